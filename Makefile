@@ -1,0 +1,53 @@
+# make demo   a real loop with a scripted agent (no key, no network)
+# make test   set up and run the tests
+# make check  linters, types, import contract
+# Everything needs only Python 3.11+, git and make; packages come locked, with hashes.
+
+# The first interpreter that is new enough; `make PYTHON=... demo` chooses another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
+WORKERS ?= auto
+MARKERS ?= not slow
+
+.PHONY: demo test check coverage lock bench clean
+
+demo: $(VENV)/.runtime
+	@$(BIN)/rooda demo
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)" --cov --cov-report=term
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+$(VENV)/.runtime: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "rooda needs Python 3.11 or newer; none was found on the PATH" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up in $(VENV) ..."
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
+	@$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# The locks name no index: whichever one pip is set up with is used.
+lock: $(VENV)/.dev
+	$(BIN)/python -m pip -q install uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-annotate -o requirements.lock pyproject.toml --group build
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-annotate -o requirements-dev.lock pyproject.toml --group dev
+
+clean:
+	rm -rf $(VENV) dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache

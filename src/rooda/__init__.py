@@ -1,0 +1,3 @@
+"""rooda drives AI coding agents through iterations until the work is done or a limit is reached."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,7 @@
+"""`python -m rooda` is the same as `rooda`."""
+
+import sys
+
+from rooda.cli.main import main
+
+sys.exit(main())

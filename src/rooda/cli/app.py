@@ -1,0 +1,131 @@
+"""The command group: a command is a line in the table and a module of its own."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from rooda import __version__
+from rooda.process.interrupts import Interrupts
+
+# name: (module below rooda.cli.commands, attribute, section of the help)
+COMMANDS: Mapping[str, tuple[str, str, str]] = {
+    "run": ("run", "run", "Run"),
+    "demo": ("demo", "demo", "Run"),
+    "list": ("procedures", "list_", "Look"),
+    "info": ("procedures", "info", "Look"),
+    "init": ("config", "init", "Set up"),
+    "config": ("config", "config", "Set up"),
+    "completion": ("shell", "completion", "Set up"),
+    "version": ("shell", "version", "Set up"),
+}
+
+EXAMPLES = """\
+  rooda demo                              see a run, with no agent and no key
+  rooda init                              write a commented rooda-config.yml
+  rooda list                              which procedures there are
+  rooda build --ai-cmd-alias claude       run a procedure
+  rooda build -n 20 -v -c TASK.md         more iterations, output shown, context added
+  rooda build --dry-run                   check everything, start nothing
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What commands need of this invocation."""
+
+    interrupts: Interrupts
+    arguments: tuple[str, ...]
+
+
+class Rooda(click.Group):
+    """Loads commands when they are needed; any other word is a procedure for `run`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's form
+        """Every command, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        loaded = importlib.import_module(f"rooda.cli.commands.{module}")
+        command: click.Command = getattr(loaded, attribute)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Accept a run's flags before the procedure, and `help` as people type it."""
+        if args and args[0] == "help":
+            args = [*args[1:2], "--help"]
+        elif args and args[0].startswith("-") and args[0] not in ("-h", "--help", "--version"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """`rooda NAME` is `rooda run NAME` unless NAME is a command."""
+        if args[0] not in COMMANDS:
+            return "run", self.get_command(ctx, "run"), args
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by section, and examples."""
+        for section in dict.fromkeys(section for _, _, section in COMMANDS.values()):
+            rows = []
+            for name, (_, _, own) in COMMANDS.items():
+                command = self.get_command(ctx, name)
+                if own == section and command is not None:
+                    rows.append((name, command.get_short_help_str(limit=70)))
+            with formatter.section(section):
+                formatter.write_dl(rows)
+        with formatter.section("Examples"):
+            formatter.write(EXAMPLES)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and procedures."""
+        from rooda.cli.names import procedure_names  # noqa: PLC0415 - only completion needs it
+
+        procedures = [
+            CompletionItem(name)
+            for name in procedure_names()
+            if name.startswith(incomplete) and name not in COMMANDS
+        ]
+        return [*super().shell_complete(ctx, incomplete), *procedures]
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    if value:
+        click.echo(f"rooda {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Rooda,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Drive an AI coding agent through iterations, each a fresh process with a fresh context.
+
+    `rooda PROCEDURE [flags]` runs a procedure until the agent says that the work is done or a
+    limit is reached. Exit codes: 0 success, 1 aborted or wrong input, 2 maximum of iterations
+    reached, 130 interrupted, 3 an error of rooda's own.
+    """
+    if ctx.invoked_subcommand is None:
+        # Exit 0 means that the work is done, and here no work was named.
+        click.echo(ctx.get_help(), err=True)
+        raise click.UsageError("name a procedure or a command", ctx)

@@ -1,0 +1,102 @@
+"""Turn every way of failing into a message and an exit code."""
+
+import contextlib
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from datetime import datetime
+from io import TextIOWrapper
+from pathlib import Path
+
+import click
+
+from rooda import __version__
+from rooda.cli.app import Session, app
+from rooda.config.problems import InvalidInput
+from rooda.process.interrupts import Interrupts
+from rooda.views import problems
+
+USAGE_ERROR = 1
+INTERNAL_ERROR = 3
+
+
+def run(arguments: list[str], interrupts: Interrupts) -> int:
+    """Run the command and return its exit code; never raises an Exception."""
+    try:
+        result = app.main(
+            arguments,
+            prog_name="rooda",
+            standalone_mode=False,
+            obj=Session(interrupts, tuple(arguments)),
+        )
+    except InvalidInput as invalid:
+        _complain(problems.render_all(invalid.problems))
+        return USAGE_ERROR
+    except click.UsageError as error:
+        _complain(_usage(error))
+        return USAGE_ERROR
+    except click.ClickException as error:
+        _complain(f"Error: {error.format_message()}\n")
+        return USAGE_ERROR
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        return 0  # the reader has seen enough
+    except Exception as error:  # noqa: BLE001 - the boundary
+        return _internal(error, arguments)
+    return result if isinstance(result, int) else 0
+
+
+@contextlib.contextmanager
+def replacing_unprintable() -> Iterator[None]:
+    """Let no character that the terminal's encoding lacks become an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    yield
+
+
+def _usage(error: click.UsageError) -> str:
+    lines = [f"Error: {error.format_message()}"]
+    if error.ctx is not None:
+        lines.append(f"  Try `{error.ctx.command_path} --help`")
+    return "\n".join(lines) + "\n"
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(text, err=True, nl=False)
+
+
+def _internal(error: Exception, arguments: list[str]) -> int:
+    """An error of ours: a short message, and a log fit for a bug report."""
+    report = "\n".join(
+        [
+            f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
+            f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
+            f"arguments: {arguments!r}",
+            # Names alone: values may be secrets.
+            f"variables: {' '.join(sorted(n for n in os.environ if n.startswith('ROODA_')))}",
+            "",
+            "".join(traceback.format_exception(error)),
+        ]
+    )
+    words = f"Internal error: {type(error).__name__}: {error}\n  This is a bug in rooda, not in "
+    _complain(f"{words}your setup. Details for a report: {_keep(report)}\n")
+    return INTERNAL_ERROR
+
+
+def _keep(report: str) -> str:
+    """Write the report where the user can find it; the name of the file, or why there is none."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
+    for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / name
+            file.write_text(report, encoding="utf-8", errors="replace")
+            return str(file)
+    return f"(no log could be written)\n{report}"

@@ -1,0 +1,92 @@
+"""`rooda config show|check|schema` and `rooda init`."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from rooda.cli.app import COMMANDS
+from rooda.config.inspect import Inspection, inspect
+from rooda.config.locate import CONFIG_NAME, World, global_folder
+from rooda.config.plan import Request
+from rooda.config.problems import InvalidInput, Problem, errors
+from rooda.config.schema import schema as json_schema
+from rooda.config.template import template
+from rooda.text.counting import count
+from rooda.views import config_view
+from rooda.views.problems import render_all
+
+
+@click.group("config")
+def config() -> None:
+    """Show, check and describe the configuration."""
+
+
+def _inspect(config_path: str | None, procedure: str = "") -> Inspection:
+    request = Request(procedure=procedure, config=config_path, commands=frozenset(COMMANDS))
+    return inspect(request, World(Path.cwd(), os.environ))
+
+
+@config.command("show")
+@click.argument("procedure", default="")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--config", "path", metavar="PATH", help="Config file instead of the workspace's.")
+def show(*, procedure: str, as_json: bool, path: str | None) -> int:
+    """Show every setting, its value and where the value came from.
+
+    With PROCEDURE: as they hold for that procedure.
+    """
+    found = _inspect(path, procedure)
+    text = config_view.as_json(found) if as_json else config_view.as_yaml(found)
+    click.echo(text, nl=False)
+    click.echo(render_all(found.problems), err=True, nl=False)
+    return 1 if errors(found.problems) else 0
+
+
+@config.command("check")
+@click.option("--config", "path", metavar="PATH", help="Config file instead of the workspace's.")
+def check(*, path: str | None) -> int:
+    """Check the config files and everything that they name; all problems at once."""
+    found = _inspect(path)
+    click.echo(render_all(found.problems), err=True, nl=False)
+    wrong = errors(found.problems)
+    if wrong:
+        click.echo(f"{count(len(wrong), 'error')} found.", err=True)
+        return 1
+    files = ", ".join(_existing(path)) or "no config file, so the built-in defaults"
+    click.echo(f"OK: {files}")
+    return 0
+
+
+def _existing(path: str | None) -> list[str]:
+    world = World(Path.cwd(), os.environ)
+    names = [Path(path or CONFIG_NAME)]
+    folder = global_folder(world)
+    if folder is not None:
+        names.append(folder / CONFIG_NAME)
+    return [str(name) for name in names if name.is_file()]
+
+
+@config.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of rooda-config.yml, for editors."""
+    click.echo(json.dumps(json_schema(), indent=2))
+
+
+@click.command("init")
+def init() -> None:
+    """Write a commented rooda-config.yml here; never overwrites one."""
+    try:
+        with Path(CONFIG_NAME).open("x", encoding="utf-8") as file:
+            file.write(template(os.environ))
+    except FileExistsError:
+        problem = Problem(
+            f"{CONFIG_NAME} exists already and is left as it is",
+            "Edit it, or move it away first; `rooda config check` checks it",
+        )
+        raise InvalidInput([problem]) from None
+    except OSError as error:
+        problem = Problem(f"{CONFIG_NAME} can't be written: {error.strerror}", "Check the folder")
+        raise InvalidInput([problem]) from None
+    click.echo(f"Wrote {CONFIG_NAME}. Next: choose an agent in it, then `rooda list`.")

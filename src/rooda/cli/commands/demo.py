@@ -1,0 +1,56 @@
+"""`rooda demo`."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import click
+
+from rooda.cli import running
+from rooda.cli.app import Session
+from rooda.config.locate import World
+from rooda.config.plan import Request, prepare
+from rooda.config.problems import InvalidInput, Problem
+from rooda.demo import workspace
+
+_INTRODUCTION = """\
+This is a real run of rooda's loop, in a temporary git repository. Only the agent is not real: it
+is a script that needs no key and no network. It has three tasks and fails once, on purpose.
+"""
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Keep the repository to look at it afterwards.")
+@click.pass_obj
+def demo(session: Session, /, *, keep: bool) -> int:
+    """Show in ten seconds what a run looks like, with a scripted agent."""
+    if shutil.which("git") is None:
+        raise InvalidInput([Problem("git is not installed", "Install git, then try again")])
+    folder = Path(tempfile.mkdtemp(prefix="rooda-demo-"))
+    try:
+        return _show(folder, session)
+    finally:
+        if keep:
+            click.echo(f"The repository is kept: {folder}", err=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _show(folder: Path, session: Session) -> int:
+    click.echo(_INTRODUCTION, err=True)
+    try:
+        workspace.make(folder)
+    except subprocess.CalledProcessError as error:
+        problem = Problem(f"git could not make a repository: {error.stderr.strip()}")
+        raise InvalidInput([problem]) from None
+    # Neither the user's own config nor ROODA_ variables take part in the demo.
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("ROODA_")}
+    environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
+    request = Request("tasks", flags={"show_ai_output": ("--verbose", "true")})
+    code = running.execute(prepare(request, World(folder, environ)), session.interrupts)
+    if code == 0:
+        click.echo(f"\nWhat the run left in git:\n{workspace.history(folder)}", err=True)
+        click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.", err=True)
+    return code

@@ -1,0 +1,123 @@
+"""`rooda list` and `rooda info`: which procedures there are, and what they do."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from rooda.config.locate import World
+from rooda.config.plan import Request, read_layers
+from rooda.config.problems import InvalidInput, Problem, errors
+from rooda.config.resolve import (
+    AgentCommand,
+    Layers,
+    resolve,
+    resolve_command,
+    resolve_iterations,
+)
+from rooda.config.settings import ZERO_MEANS_UNLIMITED
+from rooda.prompts.parts import PHASES
+from rooda.text.nearmiss import did_you_mean
+from rooda.views.table import render_table
+
+
+def _load(config: str | None, procedure: str = "") -> Layers:
+    problems: list[Problem] = []
+    layers = read_layers(
+        Request(procedure=procedure, config=config), World(Path.cwd(), os.environ), problems
+    )
+    if found := errors(problems):
+        raise InvalidInput(found)
+    return layers
+
+
+def _iterations(layers: Layers, name: str) -> int | None:
+    levels = layers.levels(name)
+    zero = resolve(levels)[ZERO_MEANS_UNLIMITED]
+    return resolve_iterations(levels, zero_means_unlimited=zero).maximum
+
+
+def _source(layers: Layers, name: str) -> str:
+    for layer in layers.files():
+        if name in layer.procedures:
+            return layer.procedures[name].origin.exact
+    return "built-in"
+
+
+def _describe(layers: Layers, name: str) -> dict[str, object]:
+    phases = layers.phases(name)
+    command, _ = resolve_command(layers, name)
+    return {
+        "name": name,
+        "description": layers.description(name),
+        "source": _source(layers, name),
+        "max_iterations": _iterations(layers, name),
+        "ai_cmd": command.text if isinstance(command, AgentCommand) else None,
+        "phases": {
+            phase: [part.source.name for part in phases[phase].parts] if phase in phases else []
+            for phase in PHASES
+        },
+    }
+
+
+@click.command("list")
+@click.option("--aliases", is_flag=True, help="List the agent commands instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--config", metavar="PATH", help="Config file instead of ./rooda-config.yml.")
+def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
+    """List the procedures, or the aliases of agent commands."""
+    layers = _load(config)
+    if aliases:
+        rows = [
+            {"name": name, "command": held.value.command, "source": held.origin.exact}
+            for name, held in layers.aliases().items()
+        ]
+        table = [(str(r["name"]), str(r["command"]), str(r["source"])) for r in rows]
+        titles = ("ALIAS", "COMMAND", "SOURCE")
+    else:
+        rows = [_describe(layers, name) for name in layers.procedure_names()]
+        table = [
+            (str(r["name"]), _maximum(r["max_iterations"]), str(r["description"])) for r in rows
+        ]
+        titles = ("PROCEDURE", "ITERATIONS", "WHAT IT DOES")
+    click.echo(json.dumps(rows, indent=2, ensure_ascii=False) if as_json else "", nl=as_json)
+    if not as_json:
+        click.echo(render_table(titles, table), nl=False)
+
+
+def _maximum(maximum: object) -> str:
+    return "unlimited" if maximum is None else str(maximum)
+
+
+@click.command("info")
+@click.argument("procedure")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--config", metavar="PATH", help="Config file instead of ./rooda-config.yml.")
+def info(*, procedure: str, as_json: bool, config: str | None) -> None:
+    """Show what a procedure is made of."""
+    layers = _load(config, procedure)
+    names = layers.procedure_names()
+    if procedure not in names:
+        problem = Problem(
+            f"there is no procedure named {procedure!r}",
+            did_you_mean(procedure, names) or "`rooda list` shows the procedures",
+        )
+        raise InvalidInput([problem])
+    about = _describe(layers, procedure)
+    if as_json:
+        click.echo(json.dumps(about, indent=2, ensure_ascii=False))
+        return
+    rows = [
+        ("Procedure", procedure),
+        ("Description", str(about["description"])),
+        ("Defined in", str(about["source"])),
+        ("Max iterations", _maximum(about["max_iterations"])),
+        ("AI command", str(about["ai_cmd"] or "none yet (--ai-cmd or --ai-cmd-alias)")),
+    ]
+    phases = layers.phases(procedure)
+    for phase in PHASES:
+        parts = phases[phase].parts if phase in phases else ()
+        rows.append((phase.upper(), ", ".join(part.source.name for part in parts) or "missing"))
+    click.echo(render_table((), rows), nl=False)
+    click.echo(f"\nThe whole prompt: rooda {procedure} --dry-run --ai-cmd COMMAND")

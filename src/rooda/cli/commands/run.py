@@ -1,0 +1,64 @@
+"""`rooda run PROCEDURE`, which is also `rooda PROCEDURE`."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from rooda.cli import running
+from rooda.cli.app import COMMANDS, Session
+from rooda.cli.flags import RunCommand, given_flags, run_options
+from rooda.config.locate import World
+from rooda.config.plan import Request, prepare
+from rooda.config.problems import InvalidInput
+from rooda.prompts.parts import PHASES
+from rooda.views import dry_run as dry_run_view
+
+
+class _Run(RunCommand):
+    examples = """\
+  rooda build --ai-cmd-alias claude
+  rooda build -n 20 --iteration-timeout 30m -v
+  rooda build -c TASK.md -c "the JWT check is broken"
+  rooda build --ai-cmd "my-agent --flag" --dry-run
+"""
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - click's form
+    from rooda.cli.names import procedure_names  # noqa: PLC0415 - only completion needs it
+
+    return [CompletionItem(name) for name in procedure_names() if name.startswith(incomplete)]
+
+
+@click.pass_obj
+def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
+    world = World(Path.cwd(), os.environ)
+    request = Request(
+        procedure=procedure,
+        flags=given_flags(parameters),
+        contexts=parameters["contexts"],
+        phases={phase: parameters[phase] for phase in PHASES if parameters[phase]},
+        config=parameters["config"],
+        commands=frozenset(COMMANDS),
+    )
+    prepared = prepare(request, world)
+    if parameters["dry_run"]:
+        click.echo(dry_run_view.render(prepared, session.arguments), nl=False)
+        return 0 if prepared.valid else 1
+    try:
+        return running.execute(prepared, session.interrupts)
+    except InvalidInput as invalid:
+        running.report(invalid.problems, prepared.values)
+        return 1
+
+
+run = _Run(
+    "run",
+    callback=_run,
+    params=[click.Argument(["procedure"], shell_complete=_complete), *run_options()],
+    help="Run a procedure until its work is done or a limit is reached.",
+    epilog="A value of `none` takes a setting away. Settings can also stand in rooda-config.yml "
+    "and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; `rooda config show` tells which holds.",
+)

@@ -1,0 +1,165 @@
+"""The flags of a run, made from the table of settings."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from rooda.config.kinds import Boolean, TextMap
+from rooda.config.overrides import join_pairs
+from rooda.config.settings import (
+    ITERATION_MODE,
+    LOG_LEVEL,
+    SETTINGS,
+    SHOW_AI_OUTPUT,
+    Setting,
+)
+from rooda.prompts.parts import PHASES
+
+PROMPT, OTHER = "Prompt", "Other"
+
+Flags = dict[str, tuple[str, str]]
+Function = Callable[..., Any]
+
+
+class RunOption(click.Option):
+    """An option that knows its section of the help."""
+
+    def __init__(self, *args: Any, section: str = OTHER, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+class RunCommand(click.Command):
+    """A command whose help is grouped and carries examples."""
+
+    examples = ""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options by section."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                section = param.section if isinstance(param, RunOption) else OTHER
+                sections.setdefault(section, []).append(record)
+        for section, rows in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(rows)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write(self.examples)
+
+
+def setting_option(setting: Setting[Any]) -> RunOption:
+    """The flag of a row."""
+    name = setting.flag_name
+    if isinstance(setting.kind, Boolean):
+        declaration = [f"{name}/--no-{name.removeprefix('--')}"]
+        return RunOption(
+            [*declaration, _parameter(setting)],
+            default=None,
+            help=setting.help,
+            section=setting.group,
+        )
+    declaration = [setting.short, name] if setting.short else [name]
+    return RunOption(
+        [*declaration, _parameter(setting)],
+        metavar=setting.kind.metavar,
+        multiple=isinstance(setting.kind, TextMap),
+        help=setting.help,
+        section=setting.group,
+    )
+
+
+def _parameter(setting: Setting[Any]) -> str:
+    return "set_" + setting.key.replace(".", "__")
+
+
+def run_options() -> list[click.Parameter]:
+    """Every flag of a run, the short cuts with the rows that they stand for."""
+    options: list[click.Parameter] = []
+    for setting in SETTINGS:
+        options.append(setting_option(setting))
+        options += _SHORT_CUTS.get(setting.key, [])
+    options += [
+        RunOption(
+            ["-c", "--context", "contexts"],
+            multiple=True,
+            metavar="TEXT-or-FILE",
+            help="Add to the prompt: a file that exists is read, anything else is text",
+            section=PROMPT,
+        )
+    ]
+    options += [
+        RunOption(
+            [f"--{phase}"],
+            multiple=True,
+            metavar="TEXT-or-FILE",
+            help=f"Replace the {phase} phase",
+            section=PROMPT,
+        )
+        for phase in PHASES
+    ]
+    options += [
+        RunOption(
+            ["-d", "--dry-run"], is_flag=True, help="Check and show everything, start nothing"
+        ),
+        RunOption(["--config"], metavar="PATH", help="Config file instead of ./rooda-config.yml"),
+    ]
+    return options
+
+
+_SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
+    ITERATION_MODE.key: [
+        RunOption(
+            ["-u", "--unlimited"],
+            is_flag=True,
+            help="No limit (short for --iteration-mode unlimited)",
+            section=ITERATION_MODE.group,
+        )
+    ],
+    SHOW_AI_OUTPUT.key: [
+        RunOption(
+            ["-v", "--verbose"],
+            is_flag=True,
+            help="Stream the agent's output (short for --show-ai-output)",
+            section=SHOW_AI_OUTPUT.group,
+        )
+    ],
+    LOG_LEVEL.key: [
+        RunOption(
+            ["-q", "--quiet"],
+            is_flag=True,
+            help="Print warnings and errors alone (short for --log-level warn)",
+            section=LOG_LEVEL.group,
+        )
+    ],
+}
+
+
+def given_flags(parameters: Mapping[str, Any]) -> Flags:
+    """The settings that were given, as `{key: (flag, text)}`."""
+    if parameters["verbose"] and parameters["quiet"]:
+        raise click.UsageError("--verbose and --quiet can't be given together")
+    flags: Flags = {}
+    # Short cuts first, so that the long form wins where both were given.
+    if parameters["unlimited"]:
+        flags[ITERATION_MODE.key] = ("--unlimited", "unlimited")
+    if parameters["verbose"]:
+        flags[SHOW_AI_OUTPUT.key] = ("--verbose", "true")
+    if parameters["quiet"]:
+        flags[LOG_LEVEL.key] = ("--quiet", "warn")
+    for setting in SETTINGS:
+        value = parameters[_parameter(setting)]
+        if value is None or value == ():
+            continue
+        name = setting.flag_name
+        if isinstance(value, bool):
+            flag = name if value else f"--no-{name.removeprefix('--')}"
+            flags[setting.key] = (flag, "true" if value else "false")
+        elif isinstance(value, tuple):
+            flags[setting.key] = (name, join_pairs(value))
+        else:
+            flags[setting.key] = (name, value)
+    return flags

@@ -1,0 +1,165 @@
+"""Start a prepared run: wire the views to the events, run the loop, return the exit code."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rooda.config.plan import Plan, Prepared
+from rooda.config.problems import InvalidInput, Problem, warnings
+from rooda.config.resolve import Values
+from rooda.config.settings import (
+    AI_OUTPUT_STREAM,
+    LOG_FILE,
+    LOG_FORMAT,
+    LOG_LEVEL,
+    LOG_TIMESTAMP_FORMAT,
+    SEPARATORS,
+    SHOW_AI_OUTPUT,
+)
+from rooda.loop import run as loop
+from rooda.loop.events import ConfigResolved, Emitter, Level, ProblemFound
+from rooda.loop.promptfile import make_state_folder
+from rooda.process.interrupts import Interrupts
+from rooda.views import live, timestamps
+from rooda.views.agent_output import AgentOutput
+from rooda.views.live import LiveLine
+from rooda.views.log import Log
+from rooda.views.problems import render_all
+from rooda.views.separators import Separators
+from rooda.views.sink import Sink
+from rooda.views.terminal import Terminal
+
+
+@dataclass(slots=True)
+class _Wiring:
+    """The listeners of a run."""
+
+    emitter: Emitter
+    terminal: Terminal
+    tick: float | None = None
+    closing: list[Callable[[], None]] = field(default_factory=list)
+
+
+def execute(prepared: Prepared, interrupts: Interrupts) -> int:
+    """Run the plan to its end. Raises InvalidInput when it may not start."""
+    plan = prepared.plan
+    if plan is None or not prepared.valid:
+        raise InvalidInput(prepared.all_problems())
+    try:
+        make_state_folder(plan.workspace)
+    except OSError as error:
+        raise InvalidInput([_unwritable(error)]) from None
+    # From here on a signal ends the run in order: noted, acted upon, told.
+    with interrupts.deferred():
+        wiring = _wire(plan, interrupts)
+        try:
+            _introduce(prepared, wiring.emitter)
+            edge = loop.Edge(wiring.emitter, interrupts, tick=wiring.tick)
+            return loop.run(plan, edge).exit_code
+        finally:
+            wiring.terminal.hide_status()
+            for close in wiring.closing:
+                close()
+
+
+def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
+    values = plan.values
+
+    def hurried() -> bool:
+        return bool(interrupts.received)
+
+    out, err = Sink(_descriptor(sys.stdout, 1), hurried), Sink(_descriptor(sys.stderr, 2), hurried)
+    terminal = Terminal(out, err)
+    wiring = _Wiring(Emitter(), terminal)
+    wiring.emitter.add(_log(values, terminal.log, timestamps.DEFAULTS[values[LOG_FORMAT]]))
+    if values[LOG_FILE] is not None:
+        _add_log_file(values, wiring)
+    if values[SEPARATORS]:
+        wiring.emitter.add(Separators(terminal))
+    if values[SHOW_AI_OUTPUT]:
+        wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
+    elif _wants_live_line(err, values, plan):
+        wiring.emitter.add(LiveLine(terminal))
+        wiring.tick = live.TICK
+    return wiring
+
+
+def _descriptor(stream: object, standard: int) -> int:
+    try:
+        return int(stream.fileno())  # type: ignore[attr-defined]  # any stream, or none at all
+    except (AttributeError, OSError, ValueError):
+        return standard
+
+
+def _wants_live_line(err: Sink, values: Values, plan: Plan) -> bool:
+    """On a terminal that can redraw, for somebody who looks; never in a pipe or in CI."""
+    return (
+        err.is_terminal
+        and values[LOG_FORMAT] == "text"
+        and values[LOG_LEVEL] in ("debug", "info")
+        and not plan.environ.get("CI")
+        and plan.environ.get("TERM", "") not in ("", "dumb")
+    )
+
+
+def _log(values: Values, write: Callable[[str], None], default_time: str) -> Log:
+    time = values[LOG_TIMESTAMP_FORMAT] or default_time
+    level = Level[values[LOG_LEVEL].upper()]
+    return Log(values[LOG_FORMAT], timestamps.FORMATS[time], level, write)
+
+
+def _add_log_file(values: Values, wiring: _Wiring) -> None:
+    name = str(values[LOG_FILE])
+    try:
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        problem = Problem(
+            f"the log file {name} can't be written: {error.strerror}",
+            "Choose another with --log-file",
+            field="loop.log_file",
+        )
+        raise InvalidInput([problem]) from None
+    wiring.closing.append(lambda: os.close(fd))
+    wiring.emitter.add(_log(values, Sink(fd).write, timestamps.LOG_FILE_DEFAULT))
+
+
+def _introduce(prepared: Prepared, emitter: Emitter) -> None:
+    """What the run is based on, and what is worth knowing before it starts."""
+    values = prepared.values
+    for setting in values:
+        shown = setting.show(values[setting])
+        emitter(ConfigResolved(setting.field, shown, values.origin(setting).exact))
+    for problem in warnings(prepared.all_problems()):
+        emitter(_found(problem))
+
+
+def _unwritable(error: OSError) -> Problem:
+    return Problem(
+        f"the workspace can't be written to: {error.filename}: {error.strerror}",
+        "Start rooda in a folder of your own, or correct the folder's mode",
+        title="Workspace not writable",
+    )
+
+
+def report(problems: Sequence[Problem], values: Values) -> None:
+    """Say what is wrong, in the form that the log would have."""
+    err = Sink(_descriptor(sys.stderr, 2))
+    if values[LOG_FORMAT] == "text":
+        err.write(render_all(problems))
+        return
+    emitter = Emitter([_log(values, err.write, timestamps.DEFAULTS[values[LOG_FORMAT]])])
+    for problem in problems:
+        emitter(_found(problem))
+
+
+def _found(problem: Problem) -> ProblemFound:
+    return ProblemFound(
+        problem.severity,
+        problem.title,
+        problem.message,
+        problem.suggestion,
+        problem.file,
+        problem.line,
+        problem.field,
+    )

@@ -1,0 +1,241 @@
+"""YAML in, a tree out whose every key and value knows its line.
+
+Scalars follow YAML 1.2: `on` and `yes` are words, `014` is fourteen, `1:30` is a word.
+The tree is built from libyaml's events, iteratively, so that neither deep nesting nor aliases
+that multiply can hurt.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+
+from rooda.config.problems import Problem, Severity
+
+LARGEST_FILE = 1024 * 1024
+_DEEPEST = 50
+_LARGEST_TREE = 100_000
+
+_NULL = re.compile(r"|~|null|Null|NULL")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INT = re.compile(r"[-+]?[0-9]{1,30}")
+_OCTAL = re.compile(r"0o[0-7]{1,30}")
+_HEX = re.compile(r"0x[0-9a-fA-F]{1,30}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+ScalarValue = None | bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A single value; `text` is what was written."""
+
+    value: ScalarValue
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    items: "tuple[Node, ...]"
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key of a mapping, its line, and its value."""
+
+    key: str
+    line: int
+    node: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys and values in the order of the file, each key once."""
+
+    entries: tuple[Entry, ...]
+    line: int
+
+
+Node = Scalar | Sequence | Mapping
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection whose end has not come yet."""
+
+    is_mapping: bool
+    line: int
+    anchor: str | None
+    items: list[Node] = field(default_factory=list)
+
+
+class _Refused(Exception):  # noqa: N818 - an internal jump to the one place that reports
+    def __init__(self, message: str, line: int, suggestion: str = "") -> None:
+        super().__init__(message)
+        self.line = line
+        self.suggestion = suggestion
+
+
+def parse(data: bytes, file: str) -> tuple[Node | None, list[Problem]]:
+    """The document, or None and the reasons. An empty file is an empty document."""
+    problems: list[Problem] = []
+    try:
+        return _Composer(file, problems).compose(_decode(data)), problems
+    except _Refused as refused:
+        problem = Problem(str(refused), refused.suggestion, file=file, line=refused.line)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        words = ", ".join(filter(None, (error.context, error.problem)))
+        problem = Problem(
+            f"not valid YAML: {words}",
+            "Check the indentation, quotes and brackets on this line and the one before",
+            file=file,
+            line=None if mark is None else mark.line + 1,
+        )
+    except yaml.YAMLError as error:
+        problem = Problem(f"not valid YAML: {str(error).splitlines()[0]}", file=file)
+    return None, [*problems, problem]
+
+
+def _decode(data: bytes) -> str:
+    if len(data) > LARGEST_FILE:
+        raise _Refused(f"the file is larger than {LARGEST_FILE:,} bytes", 1)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _Refused("the file is not UTF-8 text", line, "Save it as UTF-8") from None
+
+
+class _Composer:
+    """Builds the tree from parser events."""
+
+    def __init__(self, file: str, problems: list[Problem]) -> None:
+        self._file = file
+        self._problems = problems
+        self._anchors: dict[str, Node] = {}
+        self._sizes: dict[int, int] = {}  # nodes below each collection, aliases written out
+
+    def compose(self, text: str) -> Node | None:
+        stack: list[_Open] = []
+        root: Node | None = None
+        documents = 0
+        for event in _events(text):
+            line = 1 if event.start_mark is None else event.start_mark.line + 1
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise _Refused("a second YAML document", line, "Keep one document a file")
+            node = self._node(event, line, stack)
+            if node is None:
+                continue
+            if stack:
+                stack[-1].items.append(node)
+            else:
+                root = node
+        return root
+
+    def _node(self, event: yaml.Event, line: int, stack: list[_Open]) -> Node | None:
+        """The node that an event completes, if it does; opens and closes collections."""
+        match event:
+            case yaml.ScalarEvent():
+                return self._remember(event.anchor, self._scalar(event, line))
+            case yaml.AliasEvent():
+                return self._alias(event.anchor, line)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                if len(stack) >= _DEEPEST:
+                    raise _Refused(f"nested more than {_DEEPEST} levels deep", line)
+                is_mapping = isinstance(event, yaml.MappingStartEvent)
+                stack.append(_Open(is_mapping, line, event.anchor))
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                closed = stack.pop()
+                return self._remember(closed.anchor, self._close(closed))
+        return None
+
+    def _remember(self, anchor: str | None, node: Node) -> Node:
+        if anchor:
+            self._anchors[anchor] = node
+        return node
+
+    def _alias(self, anchor: str | None, line: int) -> Node:
+        # An anchor is known only once its node has ended, so none can contain itself.
+        if anchor is None or anchor not in self._anchors:
+            raise _Refused(f"the alias *{anchor} has no anchor before it", line)
+        return self._anchors[anchor]
+
+    def _close(self, opened: _Open) -> Node:
+        size = 1 + sum(self._sizes.get(id(item), 1) for item in opened.items)
+        if size > _LARGEST_TREE:
+            raise _Refused("the aliases in this collection multiply without end", opened.line)
+        node = self._collection(opened)
+        self._sizes[id(node)] = size
+        return node
+
+    def _collection(self, opened: _Open) -> Node:
+        if not opened.is_mapping:
+            return Sequence(tuple(opened.items), opened.line)
+        entries: dict[str, Entry] = {}
+        for key, value in zip(opened.items[::2], opened.items[1::2], strict=True):
+            if not isinstance(key, Scalar):
+                raise _Refused("a key must be a word, not a list or a mapping", key.line)
+            if key.text in entries:
+                self._problems.append(
+                    Problem(
+                        f"the key {key.text!r} stands here twice "
+                        f"(first on line {entries[key.text].line})",
+                        "Remove one of the two",
+                        file=self._file,
+                        line=key.line,
+                        severity=Severity.ERROR,
+                    )
+                )
+                continue
+            entries[key.text] = Entry(key.text, key.line, value)
+        return Mapping(tuple(entries.values()), opened.line)
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> Scalar:
+        if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
+            raise _Refused(f"the tag {event.tag} is not understood", line, "Write the value alone")
+        plain = event.implicit[0] and event.tag is None
+        return Scalar(resolve(event.value) if plain else event.value, event.value, line)
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    events: Iterator[yaml.Event] = yaml.parse(text, Loader=loader)
+    return events
+
+
+def resolve(text: str) -> ScalarValue:
+    """The value of a plain scalar by YAML 1.2's core schema."""
+    if _NULL.fullmatch(text):
+        return None
+    if _TRUE.fullmatch(text):
+        return True
+    if _FALSE.fullmatch(text):
+        return False
+    if _INT.fullmatch(text):
+        return int(text)
+    if _OCTAL.fullmatch(text) or _HEX.fullmatch(text):
+        return int(text, 0)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if _SPECIAL.fullmatch(text):
+        return float(text.replace(".", ""))
+    return text
+
+
+def plain(node: Node) -> object:
+    """The node as ordinary Python values."""
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Sequence):
+        return [plain(item) for item in node.items]
+    return {entry.key: plain(entry.node) for entry in node.entries}

@@ -1,0 +1,284 @@
+"""Kinds of values. One kind gives the check, the form on the command line, and the schema."""
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from rooda.text.durations import format_seconds, parse_duration
+from rooda.text.nearmiss import did_you_mean
+from rooda.text.sizes import format_size, parse_size
+
+T = TypeVar("T")
+
+Schema = dict[str, Any]
+
+
+class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
+    """A value of the wrong kind: what is wrong, and what to write instead."""
+
+    def __init__(self, message: str, suggestion: str = "") -> None:
+        super().__init__(message)
+        self.suggestion = suggestion
+
+
+class Kind(Generic[T]):
+    """How a setting's value is checked, read from text, shown and described."""
+
+    metavar = "TEXT"
+
+    def check(self, raw: object) -> T:
+        """The value, or WrongValue. `raw` is what YAML gave."""
+        raise NotImplementedError
+
+    def from_text(self, text: str) -> T:
+        """The value as a flag or a variable gives it."""
+        return self.check(text)
+
+    def show(self, value: T) -> str:
+        """The value as a person reads it."""
+        return str(value)
+
+    def schema(self) -> Schema:
+        """The kind as JSON Schema."""
+        raise NotImplementedError
+
+
+class Boolean(Kind[bool]):
+    """`true` or `false`."""
+
+    metavar = "BOOL"
+    _WORDS = {"true": True, "false": False, "1": True, "0": False}  # noqa: RUF012 - a constant
+    _OLD_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}  # noqa: RUF012
+
+    def check(self, raw: object) -> bool:
+        if isinstance(raw, bool):
+            return raw
+        old = self._OLD_WORDS.get(str(raw).lower())
+        raise WrongValue(
+            f"must be true or false, not {brief(raw)}",
+            f"Write {old}" if old else "Write true or false",
+        )
+
+    def from_text(self, text: str) -> bool:
+        word = text.strip().lower()
+        word = self._OLD_WORDS.get(word, word)  # in a shell these words are common and clear
+        return self._WORDS[word] if word in self._WORDS else self.check(text)
+
+    def show(self, value: bool) -> str:  # noqa: FBT001 - the value itself
+        return "true" if value else "false"
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Integer(Kind[int]):
+    """A whole number from `minimum` to `maximum`."""
+
+    minimum: int
+    maximum: int = 10**9
+    metavar = "N"
+
+    def check(self, raw: object) -> int:
+        if isinstance(raw, float) and raw.is_integer():
+            raw = int(raw)
+        if isinstance(raw, bool) or not isinstance(raw, int):
+            raise WrongValue(f"must be a whole number, not {brief(raw)}", "Write it in digits")
+        if not self.minimum <= raw <= self.maximum:
+            most = f" and at most {self.maximum}" if raw > self.maximum else ""
+            raise WrongValue(
+                f"must be {self.minimum} or more{most}, not {raw}",
+                f"Set to {self.minimum} or more{most}",
+            )
+        return raw
+
+    def from_text(self, text: str) -> int:
+        return self.check(int(text) if re.fullmatch(r"\s*[-+]?\d{1,30}\s*", text) else text)
+
+    def schema(self) -> Schema:
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
+
+@dataclass(frozen=True)
+class Seconds(Kind[float]):
+    """A length of time: a number of seconds, or text such as `90s`, `5m`, `1h30m`."""
+
+    minimum: float = 0.0
+    metavar = "SECONDS"
+
+    def check(self, raw: object) -> float:
+        try:
+            if isinstance(raw, str):
+                raw = parse_duration(raw)
+        except ValueError:
+            raw = brief(raw)
+        if isinstance(raw, bool) or not isinstance(raw, (int, float)) or not _finite(raw):
+            raise WrongValue(f"must be a number of seconds, not {raw}", "Write 90, '5m' or '1h30m'")
+        if raw < self.minimum:
+            least = format_seconds(self.minimum)
+            raise WrongValue(f"must be {least} or more, not {raw:g}", f"Set to {least} or more")
+        return float(raw)
+
+    def show(self, value: float) -> str:
+        return format_seconds(value)
+
+    def schema(self) -> Schema:
+        number: Schema = {"type": "number", "minimum": self.minimum}
+        return {"anyOf": [number, {"type": "string", "pattern": r"^[0-9.dhms ]+$"}]}
+
+
+@dataclass(frozen=True)
+class Size(Kind[int]):
+    """A number of bytes, or text such as `10MB`."""
+
+    minimum: int
+    metavar = "BYTES"
+
+    def check(self, raw: object) -> int:
+        try:
+            if isinstance(raw, str):
+                raw = parse_size(raw)
+        except (ValueError, OverflowError):
+            raw = brief(raw)
+        if isinstance(raw, bool) or not isinstance(raw, int):
+            raise WrongValue(f"must be a number of bytes, not {raw}", "Write 10485760 or '10MB'")
+        if raw < self.minimum:
+            raise WrongValue(
+                f"must be {self.minimum} bytes or more, not {raw}",
+                f"Set to {self.minimum} or more",
+            )
+        return raw
+
+    def show(self, value: int) -> str:
+        return format_size(value)
+
+    def schema(self) -> Schema:
+        number: Schema = {"type": "integer", "minimum": self.minimum}
+        return {"anyOf": [number, {"type": "string", "pattern": r"^[0-9.]+ *[A-Za-z]*$"}]}
+
+
+@dataclass(frozen=True)
+class Choice(Kind[str]):
+    """One of a few words."""
+
+    options: tuple[str, ...]
+
+    @property
+    def metavar(self) -> str:  # type: ignore[override]  # the words themselves say most
+        """The words, as help shows them."""
+        return "|".join(self.options)
+
+    def check(self, raw: object) -> str:
+        if isinstance(raw, str) and raw in self.options:
+            return raw
+        words = ", ".join(self.options)
+        guess = did_you_mean(raw, self.options) if isinstance(raw, str) else ""
+        raise WrongValue(f"must be one of {words}, not {brief(raw)}", guess or f"Write {words}")
+
+    def schema(self) -> Schema:
+        return {"enum": list(self.options)}
+
+
+class Text(Kind[str]):
+    """Words that are not empty."""
+
+    def check(self, raw: object) -> str:
+        if not isinstance(raw, str):
+            raise WrongValue(f"must be text, not {brief(raw)}", "Put it in quotes")
+        if not raw.strip() or "\0" in raw:
+            raise WrongValue("must not be empty", "Write a value, or remove the key")
+        return raw
+
+    def schema(self) -> Schema:
+        return {"type": "string", "minLength": 1}
+
+
+class PathText(Text):
+    """The name of a file or folder, relative to the file that declares it."""
+
+    metavar = "PATH"
+
+
+class SignalWord(Text):
+    """A word for a `<promise>` tag."""
+
+    metavar = "WORD"
+
+    def check(self, raw: object) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", super().check(raw)):
+            raise WrongValue(f"must be one word, not {brief(raw)}", "Write a word such as SUCCESS")
+        return str(raw)
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": "^[A-Za-z0-9_.-]+$"}
+
+
+class TextMap(Kind[Mapping[str, str | None]]):
+    """Names with values; a null value takes a name away."""
+
+    metavar = "NAME=VALUE"
+
+    def check(self, raw: object) -> Mapping[str, str | None]:
+        if raw is None:
+            return {}
+        if not isinstance(raw, dict):
+            raise WrongValue(
+                f"must be a mapping of names to values, not {brief(raw)}", "Write NAME: value"
+            )
+        return {self._name(name): self._value(name, value) for name, value in raw.items()}
+
+    def from_text(self, text: str) -> Mapping[str, str | None]:
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise WrongValue(f"can't be split into words: {error}", "Check the quotes") from None
+        pairs = [word.partition("=") for word in words]
+        if bad := [name for name, equals, _ in pairs if not equals]:
+            raise WrongValue(f"must be NAME=VALUE, not {brief(bad[0])}", "Write NAME=VALUE")
+        return self.check({name: value for name, _, value in pairs})
+
+    def show(self, value: Mapping[str, str | None]) -> str:
+        # Values may be secrets, so only the names are ever shown.
+        return ", ".join(value) or "none"
+
+    def schema(self) -> Schema:
+        return {
+            "type": "object",
+            "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+        }
+
+    @staticmethod
+    def _name(name: str) -> str:
+        if not name or "=" in name or "\0" in name:
+            raise WrongValue(f"{brief(name)} can't be the name of a variable", "Use A-Z, 0-9 and _")
+        return name
+
+    @staticmethod
+    def _value(name: str, value: object) -> str | None:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (list, dict)) or (isinstance(value, str) and "\0" in value):
+            raise WrongValue(f"the value of {name} must be text", "Put it in quotes")
+        return None if value is None else str(value)
+
+
+def brief(raw: object) -> str:
+    """A wrong value, short enough for a message."""
+    if isinstance(raw, dict):
+        return "a mapping"
+    if isinstance(raw, list):
+        return "a list"
+    if raw is None:
+        return "nothing"
+    text = str(raw).lower() if isinstance(raw, bool) else repr(raw)
+    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - fits a line
+
+
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False

@@ -1,0 +1,51 @@
+"""Where a value came from."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Tier(IntEnum):
+    """The layers of configuration, weakest first, so that they can be compared."""
+
+    BUILTIN = 0
+    PRESET = 1
+    GLOBAL = 2
+    WORKSPACE = 3
+    ENVIRONMENT = 4
+    CLI = 5
+
+    @property
+    def label(self) -> str:
+        """The tier's name as users see it."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Tier.BUILTIN: "built-in",
+    Tier.PRESET: "preset",
+    Tier.GLOBAL: "global",
+    Tier.WORKSPACE: "workspace",
+    Tier.ENVIRONMENT: "env",
+    Tier.CLI: "cli",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A tier and what the value is called there: a file, a variable, a flag, a preset."""
+
+    tier: Tier
+    source: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        """Tier and source, as the dry run shows them: `workspace: ./rooda-config.yml`."""
+        return f"{self.tier.label}: {self.source}" if self.source else self.tier.label
+
+    @property
+    def exact(self) -> str:
+        """The same with the line: `workspace: ./rooda-config.yml:12`."""
+        return f"{self}:{self.line}" if self.line else str(self)
+
+
+BUILTIN = Origin(Tier.BUILTIN)

@@ -1,0 +1,84 @@
+"""The layers that come from outside the files: environment variables and flags."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rooda.config.kinds import PathText, WrongValue
+from rooda.config.layers import Layer, Valued
+from rooda.config.origin import Origin, Tier
+from rooda.config.problems import Problem, Severity
+from rooda.config.reader import reworded
+from rooda.config.settings import BY_KEY, SETTINGS, Setting
+from rooda.text.nearmiss import did_you_mean
+from rooda.text.paths import anchored
+
+UNSET = "none"
+
+
+def from_environment(environ: Mapping[str, str], folder: Path, problems: list[Problem]) -> Layer:
+    """What `ROODA_LOOP_...` variables say. An empty variable says nothing."""
+    layer = Layer(Tier.ENVIRONMENT)
+    for setting in SETTINGS:
+        names = (setting.variable, *setting.old_variables)
+        name = next((name for name in names if environ.get(name)), None)
+        if name is not None:
+            origin = Origin(Tier.ENVIRONMENT, name)
+            _add(layer, setting, environ[name], origin, folder, problems)
+    known = [setting.variable for setting in SETTINGS]
+    problems += [
+        Problem(
+            f"unknown variable {name}",
+            did_you_mean(name, known) or "Unset it, or see `rooda config show` for the settings",
+            field=name,
+            severity=Severity.WARNING,
+        )
+        for name in environ
+        if name.startswith("ROODA_LOOP_") and name not in known
+    ]
+    return layer
+
+
+def from_flags(
+    flags: Mapping[str, tuple[str, str]], folder: Path, problems: list[Problem]
+) -> Layer:
+    """What the flags say: `{key: (flag as written, text)}`."""
+    layer = Layer(Tier.CLI)
+    for key, (flag, text) in flags.items():
+        _add(layer, BY_KEY[key], text, Origin(Tier.CLI, flag), folder, problems)
+    return layer
+
+
+def _add(
+    layer: Layer,
+    setting: Setting[Any],
+    text: str,
+    origin: Origin,
+    folder: Path,
+    problems: list[Problem],
+) -> None:
+    try:
+        value = from_text(setting, text)
+    except WrongValue as wrong:
+        problems.append(Problem(str(wrong), wrong.suggestion, field=origin.source))
+        return
+    if isinstance(setting.kind, PathText) and value is not None:
+        value = str(anchored(folder, value))
+    layer.loop[setting.key] = Valued(value, origin)
+
+
+def from_text(setting: Setting[Any], text: str) -> Any:
+    """A setting's value as text gives it; `none` unsets what may be unset."""
+    if text == UNSET and setting.nullable:
+        return None
+    try:
+        return setting.kind.from_text(text)
+    except WrongValue as wrong:
+        raise reworded(setting, wrong) from None
+
+
+def join_pairs(pairs: Iterable[str]) -> str:
+    """Repeated NAME=VALUE flags as one text."""
+    import shlex  # noqa: PLC0415 - only a run with such a flag needs it
+
+    return shlex.join(pairs)

@@ -1,0 +1,51 @@
+"""What is wrong with the input: collected, so that all of it can be said at once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+CONFIG_TITLE = "Config validation failed"
+
+
+class Severity(StrEnum):
+    """Errors end the run before it starts; warnings don't."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to change, and where (seed 004's ValidationError)."""
+
+    message: str
+    suggestion: str = ""
+    file: str = ""
+    line: int | None = None
+    field: str = ""
+    severity: Severity = Severity.ERROR
+    title: str = CONFIG_TITLE
+
+    @property
+    def place(self) -> str:
+        """`file:line: field`, as far as known."""
+        where = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return ": ".join(word for word in (where, self.field) if word)
+
+
+def errors(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems that forbid a run."""
+    return [p for p in problems if p.severity is Severity.ERROR]
+
+
+def warnings(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems that a run can live with."""
+    return [p for p in problems if p.severity is Severity.WARNING]
+
+
+class InvalidInput(Exception):  # noqa: N818 - it is the input that is wrong
+    """The input can't be used; carries every problem that was found."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(p.message for p in problems))
+        self.problems = tuple(problems)

@@ -1,0 +1,291 @@
+"""Turn a parsed file into a layer, collecting every problem on the way."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, parse, plain
+from rooda.config.kinds import PathText, TextMap, WrongValue, brief
+from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
+from rooda.config.origin import Origin, Tier
+from rooda.config.problems import Problem, Severity
+from rooda.config.settings import BY_KEY, OLD_KEYS, SECTIONS, Setting
+from rooda.prompts import builtin
+from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
+from rooda.text.nearmiss import did_you_mean, near_miss
+from rooda.text.paths import anchored
+
+TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases")
+DESCRIPTION = "description"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A file as it was found: its bytes, its tier, and how messages call it."""
+
+    tier: Tier
+    data: bytes
+    shown: str
+    folder: Path
+    source: str = ""
+
+    @property
+    def origin_name(self) -> str:
+        """How the dry run calls it: a relative name gets its `./`."""
+        if self.source:
+            return self.source
+        return self.shown if self.shown.startswith(("/", "~", ".")) else f"./{self.shown}"
+
+
+def read(file: ConfigFile) -> tuple[Layer, list[Problem]]:
+    """The layer that the file describes, and everything that is wrong with the file."""
+    root, problems = parse(file.data, file.shown)
+    reader = _Reader(file, problems)
+    if root is not None:
+        reader.read_root(root)
+    return reader.layer, problems
+
+
+class _Reader:
+    """Walks the tree. What is wrong is reported and left out; the rest is kept."""
+
+    def __init__(self, file: ConfigFile, problems: list[Problem]) -> None:
+        self.layer = Layer(file.tier)
+        self._file = file
+        self._problems = problems
+
+    def read_root(self, root: Node) -> None:
+        for entry in self._mapping(root, "the file"):
+            match entry.key:
+                case "loop":
+                    self.layer.loop.update(self._values(entry, "loop", BY_KEY))
+                case "procedures":
+                    self._procedures(entry)
+                case "ai_cmd_aliases":
+                    self._aliases(entry)
+                case unknown:
+                    self._unknown(unknown, entry.line, "", TOP_LEVEL)
+
+    # -- loop settings ---------------------------------------------------------------------
+
+    def _values(
+        self, section: Entry, field: str, allowed: Iterable[str], others: Iterable[str] = ()
+    ) -> dict[str, Valued]:
+        """The settings in a mapping; `others` are keys that the caller reads itself."""
+        allowed, others = list(allowed), list(others)
+        values: dict[str, Valued] = {}
+        for entry in self._mapping(section.node, field):
+            if entry.key in others:
+                continue
+            if entry.key in SECTIONS:
+                for inner in self._mapping(entry.node, f"{field}.{entry.key}"):
+                    self._value(inner, f"{entry.key}.{inner.key}", field, allowed, values)
+            else:
+                key = OLD_KEYS.get(entry.key, entry.key)
+                self._value(entry, key, field, [*allowed, *others], values)
+        return values
+
+    def _value(
+        self, entry: Entry, key: str, field: str, allowed: list[str], values: dict[str, Valued]
+    ) -> None:
+        if key not in BY_KEY or key not in allowed:
+            self._unknown(key, entry.line, field, allowed)
+            return
+        setting = BY_KEY[key]
+        try:
+            value = checked(setting, plain(entry.node))
+        except WrongValue as wrong:
+            self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.{key}")
+            return
+        if isinstance(setting.kind, PathText) and value is not None:
+            value = str(anchored(self._file.folder, value))
+        values[key] = Valued(value, self._origin(entry.line))
+
+    # -- procedures ------------------------------------------------------------------------
+
+    def _procedures(self, section: Entry) -> None:
+        allowed = [key for key, setting in BY_KEY.items() if setting.per_procedure]
+        for entry in self._mapping(section.node, "procedures"):
+            field = f"procedures.{entry.key}"
+            if not entry.key.strip() or entry.key.startswith("-"):
+                self._problem(
+                    f"{brief(entry.key)} can't be the name of a procedure",
+                    "Start the name with a letter",
+                    entry.line,
+                    field,
+                )
+                continue
+            procedure = ProcedureLayer(self._origin(entry.line))
+            procedure.values = self._values(entry, field, allowed, (DESCRIPTION, *PHASES))
+            for inner in self._mapping(entry.node, field, report=False):
+                if inner.key == DESCRIPTION:
+                    procedure.description = self._text(inner, f"{field}.{DESCRIPTION}")
+                elif inner.key in PHASES:
+                    parts = self._phase(inner.node, f"{field}.{inner.key}")
+                    if parts:
+                        phase = PhaseValue(parts, self._origin(inner.line))
+                        procedure.phases[inner.key] = phase
+            self.layer.procedures[entry.key] = procedure
+
+    def _phase(self, node: Node, field: str) -> tuple[Part, ...]:
+        items = node.items if isinstance(node, Sequence) else (node,)
+        if not items:
+            self._problem("the list is empty", "Name at least one prompt", node.line, field)
+        parts = [self._part(item, field, alone=items == (node,)) for item in items]
+        return tuple(part for part in parts if part is not None)
+
+    def _part(self, node: Node, field: str, *, alone: bool) -> Part | None:
+        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+            return Part(self._path(node.value))
+        if not isinstance(node, Mapping) or alone:
+            self._problem(
+                f"must be a path or a list of items, not {brief(plain(node))}",
+                "Write a path, or a list of items with `path` or `content`",
+                node.line,
+                field,
+            )
+            return None
+        inner = {entry.key: entry for entry in node.entries}
+        for entry in node.entries:
+            if entry.key not in ("path", "content", "parameters"):
+                self._unknown(entry.key, entry.line, field, ("path", "content", "parameters"))
+        sources = [inner[key] for key in ("path", "content") if key in inner]
+        if len(sources) != 1:
+            self._problem(
+                "an item needs exactly one of `path` and `content`",
+                "Remove one of them" if sources else "Add `path: FILE` or `content: TEXT`",
+                node.line,
+                field,
+            )
+            return None
+        text = self._text(sources[0], f"{field}.{sources[0].key}")
+        if text is None:
+            return None
+        source = self._path(text) if "path" in inner else TextPart(text)
+        return Part(source, self._parameters(inner.get("parameters"), field))
+
+    def _parameters(self, entry: Entry | None, field: str) -> dict[str, str]:
+        if entry is None:
+            return {}
+        try:
+            values = TextMap().check(plain(entry.node))
+        except WrongValue as wrong:
+            self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.parameters")
+            return {}
+        return {name: value or "" for name, value in values.items()}
+
+    def _path(self, text: str) -> Source:
+        if text.startswith(builtin.PREFIX):
+            return BuiltinPart(text.removeprefix(builtin.PREFIX))
+        path = anchored(self._file.folder, text)
+        return FilePart(path, text if self._file.tier is Tier.WORKSPACE else str(path))
+
+    # -- aliases ---------------------------------------------------------------------------
+
+    def _aliases(self, section: Entry) -> None:
+        for entry in self._mapping(section.node, "ai_cmd_aliases"):
+            field = f"ai_cmd_aliases.{entry.key}"
+            alias: Alias | None = None
+            if isinstance(entry.node, Mapping):
+                inner = {item.key: item for item in entry.node.entries}
+                for item in entry.node.entries:
+                    if item.key not in ("command", "adapter"):
+                        self._unknown(item.key, item.line, field, ("command", "adapter"))
+                if "command" not in inner:
+                    self._problem(
+                        "has no command", "Add `command: PROGRAM ARGS`", entry.line, field
+                    )
+                    continue
+                command = self._text(inner["command"], f"{field}.command")
+                adapter = (
+                    self._text(inner["adapter"], f"{field}.adapter") if "adapter" in inner else None
+                )
+                alias = Alias(command, adapter) if command else None
+                if alias is None:
+                    continue
+            elif plain(entry.node) is not None:
+                command = self._text(entry, field)
+                if command is None:
+                    continue
+                alias = Alias(command)
+            self.layer.aliases[entry.key] = Valued(alias, self._origin(entry.line))
+
+    # -- helpers ---------------------------------------------------------------------------
+
+    def _mapping(self, node: Node, field: str, *, report: bool = True) -> tuple[Entry, ...]:
+        if isinstance(node, Mapping):
+            return node.entries
+        if plain(node) is not None and report:
+            self._problem(
+                f"must be a mapping of keys to values, not {brief(plain(node))}",
+                "Write `key: value` lines",
+                node.line,
+                "" if field == "the file" else field,
+            )
+        return ()
+
+    def _text(self, entry: Entry, field: str) -> str | None:
+        if isinstance(entry.node, Scalar):
+            # A bare number or word is as good as quoted text here, an empty value is not.
+            text = "" if entry.node.value is None else entry.node.text
+            if text.strip() and "\0" not in text:
+                return text
+            self._problem("must not be empty", "Write a value", entry.line, field)
+        else:
+            shown = brief(plain(entry.node))
+            self._problem(f"must be text, not {shown}", "Write text", entry.line, field)
+        return None
+
+    def _unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
+        name = key.rpartition(".")[2]
+        candidates = list(known)
+        suggestion = did_you_mean(key, candidates)
+        if not suggestion and (elsewhere := near_miss(key, BY_KEY)):
+            suggestion = f"Did you mean 'loop.{elsewhere}'?"
+        self._problem(
+            f"unknown key {name!r}",
+            suggestion or "Remove it, or see `rooda config schema` for the keys there are",
+            line,
+            f"{field}.{key}" if field else key,
+            Severity.WARNING,
+        )
+
+    def _problem(
+        self,
+        message: str,
+        suggestion: str,
+        line: int,
+        field: str,
+        severity: Severity = Severity.ERROR,
+    ) -> None:
+        self._problems.append(
+            Problem(
+                message,
+                suggestion,
+                file=self._file.shown,
+                line=line,
+                field=field,
+                severity=severity,
+            )
+        )
+
+    def _origin(self, line: int) -> Origin:
+        if self._file.tier is Tier.BUILTIN:
+            return Origin(Tier.BUILTIN)
+        return Origin(self._file.tier, self._file.origin_name, line)
+
+
+def checked(setting: Setting[Any], raw: object) -> Any:
+    """The value of a setting, or WrongValue in the setting's own words."""
+    if raw is None and setting.nullable:
+        return None
+    try:
+        return setting.kind.check(raw)
+    except WrongValue as wrong:
+        raise reworded(setting, wrong) from None
+
+
+def reworded(setting: Setting[Any], wrong: WrongValue) -> WrongValue:
+    """The row's own message and advice where it has them."""
+    return WrongValue(setting.wrong or str(wrong), setting.fix or wrong.suggestion)

@@ -1,0 +1,92 @@
+"""The JSON Schema of rooda-config.yml, from the table of settings."""
+
+from typing import Any
+
+from rooda.config.kinds import Schema
+from rooda.config.settings import OLD_KEYS, SETTINGS, Setting
+from rooda.prompts.parts import PHASES
+
+
+def schema() -> Schema:
+    """The whole schema, for editors that complete and check YAML."""
+    procedure = _object(
+        {
+            "description": {"type": "string", "description": "One line for `rooda list`"},
+            **{phase: {"$ref": "#/$defs/phase"} for phase in PHASES},
+            **_settings([setting for setting in SETTINGS if setting.per_procedure]),
+        }
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "rooda-config.yml",
+        **_object(
+            {
+                "loop": _or_null(_object(_settings(list(SETTINGS)))),
+                "procedures": _or_null(
+                    {"type": "object", "additionalProperties": _or_null(procedure)}
+                ),
+                "ai_cmd_aliases": _or_null(
+                    {"type": "object", "additionalProperties": {"$ref": "#/$defs/alias"}}
+                ),
+            }
+        ),
+        "$defs": {"phase": _phase(), "alias": _alias()},
+    }
+
+
+def _settings(settings: list[Setting[Any]]) -> Schema:
+    properties: Schema = {}
+    for setting in settings:
+        section, dot, name = setting.key.partition(".")
+        target = properties
+        if dot:
+            target = properties.setdefault(section, _object({}))["properties"]
+        target[name if dot else section] = _setting(setting)
+    for old, new in OLD_KEYS.items():
+        properties[old] = properties[new] | {"deprecated": True}
+    return properties
+
+
+def _setting(setting: Setting[Any]) -> Schema:
+    kind = setting.kind.schema()
+    described: Schema = {"description": setting.help}
+    if isinstance(setting.default, (str, int, float)):
+        described["default"] = setting.default
+    return (_or_null(kind) if setting.nullable else kind) | described
+
+
+def _phase() -> Schema:
+    item = _object(
+        {
+            "path": {"type": "string"},
+            "content": {"type": "string"},
+            "parameters": {"type": "object"},
+        }
+    ) | {"oneOf": [{"required": ["path"]}, {"required": ["content"]}]}
+    return {
+        "description": "A path (`builtin:...` for rooda's own texts), or a list of items",
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, item]}},
+        ],
+    }
+
+
+def _alias() -> Schema:
+    command = {"type": "string"}
+    return {
+        "anyOf": [
+            command,
+            {"type": "null"},
+            _object({"command": command, "adapter": {"type": "string"}})
+            | {"required": ["command"]},
+        ]
+    }
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _or_null(kind: Schema) -> Schema:
+    return {"anyOf": [kind, {"type": "null"}]}

@@ -1,0 +1,309 @@
+"""The table of settings.
+
+One row yields the YAML key, the environment variable, the flag, the check, the help, the row in
+the docs, the schema and the dry-run line. Rows are typed: `values[FAILURE_THRESHOLD]` is an int.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from rooda.config.kinds import (
+    Boolean,
+    Choice,
+    Integer,
+    Kind,
+    PathText,
+    Seconds,
+    SignalWord,
+    Size,
+    Text,
+    TextMap,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Setting(Generic[T]):
+    """A row: a key below `loop`, its kind, its default, and how people reach and see it."""
+
+    key: str
+    kind: Kind[Any]
+    default: T
+    help: str
+    group: str
+    label: str = ""
+    flag: str = ""
+    short: str = ""
+    old_variables: tuple[str, ...] = ()
+    nullable: bool = False
+    per_procedure: bool = True
+    always_in_dry_run: bool = False
+    wrong: str = ""
+    fix: str = ""
+
+    @property
+    def field(self) -> str:
+        """The key as messages name it: `loop.iteration_timeout`."""
+        return f"loop.{self.key}"
+
+    @property
+    def flag_name(self) -> str:
+        """The long flag: `--iteration-timeout`."""
+        return self.flag or "--" + self.key.replace("_", "-").replace(".", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable: `ROODA_LOOP_ITERATION_TIMEOUT`."""
+        return "ROODA_LOOP_" + self.key.replace(".", "_").upper()
+
+    @property
+    def title(self) -> str:
+        """The name in the dry run: `Iteration Timeout`."""
+        return self.label or self.key.replace("_", " ").replace(".", " ").title()
+
+    def show(self, value: Any) -> str:
+        """The value as a person reads it."""
+        return "none" if value is None else self.kind.show(value)
+
+
+RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
+
+PRESET: Setting[str] = Setting(
+    "preset",
+    Choice(("rooda", "ralph", "v1")),
+    "rooda",
+    "Policy to start from; every value of it can be overridden",
+    POLICY,
+)
+ITERATION_MODE: Setting[str] = Setting(
+    "iteration_mode",
+    Choice(("max-iterations", "unlimited")),
+    "max-iterations",
+    "Whether the number of iterations is limited",
+    RUN,
+)
+MAX_ITERATIONS: Setting[int] = Setting(
+    "default_max_iterations",
+    Integer(0),  # 0 is judged with the preset at hand: it is an error, or means unlimited
+    5,
+    "How many iterations to run at most",
+    RUN,
+    label="Max Iterations",
+    flag="--max-iterations",
+    short="-n",
+    always_in_dry_run=True,
+    fix="Set to 1 or more, or ask for no limit with --unlimited (iteration_mode: unlimited)",
+)
+ITERATION_TIMEOUT: Setting[float | None] = Setting(
+    "iteration_timeout",
+    Seconds(1),
+    None,
+    "Stop an iteration that takes longer",
+    RUN,
+    nullable=True,
+    always_in_dry_run=True,
+    wrong="timeout must be positive or nil",
+    fix="Set to a positive number of seconds, or remove to disable timeout",
+)
+MAX_OUTPUT_BUFFER: Setting[int] = Setting(
+    "max_output_buffer",
+    Size(1024),
+    10 * 1024 * 1024,
+    "How much of each output stream is kept and scanned for signals, counted from its end",
+    AGENT,
+    always_in_dry_run=True,
+)
+FAILURE_THRESHOLD: Setting[int] = Setting(
+    "failure_threshold",
+    Integer(1),
+    3,
+    "Abort after so many failures in a row",
+    RUN,
+    always_in_dry_run=True,
+)
+KILL_GRACE: Setting[float] = Setting(
+    "kill_grace",
+    Seconds(0),
+    5.0,
+    "Time between SIGTERM and SIGKILL when the agent is stopped",
+    AGENT,
+)
+AI_CMD: Setting[str | None] = Setting(
+    "ai_cmd",
+    Text(),
+    None,
+    "Command that runs the agent; it gets the prompt on standard input",
+    AGENT,
+    label="AI Command",
+    nullable=True,
+)
+AI_CMD_ALIAS: Setting[str | None] = Setting(
+    "ai_cmd_alias",
+    Text(),
+    None,
+    "Name of an agent command (see `rooda list --aliases`)",
+    AGENT,
+    label="AI Command Alias",
+    nullable=True,
+)
+WORKING_DIR: Setting[str | None] = Setting(
+    "working_dir",
+    PathText(),
+    None,
+    "Folder in which the agent runs (default: where rooda was started)",
+    AGENT,
+    nullable=True,
+)
+ENV: Setting[Mapping[str, str]] = Setting(
+    "env",
+    TextMap(),
+    {},
+    "Variables to add to the agent's environment",
+    AGENT,
+    label="Environment",
+)
+SHOW_AI_OUTPUT: Setting[bool] = Setting(
+    "show_ai_output",
+    Boolean(),
+    False,  # noqa: FBT003 - the default itself
+    "Stream the agent's output to the terminal",
+    OUTPUT,
+    label="Show AI Output",
+    old_variables=("ROODA_SHOW_AI_OUTPUT",),
+)
+AI_OUTPUT_STREAM: Setting[str] = Setting(
+    "ai_output_stream",
+    Choice(("stdout", "stderr")),
+    "stdout",
+    "Where the agent's output is streamed to",
+    OUTPUT,
+    label="AI Output Stream",
+)
+LOG_LEVEL: Setting[str] = Setting(
+    "log_level",
+    Choice(("debug", "info", "warn", "error")),
+    "info",
+    "Least important lines to print",
+    OUTPUT,
+    old_variables=("ROODA_LOG_LEVEL",),
+    per_procedure=False,
+)
+LOG_FORMAT: Setting[str] = Setting(
+    "log_format",
+    Choice(("text", "logfmt", "json")),
+    "text",
+    "Form of the lines on standard error",
+    OUTPUT,
+    per_procedure=False,
+)
+LOG_TIMESTAMP_FORMAT: Setting[str | None] = Setting(
+    "log_timestamp_format",
+    Choice(("time", "time-ms", "relative", "iso", "none")),
+    None,
+    "Form of the time (default: time for text, time-ms for logfmt, iso for json and log files)",
+    OUTPUT,
+    per_procedure=False,
+)
+LOG_FILE: Setting[str | None] = Setting(
+    "log_file",
+    PathText(),
+    None,
+    "Append the same lines to this file",
+    OUTPUT,
+    per_procedure=False,
+    nullable=True,
+)
+SEPARATORS: Setting[bool] = Setting(
+    "separators",
+    Boolean(),
+    False,  # noqa: FBT003 - the default itself
+    "Print a LOOP n separator after each iteration",
+    OUTPUT,
+)
+SIGNALS_SUCCESS: Setting[str | None] = Setting(
+    "signals.success",
+    SignalWord(),
+    "SUCCESS",
+    "Word in <promise>...</promise> that ends the run",
+    POLICY,
+    nullable=True,
+)
+SIGNALS_FAILURE: Setting[str | None] = Setting(
+    "signals.failure",
+    SignalWord(),
+    "FAILURE",
+    "Word in <promise>...</promise> that makes the iteration a failure",
+    POLICY,
+    nullable=True,
+)
+SIGNALS_STREAMS: Setting[str] = Setting(
+    "signals.streams",
+    Choice(("both", "stdout", "stderr")),
+    "both",
+    "Streams on which signals count",
+    POLICY,
+)
+SIGNALS_MATCH: Setting[str] = Setting(
+    "signals.match",
+    Choice(("anywhere", "last-line")),
+    "anywhere",
+    "Where a signal counts: anywhere, or alone on the last line that is not empty",
+    POLICY,
+)
+IGNORE_EXIT_STATUS: Setting[bool] = Setting(
+    "ignore_exit_status",
+    Boolean(),
+    False,  # noqa: FBT003 - the default itself
+    "Take no notice of the agent's exit status",
+    POLICY,
+)
+ZERO_MEANS_UNLIMITED: Setting[bool] = Setting(
+    "zero_means_unlimited",
+    Boolean(),
+    False,  # noqa: FBT003 - the default itself
+    "Read a maximum of 0 iterations as no limit",
+    POLICY,
+)
+MAX_ITERS_EXIT_CODE: Setting[int] = Setting(
+    "max_iters_exit_code",
+    Integer(0, 255),
+    2,
+    "Exit code when the maximum of iterations was reached",
+    POLICY,
+)
+
+SETTINGS: tuple[Setting[Any], ...] = (
+    MAX_ITERATIONS,
+    ITERATION_MODE,
+    ITERATION_TIMEOUT,
+    FAILURE_THRESHOLD,
+    AI_CMD,
+    AI_CMD_ALIAS,
+    MAX_OUTPUT_BUFFER,
+    KILL_GRACE,
+    WORKING_DIR,
+    ENV,
+    SHOW_AI_OUTPUT,
+    AI_OUTPUT_STREAM,
+    LOG_LEVEL,
+    LOG_FORMAT,
+    LOG_TIMESTAMP_FORMAT,
+    LOG_FILE,
+    SEPARATORS,
+    PRESET,
+    SIGNALS_SUCCESS,
+    SIGNALS_FAILURE,
+    SIGNALS_STREAMS,
+    SIGNALS_MATCH,
+    IGNORE_EXIT_STATUS,
+    ZERO_MEANS_UNLIMITED,
+    MAX_ITERS_EXIT_CODE,
+)
+
+BY_KEY: Mapping[str, Setting[Any]] = {setting.key: setting for setting in SETTINGS}
+# `signals` is no setting but holds some.
+SECTIONS = frozenset(key.partition(".")[0] for key in BY_KEY if "." in key)
+# Names of other systems that are understood as well.
+OLD_KEYS: Mapping[str, str] = {"default_iterations": MAX_ITERATIONS.key}

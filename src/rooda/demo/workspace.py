@@ -1,0 +1,58 @@
+"""The demo's repository: a task list, a config, and the scripted agent as the AI command."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from rooda.demo.agent import TASKS
+
+_CONFIG = """\
+loop:
+  ai_cmd: {command}
+procedures:
+  tasks:
+    description: Do the tasks in TASKS.md, one an iteration
+    observe:
+      - path: builtin:fragments/announce.md
+      - content: Read TASKS.md and the files that are there.
+    orient:
+      - content: Which tasks are open? What do the done ones give you?
+    decide:
+      - content: Choose the first open task.
+    act:
+      - content: Do it, tick its box, commit. SUCCESS means that no box is open.
+      - path: builtin:fragments/signals.md
+"""
+
+
+def make(folder: Path) -> None:
+    """Create the repository in an empty folder."""
+    command = shlex.join([sys.executable, "-m", "rooda.demo.agent"])
+    config = _CONFIG.format(command=f"'{command.replace(chr(39), chr(39) * 2)}'")
+    (folder / "rooda-config.yml").write_text(config, encoding="utf-8")
+    boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
+    (folder / "TASKS.md").write_text(f"# Tasks\n\n{boxes}", encoding="utf-8")
+    _git(folder, "init", "-q", "-b", "main")
+    # The demo must work on a machine where git does not know the user yet.
+    for key, value in (
+        ("user.name", "rooda demo"),
+        ("user.email", "demo@localhost"),
+        ("commit.gpgsign", "false"),
+        ("core.hooksPath", "/dev/null"),
+    ):
+        _git(folder, "config", key, value)
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-q", "-m", "A list of tasks")
+
+
+def history(folder: Path) -> str:
+    """The commits that the run made, oldest first."""
+    return _git(folder, "log", "--reverse", "--format=  %h %s")
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout

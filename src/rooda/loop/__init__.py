@@ -1,0 +1,1 @@
+"""The loop: pure decisions, typed events, and the run itself."""

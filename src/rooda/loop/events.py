@@ -1,0 +1,269 @@
+"""What happens in a run, as typed records. Every rendering is a listener; none calls back.
+
+Names and fields are the schema of `log_format: json` (docs/events.md), so they only ever grow.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+from rooda.config.problems import Severity
+from rooda.loop.failure import FailureContext
+from rooda.loop.state import Status
+from rooda.loop.stats import Stats
+from rooda.process import events as process
+from rooda.process.events import ProcessEvent
+
+
+class Level(IntEnum):
+    """How important an event is."""
+
+    DEBUG = 10
+    INFO = 20
+    WARN = 30
+    ERROR = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResolved:
+    """A setting's value and where it came from (one event a setting)."""
+
+    setting: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemFound:
+    """Something is wrong with the input; only errors keep a run from starting."""
+
+    severity: Severity
+    title: str
+    message: str
+    suggestion: str
+    file: str
+    line: int | None
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The run begins."""
+
+    procedure: str
+    max_iterations: int | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class IterationStarted:
+    """An iteration begins; `number` counts from 1."""
+
+    procedure: str
+    number: int
+    max_iterations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAssembled:
+    """The prompt is ready."""
+
+    number: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFailed:
+    """The prompt can't be made any more; the run is aborted."""
+
+    number: int
+    error: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartFailed:
+    """The agent can't be started; the run is aborted."""
+
+    number: int
+    command: str
+    error: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTruncated:
+    """More was printed than is kept; the beginning was dropped."""
+
+    number: int
+    stream: str
+    actual_size: int
+    buffer_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignalsScanned:
+    """Which signals the agent gave; after a timeout they are not believed."""
+
+    number: int
+    success: bool
+    failure: bool
+    believed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IterationCompleted:
+    """A good iteration, and there is more to do."""
+
+    number: int
+    max_iterations: int | None
+    duration: float
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExitOverridden:
+    """The agent ended badly but signaled that the job is done: the signal is believed."""
+
+    number: int
+    promise_signal: str
+    exit_code: int
+    exit_signal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IterationDone:
+    """The agent signaled that the job is done."""
+
+    number: int
+    max_iterations: int | None
+    duration: float
+    promise_signal: str
+    truncated: bool
+    despite_exit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IterationFailed:
+    """An iteration failed; the context says how."""
+
+    number: int
+    max_iterations: int | None
+    duration: float
+    consecutive_failures: int
+    threshold: int
+    failure: FailureContext
+
+
+@dataclass(frozen=True, slots=True)
+class IterationInterrupted:
+    """The user stopped the run in the middle of an iteration."""
+
+    number: int
+    max_iterations: int | None
+    duration: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run is over: status, why, and the statistics of every iteration that ran."""
+
+    status: Status
+    rule: str
+    reason: str
+    exit_code: int
+    iterations: int
+    consecutive_failures: int
+    threshold: int
+    max_iterations: int | None
+    promise_signal: str | None
+    signal: str | None
+    total: float
+    stats: Stats
+
+
+LoopEvent = (
+    ConfigResolved
+    | ProblemFound
+    | RunStarted
+    | IterationStarted
+    | PromptAssembled
+    | PromptFailed
+    | StartFailed
+    | OutputTruncated
+    | SignalsScanned
+    | IterationCompleted
+    | ExitOverridden
+    | IterationDone
+    | IterationFailed
+    | IterationInterrupted
+    | RunEnded
+)
+Event = LoopEvent | ProcessEvent
+
+_LEVELS: dict[type[Event], Level] = {
+    ConfigResolved: Level.DEBUG,
+    PromptAssembled: Level.DEBUG,
+    SignalsScanned: Level.DEBUG,
+    process.Started: Level.DEBUG,
+    process.Tick: Level.DEBUG,
+    process.Output: Level.DEBUG,
+    OutputTruncated: Level.WARN,
+    ExitOverridden: Level.WARN,
+    process.ClockExpired: Level.WARN,
+    process.Escalated: Level.WARN,
+    process.StillAlive: Level.WARN,
+    process.LeftoverStopped: Level.WARN,
+    PromptFailed: Level.ERROR,
+    StartFailed: Level.ERROR,
+    IterationFailed: Level.ERROR,
+}
+
+
+def level(event: Event) -> Level:
+    """The level of an event; most are news (INFO)."""
+    if isinstance(event, RunEnded) and event.status is Status.ABORTED:
+        return Level.ERROR
+    if isinstance(event, ProblemFound):
+        return Level.ERROR if event.severity is Severity.ERROR else Level.WARN
+    return _LEVELS.get(type(event), Level.INFO)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """An event and when it happened: wall clock, and seconds since the run began."""
+
+    event: Event
+    at: datetime
+    elapsed: float
+
+
+Listener = Callable[[Stamped], None]
+
+
+class Emitter:
+    """Stamps events and hands them to the listeners, in order."""
+
+    def __init__(
+        self,
+        listeners: Iterable[Listener] = (),
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._listeners = list(listeners)
+        self._now = now
+        self._monotonic = monotonic
+        self._began = monotonic()
+
+    def add(self, listener: Listener) -> None:
+        """Let one more listener hear what comes."""
+        self._listeners.append(listener)
+
+    def __call__(self, event: Event) -> None:
+        """Tell everybody."""
+        stamped = Stamped(event, self._now(), self._monotonic() - self._began)
+        for listener in self._listeners:
+            listener(stamped)

@@ -1,0 +1,153 @@
+"""Find `<promise>` signals in what an agent printed.
+
+A tag inside an echo of the prompt is no signal: the prompt names the tags, and several agents
+print it back. An echo is a line of the prompt that has more than the tag, or two or more
+consecutive lines of the prompt, quoted or not. A lone bare tag counts even where the prompt has
+the same bare line.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
+# What people and programs put around a line that they quote: > | │ # * - " ' ` and spaces.
+_QUOTING = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
+# A listing's line number: `12: `, `12 | `, `12→`.
+_NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
+_TAG = re.compile(rb"<promise>[A-Za-z0-9_.-]+</promise>")
+_WORD = re.compile(rb"\w|[^\x00-\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words that mean success and failure; None where the policy has no such word."""
+
+    success: str | None
+    failure: str | None
+    last_line_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """Which signals the agent gave."""
+
+    success: bool = False
+    failure: bool = False
+
+    def __or__(self, other: "Promises") -> "Promises":
+        return Promises(self.success or other.success, self.failure or other.failure)
+
+
+def scan(output: bytes, words: Words, prompt: "Prompt", *, truncated: bool = False) -> Promises:
+    """The signals on one stream. `truncated`: the output starts in the middle of a line."""
+    return Promises(
+        success=_said(output, words.success, words, prompt, truncated=truncated),
+        failure=_said(output, words.failure, words, prompt, truncated=truncated),
+    )
+
+
+def tag(word: str) -> str:
+    """The tag as the agent prints it."""
+    return f"<promise>{word}</promise>"
+
+
+class Prompt:
+    """The prompt, prepared for telling whether a line is an echo of it."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return [line for line in map(_normal, self._text.split(b"\n")) if line]
+
+    @cached_property
+    def _known(self) -> frozenset[bytes]:
+        return frozenset(self._lines)
+
+    @cached_property
+    def _pairs(self) -> frozenset[tuple[bytes, bytes]]:
+        return frozenset(zip(self._lines, self._lines[1:], strict=False))
+
+    def echoes(self, line: bytes, before: bytes, after: bytes) -> bool:
+        """Whether a line, between the lines around it, repeats the prompt."""
+        if line not in self._known:
+            return False
+        return not is_bare(line) or (before, line) in self._pairs or (line, after) in self._pairs
+
+    def ends_with(self, fragment: bytes) -> bool:
+        """Whether the fragment is the end of a line of the prompt that has more than a tag."""
+        return any(line.endswith(fragment) and not is_bare(line) for line in self._lines)
+
+
+def is_bare(line: bytes) -> bool:
+    """Whether a line says nothing but tags."""
+    return _WORD.search(_TAG.sub(b"", line)) is None
+
+
+def _said(
+    output: bytes, word: str | None, words: Words, prompt: Prompt, *, truncated: bool
+) -> bool:
+    if word is None:
+        return False
+    wanted = tag(word).encode()
+    if words.last_line_only:
+        return _last_line(output) == wanted
+    for start, end in _lines_with(output, wanted):
+        line = _normal(output[start:end])
+        if truncated and start == 0:
+            echo = prompt.ends_with(line)
+        else:
+            echo = prompt.echoes(line, *_neighbours(output, start, end))
+        if not echo:
+            return True
+    return False
+
+
+def _lines_with(output: bytes, wanted: bytes) -> Iterator[tuple[int, int]]:
+    """Start and end of every line that has the tag."""
+    found = output.find(wanted)
+    while found != -1:
+        start = output.rfind(b"\n", 0, found) + 1
+        end = output.find(b"\n", found)
+        end = len(output) if end == -1 else end
+        yield start, end
+        found = output.find(wanted, end)
+
+
+def _last_line(output: bytes) -> bytes:
+    """The last line that is not empty."""
+    end = len(output)
+    while end > 0:
+        start = output.rfind(b"\n", 0, end) + 1
+        if line := _plain(output[start:end]).strip():
+            return line
+        end = start - 1
+    return b""
+
+
+def _neighbours(output: bytes, start: int, end: int) -> tuple[bytes, bytes]:
+    """The nearest lines that are not empty, before and after."""
+    before = after = b""
+    while start > 0 and not before:
+        start, previous_end = output.rfind(b"\n", 0, start - 1) + 1, start - 1
+        before = _normal(output[start:previous_end])
+    while end < len(output) and not after:
+        next_end = output.find(b"\n", end + 1)
+        next_end = len(output) if next_end == -1 else next_end
+        after, end = _normal(output[end + 1 : next_end]), next_end
+    return before, after
+
+
+def _normal(line: bytes) -> bytes:
+    """A line without colours and without what stands around a quotation."""
+    line = _plain(line)
+    if number := _NUMBER.match(line):
+        line = line[number.end() :]
+    return line.strip(_QUOTING)
+
+
+def _plain(line: bytes) -> bytes:
+    return _ANSI.sub(b"", line) if b"\x1b" in line else line

@@ -1,0 +1,41 @@
+"""The prompt as a file, so that an agent may read it whenever and however it likes.
+
+A file needs no writer, can't deadlock with an agent that prints before it reads, and stays as
+evidence. It is in the workspace's `.rooda`, which keeps itself out of git.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import IO
+
+STATE_FOLDER = ".rooda"
+_NAME = "prompt.md"
+
+
+def make_state_folder(workspace: Path) -> Path:
+    """Create `.rooda`, private, ignoring itself. Raises OSError where that is not possible."""
+    folder = workspace / STATE_FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    return folder
+
+
+def open_prompt(workspace: Path, prompt: bytes) -> IO[bytes]:
+    """The prompt, open for reading at its beginning.
+
+    An agent may have deleted the folder or filled the disk since the run began: then it is made
+    anew, or the prompt goes to the system's temporary folder.
+    """
+    try:
+        path = make_state_folder(workspace) / _NAME
+        path.unlink(missing_ok=True)  # an earlier reader keeps its own file
+        with path.open("xb") as file:
+            file.write(prompt)
+        return path.open("rb")
+    except OSError:
+        temporary = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+        temporary.write(prompt)
+        temporary.seek(0)
+        return temporary

@@ -1,0 +1,52 @@
+"""Where a run stands, and how an iteration moves it on. Pure."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.stats import Stats
+
+
+class Status(StrEnum):
+    """How a run stands or ended."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    MAX_ITERS = "max-iters"
+    ABORTED = "aborted"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a run; no maximum means unlimited."""
+
+    max_iterations: int | None
+    failure_threshold: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The loop's memory between two iterations. `iteration` counts from 0."""
+
+    iteration: int = 0
+    consecutive_failures: int = 0
+    stats: Stats = field(default_factory=Stats)
+    last: Outcome | None = None
+    interrupted: bool = False
+
+    def after(self, outcome: Outcome, seconds: float) -> "State":
+        """The state once an iteration has ended. A good one resets the count of failures."""
+        match outcome.verdict:
+            case Verdict.ABORT:
+                return replace(self, last=outcome)  # it never ran
+            case Verdict.INTERRUPTED:
+                return replace(self, stats=self.stats.add(seconds), last=outcome)
+        failed = outcome.verdict is Verdict.FAILURE
+        return replace(
+            self,
+            iteration=self.iteration + 1,
+            consecutive_failures=self.consecutive_failures + 1 if failed else 0,
+            stats=self.stats.add(seconds),
+            last=outcome,
+        )

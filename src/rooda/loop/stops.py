@@ -1,0 +1,66 @@
+"""When a run ends. A stop condition is a function in the tuple; the first that speaks decides."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rooda.loop.outcome import Verdict
+from rooda.loop.state import Limits, State, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The status that a run ends with, and the rule that decided."""
+
+    status: Status
+    rule: str
+    reason: str = ""
+
+
+def interrupted(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001 - one form for all
+    """The user asked for it."""
+    last = state.last.verdict if state.last else None
+    if state.interrupted or last is Verdict.INTERRUPTED:
+        return Stop(Status.INTERRUPTED, "interrupted")
+    return None
+
+
+def done(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
+    """The agent said that the job is done."""
+    if state.last and state.last.verdict is Verdict.DONE:
+        return Stop(Status.SUCCESS, "signal")
+    return None
+
+
+def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
+    """The agent can't be started, or the prompt can't be made: no use in trying again."""
+    if state.last and state.last.verdict is Verdict.ABORT:
+        return Stop(Status.ABORTED, "not-started", state.last.reason)
+    return None
+
+
+def failure_threshold(state: State, limits: Limits) -> Stop | None:
+    """Too many failures in a row. Looked at before the maximum of iterations."""
+    if state.consecutive_failures >= limits.failure_threshold:
+        return Stop(Status.ABORTED, "failure-threshold")
+    return None
+
+
+def max_iterations(state: State, limits: Limits) -> Stop | None:
+    """As many iterations as were asked for."""
+    if limits.max_iterations is not None and state.iteration >= limits.max_iterations:
+        return Stop(Status.MAX_ITERS, "max-iterations")
+    return None
+
+
+CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
+    interrupted,
+    done,
+    impossible,
+    failure_threshold,
+    max_iterations,
+)
+
+
+def stop(state: State, limits: Limits) -> Stop | None:
+    """The first condition that holds, or None: go on."""
+    return next((found for rule in CONDITIONS if (found := rule(state, limits))), None)

@@ -1,0 +1,71 @@
+"""How a process ended. A union, so that nonsense can't be built."""
+
+import signal
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """It ended by itself with an exit code."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """A signal ended it, and it was not us who sent that."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The signal's name: `SIGSEGV`."""
+        return signal_name(self.number)
+
+    @property
+    def code(self) -> int:
+        """The exit code that a shell would report."""
+        return 128 + self.number
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """A clock ran out and we stopped it. `clock` is the name of the setting."""
+
+    clock: str
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The user asked us to stop, and we stopped it."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The signal that we were sent."""
+        return signal_name(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """The system refused to start it."""
+
+    reason: str
+
+
+Exit = Exited | Signalled | TimedOut | Interrupted | NotStarted
+
+
+def from_returncode(returncode: int) -> Exited | Signalled:
+    """What `waitpid` told, in our words."""
+    return Signalled(-returncode) if returncode < 0 else Exited(returncode)
+
+
+def signal_name(number: int) -> str:
+    """`SIGTERM` for 15; a number without a name is shown as it is."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

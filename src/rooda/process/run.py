@@ -1,0 +1,250 @@
+"""Run one program to its end, whatever it does.
+
+The program gets a session of its own and a file as standard input. Both output streams are
+always drained. Stopping is SIGTERM to the group, `kill_grace` seconds, SIGKILL, one second, and
+then we go on without it. After a clean end the group is stopped as well.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from rooda.process import events as happened
+from rooda.process.events import ProcessEvent, Stream
+from rooda.process.exits import (
+    Exit,
+    Interrupted,
+    NotStarted,
+    TimedOut,
+    from_returncode,
+    signal_name,
+)
+from rooda.process.group import group_alive, signal_group
+from rooda.process.interrupts import Interrupts
+from rooda.process.tail import Captured, TailBuffer
+
+KILL_WAIT = 1.0  # how long a SIGKILL may take
+DRAIN_WAIT = 0.5  # how long output is awaited that somebody outside the group holds open
+_LOOK_AGAIN = 0.02  # between two looks at a group that was told to stop
+_READ = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run, and within which bounds."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environ: Mapping[str, str]
+    stdin: IO[bytes]
+    output_limit: int
+    timeout: float | None = None
+    kill_grace: float = 5.0
+    tick: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The truth about one run of a program, a failed start included."""
+
+    exit: Exit
+    stdout: Captured
+    stderr: Captured
+    duration: float
+    still_alive: bool = False
+
+
+Listener = Callable[[ProcessEvent], None]
+
+
+def run(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
+    """Start the program and see it through."""
+    began = time.monotonic()
+    buffers = {
+        "stdout": TailBuffer(request.output_limit),
+        "stderr": TailBuffer(request.output_limit),
+    }
+    try:
+        child = subprocess.Popen(
+            request.argv,
+            bufsize=0,
+            stdin=request.stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=request.cwd,
+            env=dict(request.environ),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        nothing = buffers["stdout"].captured()
+        return Result(NotStarted(_reason(error, request)), nothing, nothing, 0.0)
+    listener(happened.Started(child.pid))
+    with contextlib.ExitStack() as stack:
+        for pipe in (child.stdout, child.stderr):
+            assert pipe is not None  # noqa: S101 - for the type checker
+            stack.callback(pipe.close)
+        watch = _Watch(child, request, interrupts, listener, buffers, began)
+        end = watch.until_the_end()
+    return Result(
+        end,
+        buffers["stdout"].captured(),
+        buffers["stderr"].captured(),
+        time.monotonic() - began,
+        watch.still_alive,
+    )
+
+
+def _reason(error: OSError | ValueError, request: Request) -> str:
+    if not isinstance(error, OSError):
+        return f"{request.argv[0]}: {error}"
+    # For a folder that is gone Popen names the folder, for all else the program.
+    name = error.filename if error.filename == str(request.cwd) else request.argv[0]
+    return f"{name}: {error.strerror or error}"
+
+
+class _Watch:
+    """One child under watch: waits for output, its end, a clock or a signal, and acts."""
+
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        request: Request,
+        interrupts: Interrupts,
+        listener: Listener,
+        buffers: Mapping[str, TailBuffer],
+        began: float,
+    ) -> None:
+        self.still_alive = False
+        self._child = child
+        self._request = request
+        self._interrupts = interrupts
+        self._listener = listener
+        self._buffers = buffers
+        self._verdict: TimedOut | Interrupted | None = None
+        self._seen_interrupts = 0
+        self._deadline = None if request.timeout is None else began + request.timeout
+        self._kill_at: float | None = None
+        self._give_up_at: float | None = None
+        self._next_tick = None if request.tick is None else began + request.tick
+        self._selector = selectors.DefaultSelector()
+
+    def until_the_end(self) -> Exit:
+        """Watch until nothing is left to wait for, and say how it ended."""
+        with self._selector:
+            self._selector.register(self._interrupts.wake_fd, selectors.EVENT_READ)
+            for name, pipe in (("stdout", self._child.stdout), ("stderr", self._child.stderr)):
+                assert pipe is not None  # noqa: S101 - for the type checker
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe.fileno(), selectors.EVENT_READ, name)
+            while self._child.poll() is None and not self.still_alive:
+                self._step()
+            # Decided here: a signal that comes during the cleaning up doesn't undo a clean end.
+            end = self._verdict or from_returncode(self._child.returncode or 0)
+            self._clear_group(by_us=self._verdict is not None)
+            self._drain()
+        if isinstance(end, Interrupted) and not self.still_alive:
+            self._listener(happened.Stopped(self._child.pid))
+        return end
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def _step(self, longest: float | None = None) -> None:
+        """Wait for the next thing to happen, and see to it."""
+        alarms = (self._deadline, self._kill_at, self._give_up_at, self._next_tick)
+        now = time.monotonic()
+        waits = [alarm - now for alarm in alarms if alarm is not None]
+        if longest is not None:
+            waits.append(longest)
+        for key, _ in self._selector.select(max(0.0, min(waits)) if waits else None):
+            if key.data is None:
+                self._interrupts.drain()
+            else:
+                self._read(key.fd, key.data)
+        self._note_interrupts()
+        self._check_clocks(time.monotonic())
+
+    def _read(self, fd: int, stream: Stream) -> None:
+        try:
+            data = os.read(fd, _READ)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(fd)
+            return
+        self._buffers[stream].append(data)
+        self._listener(happened.Output(stream, data))
+
+    def _note_interrupts(self) -> None:
+        received = self._interrupts.received
+        if len(received) == self._seen_interrupts:
+            return
+        number = received[self._seen_interrupts]
+        again = self._seen_interrupts > 0 or len(received) > self._seen_interrupts + 1
+        self._seen_interrupts = len(received)
+        self._listener(happened.InterruptSeen(signal_name(number), again=again))
+        if self._verdict is None:
+            self._listener(happened.Stopping(self._child.pid))
+        # The user's wish is the stronger reason, even when a clock had run out before.
+        self._verdict = Interrupted(number)
+        self._ask_to_stop()
+        if again:
+            self._kill_at = time.monotonic()
+
+    def _check_clocks(self, now: float) -> None:
+        if self._deadline is not None and now >= self._deadline:
+            after = self._request.timeout or 0.0
+            self._verdict = TimedOut("iteration_timeout", after)
+            self._listener(happened.ClockExpired("iteration_timeout", after))
+            self._ask_to_stop()
+        if self._kill_at is not None and now >= self._kill_at:
+            self._kill()
+        if self._give_up_at is not None and now >= self._give_up_at:
+            self._give_up_at = None
+            self.still_alive = True
+            self._listener(happened.StillAlive(self._child.pid))
+        if self._next_tick is not None and now >= self._next_tick:
+            self._next_tick = now + (self._request.tick or 1.0)
+            self._listener(happened.Tick())
+
+    # -- stopping --------------------------------------------------------------------------
+
+    def _ask_to_stop(self) -> None:
+        self._deadline = None
+        signal_group(self._child.pid, signal.SIGTERM)
+        # A stopped process gets its SIGTERM only when it is continued.
+        signal_group(self._child.pid, signal.SIGCONT)
+        if self._kill_at is None and self._give_up_at is None:
+            self._kill_at = time.monotonic() + self._request.kill_grace
+
+    def _kill(self) -> None:
+        self._kill_at = None
+        self._listener(happened.Escalated(self._child.pid))
+        signal_group(self._child.pid, signal.SIGKILL)
+        self._give_up_at = time.monotonic() + KILL_WAIT
+
+    def _clear_group(self, *, by_us: bool) -> None:
+        """The leader is gone; see that its group goes too."""
+        pgid = self._child.pid
+        self._deadline = None
+        if not group_alive(pgid):
+            return
+        if not by_us:
+            self._ask_to_stop()
+        while group_alive(pgid) and not self.still_alive:
+            self._step(_LOOK_AGAIN)
+        if not by_us:
+            self._listener(happened.LeftoverStopped(pgid))
+
+    def _drain(self) -> None:
+        """Read what is still in the pipes; who holds them open from outside is not waited for."""
+        self._kill_at = self._give_up_at = self._next_tick = None
+        end = time.monotonic() + DRAIN_WAIT
+        while len(self._selector.get_map()) > 1 and (left := end - time.monotonic()) > 0:
+            self._step(left)

@@ -1,0 +1,54 @@
+"""Keep the end of an endless stream, and a little of its beginning, in bounded memory."""
+
+from collections import deque
+from dataclasses import dataclass
+
+HEAD = 4096
+_BLOCK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What is left of a stream: its first bytes, its last bytes, and how many there were."""
+
+    head: bytes
+    tail: bytes
+    total: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the tail is less than everything."""
+        return self.total > len(self.tail)
+
+
+class TailBuffer:
+    """Takes pieces of any size and keeps the last `limit` bytes.
+
+    Small pieces are gathered in blocks: a program that writes byte by byte costs no more memory
+    than one that writes megabytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.total = 0
+        self._limit = limit
+        self._head = bytearray()
+        self._blocks: deque[bytearray] = deque()
+        self._kept = 0
+
+    def append(self, data: bytes) -> None:
+        """Add what was read."""
+        self.total += len(data)
+        if len(self._head) < HEAD:
+            self._head += data[: HEAD - len(self._head)]
+        if self._blocks and len(self._blocks[-1]) + len(data) <= _BLOCK:
+            self._blocks[-1] += data
+        else:
+            self._blocks.append(bytearray(data))
+        self._kept += len(data)
+        while self._kept - len(self._blocks[0]) >= self._limit:
+            self._kept -= len(self._blocks.popleft())
+
+    def captured(self) -> Captured:
+        """What is kept now."""
+        tail = b"".join(self._blocks)
+        return Captured(bytes(self._head), tail[max(0, len(tail) - self._limit) :], self.total)

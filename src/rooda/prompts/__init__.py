@@ -1,0 +1,1 @@
+"""Prompts: parts in, one text out. The built-in words are in `builtin/`."""

@@ -1,0 +1,1 @@
+"""The second front: plan, build and prompt modes on the same engine."""

@@ -1,0 +1,1 @@
+"""Small pure helpers for words and numbers; they know nothing of the product."""

@@ -1,0 +1,45 @@
+"""Keep what an untrusted program printed from driving the user's terminal."""
+
+import codecs
+import re
+
+# In order: CSI sequences; OSC, DCS, SOS, PM and APC strings with their terminator;
+# other escapes; and the control characters that are neither a tab nor a newline.
+_CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+_STRING = r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+_ESCAPE = r"\x1b[ -/]*[0-~]"
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+_SEQUENCES = re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_CONTROL}")
+_NEWLINES = re.compile(r"\r+\n|\r")
+# What may still become a sequence when more text arrives.
+_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)|\r+)\Z")
+_LONGEST_CARRY = 4096
+
+
+def clean(text: str) -> str:
+    """The text without control codes; a lone carriage return is a line end."""
+    if text.isprintable():
+        return text
+    return _SEQUENCES.sub("", _NEWLINES.sub("\n", text))
+
+
+class StreamCleaner:
+    """Cleans bytes that arrive in pieces, wherever the pieces were cut."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._carry = ""
+
+    def feed(self, data: bytes) -> str:
+        """The readable text that is certain by now."""
+        text = self._carry + self._decoder.decode(data)
+        unfinished = _UNFINISHED.search(text, max(0, len(text) - _LONGEST_CARRY))
+        cut = unfinished.start() if unfinished else len(text)
+        self._carry = text[cut:]
+        return clean(text[:cut])
+
+    def finish(self) -> str:
+        """What was held back, once nothing more can come."""
+        text = self._carry + self._decoder.decode(b"", final=True)
+        self._carry = ""
+        return clean(text)

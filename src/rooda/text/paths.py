@@ -1,0 +1,19 @@
+"""Names of files, as people write them and as messages show them."""
+
+import os
+from pathlib import Path
+
+
+def anchored(folder: Path, text: str) -> Path:
+    """The path that `text` means when it is written in `folder`; `~` is the home folder."""
+    # pathlib's expanduser raises for an unknown user; such a name is simply a name here.
+    return folder / os.path.expanduser(text)  # noqa: PTH111
+
+
+def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:
+    """The shortest name of `path` for a person in `folder`: relative, `~/...` or whole."""
+    if path.is_relative_to(folder):
+        return str(path.relative_to(folder))
+    if home is not None and path.is_relative_to(home):
+        return f"~/{path.relative_to(home)}"
+    return str(path)

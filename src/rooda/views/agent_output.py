@@ -1,0 +1,36 @@
+"""`--verbose`: the agent's output as it comes, without its control codes."""
+
+from dataclasses import dataclass, field
+
+from rooda.loop.events import (
+    IterationCompleted,
+    IterationDone,
+    IterationFailed,
+    IterationInterrupted,
+    Stamped,
+)
+from rooda.process.events import Output
+from rooda.text.controls import StreamCleaner
+from rooda.views.terminal import Terminal
+
+_ENDS = (IterationCompleted, IterationDone, IterationFailed, IterationInterrupted)
+
+
+@dataclass(slots=True)
+class AgentOutput:
+    """A listener that streams what the agent prints."""
+
+    terminal: Terminal
+    to_stderr: bool
+    cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
+
+    def __call__(self, stamped: Stamped) -> None:
+        """Show output at once; at the end of an iteration what was held back."""
+        event = stamped.event
+        if isinstance(event, Output):
+            cleaner = self.cleaners.setdefault(event.stream, StreamCleaner())
+            self.terminal.agent(cleaner.feed(event.data), to_stderr=self.to_stderr)
+        elif isinstance(event, _ENDS):
+            for cleaner in self.cleaners.values():
+                self.terminal.agent(cleaner.finish(), to_stderr=self.to_stderr)
+            self.cleaners.clear()

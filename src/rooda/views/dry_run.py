@@ -1,0 +1,81 @@
+"""The dry run: seed 000's examples 7 and 8."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from rooda.config.origin import Tier
+from rooda.config.plan import Plan, Prepared
+from rooda.config.problems import Problem, errors, warnings
+from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS
+from rooda.text.controls import clean
+
+_RULE = "─" * 40
+_SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
+
+
+def render(prepared: Prepared, arguments: Sequence[str]) -> str:
+    """The whole report."""
+    lines = [f"=== Dry-Run: {clean(prepared.request.procedure)} ===", "", "Configuration:"]
+    lines += [f"  {line}" for line in _configuration(prepared)]
+    lines += ["", "Validation:", *_validation(prepared), ""]
+    if prepared.valid and prepared.plan is not None:
+        lines += [*_prompt(prepared.plan), "", _ready(arguments)]
+    else:
+        lines.append("Error: Dry-run validation failed")
+    return "\n".join(lines) + "\n"
+
+
+def _configuration(prepared: Prepared) -> Iterator[str]:
+    """The five lines of the examples, and whatever else somebody has set."""
+    command = prepared.command
+    if command is None:
+        yield "AI Command: none"
+    else:
+        yield f"AI Command: {clean(command.text)} ({clean(command.provenance)})"
+    iterations = prepared.iterations
+    maximum = "unlimited" if iterations.maximum is None else iterations.maximum
+    yield f"Max Iterations: {maximum} ({iterations.origin})"
+    values = prepared.values
+    shown = [setting for setting in values if setting not in _SHOWN_ABOVE]
+    for setting in sorted(shown, key=lambda setting: not setting.always_in_dry_run):
+        origin = values.origin(setting)
+        if setting.always_in_dry_run or origin.tier is not Tier.BUILTIN:
+            yield f"{setting.title}: {clean(setting.show(values[setting]))} ({origin})"
+
+
+def _validation(prepared: Prepared) -> Iterator[str]:
+    for problem in errors(prepared.problems):
+        yield from _problem("✗", problem)
+    for check in prepared.checks:
+        yield f"  {'✓' if check.ok else '✗'} {clean(check.text)}"
+        yield from (f"    {clean(detail)}" for detail in check.details)
+    for problem in warnings(prepared.problems):
+        yield from _problem("!", problem)
+
+
+def _problem(mark: str, problem: Problem) -> Iterator[str]:
+    place = f"{problem.place}: " if problem.place else ""
+    title = f"{problem.title}: " if not place else ""
+    yield f"  {mark} {clean(place or title)}{clean(problem.message)}"
+    if problem.suggestion:
+        yield f"    {clean(problem.suggestion)}"
+
+
+def _prompt(plan: Plan) -> Iterator[str]:
+    prompt = plan.prompt()
+    size = len(prompt.encode("utf-8", "surrogateescape"))
+    yield f"Assembled Prompt ({size:,} bytes):"
+    yield from (_RULE, clean(prompt.rstrip("\n")), _RULE)
+
+
+def _ready(arguments: Sequence[str]) -> str:
+    words = [word for word in map(_without_dry_run, arguments) if word is not None]
+    return f"Dry-run complete. Ready to execute: {shlex.join(['rooda', *words])}"
+
+
+def _without_dry_run(word: str) -> str | None:
+    if word in ("--dry-run", "-d"):
+        return None
+    if word.startswith("-") and set(word[1:]) <= set("dvqu") and "d" in word:
+        return word.replace("d", "")  # `-dv`
+    return word

@@ -1,0 +1,35 @@
+"""`log_format: json`: one event a line. The schema is documented in docs/events.md."""
+
+import json
+import re
+from dataclasses import asdict
+
+from rooda.loop.events import Event, Stamped, level
+from rooda.process.events import Output, Tick
+
+SCHEMA_VERSION = 1
+# Far too many for a log, and the agent's output is kept elsewhere.
+UNLOGGED = (Output, Tick)
+
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def event_name(kind: type[Event]) -> str:
+    """`iteration_started` for IterationStarted."""
+    return _CAPITAL.sub("_", kind.__name__).lower()
+
+
+def render(stamped: Stamped, time: str | None) -> str | None:
+    """The event as a JSON object on one line."""
+    event = stamped.event
+    if isinstance(event, UNLOGGED):
+        return None
+    head: dict[str, object] = {"schema_version": SCHEMA_VERSION}
+    if time is not None:
+        head["time"] = time
+    head |= {
+        "elapsed": round(stamped.elapsed, 3),
+        "level": level(event).name.lower(),
+        "event": event_name(type(event)),
+    }
+    return json.dumps(head | asdict(event), ensure_ascii=False, default=str)

@@ -1,0 +1,89 @@
+"""The live status line of a terminal."""
+
+import re
+import shutil
+from dataclasses import dataclass, field
+
+from rooda.loop import events as loop
+from rooda.loop.events import Stamped
+from rooda.process.events import Output, Tick
+from rooda.text.durations import format_duration
+from rooda.text.sizes import approximate_size
+from rooda.views.messages import position
+from rooda.views.terminal import Terminal
+
+TICK = 0.5
+_PHASE = re.compile(rb"OODA: (OBSERVE|ORIENT|DECIDE|ACT)\b")
+_LONGEST_MARK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What is known of the agent at work; times are seconds since the run began."""
+
+    where: str
+    began: float
+    printed: int = 0
+    last_output: float | None = None
+    phase: str = ""
+
+
+def status_line(activity: Activity, now: float, width: int) -> str:
+    """The line, cut to the terminal's width."""
+    words = [f"Iteration {activity.where}", _whole(now - activity.began)]
+    if activity.phase:
+        words.append(activity.phase)
+    if activity.last_output is None:
+        words.append("no output yet")
+    else:
+        words.append(f"{approximate_size(activity.printed)} of output")
+        words.append(f"last {_whole(now - activity.last_output)} ago")
+    return " · ".join(words)[: max(0, width - 1)]
+
+
+def _whole(seconds: float) -> str:
+    return f"{int(seconds)}s" if seconds < 60 else format_duration(seconds)  # noqa: PLR2004
+
+
+@dataclass(slots=True)
+class LiveLine:
+    """A listener that redraws the line when time passes."""
+
+    terminal: Terminal
+    activity: Activity | None = field(default=None)
+    _carry: bytes = b""
+
+    def __call__(self, stamped: Stamped) -> None:
+        """Keep up with what happens."""
+        event, now = stamped.event, stamped.elapsed
+        match event:
+            case loop.IterationStarted():
+                self.activity = Activity(position(event.number, event.max_iterations), now)
+                self._carry = b""
+            case Output(_, data) if self.activity is not None:
+                self.activity = self._heard(self.activity, data, now)
+            case Tick() if self.activity is not None:
+                width = shutil.get_terminal_size().columns
+                self.terminal.show_status(status_line(self.activity, now, width))
+            case (
+                loop.IterationCompleted()
+                | loop.IterationDone()
+                | loop.IterationFailed()
+                | loop.IterationInterrupted()
+                | loop.RunEnded()
+            ):
+                self.activity = None
+                self.terminal.hide_status()
+            case _:
+                pass
+
+    def _heard(self, activity: Activity, data: bytes, now: float) -> Activity:
+        marks = _PHASE.findall(self._carry + data)
+        self._carry = data[-_LONGEST_MARK:]
+        return Activity(
+            activity.where,
+            activity.began,
+            activity.printed + len(data),
+            now,
+            marks[-1].decode() if marks else activity.phase,
+        )

@@ -1,0 +1,222 @@
+"""Events in words: a message and its fields, as seed 004 writes them.
+
+The logfmt view prints these as they are; the text view takes them for the lines of which seed
+000 has no example of its own.
+"""
+
+from dataclasses import dataclass
+
+from rooda.config.problems import Severity
+from rooda.loop import events as loop
+from rooda.loop.events import Event
+from rooda.loop.outcome import FailureKind
+from rooda.loop.state import Status
+from rooda.loop.stats import Stats
+from rooda.process import events as process
+from rooda.text.durations import format_duration, format_seconds
+
+Field = tuple[str, str | int | float | bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Words, and fields in their order; a field without a value is left out."""
+
+    words: str
+    fields: tuple[Field, ...] = ()
+
+
+def position(number: int, maximum: int | None) -> str:
+    """`2/5`, or `2` where there is no limit."""
+    return f"{number}/{maximum}" if maximum is not None else str(number)
+
+
+def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, one row an event
+    """What to say of an event, if anything."""
+    match event:
+        case loop.ConfigResolved(setting, value, origin):
+            return Message("Setting", (("name", setting), ("value", value), ("origin", origin)))
+        case loop.ProblemFound():
+            return _problem(event)
+        case loop.IterationStarted():
+            where = position(event.number, event.max_iterations)
+            return Message(f"Starting iteration {where}", (("procedure", event.procedure),))
+        case loop.PromptAssembled(number, size):
+            return Message("Prompt assembled", (("iteration", number), ("size", size)))
+        case loop.PromptFailed(number, error, suggestion):
+            return Message(
+                "Prompt assembly failed",
+                (("iteration", number), ("error", error), ("suggestion", suggestion)),
+            )
+        case loop.StartFailed():
+            return Message(
+                "AI CLI could not be started",
+                (
+                    ("error", event.error),
+                    ("iteration", event.number),
+                    ("command", event.command),
+                    ("suggestion", event.suggestion),
+                ),
+            )
+        case loop.OutputTruncated():
+            return Message(
+                "AI CLI output exceeded buffer size",
+                (
+                    ("actual_size", event.actual_size),
+                    ("buffer_limit", event.buffer_limit),
+                    ("action", "truncating_from_beginning"),
+                    ("stream", event.stream),
+                    ("iteration", event.number),
+                ),
+            )
+        case loop.SignalsScanned():
+            return Message(
+                "Scanned for signals",
+                (
+                    ("success", event.success),
+                    ("failure", event.failure),
+                    ("believed", event.believed),
+                    ("iteration", event.number),
+                ),
+            )
+        case loop.ExitOverridden():
+            return Message(
+                "AI CLI exited with non-zero code but promise signal indicates success",
+                (
+                    ("exit_code", event.exit_code),
+                    ("promise_signal", event.promise_signal),
+                    ("signal", event.exit_signal),
+                    ("iteration", event.number),
+                ),
+            )
+        case loop.IterationCompleted():
+            where = position(event.number, event.max_iterations)
+            return Message(
+                f"Completed iteration {where}",
+                (
+                    ("elapsed", format_duration(event.duration)),
+                    ("status", "success"),
+                    ("truncated", True if event.truncated else None),
+                ),
+            )
+        case loop.IterationDone():
+            if event.despite_exit:
+                return None  # the warning has said it
+            return Message(
+                "AI CLI succeeded",
+                (
+                    ("promise_signal", event.promise_signal),
+                    ("iteration", event.number),
+                    ("elapsed", format_duration(event.duration)),
+                    ("truncated", True if event.truncated else None),
+                ),
+            )
+        case loop.IterationFailed():
+            return _failed(event)
+        case loop.IterationInterrupted():
+            return None  # the end of the run says it
+        case loop.RunEnded():
+            return _ended(event)
+        case process.ClockExpired(clock, after):
+            timeout = format_seconds(after)
+            return Message(
+                "AI CLI exceeded timeout",
+                (("timeout", timeout), ("action", "sending_sigterm"), ("clock", clock)),
+            )
+        case process.InterruptSeen(signal, again):
+            action = "killing" if again else "shutting_down"
+            return Message("Received signal", (("signal", signal), ("action", action)))
+        case process.Stopping(pid):
+            return Message("Killing AI CLI process", (("pid", pid),))
+        case process.Escalated():
+            return Message("AI CLI did not terminate gracefully", (("action", "sending_sigkill"),))
+        case process.StillAlive(pid):
+            return Message(
+                "AI CLI is still running after SIGKILL",
+                (("pid", pid), ("action", "going_on_without_it")),
+            )
+        case process.Stopped():
+            return Message("AI CLI terminated")
+        case process.LeftoverStopped(pid):
+            return Message("AI CLI left processes behind; they were stopped", (("group", pid),))
+        case process.Started(pid):
+            return Message("AI CLI started", (("pid", pid),))
+        case loop.RunStarted() | process.Output() | process.Tick():
+            return None
+
+
+def _problem(event: loop.ProblemFound) -> Message:
+    """Seed 004's examples 5 and 6; a warning says in words what an error says in a field."""
+    is_error = event.severity is Severity.ERROR
+    return Message(
+        event.title if is_error else event.message,
+        (
+            ("file", event.file or None),
+            ("line", event.line),
+            ("field", event.field or None),
+            ("error", event.message if is_error else None),
+            ("suggestion", event.suggestion or None),
+        ),
+    )
+
+
+def _failed(event: loop.IterationFailed) -> Message:
+    failure = event.failure
+    how: tuple[Field, ...]
+    match failure.kind:
+        case FailureKind.TIMEOUT:
+            timeout = format_seconds(failure.timeout or 0)
+            how = (("reason", "timeout"), ("timeout", timeout))
+        case FailureKind.CRASH:
+            how = (("signal", failure.signal), ("exit_code", failure.exit_code))
+        case FailureKind.SIGNAL:
+            how = (("exit_code", failure.exit_code), ("promise_signal", "FAILURE"))
+        case _:
+            how = (("exit_code", failure.exit_code),)
+    return Message(
+        "AI CLI failed",
+        (
+            *how,
+            ("consecutive_failures", event.consecutive_failures),
+            ("threshold", event.threshold),
+            ("iteration", event.number),
+            ("elapsed", format_duration(event.duration)),
+            ("command", failure.command),
+            ("output_first", failure.preview or None),
+            ("output_last", failure.suffix or None),
+            ("truncated", True if failure.truncated else None),
+            ("suggestion", failure.suggestion),
+        ),
+    )
+
+
+def _ended(event: loop.RunEnded) -> Message:
+    total: tuple[Field, ...] = (
+        ("iterations", event.iterations),
+        ("total_elapsed", format_duration(event.total)),
+        *timing(event.stats),
+    )
+    match event.status:
+        case Status.ABORTED:
+            counts: tuple[Field, ...] = (
+                ("consecutive_failures", event.consecutive_failures),
+                ("threshold", event.threshold),
+                ("status", event.status),
+                ("reason", event.reason or None),
+            )
+            return Message("Loop aborted", (*counts, *total))
+        case Status.INTERRUPTED:
+            signal: tuple[Field, ...] = (("status", event.status), ("signal", event.signal))
+            return Message("Loop interrupted", (signal[0], *total, signal[1]))
+        case _:
+            return Message("Loop completed", (("status", event.status), *total))
+
+
+def timing(stats: Stats) -> tuple[tuple[str, str], ...]:
+    """The statistics, as far as there are any."""
+    if not stats.count:
+        return ()
+    fields = [("min", stats.minimum), ("max", stats.maximum), ("mean", stats.mean)]
+    if stats.stddev is not None:
+        fields.append(("stddev", stats.stddev))
+    return tuple((name, format_duration(value)) for name, value in fields)

@@ -1,0 +1,21 @@
+"""The `LOOP n` separators of rooda v1."""
+
+from dataclasses import dataclass
+
+from rooda.loop.events import IterationCompleted, IterationDone, IterationFailed, Stamped
+from rooda.views.terminal import Terminal
+
+_LINE = "=" * 24
+
+
+@dataclass(frozen=True, slots=True)
+class Separators:
+    """A listener that draws a line after each iteration."""
+
+    terminal: Terminal
+
+    def __call__(self, stamped: Stamped) -> None:
+        """Draw the line with the number of the iteration that ended."""
+        event = stamped.event
+        if isinstance(event, IterationCompleted | IterationDone | IterationFailed):
+            self.terminal.log(f"\n\n{_LINE} LOOP {event.number} {_LINE}\n\n")

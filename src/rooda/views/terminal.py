@@ -1,0 +1,47 @@
+"""Standard output and error of one run, and the live line that shares the screen with them."""
+
+from rooda.views.sink import Sink
+
+_CLEAR = "\r\x1b[2K"
+
+
+class Terminal:
+    """Keeps log lines, the agent's output and the live line apart."""
+
+    def __init__(self, out: Sink, err: Sink) -> None:
+        self._out = out
+        self._err = err
+        self._status = ""
+        self._mid_line: Sink | None = None
+
+    def log(self, text: str) -> None:
+        """Write log lines."""
+        self.hide_status()
+        self.end_line()
+        self._err.write(text)
+
+    def agent(self, text: str, *, to_stderr: bool) -> None:
+        """Write what the agent printed."""
+        if not text:
+            return
+        self.hide_status()
+        sink = self._err if to_stderr else self._out
+        sink.write(text)
+        self._mid_line = None if text.endswith("\n") else sink
+
+    def end_line(self) -> None:
+        """On a terminal, let a log line never stand behind half a line of the agent's."""
+        if self._mid_line is not None and self._mid_line.is_terminal:
+            self._mid_line.write("\n")
+        self._mid_line = None
+
+    def show_status(self, line: str) -> None:
+        """Draw the live line in place of the one before."""
+        self._status = line
+        self._err.write(f"{_CLEAR}{line}")
+
+    def hide_status(self) -> None:
+        """Take the live line away."""
+        if self._status:
+            self._status = ""
+            self._err.write(_CLEAR)

@@ -1,0 +1,95 @@
+"""`log_format: text`: seed 000's lines, to the letter of its examples."""
+
+from rooda.loop import events as loop
+from rooda.loop.events import Event, Level, level
+from rooda.loop.failure import PREVIEW, FailureContext
+from rooda.loop.state import Status
+from rooda.process import events as process
+from rooda.text.controls import clean
+from rooda.text.counting import count
+from rooda.text.durations import format_duration
+from rooda.views.logfmt import render_fields
+from rooda.views.messages import describe, position, timing
+
+
+def render(event: Event) -> str | None:
+    """The line of an event, with further lines indented below it."""
+    match event:
+        case loop.RunStarted():
+            maximum = event.max_iterations
+            limit = "unlimited" if maximum is None else f"max {count(maximum, 'iteration')}"
+            return f"Starting procedure: {event.procedure} ({limit})"
+        case loop.IterationStarted():
+            return f"Iteration {position(event.number, event.max_iterations)} starting..."
+        case loop.IterationCompleted() | loop.IterationDone():
+            return _completed(event, "success")
+        case loop.IterationFailed():
+            failures = f"{event.consecutive_failures}/{event.threshold}"
+            line = _completed(event, f"failure, consecutive: {failures}")
+            return "\n".join([line, *_context(event.failure)])
+        case loop.IterationInterrupted():
+            where = position(event.number, event.max_iterations)
+            return f"Iteration {where} interrupted after {format_duration(event.duration)}"
+        case loop.RunEnded():
+            return _ended(event)
+        case process.InterruptSeen(signal, again):
+            action = "again, killing at once" if again else ", shutting down..."
+            return f"Received {signal} {action}".replace(" ,", ",")
+        case process.Stopping(pid):
+            return f"Killing AI CLI process (pid {pid})"
+        case _:
+            message = describe(event)
+            if message is None:
+                return None
+            prefix = "" if level(event) is Level.INFO else f"{level(event).name}: "
+            return f"{prefix}{clean(message.words)}{render_fields(message.fields)}"
+
+
+def _completed(
+    event: loop.IterationCompleted | loop.IterationDone | loop.IterationFailed, outcome: str
+) -> str:
+    where = position(event.number, event.max_iterations)
+    return f"Iteration {where} completed in {format_duration(event.duration)} ({outcome})"
+
+
+def _context(failure: FailureContext) -> list[str]:
+    """Seed 004's context, indented below the line of the failed iteration."""
+    lines = [f"  Reason: {_reason(failure)}", f"  Command: {clean(failure.command)}"]
+    if failure.suffix:
+        lines += _quoted(f"Output, first {PREVIEW} characters", failure.preview)
+        lines += _quoted(f"Output, last {PREVIEW} characters", failure.suffix)
+    elif failure.preview:
+        lines += _quoted("Output", failure.preview)
+    return [*lines, f"  Try: {failure.suggestion}"]
+
+
+def _reason(failure: FailureContext) -> str:
+    if failure.timeout is not None:
+        return f"timeout ({failure.reason}: {failure.timeout:g}s)"
+    after = f" after {format_duration(failure.duration)}"
+    code = f", exit code {failure.exit_code}" if "exit" not in failure.reason else ""
+    return f"{failure.reason}{code}{after}"
+
+
+def _quoted(title: str, text: str) -> list[str]:
+    return [f"  {title}:", *(f"    | {line}" for line in clean(text).splitlines())]
+
+
+def _ended(event: loop.RunEnded) -> str:
+    total = f"total: {format_duration(event.total)}"
+    completed = f"{count(event.iterations, 'iteration')} completed, {total}"
+    match event.status:
+        case Status.SUCCESS:
+            done = count(event.iterations, "iteration")
+            line = f"Completed: AI signaled {event.promise_signal} ({done}, {total})"
+        case Status.MAX_ITERS:
+            line = f"Reached max iterations: {event.max_iterations} ({total})"
+        case Status.INTERRUPTED:
+            line = f"Interrupted ({completed})"
+        case _ if event.reason:
+            line = f"ERROR: Aborting: {clean(event.reason)} ({completed})"
+        case _:
+            failures = count(event.consecutive_failures, "consecutive failure")
+            line = f"ERROR: Aborting after {failures} ({completed})"
+    numbers = ", ".join(f"{name}={value}" for name, value in timing(event.stats))
+    return f"{line}\n  Iteration timing: {numbers}" if numbers else line

@@ -1,0 +1,172 @@
+"""A folder in which the installed `rooda` is run as a user runs it."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROODA = Path(sysconfig.get_path("scripts")) / "rooda"
+
+PROCEDURE = """
+procedures:
+  work:
+    observe: [{content: look}]
+    orient: [{content: think}]
+    decide: [{content: choose}]
+    act: [{content: "do it, then say <promise>SUCCESS</promise> when done"}]
+"""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a run of the command left."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def log(self) -> list[str]:
+        """The lines of standard error that start with a time, without the time."""
+        lines = [line for line in self.err.splitlines() if line.startswith("[")]
+        return [line.partition("] ")[2] for line in lines]
+
+
+@dataclass
+class Running:
+    """A run that goes on while the test does something."""
+
+    process: subprocess.Popen[str]
+    began: float
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def finish(self, timeout: float = 20) -> Finished:
+        out, err = self.process.communicate(timeout=timeout)
+        return Finished(self.process.returncode, out, err, time.monotonic() - self.began)
+
+
+@dataclass
+class Workspace:
+    """A work folder with a home of its own, so that no config of the machine takes part."""
+
+    path: Path
+    home: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def config(self, content: str) -> Path:
+        return self.write("rooda-config.yml", content)
+
+    def global_config(self, content: str) -> Path:
+        return self.write(str(self.home / ".config/rooda/rooda-config.yml"), content)
+
+    def agent(self, body: str, name: str = "agent.sh") -> str:
+        """A shell script that plays the agent; returns the AI command."""
+        path = self.write(name, f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return shlex.quote(str(path))
+
+    def agents(self, *bodies: str) -> str:
+        """An agent whose n-th start runs the n-th body; the last one stays."""
+        cases = [f"{n}) {body} ;;" for n, body in enumerate(bodies[:-1], 1)]
+        lines = [
+            f"n=$(($(cat {self._count} 2>/dev/null || echo 0) + 1)); echo $n > {self._count}",
+            "case $n in",
+            *cases,
+            f"*) {bodies[-1]} ;;",
+            "esac",
+        ]
+        return self.agent("\n".join(lines))
+
+    @property
+    def _count(self) -> str:
+        return shlex.quote(str(self.path / "starts"))
+
+    @property
+    def starts(self) -> int:
+        """How often an agent made by `agents` was started."""
+        file = self.path / "starts"
+        return int(file.read_text()) if file.exists() else 0
+
+    def python_agent(self, body: str, name: str = "agent.py") -> str:
+        """A Python script that plays the agent."""
+        path = self.write(name, body)
+        return shlex.join([sys.executable, "-S", str(path)])
+
+    def environ(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
+        """The machine's environment without anything that rooda would listen to."""
+        dropped = ("ROODA_", "XDG_", "CI", "GIT_", "NO_COLOR")
+        base = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+        merged = {**base, "HOME": str(self.home), **self.env, **(env or {})}
+        return {name: value for name, value in merged.items() if value is not None}
+
+    def start(
+        self, *args: str, env: Mapping[str, str | None] | None = None, stdin: str | None = None
+    ) -> Running:
+        process = subprocess.Popen(
+            [str(ROODA), *args],
+            cwd=self.path,
+            env=self.environ(env),
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="surrogateescape",
+        )
+        return Running(process, time.monotonic())
+
+    def rooda(
+        self, *args: str, env: Mapping[str, str | None] | None = None, timeout: float = 30
+    ) -> Finished:
+        """Run the installed command to its end."""
+        return self.start(*args, env=env).finish(timeout)
+
+    def work(
+        self, command: str, *args: str, env: Mapping[str, str | None] | None = None
+    ) -> Finished:
+        """Run a small procedure with the given AI command."""
+        if not (self.path / "rooda-config.yml").exists():
+            self.config(PROCEDURE)
+        return self.rooda("work", "--ai-cmd", command, *args, env=env)
+
+
+def wait_for(path: Path, timeout: float = 20) -> str:
+    """Wait until a marker file is there and has content; returns the content."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        try:
+            if text := path.read_text():
+                return text
+        except FileNotFoundError:
+            pass
+        time.sleep(0.01)
+    raise AssertionError(f"{path} did not appear within {timeout}s")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return False
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
