@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
 WORKERS ?= auto
 MARKERS ?= not slow
 
-.PHONY: demo test check coverage lock bench clean
+.PHONY: demo test check docs lock bench clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
@@ -25,6 +25,9 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m tools.docs
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

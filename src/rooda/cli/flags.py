@@ -40,7 +40,7 @@ class RunCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 section = param.section if isinstance(param, RunOption) else OTHER
                 sections.setdefault(section, []).append(record)
         for section, rows in sections.items():

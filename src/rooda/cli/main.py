@@ -5,6 +5,7 @@ is loaded.
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,19 +21,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["version"]):
         sys.stdout.write(f"rooda {__version__}\n")
         return 0
+    _open_standard_descriptors()
     interrupts = Interrupts()
     try:
         interrupts.install()
         code = _dispatch(arguments, interrupts)
         interrupts.defer_for_good()
-    except Interrupt:
+    except (Interrupt, KeyboardInterrupt):
         interrupts.defer_for_good()
         code = _interrupted()
     # The note of a signal is the truth; its exception may have been lost in a destructor.
-    if interrupts.received and code == 0:
+    if interrupts.received:
         code = INTERRUPTED
     _flush()
     return code
+
+
+def _open_standard_descriptors() -> None:
+    """Started with one of them closed (`>&-`), a file or pipe of ours would take its place."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _dispatch(arguments: list[str], interrupts: Interrupts) -> int:

@@ -58,6 +58,7 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
             edge = loop.Edge(wiring.emitter, interrupts, tick=wiring.tick)
             return loop.run(plan, edge).exit_code
         finally:
+            interrupts.settle()
             wiring.terminal.hide_status()
             for close in wiring.closing:
                 close()
@@ -104,9 +105,9 @@ def _wants_live_line(err: Sink, values: Values, plan: Plan) -> bool:
 
 
 def _log(values: Values, write: Callable[[str], None], default_time: str) -> Log:
-    time = values[LOG_TIMESTAMP_FORMAT] or default_time
-    level = Level[values[LOG_LEVEL].upper()]
-    return Log(values[LOG_FORMAT], timestamps.FORMATS[time], level, write)
+    chosen = values[LOG_TIMESTAMP_FORMAT]
+    time = timestamps.FORMATS[default_time if chosen == timestamps.AUTO else chosen]
+    return Log(values[LOG_FORMAT], time, Level[values[LOG_LEVEL].upper()], write)
 
 
 def _add_log_file(values: Values, wiring: _Wiring) -> None:

@@ -36,7 +36,7 @@ from rooda.config.settings import (
 from rooda.prompts import builtin
 from rooda.prompts.compose import assemble
 from rooda.prompts.context import Context, looks_like_path, text_or_file
-from rooda.prompts.parts import PHASES, BuiltinPart, Part, PromptError, TextPart
+from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, PromptError, TextPart
 from rooda.text.nearmiss import did_you_mean
 
 
@@ -97,15 +97,10 @@ class Prepared:
 
 def read_layers(request: Request, world: World, problems: list[Problem]) -> Layers:
     """Every tier, and the preset that the others choose."""
-    layers = Layers(
-        cli=overrides.from_flags(request.flags, world.folder, problems),
-        environment=overrides.from_environment(world.environ, world.folder, problems),
-        **dict(
-            zip(("workspace", "global_"), read_files(world, request.config, problems), strict=True)
-        ),
-        preset=Layer(Tier.PRESET),
-        builtin=read_builtin(),
-    )
+    cli = overrides.from_flags(request.flags, world.folder, problems)
+    env = overrides.from_environment(world.environ, world.folder, problems)
+    workspace, global_ = read_files(world, request.config, problems)
+    layers = Layers(cli, env, workspace, global_, Layer(Tier.PRESET), read_builtin())
     chosen = resolve(layers.levels(request.procedure))[PRESET]
     return replace(layers, preset=read_preset(chosen))
 
@@ -121,8 +116,8 @@ def prepare(request: Request, world: World) -> Prepared:
     problems += check_all(layers, request, zero_means_unlimited=zero_means_unlimited)
     problems += _iteration_warnings(layers.cli, iterations, values)
 
-    command, argv = _command(layers, request.procedure, problems)
     phases = _phases(layers, request, world.folder, problems)
+    command, argv = _command(layers, request.procedure, problems)
     contexts = _contexts(request.contexts, world.folder, problems)
     chosen_dir = values[WORKING_DIR]
     working_dir = Path(chosen_dir) if chosen_dir else world.folder
@@ -223,7 +218,7 @@ def _command(
 ) -> tuple[AgentCommand | None, tuple[str, ...]]:
     chosen, beaten = resolve_command(layers, procedure)
     if chosen is None:
-        problems.append(_no_command(layers, procedure))
+        problems.append(_no_command(procedure))
         return None, ()
     if isinstance(chosen, UnknownAlias):
         known = list(layers.aliases())
@@ -256,8 +251,9 @@ def _command(
     return chosen, argv
 
 
-def _no_command(layers: Layers, procedure: str) -> Problem:
-    names = ", ".join(layers.builtin.aliases)
+def _no_command(procedure: str) -> Problem:
+    # Seed 004's sentence; `rooda list --aliases` shows every alias.
+    names = "kiro-cli, claude, copilot, cursor-agent"
     return Problem(
         "must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias), "
         "config file (loop.ai_cmd or loop.ai_cmd_alias), "
@@ -291,40 +287,51 @@ def _phases(
 def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> Part | None:
     if text.startswith(builtin.PREFIX):
         return Part(BuiltinPart(text.removeprefix(builtin.PREFIX)))
-    source = text_or_file(text, folder)
-    if not text.strip():
-        problems.append(Problem("must not be empty", "Give text or a file", field=flag))
-        return None
-    if isinstance(source, TextPart) and source.text == text and looks_like_path(text):
-        problems.append(
-            Problem(
-                f"{text!r} looks like a file, and there is no such file",
-                "Correct the path; text with a space in it is taken as text",
-                field=flag,
-            )
+    source = _given(text, flag, folder, problems)
+    if source is None or not _missing_file(source, text):
+        return source and Part(source)
+    problems.append(
+        Problem(
+            f"{text!r} looks like a file, and there is no such file",
+            "Correct the path; text with a space in it is taken as text",
+            field=flag,
         )
-        return None
-    return Part(source)
+    )
+    return None
 
 
 def _contexts(texts: tuple[str, ...], folder: Path, problems: list[Problem]) -> tuple[Context, ...]:
+    flag = "--context"
     contexts = []
     for text in texts:
-        source = text_or_file(text, folder)
-        if not text.strip():
-            problems.append(Problem("must not be empty", "Give text or a file", field="--context"))
+        source = _given(text, flag, folder, problems)
+        if source is None:
             continue
-        if isinstance(source, TextPart) and source.text == text and looks_like_path(text):
+        if _missing_file(source, text):
             problems.append(
                 Problem(
                     f"{text!r} looks like a file, and there is no such file: it is taken as text",
                     "Correct the path if a file was meant",
-                    field="--context",
+                    field=flag,
                     severity=Severity.WARNING,
                 )
             )
         contexts.append(Context(source))
     return tuple(contexts)
+
+
+def _given(
+    text: str, flag: str, folder: Path, problems: list[Problem]
+) -> TextPart | FilePart | None:
+    if text.strip():
+        return text_or_file(text, folder)
+    problems.append(Problem("must not be empty", "Give text or a file", field=flag))
+    return None
+
+
+def _missing_file(source: TextPart | FilePart, text: str) -> bool:
+    """Whether text that was most likely meant as a file was taken as text."""
+    return isinstance(source, TextPart) and source.text == text and looks_like_path(text)
 
 
 def _unsaid_signal(plan: Plan) -> Iterator[Problem]:

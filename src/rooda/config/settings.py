@@ -198,11 +198,11 @@ LOG_FORMAT: Setting[str] = Setting(
     OUTPUT,
     per_procedure=False,
 )
-LOG_TIMESTAMP_FORMAT: Setting[str | None] = Setting(
+LOG_TIMESTAMP_FORMAT: Setting[str] = Setting(
     "log_timestamp_format",
-    Choice(("time", "time-ms", "relative", "iso", "none")),
-    None,
-    "Form of the time (default: time for text, time-ms for logfmt, iso for json and log files)",
+    Choice(("auto", "time", "time-ms", "relative", "iso", "none")),
+    "auto",
+    "Form of the time (auto: time for text, time-ms for logfmt, iso for json and log files)",
     OUTPUT,
     per_procedure=False,
 )
@@ -278,10 +278,10 @@ SETTINGS: tuple[Setting[Any], ...] = (
     MAX_ITERATIONS,
     ITERATION_MODE,
     ITERATION_TIMEOUT,
+    MAX_OUTPUT_BUFFER,
     FAILURE_THRESHOLD,
     AI_CMD,
     AI_CMD_ALIAS,
-    MAX_OUTPUT_BUFFER,
     KILL_GRACE,
     WORKING_DIR,
     ENV,

@@ -203,7 +203,7 @@ LoopEvent = (
 )
 Event = LoopEvent | ProcessEvent
 
-_LEVELS: dict[type[Event], Level] = {
+LEVELS: dict[type[Event], Level] = {
     ConfigResolved: Level.DEBUG,
     PromptAssembled: Level.DEBUG,
     SignalsScanned: Level.DEBUG,
@@ -228,7 +228,7 @@ def level(event: Event) -> Level:
         return Level.ERROR
     if isinstance(event, ProblemFound):
         return Level.ERROR if event.severity is Severity.ERROR else Level.WARN
-    return _LEVELS.get(type(event), Level.INFO)
+    return LEVELS.get(type(event), Level.INFO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,10 @@ class Interrupts:
         finally:
             self._deferred = before
 
+    def settle(self) -> None:
+        """What was received so far has been dealt with."""
+        self.received.clear()
+
     def defer_for_good(self) -> None:
         """From here on a signal changes nothing any more: the end has been decided."""
         self._deferred = True

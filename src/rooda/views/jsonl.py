@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import asdict
 
-from rooda.loop.events import Event, Stamped, level
+from rooda.loop.events import Event, RunEnded, Stamped, level
 from rooda.process.events import Output, Tick
 
 SCHEMA_VERSION = 1
@@ -32,4 +32,7 @@ def render(stamped: Stamped, time: str | None) -> str | None:
         "level": level(event).name.lower(),
         "event": event_name(type(event)),
     }
-    return json.dumps(head | asdict(event), ensure_ascii=False, default=str)
+    body = asdict(event)
+    if isinstance(event, RunEnded):
+        body["stats"]["stddev"] = event.stats.stddev
+    return json.dumps(head | body, ensure_ascii=False, default=str)

@@ -20,5 +20,6 @@ FORMATS: dict[str, TimeFormat] = {
 }
 
 # What holds where nothing was chosen.
+AUTO = "auto"
 DEFAULTS = {"text": "time", "logfmt": "time-ms", "json": "iso"}
 LOG_FILE_DEFAULT = "iso"

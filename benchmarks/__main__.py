@@ -1,0 +1,20 @@
+"""`make bench`: every benchmark, each a ratio within one run; exit 1 if one is over its limit."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import iteration, startup
+
+BENCHMARKS = (startup.measure, iteration.measure)
+
+
+def main() -> int:
+    results = []
+    for measure in BENCHMARKS:
+        with tempfile.TemporaryDirectory(prefix="rooda-bench-") as folder:
+            results.append(measure(Path(folder)))
+    return 0 if all(results) else 1
+
+
+sys.exit(main())

@@ -1,0 +1,70 @@
+"""Keep hold of everything that a test starts, so that nothing of it outlives the test."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support.workspace import ROODA, Running, Workspace, wait_for
+
+
+@dataclass
+class Nursery:
+    """The processes of a test: those it started, and those that left a `NAME.pid`."""
+
+    folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(
+        self, workspace: Workspace, *args: str, before: tuple[str, ...] = ("env",)
+    ) -> Running:
+        """Start rooda as the last part of another command: `nohup`, `sh -c`."""
+        process = subprocess.Popen(
+            [*before, str(ROODA), *args],
+            cwd=workspace.path,
+            env=workspace.environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="surrogateescape",
+        )
+        self.started.append(process)
+        return Running(process, time.monotonic())
+
+    def pid(self, name: str) -> int:
+        """The pid that a process has written to `NAME.pid`, once it has."""
+        return int(wait_for(self.folder / f"{name}.pid"))
+
+    def clear(self) -> None:
+        """End whatever is still there, rooda first so that it starts nothing more."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            process.wait()
+        for file in self.folder.rglob("*.pid"):
+            with contextlib.suppress(ValueError, ProcessLookupError):
+                os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+def until(done: "object", what: str, timeout: float = 20) -> None:
+    """Wait until a condition holds."""
+    assert callable(done)
+    end = time.monotonic() + timeout
+    while not done():
+        assert time.monotonic() < end, f"{what}: not within {timeout}s"
+        time.sleep(0.005)
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) >> (number - 1) & 1)

@@ -1,0 +1,45 @@
+"""docs/conformance.md has a row for every promise, and every test and decision it names exists."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROWS: list[tuple[str, str, str]] = re.findall(
+    r"^\| (\d{3}-[BXE]\d+) \| (.+) \| (.+) \|$",
+    (ROOT / "docs/conformance.md").read_text(),
+    re.MULTILINE,
+)
+# Boxes (B), rows of the edge-case table (X), examples (E), as many as the documents have.
+PROMISES = {"000-B": 52, "000-X": 17, "004-B": 71, "004-E": 8}
+
+
+@cache
+def names_in(module: str) -> set[str]:
+    path = ROOT / "tests" / f"{module}.py"
+    tree = ast.parse(path.read_text()) if path.exists() else ast.Module([], [])
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def decisions() -> set[str]:
+    return set(re.findall(r"^\| (D\d+) \|", (ROOT / "docs/decisions.md").read_text(), re.MULTILINE))
+
+
+def test_every_promise_has_one_row() -> None:
+    expected = [f"{kind}{n}" for kind, count in PROMISES.items() for n in range(1, count + 1)]
+    assert sorted(row for row, _, _ in ROWS) == sorted(expected)
+
+
+@pytest.mark.parametrize("row,promise,shown", ROWS, ids=[row for row, _, _ in ROWS])
+def test_what_a_row_names_exists(row: str, promise: str, shown: str) -> None:
+    named = re.findall(r"`(test_\w+)::(test_\w+)`", shown)
+    decided = re.findall(r"\bD\d+\b", shown)
+    assert promise.strip()
+    assert named or decided, f"{row} names neither a test nor a decision"
+    missing = [f"{module}::{test}" for module, test in named if test not in names_in(module)]
+    assert not missing
+    assert set(decided) <= decisions()

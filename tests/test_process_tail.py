@@ -1,0 +1,86 @@
+"""The end of an endless stream: whatever the pieces, the same as the end of the whole."""
+
+import tracemalloc
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rooda.process.tail import HEAD, Captured, TailBuffer
+
+# Every four bytes are different, so that a shift by one would be seen.
+STREAM = b"".join(n.to_bytes(4, "big") for n in range(100_000))
+
+
+def gathered(pieces: list[bytes], limit: int) -> Captured:
+    buffer = TailBuffer(limit)
+    for piece in pieces:
+        buffer.append(piece)
+    return buffer.captured()
+
+
+@given(pieces=st.lists(st.binary(max_size=40), max_size=60), limit=st.integers(1, 300))
+@settings(deadline=None)
+def test_small_pieces_amount_to_the_whole(pieces: list[bytes], limit: int) -> None:
+    whole = b"".join(pieces)
+    captured = gathered(pieces, limit)
+    assert captured == Captured(whole[:HEAD], whole[-limit:], len(whole))
+    assert captured.truncated == (len(whole) > limit)
+
+
+@given(
+    size=st.integers(0, len(STREAM)),
+    cuts=st.lists(st.integers(0, len(STREAM)), max_size=30),
+    limit=st.integers(1, len(STREAM) + 10),
+)
+@settings(deadline=None)
+def test_large_pieces_amount_to_the_whole(size: int, cuts: list[int], limit: int) -> None:
+    whole = STREAM[:size]
+    places = [0, *sorted(cut for cut in cuts if cut < size), size]
+    captured = gathered([whole[start:end] for start, end in pairwise(places)], limit)
+    assert captured == Captured(whole[:HEAD], whole[-limit:], size)
+
+
+@pytest.mark.parametrize(
+    "printed,truncated", [(0, False), (1023, False), (1024, False), (1025, True), (400_000, True)]
+)
+def test_only_what_is_over_the_limit_is_truncated(printed: int, truncated: bool) -> None:
+    captured = gathered([STREAM[:printed]], 1024)
+    assert captured.truncated is truncated
+    assert captured.tail == STREAM[:printed][-1024:]
+
+
+def test_looking_in_between_changes_nothing() -> None:
+    buffer = TailBuffer(1024)
+    for start in range(0, len(STREAM), 50_000):
+        buffer.append(STREAM[start : start + 50_000])
+        assert buffer.captured().tail == STREAM[: start + 50_000][-1024:]
+
+
+def test_byte_by_byte_costs_no_more_memory_than_the_limit_and_a_little() -> None:
+    limit, printed = 100_000, 400_000
+    buffer = TailBuffer(limit)
+    tracemalloc.start()
+    try:
+        for position in range(printed):
+            buffer.append(STREAM[position : position + 1])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * limit  # a hundred thousand objects of one byte each take forty times that
+    assert buffer.captured() == Captured(STREAM[:HEAD], STREAM[-limit:], printed)
+
+
+def test_megabytes_cost_no_more_memory_than_the_limit_and_a_little() -> None:
+    limit = 1_000_000
+    buffer = TailBuffer(limit)
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            buffer.append(STREAM[:256_000])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * limit
+    assert buffer.captured().total == 25_600_000

@@ -1,0 +1,85 @@
+"""Write the generated tables in docs/ anew from the code: `make docs`. A test tells when stale."""
+
+import re
+import types
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from rooda.config.settings import SETTINGS, Setting
+from rooda.loop.events import LEVELS, Event, Level, ProblemFound, RunEnded
+from rooda.views.jsonl import UNLOGGED, event_name
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def settings_table() -> str:
+    """One row a setting."""
+    rows = ["| key | kind | default | flag | what it does |", "|---|---|---|---|---|"]
+    rows += [_setting_row(setting) for setting in SETTINGS]
+    return "\n".join(rows)
+
+
+def _setting_row(setting: Setting[Any]) -> str:
+    kind = setting.kind.metavar.replace("|", ", ")
+    flags = ", ".join(f"`{flag}`" for flag in (setting.short, setting.flag_name) if flag)
+    where = "" if setting.per_procedure else " (not in a procedure)"
+    default = setting.show(setting.default)
+    return f"| `{setting.key}` | {kind} | {default} | {flags} | {setting.help}{where} |"
+
+
+def events_table() -> str:
+    """One row an event that is logged."""
+    rows = ["| event | level | fields | when |", "|---|---|---|---|"]
+    for kind in get_args(Event):
+        if kind in UNLOGGED:
+            continue
+        hints = get_type_hints(kind)
+        names = ", ".join(f"`{f.name}` {_type_name(hints[f.name])}" for f in fields(kind))
+        about = (kind.__doc__ or "").replace("\n    ", " ").strip()
+        rows.append(f"| `{event_name(kind)}` | {_level(kind)} | {names} | {about} |")
+    return "\n".join(rows)
+
+
+def _level(kind: type[Any]) -> str:
+    if kind is RunEnded:
+        return "info, error when aborted"
+    if kind is ProblemFound:
+        return "warn, error"
+    return LEVELS.get(kind, Level.INFO).name.lower()
+
+
+def _type_name(hint: Any) -> str:
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_type_name(arg) for arg in get_args(hint))
+    if hint is type(None):
+        return "null"
+    if is_dataclass(hint) and isinstance(hint, type):
+        hints = get_type_hints(hint)
+        return "{" + ", ".join(f"{f.name} {_type_name(hints[f.name])}" for f in fields(hint)) + "}"
+    names = {int: "integer", float: "number", bool: "boolean"}
+    return names.get(hint, "string")
+
+
+GENERATED = {
+    "configuration.md": ("settings", settings_table),
+    "events.md": ("events", events_table),
+}
+
+
+def updated(name: str) -> str:
+    """A page with its generated part as it should be."""
+    mark, make = GENERATED[name]
+    text = (DOCS / name).read_text(encoding="utf-8")
+    pattern = re.compile(rf"(<!-- {mark}: made by `make docs` -->\n).*?(<!-- end -->)", re.DOTALL)
+    return pattern.sub(lambda match: f"{match[1]}\n{make()}\n\n{match[2]}", text)
+
+
+def main() -> None:
+    """Write every page."""
+    for name in GENERATED:
+        (DOCS / name).write_text(updated(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
