@@ -1,14 +1,21 @@
 """The plan of a run and its dry run in this process, for tables of cases."""
 
 import os
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rooda.cli import boundary
+from rooda.cli.flags import without_dry_run
 from rooda.config.locate import World
 from rooda.config.plan import Plan, Prepared, Request, prepare
+from rooda.process.interrupts import Interrupts
 from rooda.views.dry_run import render
-from support.workspace import PROCEDURE, Workspace
+from support.workspace import PROCEDURE, Finished, Workspace
 
 PHASES = ("observe", "orient", "decide", "act")
 TAG = "<promise>SUCCESS</promise>"
@@ -46,10 +53,30 @@ def plan(workspace: Workspace, name: str = "work", **request: Any) -> Plan:
 
 def dry(prepared: Prepared, *arguments: str) -> str:
     """The dry run of it."""
-    return render(prepared, arguments)
+    return render(prepared, without_dry_run(arguments))
 
 
 def listing(*folders: Path) -> dict[str, tuple[int, int]]:
     """Every file and folder below, with size and time of change."""
     paths = [path for folder in folders for path in (folder, *folder.rglob("*"))]
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
+
+
+@dataclass(frozen=True)
+class Inside:
+    """`rooda ARGS` in this process, for tables of input that starts no agent."""
+
+    workspace: Workspace
+    monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str]
+
+    def __call__(self, *args: str) -> Finished:
+        self.monkeypatch.chdir(self.workspace.path)
+        environ = self.workspace.environ()
+        for name in [name for name in os.environ if name not in environ]:
+            self.monkeypatch.delenv(name)
+        self.monkeypatch.setenv("HOME", environ["HOME"])
+        began = time.monotonic()
+        code = boundary.run(list(args), Interrupts())
+        out, err = self.capfd.readouterr()
+        return Finished(code, out, err, time.monotonic() - began)

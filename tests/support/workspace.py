@@ -50,7 +50,12 @@ class Running:
         self.process.send_signal(number)
 
     def finish(self, timeout: float = 20) -> Finished:
-        out, err = self.process.communicate(timeout=timeout)
+        try:
+            out, err = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
         return Finished(self.process.returncode, out, err, time.monotonic() - self.began)
 
 

@@ -18,10 +18,13 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "list": ("procedures", "list_", "Look"),
     "info": ("procedures", "info", "Look"),
     "init": ("config", "init", "Set up"),
-    "config": ("config", "config", "Set up"),
+    "config": ("config", "group", "Set up"),
     "completion": ("shell", "completion", "Set up"),
     "version": ("shell", "version", "Set up"),
 }
+
+# Words that `rooda WORD` does not give to a procedure.
+RESERVED = frozenset({*COMMANDS, "help"})
 
 EXAMPLES = """\
   rooda demo                              see a run, with no agent and no key

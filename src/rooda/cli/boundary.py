@@ -35,6 +35,9 @@ def run(arguments: list[str], interrupts: Interrupts) -> int:
     except InvalidInput as invalid:
         _complain(problems.render_all(invalid.problems))
         return USAGE_ERROR
+    except click.exceptions.NoArgsIsHelpError as error:
+        _complain(f"{error.format_message()}\n\nError: name one of these commands\n")
+        return USAGE_ERROR
     except click.UsageError as error:
         _complain(_usage(error))
         return USAGE_ERROR

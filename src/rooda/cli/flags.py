@@ -1,13 +1,16 @@
 """The flags of a run, made from the table of settings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from rooda.config.kinds import Boolean, TextMap
+from rooda.cli.names import alias_names
+from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextMap
 from rooda.config.overrides import join_pairs
 from rooda.config.settings import (
+    AI_CMD_ALIAS,
     ITERATION_MODE,
     LOG_LEVEL,
     SETTINGS,
@@ -19,7 +22,12 @@ from rooda.prompts.parts import PHASES
 PROMPT, OTHER = "Prompt", "Other"
 
 Flags = dict[str, tuple[str, str]]
-Function = Callable[..., Any]
+
+
+# For the commands that read; a run has its own among its flags.
+config_option = click.option(
+    "--config", metavar="PATH", type=click.Path(), help="Config file instead of ./rooda-config.yml."
+)
 
 
 class RunOption(click.Option):
@@ -67,9 +75,37 @@ def setting_option(setting: Setting[Any]) -> RunOption:
         [*declaration, _parameter(setting)],
         metavar=setting.kind.metavar,
         multiple=isinstance(setting.kind, TextMap),
+        type=_type(setting.kind),
         help=setting.help,
         section=setting.group,
+        shell_complete=_completer(setting),
     )
+
+
+def _type(kind: Kind[Any]) -> click.ParamType[Any]:
+    """Text for us to check; what is said here only tells the shell what to offer."""
+    if isinstance(kind, PathText):
+        return click.Path(file_okay=not isinstance(kind, FolderText))
+    return click.STRING
+
+
+def _completer(setting: Setting[Any]) -> Callable[..., list[CompletionItem]] | None:
+    """What Tab offers for a row's value."""
+    kind = setting.kind
+    if setting is AI_CMD_ALIAS:
+        return complete_from(alias_names)
+    if isinstance(kind, Choice):
+        return complete_from(lambda: list(kind.options))
+    return None
+
+
+def complete_from(names: Callable[[], list[str]]) -> Callable[..., list[CompletionItem]]:
+    """A completion that offers the names with what was typed in front."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+    return complete
 
 
 def _parameter(setting: Setting[Any]) -> str:
@@ -87,6 +123,7 @@ def run_options() -> list[click.Parameter]:
             ["-c", "--context", "contexts"],
             multiple=True,
             metavar="TEXT-or-FILE",
+            type=click.Path(),
             help="Add to the prompt: a file that exists is read, anything else is text",
             section=PROMPT,
         )
@@ -96,6 +133,7 @@ def run_options() -> list[click.Parameter]:
             [f"--{phase}"],
             multiple=True,
             metavar="TEXT-or-FILE",
+            type=click.Path(),
             help=f"Replace the {phase} phase",
             section=PROMPT,
         )
@@ -105,7 +143,12 @@ def run_options() -> list[click.Parameter]:
         RunOption(
             ["-d", "--dry-run"], is_flag=True, help="Check and show everything, start nothing"
         ),
-        RunOption(["--config"], metavar="PATH", help="Config file instead of ./rooda-config.yml"),
+        RunOption(
+            ["--config"],
+            metavar="PATH",
+            type=click.Path(),
+            help="Config file instead of ./rooda-config.yml",
+        ),
     ]
     return options
 
@@ -136,6 +179,37 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
         )
     ],
 }
+
+
+def without_dry_run(arguments: Sequence[str]) -> list[str]:
+    """The arguments of the run that a dry run stands for; a value that looks like it stays."""
+    taking = {name for option in run_options() if _takes_value(option) for name in option.opts}
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            return [*kept, word, *words]
+        if not word.startswith("--") and word.startswith("-") and len(word) > 1:
+            word, wants_value = _cluster(word, taking)  # noqa: PLW2901 - `-dv` becomes `-v`
+        else:
+            wants_value = word in taking
+        if word not in ("--dry-run", "-"):
+            kept.append(word)
+        if wants_value:
+            kept += [value for value in [next(words, None)] if value is not None]
+    return kept
+
+
+def _takes_value(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and not option.is_flag
+
+
+def _cluster(word: str, taking: set[str]) -> tuple[str, bool]:
+    """Short flags in one word without their `d`, and whether the next word is a value."""
+    for place, letter in enumerate(word[1:], 1):
+        if f"-{letter}" in taking:
+            return "-" + word[1:place].replace("d", "") + word[place:], place == len(word) - 1
+    return "-" + word[1:].replace("d", ""), False
 
 
 def given_flags(parameters: Mapping[str, Any]) -> Flags:

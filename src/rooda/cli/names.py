@@ -10,10 +10,19 @@ _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 def procedure_names() -> list[str]:
     """The built-in procedures and those of a config file in this folder."""
+    return _names("procedures")
+
+
+def alias_names() -> list[str]:
+    """The same for the aliases of agent commands."""
+    return _names("ai_cmd_aliases")
+
+
+def _names(section: str) -> list[str]:
     texts = [(resources.files("rooda") / "presets" / "builtin.yml").read_text(encoding="utf-8")]
     with contextlib.suppress(OSError, UnicodeDecodeError):
         texts.append(Path("rooda-config.yml").read_text(encoding="utf-8"))
-    return list(dict.fromkeys(name for text in texts for name in keys_below(text, "procedures")))
+    return list(dict.fromkeys(name for text in texts for name in keys_below(text, section)))
 
 
 def keys_below(text: str, section: str) -> list[str]:

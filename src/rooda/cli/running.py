@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rooda.config.plan import Plan, Prepared
-from rooda.config.problems import InvalidInput, Problem, warnings
+from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
 from rooda.config.settings import (
     AI_OUTPUT_STREAM,
@@ -157,7 +157,7 @@ def report(problems: Sequence[Problem], values: Values) -> None:
 def _found(problem: Problem) -> ProblemFound:
     return ProblemFound(
         problem.severity,
-        problem.title,
+        problem.title if problem.severity is Severity.ERROR else "Warning",
         problem.message,
         problem.suggestion,
         problem.file,

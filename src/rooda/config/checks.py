@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,16 +49,16 @@ def check_program(argv: tuple[str, ...], folder: Path, environ: Mapping[str, str
 
 
 def check_part(part: Part, field: str, file: str, line: int | None) -> Check | None:
-    """A prompt file can be read. Text that is written in place needs no look."""
-    if isinstance(part.source, TextPart):
-        return None
+    """A prompt file can be read. Text that is written in place is worth a line only when wrong."""
     try:
         part.read()
     except PromptError as error:
         problem = Problem(
             str(error), error.hint, file=file, line=line, field=field, title="Prompt file invalid"
         )
-        return Check(f"Prompt file: {error}", (error.hint,) if error.hint else (), problem)
+        return Check(f"Prompt file: {error}", (error.hint,), problem)
+    if isinstance(part.source, TextPart):
+        return None
     return Check(f"Prompt file exists: {part.source.name}")
 
 
@@ -81,20 +81,21 @@ def unused_parameters(part: Part, field: str, file: str, line: int | None) -> li
     ]
 
 
-def check_contexts(contexts: Iterable[Context]) -> list[Check]:
-    """Context files can be read."""
-    checks = []
+def check_contexts(contexts: Iterable[Context]) -> Iterator[Check]:
+    """Context can be read and says something."""
     for context in contexts:
-        if isinstance(context.source, TextPart):
-            continue
+        name = context.source.name
+        message = hint = ""
         try:
-            context.read()
+            if not context.source.read().strip():
+                message, hint = f"{name} is empty", "Write something, or leave it out"
         except PromptError as error:
-            problem = Problem(str(error), error.hint, field="--context", title="Context invalid")
-            checks.append(Check(f"Context file: {error}", (error.hint,), problem))
-        else:
-            checks.append(Check(f"Context file exists: {context.source.shown}"))
-    return checks
+            message, hint = str(error), error.hint
+        if message:
+            problem = Problem(message, hint, field="--context", title="Context invalid")
+            yield Check(f"Context file: {message}", (hint,), problem)
+        elif not isinstance(context.source, TextPart):
+            yield Check(f"Context file exists: {name}")
 
 
 def check_working_dir(folder: Path) -> Check | None:

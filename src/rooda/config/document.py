@@ -232,6 +232,18 @@ def resolve(text: str) -> ScalarValue:
     return text
 
 
+def as_written(node: Node) -> object:
+    """A mapping of names to words exactly as written: `3.10` stays that, null is None."""
+    if not isinstance(node, Mapping):
+        return plain(node)
+    return {
+        entry.key: plain(entry.node)
+        if not isinstance(entry.node, Scalar) or entry.node.value is None
+        else entry.node.text
+        for entry in node.entries
+    }
+
+
 def plain(node: Node) -> object:
     """The node as ordinary Python values."""
     if isinstance(node, Scalar):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rooda.config import checks as look
 from rooda.config.locate import World
 from rooda.config.plan import Request, check_all, place, problem_at, read_layers
-from rooda.config.problems import Problem
+from rooda.config.problems import Problem, in_order
 from rooda.config.resolve import (
     Iterations,
     Layers,
@@ -51,7 +51,7 @@ def inspect(request: Request, world: World) -> Inspection:
                 problems += look.unused_parameters(part, field, *place(value.origin))
     problems += _aliases(layers, names)
     iterations = resolve_iterations(levels, zero_means_unlimited=zero)
-    return Inspection(layers, values, iterations, tuple(problems))
+    return Inspection(layers, values, iterations, tuple(in_order(problems)))
 
 
 def _aliases(layers: Layers, names: list[str]) -> list[Problem]:

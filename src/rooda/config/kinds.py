@@ -176,7 +176,9 @@ class Choice(Kind[str]):
             return raw
         words = ", ".join(self.options)
         guess = did_you_mean(raw, self.options) if isinstance(raw, str) else ""
-        raise WrongValue(f"must be one of {words}, not {brief(raw)}", guess or f"Write {words}")
+        raise WrongValue(
+            f"must be one of {words}, not {brief(raw)}", guess or f"Write one of: {words}"
+        )
 
     def schema(self) -> Schema:
         return {"enum": list(self.options)}
@@ -200,6 +202,10 @@ class PathText(Text):
     """The name of a file or folder, relative to the file that declares it."""
 
     metavar = "PATH"
+
+
+class FolderText(PathText):
+    """The name of a folder."""
 
 
 class SignalWord(Text):

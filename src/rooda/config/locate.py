@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from rooda.config import reader
 from rooda.config.layers import Layer
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem
-from rooda.config.reader import ConfigFile
 from rooda.text.paths import anchored, shown_from
 
 CONFIG_NAME = "rooda-config.yml"
@@ -65,7 +63,7 @@ def _read(path: Path, shown: str, tier: Tier, problems: list[Problem], *, requir
         reason = getattr(error, "strerror", None) or str(error)
         problems.append(Problem(f"can't be read: {reason}", "Check its mode", file=shown))
         return Layer(tier)
-    layer, found = reader.read(ConfigFile(tier, data, shown, path.parent))
+    layer, found = _parse(tier, data, shown, path.parent)
     problems += found
     return layer
 
@@ -82,7 +80,15 @@ def read_preset(name: str) -> Layer:
 
 def _own(resource: str, tier: Tier, source: str) -> Layer:
     data = (resources.files("rooda") / "presets" / resource).read_bytes()
-    layer, problems = reader.read(ConfigFile(tier, data, resource, Path(), source))
+    layer, problems = _parse(tier, data, resource, Path(), source)
     if problems:  # a mistake of ours, not of the user's
         raise AssertionError(f"{resource}: {problems}")
     return layer
+
+
+def _parse(
+    tier: Tier, data: bytes, shown: str, folder: Path, source: str = ""
+) -> tuple[Layer, list[Problem]]:
+    from rooda.config import reader  # noqa: PLC0415 - YAML is slow to load, and Tab must be quick
+
+    return reader.read(reader.ConfigFile(tier, data, shown, folder, source))

@@ -8,12 +8,9 @@ from rooda.config.kinds import PathText, WrongValue
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
-from rooda.config.reader import reworded
 from rooda.config.settings import BY_KEY, SETTINGS, Setting
 from rooda.text.nearmiss import did_you_mean
 from rooda.text.paths import anchored
-
-UNSET = "none"
 
 
 def from_environment(environ: Mapping[str, str], folder: Path, problems: list[Problem]) -> Layer:
@@ -58,23 +55,13 @@ def _add(
     problems: list[Problem],
 ) -> None:
     try:
-        value = from_text(setting, text)
+        value = setting.from_text(text)
     except WrongValue as wrong:
         problems.append(Problem(str(wrong), wrong.suggestion, field=origin.source))
         return
     if isinstance(setting.kind, PathText) and value is not None:
         value = str(anchored(folder, value))
     layer.loop[setting.key] = Valued(value, origin)
-
-
-def from_text(setting: Setting[Any], text: str) -> Any:
-    """A setting's value as text gives it; `none` unsets what may be unset."""
-    if text == UNSET and setting.nullable:
-        return None
-    try:
-        return setting.kind.from_text(text)
-    except WrongValue as wrong:
-        raise reworded(setting, wrong) from None
 
 
 def join_pairs(pairs: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from rooda.config.checks import Check
 from rooda.config.layers import Layer, PhaseValue
 from rooda.config.locate import World, read_builtin, read_files, read_preset
 from rooda.config.origin import Origin, Tier
-from rooda.config.problems import Problem, Severity, errors
+from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.resolve import (
     AgentCommand,
     Iterations,
@@ -38,6 +38,7 @@ from rooda.prompts.compose import assemble
 from rooda.prompts.context import Context, looks_like_path, text_or_file
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, PromptError, TextPart
 from rooda.text.nearmiss import did_you_mean
+from rooda.text.paths import anchored
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,9 @@ class Prepared:
     checks: tuple[Check, ...]
 
     def all_problems(self) -> list[Problem]:
-        """Problems of the config, and of the files and programs that it names."""
-        return [*self.problems, *(c.problem for c in self.checks if c.problem is not None)]
+        """Problems of the config, and of the files and programs that it names, file by file."""
+        found = [*self.problems, *(c.problem for c in self.checks if c.problem is not None)]
+        return in_order(found)
 
     @property
     def valid(self) -> bool:
@@ -117,7 +119,10 @@ def prepare(request: Request, world: World) -> Prepared:
     problems += _iteration_warnings(layers.cli, iterations, values)
 
     phases = _phases(layers, request, world.folder, problems)
-    command, argv = _command(layers, request.procedure, problems)
+    command: AgentCommand | None = None
+    argv: tuple[str, ...] = ()
+    if not _is_unknown(layers, request):
+        command, argv = _command(layers, request.procedure, problems)
     contexts = _contexts(request.contexts, world.folder, problems)
     chosen_dir = values[WORKING_DIR]
     working_dir = Path(chosen_dir) if chosen_dir else world.folder
@@ -271,25 +276,42 @@ def _phases(
         flag = f"--{phase}"
         parts = [_phase_part(text, flag, folder, problems) for text in texts]
         found[phase] = PhaseValue(tuple(part for part in parts if part), Origin(Tier.CLI, flag))
+        if not found[phase].parts:
+            del found[phase]  # nothing of it can be used, and that was said
     names = layers.procedure_names()
-    if request.procedure not in names and len(found) < len(PHASES):
-        known = [*names, *request.commands]
-        problems.append(
-            Problem(
-                f"there is no procedure or command named {request.procedure!r}",
-                did_you_mean(request.procedure, known) or "`rooda list` shows the procedures",
-                title="Unknown procedure",
-            )
-        )
+    if _is_unknown(layers, request):
+        problems.append(_unknown_procedure(request, names))
     return {phase: found[phase] for phase in PHASES if phase in found}
+
+
+def _is_unknown(layers: Layers, request: Request) -> bool:
+    """Nobody defines the procedure, and the flags don't give all of its phases either."""
+    return request.procedure not in layers.procedure_names() and set(request.phases) != set(PHASES)
+
+
+def _unknown_procedure(request: Request, names: list[str]) -> Problem:
+    name, title = request.procedure, "Unknown procedure"
+    if name in request.commands:
+        return Problem(f"{name!r} is a command", f"Put it first: rooda {name}", title=title)
+    return Problem(
+        f"there is no procedure or command named {name!r}",
+        did_you_mean(name, [*names, *request.commands]) or "`rooda list` shows the procedures",
+        title=title,
+    )
 
 
 def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> Part | None:
     if text.startswith(builtin.PREFIX):
         return Part(BuiltinPart(text.removeprefix(builtin.PREFIX)))
     source = _given(text, flag, folder, problems)
-    if source is None or not _missing_file(source, text):
-        return source and Part(source)
+    if source is None:
+        return None
+    folder_named = isinstance(source, TextPart) and _is_folder(folder, text)
+    if folder_named:
+        problems.append(Problem(f"{text!r} is a folder", "Give text or a file", field=flag))
+        return None
+    if not _missing_file(source, text):
+        return Part(source)
     problems.append(
         Problem(
             f"{text!r} looks like a file, and there is no such file",
@@ -327,6 +349,13 @@ def _given(
         return text_or_file(text, folder)
     problems.append(Problem("must not be empty", "Give text or a file", field=flag))
     return None
+
+
+def _is_folder(folder: Path, text: str) -> bool:
+    try:
+        return anchored(folder, text).is_dir()
+    except (OSError, ValueError):
+        return False  # too long for a name
 
 
 def _missing_file(source: TextPart | FilePart, text: str) -> bool:

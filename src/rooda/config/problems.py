@@ -43,6 +43,11 @@ def warnings(problems: Iterable[Problem]) -> list[Problem]:
     return [p for p in problems if p.severity is Severity.WARNING]
 
 
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """By file and line; what stands in no file comes last."""
+    return sorted(problems, key=lambda p: (not p.file, p.file, p.line or 0))
+
+
 class InvalidInput(Exception):  # noqa: N818 - it is the input that is wrong
     """The input can't be used; carries every problem that was found."""
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, parse, plain
+from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
 from rooda.config.kinds import PathText, TextMap, WrongValue, brief
 from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
-from rooda.config.settings import BY_KEY, OLD_KEYS, SECTIONS, Setting
+from rooda.config.settings import BY_KEY, OLD_KEYS, SECTIONS
 from rooda.prompts import builtin
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
 from rooda.text.nearmiss import did_you_mean, near_miss
@@ -56,7 +55,7 @@ class _Reader:
         self._problems = problems
 
     def read_root(self, root: Node) -> None:
-        for entry in self._mapping(root, "the file"):
+        for entry in self._mapping(root, ""):
             match entry.key:
                 case "loop":
                     self.layer.loop.update(self._values(entry, "loop", BY_KEY))
@@ -94,7 +93,8 @@ class _Reader:
             return
         setting = BY_KEY[key]
         try:
-            value = checked(setting, plain(entry.node))
+            is_map = isinstance(setting.kind, TextMap)
+            value = setting.check(as_written(entry.node) if is_map else plain(entry.node))
         except WrongValue as wrong:
             self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.{key}")
             return
@@ -116,9 +116,11 @@ class _Reader:
                     field,
                 )
                 continue
+            if not self._is_mapping(entry.node, field):
+                continue
             procedure = ProcedureLayer(self._origin(entry.line))
             procedure.values = self._values(entry, field, allowed, (DESCRIPTION, *PHASES))
-            for inner in self._mapping(entry.node, field, report=False):
+            for inner in self._mapping(entry.node, field):
                 if inner.key == DESCRIPTION:
                     procedure.description = self._text(inner, f"{field}.{DESCRIPTION}")
                 elif inner.key in PHASES:
@@ -169,7 +171,7 @@ class _Reader:
         if entry is None:
             return {}
         try:
-            values = TextMap().check(plain(entry.node))
+            values = TextMap().check(as_written(entry.node))
         except WrongValue as wrong:
             self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.parameters")
             return {}
@@ -213,17 +215,20 @@ class _Reader:
 
     # -- helpers ---------------------------------------------------------------------------
 
-    def _mapping(self, node: Node, field: str, *, report: bool = True) -> tuple[Entry, ...]:
-        if isinstance(node, Mapping):
-            return node.entries
-        if plain(node) is not None and report:
-            self._problem(
-                f"must be a mapping of keys to values, not {brief(plain(node))}",
-                "Write `key: value` lines",
-                node.line,
-                "" if field == "the file" else field,
-            )
-        return ()
+    def _mapping(self, node: Node, field: str) -> tuple[Entry, ...]:
+        """The entries of what should be a mapping; nothing is an empty one."""
+        return node.entries if self._is_mapping(node, field) and isinstance(node, Mapping) else ()
+
+    def _is_mapping(self, node: Node, field: str) -> bool:
+        if isinstance(node, Mapping) or plain(node) is None:
+            return True
+        self._problem(
+            f"must be a mapping of keys to values, not {brief(plain(node))}",
+            "Write `key: value` lines",
+            node.line,
+            field,
+        )
+        return False
 
     def _text(self, entry: Entry, field: str) -> str | None:
         if isinstance(entry.node, Scalar):
@@ -240,8 +245,11 @@ class _Reader:
     def _unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
         name = key.rpartition(".")[2]
         candidates = list(known)
-        suggestion = did_you_mean(key, candidates)
-        if not suggestion and (elsewhere := near_miss(key, BY_KEY)):
+        if key in BY_KEY:
+            suggestion = "It belongs below `loop`"
+        elif not (suggestion := did_you_mean(key, candidates)) and (
+            elsewhere := near_miss(key, BY_KEY)
+        ):
             suggestion = f"Did you mean 'loop.{elsewhere}'?"
         self._problem(
             f"unknown key {name!r}",
@@ -274,18 +282,3 @@ class _Reader:
         if self._file.tier is Tier.BUILTIN:
             return Origin(Tier.BUILTIN)
         return Origin(self._file.tier, self._file.origin_name, line)
-
-
-def checked(setting: Setting[Any], raw: object) -> Any:
-    """The value of a setting, or WrongValue in the setting's own words."""
-    if raw is None and setting.nullable:
-        return None
-    try:
-        return setting.kind.check(raw)
-    except WrongValue as wrong:
-        raise reworded(setting, wrong) from None
-
-
-def reworded(setting: Setting[Any], wrong: WrongValue) -> WrongValue:
-    """The row's own message and advice where it has them."""
-    return WrongValue(setting.wrong or str(wrong), setting.fix or wrong.suggestion)

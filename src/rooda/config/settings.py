@@ -4,13 +4,14 @@ One row yields the YAML key, the environment variable, the flag, the check, the 
 the docs, the schema and the dry-run line. Rows are typed: `values[FAILURE_THRESHOLD]` is an int.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from rooda.config.kinds import (
     Boolean,
     Choice,
+    FolderText,
     Integer,
     Kind,
     PathText,
@@ -19,9 +20,12 @@ from rooda.config.kinds import (
     Size,
     Text,
     TextMap,
+    WrongValue,
 )
 
 T = TypeVar("T")
+
+UNSET = "none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,25 @@ class Setting(Generic[T]):
     def show(self, value: Any) -> str:
         """The value as a person reads it."""
         return "none" if value is None else self.kind.show(value)
+
+    def check(self, raw: object) -> Any:
+        """The value that a file gives, or WrongValue in the row's own words."""
+        if raw is None and self.nullable:
+            return None
+        return self._worded(self.kind.check, raw)
+
+    def from_text(self, text: str) -> Any:
+        """The value that a flag or variable gives; `none` unsets what may be unset."""
+        if text == UNSET and self.nullable:
+            return None
+        return self._worded(self.kind.from_text, text)
+
+    def _worded(self, check: Callable[[Any], Any], raw: object) -> Any:
+        try:
+            return check(raw)
+        except WrongValue as wrong:
+            words = self.wrong or str(wrong)
+            raise WrongValue(words, self.fix or wrong.suggestion) from None
 
 
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
@@ -150,7 +173,7 @@ AI_CMD_ALIAS: Setting[str | None] = Setting(
 )
 WORKING_DIR: Setting[str | None] = Setting(
     "working_dir",
-    PathText(),
+    FolderText(),
     None,
     "Folder in which the agent runs (default: where rooda was started)",
     AGENT,

@@ -5,8 +5,6 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from rooda.config.locate import read_builtin
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS, Setting
 
@@ -76,6 +74,8 @@ def _sections() -> list[str]:
 
 
 def _yaml(value: object) -> str:
+    import yaml  # noqa: PLC0415 - slow to load, and Tab must be quick
+
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6)
     return text.removesuffix("\n").removesuffix("\n...")
 

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import yaml
-
 from rooda.config.inspect import Inspection
 from rooda.config.kinds import TextMap
 from rooda.config.settings import SETTINGS, Setting
@@ -51,5 +49,7 @@ def _shown(found: Inspection, setting: Setting[Any]) -> Any:
 
 
 def _yaml(value: object) -> str:
+    import yaml  # noqa: PLC0415 - slow to load, and Tab must be quick
+
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True)
     return text.removesuffix("\n").removesuffix("\n...")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rooda.config.origin import Tier
 from rooda.config.plan import Plan, Prepared
-from rooda.config.problems import Problem, errors, warnings
+from rooda.config.problems import Problem, Severity, errors, in_order, warnings
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS
 from rooda.text.controls import clean
 
@@ -14,7 +14,7 @@ _SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
 
 
 def render(prepared: Prepared, arguments: Sequence[str]) -> str:
-    """The whole report."""
+    """The whole report; `arguments` are those of the run that it stands for."""
     lines = [f"=== Dry-Run: {clean(prepared.request.procedure)} ===", "", "Configuration:"]
     lines += [f"  {line}" for line in _configuration(prepared)]
     lines += ["", "Validation:", *_validation(prepared), ""]
@@ -44,18 +44,18 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
 
 
 def _validation(prepared: Prepared) -> Iterator[str]:
-    for problem in errors(prepared.problems):
+    for problem in errors(in_order(prepared.problems)):
         yield from _problem("✗", problem)
     for check in prepared.checks:
         yield f"  {'✓' if check.ok else '✗'} {clean(check.text)}"
         yield from (f"    {clean(detail)}" for detail in check.details)
-    for problem in warnings(prepared.problems):
+    for problem in warnings(in_order(prepared.problems)):
         yield from _problem("!", problem)
 
 
 def _problem(mark: str, problem: Problem) -> Iterator[str]:
     place = f"{problem.place}: " if problem.place else ""
-    title = f"{problem.title}: " if not place else ""
+    title = f"{problem.title}: " if not place and problem.severity is Severity.ERROR else ""
     yield f"  {mark} {clean(place or title)}{clean(problem.message)}"
     if problem.suggestion:
         yield f"    {clean(problem.suggestion)}"
@@ -69,13 +69,4 @@ def _prompt(plan: Plan) -> Iterator[str]:
 
 
 def _ready(arguments: Sequence[str]) -> str:
-    words = [word for word in map(_without_dry_run, arguments) if word is not None]
-    return f"Dry-run complete. Ready to execute: {shlex.join(['rooda', *words])}"
-
-
-def _without_dry_run(word: str) -> str | None:
-    if word in ("--dry-run", "-d"):
-        return None
-    if word.startswith("-") and set(word[1:]) <= set("dvqu") and "d" in word:
-        return word.replace("d", "")  # `-dv`
-    return word
+    return f"Dry-run complete. Ready to execute: {shlex.join(['rooda', *arguments])}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rooda.cli.app import COMMANDS
+from rooda.cli.app import RESERVED
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.locate import CONFIG_NAME, World, global_folder
 from rooda.config.plan import Request
@@ -19,56 +19,56 @@ from rooda.views.problems import render_all
 
 
 @click.group("config")
-def config() -> None:
+def group() -> None:
     """Show, check and describe the configuration."""
 
 
-def _inspect(config_path: str | None, procedure: str = "") -> Inspection:
-    request = Request(procedure=procedure, config=config_path, commands=frozenset(COMMANDS))
+def _inspect(config: str | None, procedure: str = "") -> Inspection:
+    request = Request(procedure=procedure, config=config, commands=RESERVED)
     return inspect(request, World(Path.cwd(), os.environ))
 
 
-@config.command("show")
+@group.command("show")
 @click.argument("procedure", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--config", "path", metavar="PATH", help="Config file instead of the workspace's.")
-def show(*, procedure: str, as_json: bool, path: str | None) -> int:
+@config_option
+def show(*, procedure: str, as_json: bool, config: str | None) -> int:
     """Show every setting, its value and where the value came from.
 
     With PROCEDURE: as they hold for that procedure.
     """
-    found = _inspect(path, procedure)
+    found = _inspect(config, procedure)
     text = config_view.as_json(found) if as_json else config_view.as_yaml(found)
     click.echo(text, nl=False)
     click.echo(render_all(found.problems), err=True, nl=False)
     return 1 if errors(found.problems) else 0
 
 
-@config.command("check")
-@click.option("--config", "path", metavar="PATH", help="Config file instead of the workspace's.")
-def check(*, path: str | None) -> int:
+@group.command("check")
+@config_option
+def check(*, config: str | None) -> int:
     """Check the config files and everything that they name; all problems at once."""
-    found = _inspect(path)
+    found = _inspect(config)
     click.echo(render_all(found.problems), err=True, nl=False)
     wrong = errors(found.problems)
     if wrong:
         click.echo(f"{count(len(wrong), 'error')} found.", err=True)
         return 1
-    files = ", ".join(_existing(path)) or "no config file, so the built-in defaults"
+    files = ", ".join(_existing(config)) or "no config file, so the built-in defaults"
     click.echo(f"OK: {files}")
     return 0
 
 
-def _existing(path: str | None) -> list[str]:
+def _existing(config: str | None) -> list[str]:
     world = World(Path.cwd(), os.environ)
-    names = [Path(path or CONFIG_NAME)]
+    names = [Path(config or CONFIG_NAME)]
     folder = global_folder(world)
     if folder is not None:
         names.append(folder / CONFIG_NAME)
     return [str(name) for name in names if name.is_file()]
 
 
-@config.command("schema")
+@group.command("schema")
 def schema() -> None:
     """Print the JSON Schema of rooda-config.yml, for editors."""
     click.echo(json.dumps(json_schema(), indent=2))

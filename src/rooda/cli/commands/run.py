@@ -5,11 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from rooda.cli import running
-from rooda.cli.app import COMMANDS, Session
-from rooda.cli.flags import RunCommand, given_flags, run_options
+from rooda.cli.app import RESERVED, Session
+from rooda.cli.flags import (
+    RunCommand,
+    complete_from,
+    given_flags,
+    run_options,
+    without_dry_run,
+)
+from rooda.cli.names import procedure_names
 from rooda.config.locate import World
 from rooda.config.plan import Request, prepare
 from rooda.config.problems import InvalidInput
@@ -26,12 +32,6 @@ class _Run(RunCommand):
 """
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001 - click's form
-    from rooda.cli.names import procedure_names  # noqa: PLC0415 - only completion needs it
-
-    return [CompletionItem(name) for name in procedure_names() if name.startswith(incomplete)]
-
-
 @click.pass_obj
 def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
     world = World(Path.cwd(), os.environ)
@@ -41,11 +41,11 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
         contexts=parameters["contexts"],
         phases={phase: parameters[phase] for phase in PHASES if parameters[phase]},
         config=parameters["config"],
-        commands=frozenset(COMMANDS),
+        commands=RESERVED,
     )
     prepared = prepare(request, world)
     if parameters["dry_run"]:
-        click.echo(dry_run_view.render(prepared, session.arguments), nl=False)
+        click.echo(dry_run_view.render(prepared, without_dry_run(session.arguments)), nl=False)
         return 0 if prepared.valid else 1
     try:
         return running.execute(prepared, session.interrupts)
@@ -57,7 +57,10 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
 run = _Run(
     "run",
     callback=_run,
-    params=[click.Argument(["procedure"], shell_complete=_complete), *run_options()],
+    params=[
+        click.Argument(["procedure"], shell_complete=complete_from(procedure_names)),
+        *run_options(),
+    ],
     help="Run a procedure until its work is done or a limit is reached.",
     epilog="A value of `none` takes a setting away. Settings can also stand in rooda-config.yml "
     "and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; `rooda config show` tells which holds.",

@@ -5,15 +5,9 @@ from click.shell_completion import get_completion_class
 
 from rooda import __version__
 
-_WHERE = {
-    "bash": 'eval "$(rooda completion bash)"   # in ~/.bashrc',
-    "zsh": 'eval "$(rooda completion zsh)"   # in ~/.zshrc',
-    "fish": "rooda completion fish > ~/.config/fish/completions/rooda.fish",
-}
-
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(tuple(_WHERE)))
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the completion script for a shell.
@@ -25,7 +19,6 @@ def completion(ctx: click.Context, shell: str) -> None:
     if found is None:
         raise click.UsageError(f"no completion for {shell}")
     root = ctx.find_root().command
-    click.echo(f"# {_WHERE[shell]}")
     click.echo(found(root, {}, "rooda", "_ROODA_COMPLETE").source())
 
 

@@ -1,0 +1,168 @@
+"""The configuration without a process: files, environment and command line in, a plan out."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from hypothesis import settings
+
+from rooda.cli.app import COMMANDS
+from rooda.cli.commands.run import run
+from rooda.cli.flags import given_flags
+from rooda.config import reader
+from rooda.config.inspect import Inspection, inspect
+from rooda.config.kinds import (
+    Boolean,
+    Choice,
+    Integer,
+    Kind,
+    PathText,
+    Seconds,
+    SignalWord,
+    Size,
+    Text,
+    TextMap,
+)
+from rooda.config.layers import Layer
+from rooda.config.locate import CONFIG_NAME, World
+from rooda.config.origin import Tier
+from rooda.config.plan import Prepared, Request, prepare
+from rooda.config.problems import Problem
+from rooda.config.reader import ConfigFile
+from rooda.config.settings import Setting
+from rooda.prompts.parts import PHASES
+
+# The four phases of a procedure, for use in flow style: f"{{p: {{{FOUR}}}}}".
+FOUR = ", ".join(f"{phase}: [{{content: words}}]" for phase in PHASES)
+
+
+# A slow machine is no failure; a hundred examples take well under a second.
+PROPERTY = settings(deadline=None, max_examples=100)
+
+
+def brief_id(value: object) -> str:
+    """A test id that is the same in every worker."""
+    return type(value).__name__ if isinstance(value, Kind) else ascii(value)[:30]
+
+
+def read(content: str | bytes) -> tuple[Layer, list[Problem]]:
+    """A workspace file as the loader reads it."""
+    data = content.encode() if isinstance(content, str) else content
+    return reader.read(ConfigFile(Tier.WORKSPACE, data, CONFIG_NAME, Path("/nowhere")))
+
+
+def world(
+    folder: Path,
+    *,
+    workspace: str | bytes | None = None,
+    global_: str | bytes | None = None,
+    env: Mapping[str, str] | None = None,
+) -> World:
+    """A work folder and a home below `folder`, with config files where some are given."""
+    work, home = folder / "work", folder / "home"
+    work.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True)
+    _place(work / CONFIG_NAME, workspace)
+    _place(home / ".config" / "rooda" / CONFIG_NAME, global_)
+    environ = {"HOME": str(home), "PATH": os.environ.get("PATH", os.defpath), **(env or {})}
+    return World(work, environ)
+
+
+def _place(path: Path, content: str | bytes | None) -> None:
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def planned(
+    folder: Path,
+    *arguments: str,
+    workspace: str | bytes | None = None,
+    global_: str | bytes | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Prepared:
+    """What `rooda run ARGUMENTS` would do; the arguments go through the real command line."""
+    given = run.make_context("run", list(arguments)).params
+    request = Request(
+        procedure=given["procedure"],
+        flags=given_flags(given),
+        contexts=given["contexts"],
+        phases={phase: given[phase] for phase in PHASES if given[phase]},
+        config=given["config"],
+        commands=frozenset(COMMANDS),
+    )
+    return prepare(request, world(folder, workspace=workspace, global_=global_, env=env))
+
+
+def inspected(folder: Path, procedure: str = "", **files: Any) -> Inspection:
+    """What `rooda config show` and `check` look at."""
+    request = Request(procedure=procedure, commands=frozenset(COMMANDS))
+    return inspect(request, world(folder, **files))
+
+
+class Sample(NamedTuple):
+    """A value that is not the default: as YAML, as text for a variable or flag, as resolved."""
+
+    yaml: str
+    text: str
+    value: Any
+
+
+def sample(setting: Setting[Any]) -> Sample:
+    """A good value for any row of the table; a new kind of value is taught here."""
+    match setting.kind:
+        case Boolean():
+            word = "false" if setting.default else "true"
+            return Sample(word, word, not setting.default)
+        case Integer():
+            number = setting.kind.minimum + 4
+            number += number == setting.default
+            return Sample(str(number), str(number), number)
+        case Seconds():
+            return Sample("1m30s", "90", 90.0)
+        case Size():
+            return Sample("3MB", "3145728", 3 * 1024 * 1024)
+        case Choice():
+            word = next(w for w in reversed(setting.kind.options) if w != setting.default)
+            return Sample(json.dumps(word), word, word)
+        case TextMap():
+            return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
+        case SignalWord():
+            return Sample("READY", "READY", "READY")
+        case PathText():
+            return Sample("some/place", "some/place", "some/place")
+        case Text():
+            return Sample("printf 'a b'", "printf 'a b'", "printf 'a b'")
+        case unknown:
+            raise NotImplementedError(f"teach tests/support/config.py a sample of {unknown!r}")
+
+
+def wrong_text(setting: Setting[Any]) -> str:
+    """Text that a variable or flag of this row must not accept."""
+    return "   " if isinstance(setting.kind, Text) else "no such value"
+
+
+def in_section(setting: Setting[Any], value: str) -> str:
+    """`key: value`, or `section: {key: value}` for a dotted key, in flow style."""
+    section, dot, name = setting.key.partition(".")
+    return f"{section}: {{{name}: {value}}}" if dot else f"{section}: {value}"
+
+
+def flag_arguments(setting: Setting[Any], given: Sample) -> list[str]:
+    """The command line that sets the sample."""
+    if isinstance(setting.kind, Boolean):
+        name = setting.flag_name
+        return [name if given.value else f"--no-{name.removeprefix('--')}"]
+    if isinstance(setting.kind, TextMap):
+        return [setting.flag_name, *(f"{k}={v}" for k, v in given.value.items())]
+    return [setting.flag_name, given.text]
+
+
+def dumped(value: object) -> bytes:
+    """Python values as a YAML file."""
+    return str(yaml.safe_dump(value, allow_unicode=True)).encode("utf-8", "replace")

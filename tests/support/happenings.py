@@ -1,0 +1,170 @@
+"""Events made by hand, for the tests of the views."""
+
+import dataclasses
+from datetime import datetime, timedelta, timezone
+from typing import get_args
+
+from rooda.config.problems import Severity
+from rooda.loop import events as loop
+from rooda.loop.events import Event, Level, Stamped
+from rooda.loop.failure import FailureContext
+from rooda.loop.outcome import FailureKind
+from rooda.loop.state import Status
+from rooda.loop.stats import Stats
+from rooda.process import events as process
+from rooda.views.log import Log
+from rooda.views.timestamps import DEFAULTS, FORMATS
+
+EVENT_CLASSES: tuple[type[Event], ...] = get_args(Event)
+_MIDNIGHT = datetime(2026, 3, 1, tzinfo=timezone(timedelta(hours=1)))
+_BEGAN = _MIDNIGHT.replace(hour=10)
+
+
+def stamped(clock: str, event: Event) -> Stamped:
+    """The event at a time of day such as `10:00:45` or `21:00:05.100`."""
+    hours, minutes, seconds = clock.split(":")
+    at = _MIDNIGHT + timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds))
+    return Stamped(event, at, (at - _BEGAN).total_seconds())
+
+
+def written(
+    log_format: str,
+    *happened: tuple[str, Event],
+    time: str | None = None,
+    threshold: Level = Level.INFO,
+) -> str:
+    """What a log of this format writes about the events."""
+    pieces: list[str] = []
+    log = Log(log_format, FORMATS[time or DEFAULTS[log_format]], threshold, pieces.append)
+    for clock, event in happened:
+        log(stamped(clock, event))
+    return "".join(pieces)
+
+
+def stats(*durations: float) -> Stats:
+    found = Stats()
+    for seconds in durations:
+        found = found.add(seconds)
+    return found
+
+
+FAILURE = FailureContext(
+    command="agent --flag",
+    kind=FailureKind.EXIT,
+    reason="exit code 1",
+    duration=5.0,
+    exit_code=1,
+    signal=None,
+    timeout=None,
+    preview="",
+    suffix="",
+    truncated=False,
+    suggestion="Run the command by hand",
+)
+TIMEOUT = dataclasses.replace(
+    FAILURE,
+    kind=FailureKind.TIMEOUT,
+    reason="iteration_timeout",
+    exit_code=None,
+    timeout=60.0,
+)
+CRASH = dataclasses.replace(
+    FAILURE, kind=FailureKind.CRASH, reason="killed by SIGSEGV", exit_code=139, signal="SIGSEGV"
+)
+BLOCKED = dataclasses.replace(
+    FAILURE, kind=FailureKind.SIGNAL, reason="the agent signaled FAILURE", exit_code=0
+)
+
+ENDED = loop.RunEnded(
+    status=Status.MAX_ITERS,
+    rule="max-iterations",
+    reason="",
+    exit_code=2,
+    iterations=3,
+    consecutive_failures=0,
+    threshold=3,
+    max_iterations=3,
+    promise_signal=None,
+    signal=None,
+    total=136.0,
+    stats=stats(45.2, 38.7, 52.1),
+)
+SUCCEEDED = dataclasses.replace(
+    ENDED, status=Status.SUCCESS, rule="signal", exit_code=0, promise_signal="SUCCESS"
+)
+ABORTED = dataclasses.replace(
+    ENDED, status=Status.ABORTED, rule="failure-threshold", exit_code=1, consecutive_failures=3
+)
+INTERRUPTED = dataclasses.replace(
+    ENDED, status=Status.INTERRUPTED, rule="interrupted", exit_code=130, signal="SIGINT"
+)
+WARNING = loop.ProblemFound(
+    Severity.WARNING, "Config validation failed", "mind the gap", "Step over it", "", None, ""
+)
+ERROR = loop.ProblemFound(
+    Severity.ERROR,
+    "Config validation failed",
+    "timeout must be positive or nil",
+    "Set to a positive number of seconds, or remove to disable timeout",
+    "rooda-config.yml",
+    12,
+    "loop.iteration_timeout",
+)
+
+# One event of each class, and more where a class has several faces.
+SAMPLES: tuple[Event, ...] = (
+    loop.ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
+    WARNING,
+    ERROR,
+    loop.RunStarted("build", 3, "agent --flag"),
+    loop.RunStarted("build", None, "agent --flag"),
+    loop.IterationStarted("build", 1, 3),
+    loop.IterationStarted("build", 1, None),
+    loop.PromptAssembled(1, 1234),
+    loop.PromptFailed(2, "observe.md does not exist", "Create the file or correct the path"),
+    loop.StartFailed(2, "agent --flag", "agent: Permission denied", "Check its mode"),
+    loop.OutputTruncated(1, "stdout", 5242880, 1048576),
+    loop.SignalsScanned(1, success=True, failure=False, believed=True),
+    loop.IterationCompleted(1, 3, 45.2, truncated=False),
+    loop.IterationCompleted(1, None, 45.2, truncated=True),
+    loop.ExitOverridden(1, "SUCCESS", 1, None),
+    loop.ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
+    loop.IterationDone(2, 5, 15.0, "SUCCESS", truncated=False, despite_exit=False),
+    loop.IterationDone(2, 5, 15.0, "SUCCESS", truncated=True, despite_exit=True),
+    loop.IterationFailed(1, 3, 5.0, 1, 3, FAILURE),
+    loop.IterationFailed(1, 3, 5.0, 1, 3, TIMEOUT),
+    loop.IterationFailed(1, 3, 5.0, 1, 3, CRASH),
+    loop.IterationFailed(1, 3, 5.0, 1, 3, BLOCKED),
+    loop.IterationInterrupted(2, 5, 3.3),
+    ENDED,
+    SUCCEEDED,
+    ABORTED,
+    dataclasses.replace(ABORTED, reason="agent: Permission denied", stats=stats(), iterations=0),
+    INTERRUPTED,
+    process.Started(12345),
+    process.Output("stdout", b"hello\n"),
+    process.Tick(),
+    process.ClockExpired("iteration_timeout", 60.0),
+    process.InterruptSeen("SIGINT"),
+    process.InterruptSeen("SIGINT", again=True),
+    process.Stopping(12345),
+    process.Escalated(12345),
+    process.StillAlive(12345),
+    process.Stopped(12345),
+    process.LeftoverStopped(12345),
+)
+
+# Text that comes from a file, a name or an agent, and should not drive anything.
+EVIL = 'a\x1b[31mb\x1b]0;title\x07\nERROR forged="x"\r\x9b5mz\x7f\x00 \\'
+_EVIL_FAILURE = dataclasses.replace(FAILURE, command=EVIL, preview=EVIL, suffix=EVIL)
+EVIL_EVENTS: tuple[Event, ...] = (
+    loop.ConfigResolved(EVIL, EVIL, EVIL),
+    dataclasses.replace(WARNING, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
+    dataclasses.replace(ERROR, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
+    loop.RunStarted(EVIL, 3, EVIL),
+    loop.IterationStarted(EVIL, 1, 3),
+    loop.PromptFailed(1, EVIL, EVIL),
+    loop.StartFailed(1, EVIL, EVIL, EVIL),
+    loop.IterationFailed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
+    dataclasses.replace(ABORTED, reason=EVIL),
+)

@@ -1,0 +1,697 @@
+"""The command line as people type it: commands, flags, help, messages, completion."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rooda import __version__
+from rooda.cli.app import COMMANDS
+from rooda.config.problems import errors
+from rooda.config.settings import SETTINGS
+from support.surface import PHASES, TAG, Inside, dry, plan, planned, procedure
+from support.workspace import PROCEDURE, ROODA, Workspace
+
+RALPH = ROODA.with_name("ralph")
+
+
+@pytest.fixture
+def inside(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Inside:
+    workspace.config(PROCEDURE)
+    return Inside(workspace, monkeypatch, capfd)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+:\d\d:\d\d|[\d.]+s", "T", text)
+
+
+# -- running a procedure -------------------------------------------------------------------
+
+
+def test_a_procedure_is_run_with_or_without_the_word_run(workspace: Workspace) -> None:
+    workspace.config(PROCEDURE)
+    args = ("work", "--ai-cmd", workspace.agent("cat >> got"), "-n", "1")
+    bare, run = workspace.rooda(*args), workspace.rooda("run", *args)
+    assert (bare.code, bare.out) == (run.code, run.out) == (2, "")
+    assert without_times(bare.err) == without_times(run.err)
+    got = (workspace.path / "got").read_text()
+    assert got == got[: len(got) // 2] * 2
+
+
+@pytest.mark.parametrize(
+    "before,after",
+    [
+        ("-n 7 --ai-cmd true -v", ""),
+        ("-n 7", "--ai-cmd true -v"),
+        ("run -n 7 -v", "--ai-cmd true"),
+        ("-vn7", "--ai-cmd=true"),
+        ("", "-v -n7 --ai-cmd true"),
+        ("", "--verbose --max-iterations 7 --ai-cmd true"),
+        ("", "--verbose --max-iterations=7 --ai-cmd=true"),
+        ("--max-iterations=7", "--ai-cmd true --verbose"),
+    ],
+)
+def test_flags_stand_before_or_after_with_a_space_or_an_equals_sign(
+    inside: Inside, before: str, after: str
+) -> None:
+    done = inside(*before.split(), "work", *after.split(), "--dry-run")
+    assert done.code == 0, done.out + done.err
+    assert "=== Dry-Run: work ===" in done.out
+    assert "AI Command: true (cli: --ai-cmd)" in done.out
+    assert "Max Iterations: 7 (cli: --max-iterations)" in done.out
+    assert "Show AI Output: true (cli: --verbose)" in done.out
+
+
+def test_the_last_of_a_repeated_flag_holds(inside: Inside) -> None:
+    done = inside("work", "-n", "3", "--ai-cmd", "true", "-n", "4", "--dry-run")
+    assert "Max Iterations: 4 (cli: --max-iterations)" in done.out
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_every_loop_key_has_a_flag_and_a_line_of_help(inside: Inside, setting: object) -> None:
+    name = getattr(setting, "flag_name", "")
+    assert re.search(rf"^ +(-\w, )?{name}[ \n]", inside("run", "--help").out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "key,flag,value,line",
+    [
+        ("iteration_timeout: 60", "--iteration-timeout", "none", "Iteration Timeout: none"),
+        ("ai_cmd: cat", "--ai-cmd", "none", "AI Command: true"),
+        ("log_file: a.log", "--log-file", "none", "Log File: none"),
+        ("working_dir: sub", "--working-dir", "none", "Working Dir: none"),
+        ("signals: {success: DONE}", "--signals-success", "none", "Signals Success: none"),
+        ("signals: {failure: NO}", "--signals-failure", "none", "Signals Failure: none"),
+    ],
+)
+@pytest.mark.parametrize("form", ["{} {}", "{}={}"])
+def test_none_unsets(inside: Inside, form: str, key: str, flag: str, value: str, line: str) -> None:
+    config = "loop: {ai_cmd_alias: mine, " + key + "}\nai_cmd_aliases: {mine: 'true'}\n"
+    inside.workspace.config(config + procedure())
+    (inside.workspace.path / "sub").mkdir()
+    done = inside("work", *form.format(flag, value).split(), "--dry-run")
+    assert done.code == 0, done.out
+    assert f"  {line} (" in done.out
+
+
+def test_a_number_wins_over_unlimited_with_a_warning(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agents("exit 0"), "-n", "2", "-u")
+    assert (done.code, workspace.starts) == (2, 2)
+    assert "WARN: --max-iterations and --unlimited were both given; the number wins" in done.err
+
+
+def test_quiet_prints_warnings_and_errors_alone(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("exit 0"), "-n", "1", "-q")
+    assert (done.code, done.out, done.err) == (2, "", "")
+
+
+def test_verbose_streams_the_agent_and_leaves_the_log_level(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("echo said; echo also >&2"), "-n", "1", "-v")
+    assert sorted(done.out.split()) == ["also", "said"]
+    assert "Iteration 1/1 starting..." in done.err
+
+
+# -- usage errors --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args,words",
+    [
+        ("--nope work", "No such option '--nope'"),
+        ("work --nope", "No such option '--nope'"),
+        ("work --max-iteration 3", "'--max-iterations'"),
+        ("work --verbos", "Did you mean"),
+        ("work -x", "No such option '-x'"),
+        ("work extra", "unexpected extra argument (extra)"),
+        ("work -n", "Option '-n' requires an argument"),
+        ("work --ai-cmd true -n x", "--max-iterations: must be a whole number, not 'x'"),
+        ("work --ai-cmd true -n 0", "--max-iterations: must be 1 or more, not 0\n"),
+        ("work --ai-cmd true -n 0", "--unlimited"),
+        ("work --ai-cmd true -n -1", "--max-iterations: must be"),
+        ("work --ai-cmd true --iteration-timeout 0", "--iteration-timeout: timeout must be"),
+        ("work --ai-cmd true --log-level loud", "--log-level: must be one of debug, info"),
+        ("work --ai-cmd true --log-format jsn", "Did you mean 'json'?"),
+        ("work --ai-cmd true --env NAME", "--env: must be NAME=VALUE, not 'NAME'"),
+        ("work -v -q", "--verbose and --quiet can't be given together"),
+        ("work -vq", "--verbose and --quiet can't be given together"),
+        ("-q work --ai-cmd true --verbose", "--verbose and --quiet can't be given together"),
+        ("work --config gone.yml --ai-cmd true", "gone.yml: the file does not exist"),
+        ("work --ai-cmd-alias claud", "unknown AI command alias 'claud'\n  Did you mean 'claude'?"),
+        ("wrok --ai-cmd true", "no procedure or command named 'wrok'\n  Did you mean 'work'?"),
+        ("biuld --ai-cmd true", "Did you mean 'build'?"),
+        ("lst --ai-cmd true", "Did you mean 'list'?"),
+        ("confg --ai-cmd true", "Did you mean 'config'?"),
+        ("zzz --ai-cmd true", "`rooda list` shows the procedures"),
+        ("work --ai-cmd nonexistent-cli", "AI command binary not found: nonexistent-cli"),
+        ("work", "must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias)"),
+        ("run", "Missing argument 'PROCEDURE'"),
+        ("list --nope", "No such option '--nope'"),
+        ("list extra", "unexpected extra argument (extra)"),
+        ("info", "Missing argument 'PROCEDURE'"),
+        ("info wrok", "there is no procedure named 'wrok'\n  Did you mean 'work'?"),
+        ("config shw", "Did you mean 'show'?"),
+        ("config", "--help"),
+        ("config show wrok", "there is no procedure named 'wrok'"),
+        ("completion", "Missing argument"),
+        ("completion tcsh", "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_wrong_usage_is_explained_and_exits_1(inside: Inside, args: str, words: str) -> None:
+    done = inside(*args.split())
+    assert done.code == 1
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert "Error: Usage" not in done.err
+
+
+@pytest.mark.parametrize("args", [("--nope",), ("work", "-n"), ("",), ("list", "x")])
+def test_the_command_itself_exits_1_and_prints_nothing_else(
+    workspace: Workspace, args: tuple[str, ...]
+) -> None:
+    workspace.config(PROCEDURE)
+    done = workspace.rooda(*args)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("Error: ")
+    assert not (workspace.path / ".rooda").exists()
+
+
+def test_a_mistyped_command_is_not_told_to_choose_an_agent(inside: Inside) -> None:
+    done = inside("lst")
+    assert done.code == 1
+    assert (
+        done.err == "Error: there is no procedure or command named 'lst'\n  Did you mean 'list'?\n"
+    )
+
+
+@pytest.mark.parametrize("args", ["-q list", "--config other.yml list", "-v version"])
+def test_a_command_that_exists_is_never_called_unknown(inside: Inside, args: str) -> None:
+    assert "no procedure or command named" not in inside(*args.split()).err
+
+
+def test_an_unknown_config_key_is_a_warning_with_a_guess(workspace: Workspace) -> None:
+    workspace.config(f"loop:\n  failure_treshold: 2\n{PROCEDURE}")
+    done = workspace.work(workspace.agent("exit 0"), "-n", "1")
+    assert done.code == 2
+    assert "unknown key 'failure_treshold'" in done.err
+    assert "Did you mean 'failure_threshold'?" in done.err
+    assert "rooda-config.yml" in done.err
+    assert "line=2" in done.err
+
+
+# -- help ----------------------------------------------------------------------------------
+
+
+def test_bare_rooda_is_help_and_exit_1(workspace: Workspace) -> None:
+    done = workspace.rooda()
+    assert (done.code, done.out) == (1, "")
+    assert "Usage: rooda" in done.err
+    assert "Examples:" in done.err
+
+
+@pytest.mark.parametrize("args", ["--help", "-h", "help"])
+def test_help_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
+    done = inside(args)
+    assert (done.code, done.err) == (0, "")
+    sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
+    assert sections == ["Options", "Run", "Look", "Set up", "Examples"]
+    for name in COMMANDS:
+        assert re.search(rf"^  {name} +[A-Z]", done.out, re.MULTILINE)
+
+
+def test_help_names_the_exit_codes(inside: Inside) -> None:
+    text = " ".join(inside("--help").out.split())
+    assert "0 success, 1 aborted or wrong input, 2 maximum of iterations reached" in text
+    assert "130 interrupted, 3 an error of rooda's own" in text
+
+
+@pytest.mark.parametrize("args", ["run --help", "run -h", "help run", "build --help", "work -h"])
+def test_help_of_a_run_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
+    done = inside(*args.split())
+    assert (done.code, done.err) == (0, "")
+    sections = re.findall(r"^([A-Z][a-z]+):$", done.out, re.MULTILINE)
+    assert sections == ["Iterations", "Agent", "Output", "Policy", "Prompt", "Other", "Examples"]
+    assert "rooda build --ai-cmd-alias claude\n" in done.out
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "-n, --max-iterations",
+        "-u, --unlimited",
+        "-d, --dry-run",
+        "-c, --context",
+        "--ai-cmd",
+        "--ai-cmd-alias",
+        *(f"--{phase}" for phase in PHASES),
+        "-v, --verbose",
+        "-q, --quiet",
+        "--log-level",
+        "--log-format",
+        "--log-file",
+        "--config",
+        "--preset",
+        "--iteration-timeout",
+        "--failure-threshold",
+    ],
+)
+def test_the_flags_of_the_contract_are_there(inside: Inside, flag: str) -> None:
+    assert re.search(rf"^  {flag}[ \n]", inside("run", "--help").out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(inside: Inside, command: str) -> None:
+    done = inside(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: rooda {command}")
+
+
+def test_examples_in_the_help_can_be_run_as_they_stand(inside: Inside) -> None:
+    inside.workspace.write("TASK.md", "words")
+    text = inside("--help").out + inside("run", "--help").out
+    runs = re.findall(r"^  rooda (build.*?)(?:   .*)?$", text, re.MULTILINE)
+    assert len(runs) >= 6
+    for line in runs:
+        done = inside(*shlex.split(line), "--dry-run", "--ai-cmd", "true")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("=== Dry-Run: build ===")
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+def test_help_fits_any_width(workspace: Workspace, columns: str) -> None:
+    done = workspace.rooda("run", "--help", env={"COLUMNS": columns})
+    assert done.code == 0
+    assert "--max-iterations" in done.out
+
+
+# -- version -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_the_version(workspace: Workspace, word: str) -> None:
+    done = workspace.rooda(word)
+    assert (done.code, done.out, done.err) == (0, f"rooda {__version__}\n", "")
+
+
+def test_the_module_is_the_same_command(workspace: Workspace) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "rooda", "version"],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (0, f"rooda {__version__}\n")
+
+
+def test_ralph_says_that_it_is_not_there_yet(workspace: Workspace) -> None:
+    done = subprocess.run(
+        [str(RALPH), "build"],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not built yet" in done.stderr
+
+
+# -- list and info -------------------------------------------------------------------------
+
+
+def test_list_shows_name_iterations_and_purpose(inside: Inside) -> None:
+    lines = inside("list").out.splitlines()
+    assert lines[0].split() == ["PROCEDURE", "ITERATIONS", "WHAT", "IT", "DOES"]
+    assert len(lines) == 1 + 17 + 1
+    assert re.match(r"build +5 +Take one ready task", lines[3])
+    assert re.match(r"work +5$", lines[-1])
+
+
+def test_list_reads_the_global_config_and_the_one_given(inside: Inside) -> None:
+    inside.workspace.global_config(procedure("everywhere"))
+    inside.workspace.write("other.yml", procedure("elsewhere"))
+    out = inside("list", "--config", "other.yml").out
+    assert "\neverywhere " in out
+    assert "\nelsewhere " in out
+    assert "\nwork " not in out
+
+
+def test_list_as_json(inside: Inside) -> None:
+    done = inside("list", "--json")
+    rows = {row["name"]: row for row in json.loads(done.out)}
+    assert (done.code, done.err, len(rows)) == (0, "", 18)
+    assert rows["bootstrap"]["max_iterations"] == 1
+    assert rows["bootstrap"]["source"] == "built-in"
+    assert rows["work"]["source"] == "workspace: ./rooda-config.yml:3"
+
+
+def test_list_of_aliases(inside: Inside) -> None:
+    inside.workspace.config("ai_cmd_aliases: {mine: my-agent -p, qwen: null}\n")
+    lines = inside("list", "--aliases").out.splitlines()
+    assert lines[0].split() == ["ALIAS", "COMMAND", "SOURCE"]
+    assert re.match(r"mine +my-agent -p +workspace: ./rooda-config.yml:1", lines[-1])
+    rows = json.loads(inside("list", "--aliases", "--json").out)
+    assert [row["name"] for row in rows] == [
+        "claude",
+        "codex",
+        "gemini",
+        "opencode",
+        "copilot",
+        "cursor-agent",
+        "kiro-cli",
+        "mine",
+    ]
+    assert rows[-1]["command"] == "my-agent -p"
+
+
+def test_info_shows_what_a_procedure_is_made_of(inside: Inside) -> None:
+    done = inside("info", "build")
+    rows = dict(re.split(r"  +", line, maxsplit=1) for line in done.out.splitlines()[:9])
+    assert (done.code, done.err) == (0, "")
+    assert rows["Procedure"] == "build"
+    assert rows["Defined in"] == "built-in"
+    assert rows["Max iterations"] == "5"
+    assert rows["OBSERVE"] == "builtin:prompts/observe_plan_specs_impl.md"
+    assert rows["ACT"] == "builtin:prompts/act_build.md"
+
+
+def test_info_as_json_knows_the_config(inside: Inside) -> None:
+    inside.workspace.config(
+        "loop: {ai_cmd: my-agent}\nprocedures:\n  build: {iteration_mode: unlimited}\n"
+    )
+    about = json.loads(inside("info", "build", "--json").out)
+    assert about["max_iterations"] is None
+    assert about["ai_cmd"] == "my-agent"
+    assert about["phases"]["decide"] == ["builtin:prompts/decide_build.md"]
+    assert about["source"] == "workspace: ./rooda-config.yml:3"
+
+
+@pytest.mark.parametrize("args", ["list", "list --json", "info build", "config show"])
+def test_a_broken_config_is_an_error_everywhere(inside: Inside, args: str) -> None:
+    inside.workspace.config("loop: {failure_threshold: 0}\n")
+    done = inside(*args.split())
+    assert done.code == 1
+    assert "Error: rooda-config.yml:1: loop.failure_threshold: must be 1 or more" in done.err
+
+
+@pytest.mark.parametrize("args", ["list", "list --aliases", "info build", "version", "config show"])
+def test_reading_commands_write_nothing(workspace: Workspace, args: str) -> None:
+    assert workspace.rooda(*args.split()).code == 0
+    assert list(workspace.path.iterdir()) == []
+    assert list(workspace.home.iterdir()) == []
+
+
+# -- a procedure named like a command ------------------------------------------------------
+
+
+def test_a_procedure_named_like_a_command_needs_the_word_run(workspace: Workspace) -> None:
+    workspace.config(procedure("list"))
+    args = ("--ai-cmd", workspace.agents("exit 0"), "-n", "1")
+    assert "PROCEDURE" in workspace.rooda("list").out
+    assert workspace.starts == 0
+    done = workspace.rooda("run", "list", *args)
+    assert (done.code, workspace.starts) == (2, 1)
+    assert "Starting procedure: list (max 1 " in done.err
+    assert "WARN: the procedure 'list' is also the name of a command" in done.err
+    assert "rooda run list" in done.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_such_name_is_warned_of(workspace: Workspace, name: str) -> None:
+    workspace.config(procedure(name))
+    prepared = planned(workspace, "build", commands=frozenset(COMMANDS))
+    (problem,) = prepared.all_problems()
+    assert prepared.valid
+    assert f"`rooda run {name}`" in problem.suggestion
+
+
+# -- the flags that choose files and folders -----------------------------------------------
+
+
+def test_config_takes_another_file(workspace: Workspace) -> None:
+    workspace.config("loop: [broken\n")
+    workspace.write("conf/mine.yml", f"loop: {{default_max_iterations: 1}}\n{PROCEDURE}")
+    agent = workspace.agents("exit 0")
+    done = workspace.rooda("work", "--config", "conf/mine.yml", "--ai-cmd", agent)
+    assert (done.code, workspace.starts) == (2, 1)
+
+
+def test_the_agent_runs_where_rooda_was_started(workspace: Workspace) -> None:
+    workspace.work(workspace.agent("pwd -P > where"), "-n", "1")
+    assert Path((workspace.path / "where").read_text().strip()) == workspace.path.resolve()
+
+
+@pytest.mark.parametrize("form", ["flag", "variable", "config"])
+def test_working_dir_moves_the_agent(workspace: Workspace, form: str) -> None:
+    (workspace.path / "sub").mkdir()
+    loop = "loop: {working_dir: sub}\n" if form == "config" else ""
+    workspace.config(loop + PROCEDURE)
+    args = ("--working-dir", "sub") if form == "flag" else ()
+    env = {"ROODA_LOOP_WORKING_DIR": "sub"} if form == "variable" else {}
+    done = workspace.work(workspace.agent("pwd -P > where"), "-n", "1", *args, env=env)
+    assert done.code == 2
+    where = (workspace.path / "sub/where").read_text().strip()
+    assert Path(where) == (workspace.path / "sub").resolve()
+    assert (workspace.path / ".rooda").is_dir()
+
+
+def test_the_agent_inherits_the_environment_and_gets_what_was_added(workspace: Workspace) -> None:
+    workspace.config(f"loop:\n  env: {{FROM_FILE: one, BOTH: file, SPACED: 'a  b'}}\n{PROCEDURE}")
+    body = 'printf "%s\\n" "$INHERITED" "$FROM_FILE" "$BOTH" "$SPACED" "$FLAG" > got'
+    done = workspace.work(
+        workspace.agent(body),
+        *("-n", "1", "--env", "BOTH=flag", "--env", "FLAG=it's $HOME = here"),
+        env={"INHERITED": "yes", "BOTH": "shell"},
+    )
+    assert done.code == 2
+    got = (workspace.path / "got").read_text().splitlines()
+    assert got == ["yes", "one", "flag", "a  b", "it's $HOME = here"]
+
+
+def test_the_command_is_split_like_a_shell_would_but_never_given_to_one(
+    workspace: Workspace,
+) -> None:
+    workspace.agent('printf "%s\\n" "$@" > got')
+    command = """./agent.sh 'a b' "c d" e\\ f '' $HOME '$(id)' '; touch oops' *"""
+    assert workspace.work(command, "-n", "1").code == 2
+    got = (workspace.path / "got").read_text().splitlines()
+    assert got == ["a b", "c d", "e f", "", "$HOME", "$(id)", "; touch oops", "*"]
+    assert not (workspace.path / "oops").exists()
+
+
+# -- phase flags ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_phase_flag_replaces_that_phase_alone(workspace: Workspace, phase: str) -> None:
+    workspace.config(procedure())
+    before = plan(workspace).prompt()
+    after = plan(workspace, phases={phase: ("my own words",)}).prompt()
+    assert after == before.replace(f"my {phase} {TAG}", "my own words")
+
+
+def test_phase_flags_take_text_files_and_built_in_texts(inside: Inside) -> None:
+    inside.workspace.write("a.md", "from a file\n")
+    done = inside(
+        *("work", "--ai-cmd", "true", "--dry-run", "--observe", "a.md"),
+        *("--observe", "two\n\nparagraphs", "--observe=a.md"),
+        *("--act", "builtin:fragments/signals.md"),
+    )
+    assert done.code == 0, done.out
+    assert (
+        "## OBSERVE\nfrom a file\n\ntwo\n\nparagraphs\n\nfrom a file\n\n## ORIENT\nthink\n"
+        in done.out
+    )
+    assert "## ACT\n### How to end\n" in done.out
+    assert "✓ Prompt file exists: a.md" in done.out
+
+
+def test_a_run_uses_them(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("cat > got"), "-n", "1", "--decide", "toss a coin")
+    assert done.code == 2
+    assert "\n## DECIDE\ntoss a coin\n\n## ACT\n" in (workspace.path / "got").read_text()
+
+
+@pytest.mark.parametrize(
+    "value,words",
+    [
+        ("gone.md", "'gone.md' looks like a file, and there is no such file"),
+        ("prompts/gone", "looks like a file"),
+        ("~/gone", "looks like a file"),
+        ("", "must not be empty"),
+        (" \n ", "must not be empty"),
+        ("builtin:prompts/act_buld.md", "there is no built-in prompt"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["observe", "act"])
+def test_a_phase_value_that_cant_be_meant_is_an_error(
+    workspace: Workspace, phase: str, value: str, words: str
+) -> None:
+    prepared = planned(workspace, phases={phase: (value,)})
+    (problem,) = errors(prepared.all_problems())
+    assert not prepared.valid
+    assert words in problem.message
+    assert problem.suggestion
+
+
+@pytest.mark.parametrize("value", ["look at src/a.py first", "words", "a.md\nb.md", "/ or not /"])
+def test_a_phase_value_that_reads_like_words_is_text(workspace: Workspace, value: str) -> None:
+    assert f"## OBSERVE\n{value}\n" in plan(workspace, phases={"observe": (value,)}).prompt()
+
+
+def test_the_message_names_the_flag_once_and_starts_nothing(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agents("exit 0"), "--act", "gone.md", "--observe", "")
+    assert (done.code, workspace.starts) == (1, 0)
+    assert done.err.count("Error:") == 2
+    assert "Error: --act: 'gone.md' looks like a file" in done.err
+    assert "Error: --observe: must not be empty" in done.err
+
+
+def test_a_procedure_may_be_given_by_flags_alone(workspace: Workspace) -> None:
+    phases = {phase: (f"{phase} {TAG}",) for phase in PHASES}
+    prepared = planned(workspace, "adhoc", phases=phases)
+    assert prepared.valid
+    assert "=== Dry-Run: adhoc ===" in dry(prepared)
+
+
+# -- completion ----------------------------------------------------------------------------
+
+
+def ask(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
+    """What `rooda` answers when Tab is pressed at the end of `line`, as the shells ask for it."""
+    words = line.split(" ")
+    place = words[-1] if shell == "fish" else str(len(words) - 1)
+    env = {f"_{words[0].upper()}_COMPLETE": f"{shell}_complete", "COMP_WORDS": line}
+    done = workspace.rooda(env={**env, "COMP_CWORD": place})
+    assert (done.code, done.err) == (0, "")
+    return done.out.splitlines()
+
+
+def complete(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
+    """The names alone."""
+    rows = ask(workspace, line, shell)
+    if shell == "zsh":
+        return rows[1::3]
+    return [row.partition(",")[2].partition("\t")[0] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "line,names",
+    [
+        ("rooda bu", ["build"]),
+        ("rooda run bo", ["bootstrap"]),
+        ("rooda draft-plan-spec-f", ["draft-plan-spec-feat", "draft-plan-spec-fix"]),
+        ("rooda inf", ["info"]),
+        ("rooda config sh", ["show"]),
+        ("rooda completion f", ["fish"]),
+        ("rooda build --unl", ["--unlimited"]),
+        ("rooda build --iteration-t", ["--iteration-timeout"]),
+        ("rooda run build --dry", ["--dry-run"]),
+    ],
+)
+def test_tab_completes(workspace: Workspace, line: str, names: list[str]) -> None:
+    assert complete(workspace, line) == names
+
+
+@pytest.mark.parametrize(
+    "line,kind",
+    [
+        ("rooda build -c TA", "file"),
+        ("rooda build --act pro", "file"),
+        ("rooda build --log-file lo", "file"),
+        ("rooda list --config ro", "file"),
+        ("rooda build --working-dir sr", "dir"),
+    ],
+)
+def test_tab_after_a_flag_that_takes_a_file_leaves_it_to_the_shell(
+    workspace: Workspace, line: str, kind: str
+) -> None:
+    assert [row.partition(",")[0] for row in ask(workspace, line)] == [kind]
+
+
+def test_tab_alone_offers_commands_and_procedures_each_once(workspace: Workspace) -> None:
+    workspace.config(procedure("mine") + procedure("list").removeprefix("procedures:\n"))
+    names = complete(workspace, "rooda ")
+    assert names[: len(COMMANDS)] == list(COMMANDS)
+    assert "build" in names
+    assert "mine" in names
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_tab_knows_the_procedures_of_the_config_here(workspace: Workspace, shell: str) -> None:
+    workspace.config(f"# a comment\nloop:\n  env: {{mine-not: 1}}\n{procedure('mine-too')}")
+    assert complete(workspace, "rooda mi", shell) == ["mine-too"]
+    assert complete(workspace, "rooda run mi", shell) == ["mine-too"]
+
+
+@pytest.mark.parametrize("config", [b"\xff\xfe", b"procedures: [", b"", b"procedures:\n\tx: 1\n"])
+def test_a_broken_config_doesnt_break_tab(workspace: Workspace, config: bytes) -> None:
+    workspace.write("rooda-config.yml", config)
+    assert complete(workspace, "rooda bui") == ["build"]
+
+
+@pytest.mark.parametrize(
+    "shell,first,words",
+    [
+        ("bash", "", "complete -o nosort -F _rooda_completion rooda"),
+        ("zsh", "#compdef rooda", "compdef _rooda_completion rooda"),
+        ("fish", "", "complete --no-files --command rooda"),
+    ],
+)
+def test_completion_scripts(inside: Inside, shell: str, first: str, words: str) -> None:
+    done = inside("completion", shell)
+    assert (done.code, done.err) == (0, "")
+    assert words in done.out
+    assert f"_ROODA_COMPLETE={shell}_complete" in done.out
+    assert done.out.startswith(first)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_the_script_works_in_bash(workspace: Workspace) -> None:
+    workspace.config(procedure("mine"))
+    script = """
+eval "$(rooda completion bash)"
+complete -p rooda
+COMP_WORDS=(rooda run mi); COMP_CWORD=2
+_rooda_completion rooda mi run
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    path = f"{ROODA.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        cwd=workspace.path,
+        env=workspace.environ({"PATH": path}),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "complete -o nosort -F _rooda_completion rooda",
+        "mine",
+    ]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_itself_finds_no_mistake_in_the_script(workspace: Workspace, shell: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    script = workspace.write("script", workspace.rooda("completion", shell).out)
+    done = subprocess.run(
+        [program, "-n", str(script)], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,475 @@
+"""`rooda config show|check|schema` and `rooda init`, through the installed command."""
+
+import json
+import os
+import re
+import subprocess
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from support.config import FOUR, in_section, planned, read, sample
+from support.workspace import ROODA, Workspace
+
+from rooda.config.document import parse, plain
+from rooda.config.schema import schema
+from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
+
+NAME = "rooda-config.yml"
+
+
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema())
+
+
+def values_of(text: str) -> Any:
+    root, problems = parse(text.encode(), NAME)
+    assert problems == []
+    return {} if root is None else plain(root)
+
+
+def files_of(workspace: Workspace) -> list[str]:
+    return sorted(str(path.relative_to(workspace.path)) for path in workspace.path.rglob("*"))
+
+
+# -- show ----------------------------------------------------------------------------------
+
+
+def test_show_says_where_every_value_came_from(workspace: Workspace) -> None:
+    workspace.config("loop:\n  failure_threshold: 7\n  preset: ralph\n")
+    workspace.global_config("loop:\n\n  kill_grace: 2\n")
+    done = workspace.rooda("config", "show", env={"ROODA_LOG_LEVEL": "warn"})
+    assert (done.code, done.err) == (0, "")
+    origins = dict(re.findall(r"(?m)^ +(\w+): .*?  # (.+)$", done.out))
+    assert origins["failure_threshold"] == "workspace: ./rooda-config.yml:2"
+    assert origins["kill_grace"] == "global: ~/.config/rooda/rooda-config.yml:3"
+    assert origins["log_level"] == "env: ROODA_LOG_LEVEL"
+    assert origins["success"] == "preset: ralph:" + str(_line_of_preset("success"))
+    assert origins["env"] == "built-in"
+    assert re.search(r"(?m)^# so the maximum of iterations is: 10 \(preset: ralph:\d+\)$", done.out)
+    assert files_of(workspace) == [NAME]
+
+
+def _line_of_preset(key: str) -> int:
+    text = (resources.files("rooda") / "presets" / "ralph.yml").read_text()
+    return next(n for n, line in enumerate(text.splitlines(), 1) if f"{key}:" in line)
+
+
+def test_show_of_a_procedure_shows_what_holds_for_it(workspace: Workspace) -> None:
+    workspace.config("procedures:\n  bootstrap:\n    failure_threshold: 9\n")
+    done = workspace.rooda("config", "show", "bootstrap")
+    assert done.code == 0
+    assert re.search(r"failure_threshold: 9 +# workspace: \./rooda-config\.yml:3\n", done.out)
+    assert "# so the maximum of iterations is: 1 (built-in)\n" in done.out
+    assert "failure_threshold: 3 " in workspace.rooda("config", "show").out
+
+
+def test_show_as_json(workspace: Workspace) -> None:
+    workspace.config("loop:\n  failure_threshold: 7\n  iteration_mode: unlimited\n")
+    done = workspace.rooda("config", "show", "--json")
+    assert done.code == 0
+    shown = json.loads(done.out)
+    assert set(shown["loop"]) == {setting.key for setting in SETTINGS}
+    assert shown["loop"]["failure_threshold"] == {
+        "value": 7,
+        "tier": "workspace",
+        "source": "./rooda-config.yml",
+        "line": 2,
+    }
+    assert shown["loop"]["kill_grace"] == {
+        "value": 5.0,
+        "tier": "built-in",
+        "source": None,
+        "line": None,
+    }
+    assert shown["max_iterations"] == {
+        "value": None,
+        "origin": "workspace: ./rooda-config.yml:3",
+    }
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_show_keeps_secrets(workspace: Workspace, form: list[str]) -> None:
+    workspace.config("loop: {env: {TOKEN: hunter2}}")
+    done = workspace.rooda("config", "show", *form)
+    assert "TOKEN" in done.out
+    assert "hunter2" not in done.out + done.err
+
+
+def test_what_show_prints_is_a_config_file(workspace: Workspace) -> None:
+    workspace.config(
+        "loop: {ai_cmd: \"sh -c 'a: b # c'\", iteration_timeout: 5m, log_file: x y.log, preset: v1}"
+    )
+    shown = workspace.rooda("config", "show").out
+    _, problems = read(shown)
+    assert problems == []
+    assert list(validator().iter_errors(values_of(shown))) == []
+    workspace.config(shown)
+    again = workspace.rooda("config", "show")
+    assert again.code == 0
+    assert values_of(again.out) == values_of(shown)
+
+
+def test_show_with_problems_shows_what_holds_and_exits_1(workspace: Workspace) -> None:
+    workspace.config("loop: {failure_threshold: 0, kill_grace: 3, colour: red}")
+    done = workspace.rooda("config", "show")
+    assert done.code == 1
+    assert "failure_threshold: 3 " in done.out
+    assert "kill_grace: 3.0 " in done.out
+    assert "Error: rooda-config.yml:1: loop.failure_threshold: must be 1 or more" in done.err
+    assert "Warning: rooda-config.yml:1: loop.colour: unknown key 'colour'" in done.err
+
+
+def test_show_of_a_procedure_that_is_not_there(workspace: Workspace) -> None:
+    done = workspace.rooda("config", "show", "bild")
+    assert done.code == 1
+    assert "there is no procedure named 'bild'\n  Did you mean 'build'?" in done.err
+
+
+# -- check ---------------------------------------------------------------------------------
+
+
+def test_check_without_any_file(workspace: Workspace) -> None:
+    done = workspace.rooda("config", "check")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "OK: no config file, so the built-in defaults\n"
+    assert files_of(workspace) == []
+
+
+def test_check_names_the_files_that_it_read(workspace: Workspace) -> None:
+    workspace.config("loop: {}")
+    path = workspace.global_config("loop: {}")
+    done = workspace.rooda("config", "check")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("OK: ")
+    assert NAME in done.out
+    assert str(path) in done.out.replace("~", str(workspace.home))
+
+
+def test_check_says_everything_at_once(workspace: Workspace) -> None:
+    workspace.config(
+        "loop:\n  failure_threshold: 0\n  ai_cmd_alias: nobody\n  colour: red\n"
+        "procedures:\n  mine:\n    observe: missing.md\n  list: {}\n"
+    )
+    workspace.global_config("loop:\n  log_level: loud\n")
+    done = workspace.rooda("config", "check", env={"ROODA_LOOP_KILL_GRACE": "soon"})
+    assert done.code == 1
+    assert done.out == ""
+    heads = re.findall(r"(?m)^(Error|Warning): ([^ ]+?):? ", done.err)
+    assert sorted(heads) == sorted(
+        [
+            ("Error", "rooda-config.yml:2"),
+            ("Error", "rooda-config.yml:3"),
+            ("Warning", "rooda-config.yml:4"),
+            ("Error", "rooda-config.yml:6"),
+            ("Error", "rooda-config.yml:7"),
+            ("Error", "rooda-config.yml:8"),
+            ("Warning", "rooda-config.yml:8"),
+            ("Error", "~/.config/rooda/rooda-config.yml:2"),
+            ("Error", "ROODA_LOOP_KILL_GRACE"),
+        ]
+    )
+    assert done.err.endswith("\n7 errors found.\n")
+    assert len(re.findall(r"(?m)^  \S", done.err)) == len(heads)  # advice below each
+
+
+def test_warnings_alone_pass_the_check(workspace: Workspace) -> None:
+    workspace.config("loop: {iteration_timout: 5}")
+    done = workspace.rooda("config", "check")
+    assert done.code == 0
+    assert done.out == "OK: rooda-config.yml\n"
+    assert "Did you mean 'iteration_timeout'?" in done.err
+
+
+def test_check_of_another_file(workspace: Workspace) -> None:
+    workspace.config("loop: {failure_threshold: 0}")
+    workspace.write("sub/other.yml", "procedures: {build: {act: act.md}}")
+    workspace.write("sub/act.md", "words")
+    done = workspace.rooda("config", "check", "--config", "sub/other.yml")
+    assert (done.code, done.out, done.err) == (0, "OK: sub/other.yml\n", "")
+    done = workspace.rooda("config", "check", "--config", "sub/missing.yml")
+    assert done.code == 1
+    assert "Error: sub/missing.yml: the file does not exist" in done.err
+
+
+def test_a_config_file_that_can_not_be_read(workspace: Workspace) -> None:
+    (workspace.path / NAME).mkdir()
+    for arguments in (["config", "check"], ["config", "show"], ["build", "--ai-cmd", "true"]):
+        done = workspace.rooda(*arguments)
+        assert done.code == 1
+        assert f"Error: {NAME}: can't be read" in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["config"], ["config", "chek"], ["config", "check", "x"], ["init", "--force"]]
+)
+def test_wrong_usage_exits_1(workspace: Workspace, arguments: list[str]) -> None:
+    done = workspace.rooda(*arguments)
+    assert done.code == 1
+    assert done.out == ""
+    assert "Error: " in done.err
+    assert files_of(workspace) == []
+
+
+@pytest.mark.parametrize("arguments", [["config", "show"], ["config", "check"], ["init"]])
+def test_in_a_folder_that_is_gone_there_is_one_clear_message(
+    workspace: Workspace, arguments: list[str]
+) -> None:
+    leave = 'rmdir "$PWD" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", leave, "sh", str(ROODA), *arguments],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Internal error" not in done.stderr
+
+
+# -- schema --------------------------------------------------------------------------------
+
+
+def test_the_schema_is_valid_json_schema(workspace: Workspace) -> None:
+    done = workspace.rooda("config", "schema")
+    assert (done.code, done.err) == (0, "")
+    printed = json.loads(done.out)
+    assert printed["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    jsonschema.Draft202012Validator.check_schema(printed)
+    assert printed == schema()
+
+
+PHASE = "procedures: {build: {act: %s}}"
+ACCEPTED = [
+    "",
+    "loop:",
+    "loop: {}",
+    "procedures:",
+    "procedures: {build: }",
+    "ai_cmd_aliases:",
+    *(f"loop: {{{in_section(row, sample(row).yaml)}}}" for row in SETTINGS),
+    *(f"loop: {{{in_section(row, 'null')}}}" for row in SETTINGS if row.nullable),
+    *(
+        f"procedures: {{build: {{{in_section(row, sample(row).yaml)}}}}}"
+        for row in SETTINGS
+        if row.per_procedure
+    ),
+    "loop: {default_iterations: 4}",
+    "procedures: {build: {default_iterations: 4}}",
+    "loop: {iteration_timeout: 90}",
+    "loop: {iteration_timeout: 1.5}",
+    "loop: {iteration_timeout: '90'}",
+    "loop: {iteration_timeout: 45s}",
+    "loop: {iteration_timeout: 1h30m}",
+    "loop: {iteration_timeout: 1h 30m}",
+    "loop: {iteration_timeout: 1.5h}",
+    "loop: {iteration_timeout: 2d}",
+    "loop: {max_output_buffer: 2048}",
+    "loop: {max_output_buffer: '2048'}",
+    "loop: {max_output_buffer: 64k}",
+    "loop: {max_output_buffer: 10 MB}",
+    "loop: {max_output_buffer: 1.5 GiB}",
+    "loop: {failure_threshold: 5.0}",
+    "loop: {env: {A: text, B: 5, C: 1.5, D: true, E: null, F: ''}}",
+    "loop: {env: }",
+    "loop: {signals: }",
+    "loop: {signals: {}}",
+    "ai_cmd_aliases: {x: cmd --flag}",
+    "ai_cmd_aliases: {x: null}",
+    "ai_cmd_aliases: {x: {command: cmd}}",
+    "ai_cmd_aliases: {x: {command: cmd, adapter: claude}}",
+    "ai_cmd_aliases: {x: true}",
+    f"procedures: {{mine: {{description: Words, {FOUR}}}}}",
+    "procedures: {build: {description: 5}}",
+    PHASE % "prompts/act.md",
+    PHASE % "builtin:prompts/act_build.md",
+    PHASE % "[a.md, b.md]",
+    PHASE % "[{path: a.md}, {content: words}, b.md]",
+    PHASE % "[{content: words, parameters: {a: b, c: 5, d: true}}]",
+    PHASE % "[{content: 5}]",
+]
+REJECTED = [
+    "words",
+    "[]",
+    "lop: {}",
+    "loop: []",
+    "loop: words",
+    "loop: {iteration_timout: 5}",
+    "loop: {signals: {sucess: A}}",
+    "loop: {signals: SUCCESS}",
+    *(f"loop: {{{in_section(row, '[1, 2]')}}}" for row in SETTINGS),
+    *(
+        f"loop: {{{in_section(row, 'null')}}}"
+        for row in SETTINGS
+        if row.default and not row.nullable
+    ),
+    *(
+        f"procedures: {{build: {{{in_section(row, sample(row).yaml)}}}}}"
+        for row in SETTINGS
+        if not row.per_procedure
+    ),
+    "loop: {show_ai_output: yes}",
+    "loop: {show_ai_output: 1}",
+    "loop: {failure_threshold: 0}",
+    "loop: {failure_threshold: 1.5}",
+    "loop: {failure_threshold: true}",
+    "loop: {failure_threshold: '3'}",
+    "loop: {max_iters_exit_code: 256}",
+    "loop: {iteration_timeout: 0}",
+    "loop: {iteration_timeout: -10}",
+    "loop: {iteration_timeout: soon}",
+    "loop: {iteration_timeout: ''}",
+    "loop: {iteration_timeout: m5}",
+    "loop: {iteration_timeout: 30m1h}",
+    "loop: {max_output_buffer: 1023}",
+    "loop: {max_output_buffer: 2048.5}",
+    "loop: {max_output_buffer: big}",
+    "loop: {max_output_buffer: 10 parsecs}",
+    "loop: {ai_cmd: ''}",
+    "loop: {ai_cmd: ' '}",
+    "loop: {ai_cmd: 5}",
+    "loop: {signals: {success: two words}}",
+    "loop: {env: {A: [b]}}",
+    "loop: {env: {'A=B': c}}",
+    "procedures: []",
+    "procedures: {build: words}",
+    "procedures: {build: {description: []}}",
+    "procedures: {build: {description: ''}}",
+    "procedures: {build: {observ: a.md}}",
+    "procedures: {'-x': {}}",
+    "ai_cmd_aliases: []",
+    "ai_cmd_aliases: {x: []}",
+    "ai_cmd_aliases: {x: ''}",
+    "ai_cmd_aliases: {x: {}}",
+    "ai_cmd_aliases: {x: {adapter: claude}}",
+    "ai_cmd_aliases: {x: {command: ''}}",
+    "ai_cmd_aliases: {x: {command: a, comand: b}}",
+    PHASE % "5",
+    PHASE % "''",
+    PHASE % "null",
+    PHASE % "[]",
+    PHASE % "[5]",
+    PHASE % "['']",
+    PHASE % "[[a.md]]",
+    PHASE % "{content: words}",
+    PHASE % "[{}]",
+    PHASE % "[{content: '' }]",
+    PHASE % "[{path: a, content: b}]",
+    PHASE % "[{content: a, parameter: {}}]",
+    PHASE % "[{content: a, parameters: [b]}]",
+    PHASE % "[{content: a, parameters: {b: [c]}}]",
+]
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_the_schema_accepts_what_the_loader_accepts(text: str) -> None:
+    assert read(text)[1] == []
+    assert [error.message for error in validator().iter_errors(values_of(text))] == []
+
+
+@pytest.mark.parametrize("text", REJECTED)
+def test_the_schema_rejects_what_the_loader_complains_of(text: str) -> None:
+    assert read(text)[1] != []
+    assert list(validator().iter_errors(values_of(text))) != []
+
+
+# -- init ----------------------------------------------------------------------------------
+
+
+def test_init_writes_a_file_that_passes_the_check(workspace: Workspace) -> None:
+    done = workspace.rooda("init", env={"PATH": "/nowhere"})
+    assert (done.code, done.err) == (0, "")
+    assert NAME in done.out
+    assert files_of(workspace) == [NAME]
+    text = (workspace.path / NAME).read_text()
+    assert list(validator().iter_errors(values_of(text))) == []
+    check = workspace.rooda("config", "check")
+    assert (check.code, check.err) == (0, "")
+    # It says nothing yet, so everything is as it was without it.
+    assert "workspace:" not in workspace.rooda("config", "show").out
+
+
+def test_init_chooses_an_agent_that_is_installed(workspace: Workspace) -> None:
+    program = workspace.write("bin/codex", "#!/bin/sh\n")
+    program.chmod(0o755)
+    done = workspace.rooda("init", env={"PATH": str(program.parent)})
+    assert done.code == 0
+    values = yaml.safe_load((workspace.path / NAME).read_text())
+    assert values == {"loop": {"ai_cmd_alias": "codex"}}
+    assert workspace.rooda("config", "check").code == 0
+
+
+def uncommented(text: str) -> str:
+    """The file with its examples switched on: `#key: value`, but not `# words`."""
+    return re.sub(r"(?m)^( *)#(?! \S)", r"\1", text)
+
+
+def test_every_line_of_the_init_file_holds_when_its_comment_is_taken_away(
+    workspace: Workspace,
+) -> None:
+    assert workspace.rooda("init", env={"PATH": "/nowhere"}).code == 0
+    text = uncommented((workspace.path / NAME).read_text())
+    workspace.config(text)
+    workspace.write("prompts/docs.md", "Write in a ${tone} tone.")
+    values = values_of(text)
+    assert set(values) == {"loop", "procedures", "ai_cmd_aliases"}
+    assert len(values["loop"]) == len({row.key.partition(".")[0] for row in SETTINGS})
+    assert [error.message for error in validator().iter_errors(values)] == []
+    check = workspace.rooda("config", "check")
+    assert (check.code, check.err) == (0, "")
+    run = workspace.rooda("docs", "--dry-run", "--ai-cmd", "true")
+    assert run.code == 0
+    assert "Write in a plain tone." in run.out
+
+
+def test_the_values_of_the_init_file_are_the_defaults(workspace: Workspace, tmp_path: Path) -> None:
+    assert workspace.rooda("init", env={"PATH": "/nowhere"}).code == 0
+    text = uncommented((workspace.path / NAME).read_text())
+    values = planned(tmp_path, "audit-spec", workspace=text).values
+    for setting in SETTINGS:
+        if setting is not AI_CMD_ALIAS:
+            assert values[setting] == setting.default, setting.key
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "dangling link"])
+def test_init_never_overwrites(workspace: Workspace, kind: str) -> None:
+    path = workspace.path / NAME
+    match kind:
+        case "file":
+            path.write_text("loop: {failure_threshold: 7}\n")
+        case "folder":
+            path.mkdir()
+        case _:
+            path.symlink_to("nowhere.yml")
+    before = os.lstat(path)
+    done = workspace.rooda("init")
+    assert done.code == 1
+    assert done.out == ""
+    assert f"{NAME} exists already and is left as it is" in done.err
+    after = os.lstat(path)
+    assert (before.st_ino, before.st_mtime_ns, before.st_size) == (
+        after.st_ino,
+        after.st_mtime_ns,
+        after.st_size,
+    )
+    assert files_of(workspace) == [NAME]
+
+
+def test_init_in_a_folder_that_can_not_be_written_to(workspace: Workspace) -> None:
+    if os.geteuid() == 0:  # root may write anywhere but here
+        workspace.path = Path("/proc")
+    else:
+        workspace.path.chmod(0o555)
+    done = workspace.rooda("init")
+    assert done.code == 1
+    assert done.out == ""
+    assert f"Error: {NAME} can't be written" in done.err
+    assert "Traceback" not in done.err

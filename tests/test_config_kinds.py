@@ -1,0 +1,349 @@
+"""Kinds of values: what each accepts from YAML and from text, how it shows, what it says."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.config import PROPERTY, brief_id
+
+from rooda.config.kinds import (
+    Boolean,
+    Choice,
+    Integer,
+    Kind,
+    PathText,
+    Seconds,
+    SignalWord,
+    Size,
+    Text,
+    TextMap,
+    WrongValue,
+)
+
+MB = 1024 * 1024
+LEVELS = Choice(("debug", "info", "warn", "error"))
+
+
+@pytest.mark.parametrize(
+    "kind,raw,value",
+    [
+        (Boolean(), True, True),
+        (Boolean(), False, False),
+        (Integer(1), 1, 1),
+        (Integer(1), 5.0, 5),
+        (Integer(0, 255), 255, 255),
+        (Integer(-5), -5, -5),
+        (Seconds(1), 1, 1.0),
+        (Seconds(1), 1.5, 1.5),
+        (Seconds(), 0, 0.0),
+        (Seconds(1), "90", 90.0),
+        (Seconds(1), "45s", 45.0),
+        (Seconds(1), "5m", 300.0),
+        (Seconds(1), "1h30m", 5400.0),
+        (Seconds(1), "1h 30m", 5400.0),
+        (Seconds(1), "1.5h", 5400.0),
+        (Seconds(1), "2d", 172800.0),
+        (Seconds(1), " 5m ", 300.0),
+        (Size(1), 1024, 1024),
+        (Size(1), "2048", 2048),
+        (Size(1), "512KB", 512 * 1024),
+        (Size(1), "10MB", 10 * MB),
+        (Size(1), "10 mb", 10 * MB),
+        (Size(1), "64k", 64 * 1024),
+        (Size(1), "1.5 GiB", 1536 * MB),
+        (Size(1), "7b", 7),
+        (LEVELS, "warn", "warn"),
+        (Text(), "some words", "some words"),
+        (PathText(), "a/b", "a/b"),
+        (SignalWord(), "ALL-DONE_2", "ALL-DONE_2"),
+        (TextMap(), {}, {}),
+        (TextMap(), {"A": "b"}, {"A": "b"}),
+        (
+            TextMap(),
+            {"A": None, "B": True, "C": 5, "D": ""},
+            {"A": None, "B": "true", "C": "5", "D": ""},
+        ),
+    ],
+    ids=brief_id,
+)
+def test_good_values_from_yaml(kind: Kind[Any], raw: object, value: object) -> None:
+    found = kind.check(raw)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "kind,raw,words",
+    [
+        (Boolean(), "yes", "must be true or false, not 'yes'"),
+        (Boolean(), 1, "must be true or false, not 1"),
+        (Boolean(), None, "not nothing"),
+        (Integer(1), 0, "must be 1 or more, not 0"),
+        (Integer(1), -3, "must be 1 or more, not -3"),
+        (Integer(0, 255), 256, "at most 255, not 256"),
+        (Integer(1), 10**30, "at most 1000000000"),
+        (Integer(1), 1.5, "whole number, not 1.5"),
+        (Integer(1), True, "whole number, not true"),
+        (Integer(1), "5", "whole number, not '5'"),
+        (Integer(1), math.inf, "whole number, not inf"),
+        (Integer(1), math.nan, "whole number, not nan"),
+        (Integer(1), [1], "whole number, not a list"),
+        (Seconds(1), 0.5, "must be 1s or more, not 0.5"),
+        (Seconds(1), -10, "must be 1s or more, not -10"),
+        (Seconds(1), "-5", "must be 1s or more, not -5"),
+        (Seconds(1), "soon", "number of seconds, not 'soon'"),
+        (Seconds(1), "", "number of seconds, not ''"),
+        (Seconds(1), "m5", "number of seconds, not 'm5'"),
+        (Seconds(1), "5 minutes", "number of seconds"),
+        (Seconds(1), "30m1h", "number of seconds"),
+        (Seconds(1), math.inf, "number of seconds, not inf"),
+        (Seconds(1), "nan", "number of seconds, not nan"),
+        (Seconds(1), "inf", "number of seconds, not inf"),
+        (Seconds(1), "9" * 400, "number of seconds"),
+        (Seconds(1), 10**400, "number of seconds"),
+        (Seconds(1), True, "number of seconds"),
+        (Seconds(1), None, "number of seconds"),
+        (Seconds(1), {"a": 1}, "number of seconds"),
+        (Size(1024), 1023, "must be 1024 bytes or more, not 1023"),
+        (Size(1024), "1", "must be 1024 bytes or more, not 1"),
+        (Size(1024), "big", "number of bytes, not 'big'"),
+        (Size(1024), "10 parsecs", "number of bytes, not '10 parsecs'"),
+        (Size(1024), "-5MB", "number of bytes"),
+        (Size(1024), 2048.5, "number of bytes"),
+        (Size(1024), False, "number of bytes"),
+        (Size(1024), "9" * 400 + ".0", "number of bytes"),
+        (Size(1024), "9" * 5000, "number of bytes"),
+        (LEVELS, "loud", "must be one of debug, info, warn, error, not 'loud'"),
+        (LEVELS, 5, "not 5"),
+        (LEVELS, ["info"], "not a list"),
+        (Text(), "", "must not be empty"),
+        (Text(), " \n", "must not be empty"),
+        (Text(), 5, "must be text, not 5"),
+        (Text(), None, "must be text, not nothing"),
+        (PathText(), "", "must not be empty"),
+        (SignalWord(), "two words", "must be one word"),
+        (SignalWord(), "<b>", "must be one word"),
+        (SignalWord(), "WORD\n", "must be one word"),
+        (TextMap(), ["A=b"], "must be a mapping"),
+        (TextMap(), {"": "x"}, "can't be the name of a variable"),
+        (TextMap(), {"A=B": "x"}, "can't be the name of a variable"),
+        (TextMap(), {"A": ["x"]}, "the value of A must be text"),
+        (TextMap(), {"A": "x\0y"}, "the value of A must be text"),
+    ],
+    ids=brief_id,
+)
+def test_wrong_values_are_named_with_advice(kind: Kind[Any], raw: object, words: str) -> None:
+    with pytest.raises(WrongValue) as caught:
+        kind.check(raw)
+    assert words in str(caught.value)
+    assert caught.value.suggestion
+
+
+@pytest.mark.parametrize("kind", [Text(), PathText()], ids=brief_id)
+def test_a_nul_is_not_called_empty(kind: Kind[str]) -> None:
+    with pytest.raises(WrongValue) as caught:
+        kind.check("a\0b")
+    assert "empty" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind,text,value",
+    [
+        (Boolean(), "true", True),
+        (Boolean(), "FALSE", False),
+        (Boolean(), "1", True),
+        (Boolean(), "0", False),
+        (Boolean(), "yes", True),
+        (Boolean(), " off ", False),
+        (Integer(1), "5", 5),
+        (Integer(1), " 5 ", 5),
+        (Integer(1), "+5", 5),
+        (Integer(-5), "-5", -5),
+        (Seconds(1), "90", 90.0),
+        (Seconds(1), "1.5", 1.5),
+        (Seconds(1), "5m", 300.0),
+        (Size(1), "10MB", 10 * MB),
+        (LEVELS, "info", "info"),
+        (Text(), "two words", "two words"),
+        (Text(), "5", "5"),
+        (SignalWord(), "DONE", "DONE"),
+        (TextMap(), "A=1 B='two words' C=", {"A": "1", "B": "two words", "C": ""}),
+        (TextMap(), "A=x=y", {"A": "x=y"}),
+        (TextMap(), "", {}),
+    ],
+    ids=brief_id,
+)
+def test_good_values_from_text(kind: Kind[Any], text: str, value: object) -> None:
+    found = kind.from_text(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "kind,text,words",
+    [
+        (Boolean(), "perhaps", "must be true or false"),
+        (Boolean(), "", "must be true or false"),
+        (Integer(1), "0", "must be 1 or more, not 0"),
+        (Integer(1), "five", "whole number, not 'five'"),
+        (Integer(1), "1.5", "whole number"),
+        (Integer(1), "", "whole number"),
+        (Integer(1), "9" * 5000, "whole number"),
+        (Seconds(1), "soon", "number of seconds"),
+        (Size(1024), "10", "1024 bytes or more"),
+        (LEVELS, "INFO", "must be one of"),
+        (Text(), "  ", "must not be empty"),
+        (TextMap(), "A", "must be NAME=VALUE, not 'A'"),
+        (TextMap(), "=x", "can't be the name"),
+        (TextMap(), "A='x", "can't be split"),
+    ],
+    ids=brief_id,
+)
+def test_wrong_text_is_named_with_advice(kind: Kind[Any], text: str, words: str) -> None:
+    with pytest.raises(WrongValue) as caught:
+        kind.from_text(text)
+    assert words in str(caught.value)
+    assert caught.value.suggestion
+
+
+@pytest.mark.parametrize(
+    "kind,value,shown",
+    [
+        (Boolean(), True, "true"),
+        (Boolean(), False, "false"),
+        (Integer(1), 5, "5"),
+        (Seconds(), 60.0, "60s"),
+        (Seconds(), 0.5, "0.5s"),
+        (Seconds(), 86400.0, "86400s"),
+        (Seconds(), 2_000_000.0, "2000000s"),
+        (Size(1), 10 * MB, "10MB"),
+        (Size(1), 512 * 1024, "512KB"),
+        (Size(1), 2 * 1024 * MB, "2GB"),
+        (Size(1), 1500, "1,500 bytes"),
+        (LEVELS, "warn", "warn"),
+        (Text(), "two words", "two words"),
+        (TextMap(), {}, "none"),
+        (TextMap(), {"TOKEN": "secret", "B": "c"}, "TOKEN, B"),
+    ],
+    ids=brief_id,
+)
+def test_values_are_shown_for_people(kind: Kind[Any], value: object, shown: str) -> None:
+    assert kind.show(value) == shown
+
+
+@pytest.mark.parametrize(
+    "kind,raw,advice",
+    [
+        (Boolean(), "yes", "Write true"),
+        (Boolean(), "off", "Write false"),
+        (LEVELS, "wran", "Did you mean 'warn'?"),
+        (LEVELS, "INFO", "Did you mean 'info'?"),
+        (Integer(1), 0, "Set to 1 or more"),
+        (Seconds(1), 0, "Set to 1s or more"),
+        (Size(1024), 1, "Set to 1024 or more"),
+    ],
+    ids=brief_id,
+)
+def test_the_advice_is_what_to_write(kind: Kind[Any], raw: object, advice: str) -> None:
+    with pytest.raises(WrongValue) as caught:
+        kind.check(raw)
+    assert caught.value.suggestion == advice
+
+
+@pytest.mark.parametrize(
+    "kind", [Integer(1), Seconds(1), Size(1), LEVELS, SignalWord()], ids=brief_id
+)
+def test_a_message_stays_short_however_long_the_value(kind: Kind[Any]) -> None:
+    with pytest.raises(WrongValue) as caught:
+        kind.check("x" * 10_000 + " ")
+    assert len(str(caught.value)) < 150
+
+
+def test_the_message_of_an_enormous_number_stays_short() -> None:
+    with pytest.raises(WrongValue) as caught:
+        Integer(1).check(1e300)
+    assert len(str(caught.value)) < 150
+
+
+@PROPERTY
+@given(st.integers(0, 10**9))
+def test_a_number_of_seconds_reads_as_it_shows(seconds: int) -> None:
+    kind = Seconds()
+    assert kind.from_text(kind.show(float(seconds))) == seconds
+
+
+@PROPERTY
+@given(st.integers(0, 99_999), st.integers(0, 9))
+def test_tenths_of_seconds_read_as_they_show(seconds: int, tenths: int) -> None:
+    kind, value = Seconds(), float(f"{seconds}.{tenths}")
+    assert kind.from_text(kind.show(value)) == value
+
+
+@PROPERTY
+@given(st.integers(1, 2000), st.sampled_from([1024, MB, 1024 * MB]))
+def test_a_size_reads_as_it_shows(count: int, unit: int) -> None:
+    kind = Size(1)
+    assert kind.from_text(kind.show(count * unit)) == count * unit
+
+
+@PROPERTY
+@given(st.integers(1, 10**12))
+def test_an_odd_size_reads_as_it_shows(size: int) -> None:
+    kind = Size(1)
+    assert kind.from_text(kind.show(size)) == size
+
+
+@PROPERTY
+@given(st.integers(0, 10), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
+def test_durations_add_up(days: int, hours: int, minutes: int, seconds: int) -> None:
+    text = f"{days}d{hours}h{minutes}m{seconds}s"
+    expected = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    assert Seconds().from_text(text) == expected
+
+
+WHATEVER = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+KINDS = [
+    Boolean(),
+    Integer(0),
+    Seconds(),
+    Size(1),
+    LEVELS,
+    Text(),
+    PathText(),
+    SignalWord(),
+    TextMap(),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=brief_id)
+@PROPERTY
+@given(raw=WHATEVER)
+def test_whatever_yaml_gives_is_a_value_or_a_wrong_one(kind: Kind[Any], raw: object) -> None:
+    try:
+        value = kind.check(raw)
+    except WrongValue as wrong:
+        assert str(wrong)
+        assert wrong.suggestion
+    else:
+        assert isinstance(kind.show(value), str)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=brief_id)
+@PROPERTY
+@given(text=st.text(max_size=40) | st.text(alphabet="0123456789.dhmskMGB-+e= '\"", max_size=12))
+def test_whatever_text_is_a_value_or_a_wrong_one(kind: Kind[Any], text: str) -> None:
+    try:
+        value = kind.from_text(text)
+    except WrongValue as wrong:
+        assert str(wrong)
+        assert wrong.suggestion
+    else:
+        assert isinstance(kind.show(value), str)

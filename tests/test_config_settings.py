@@ -1,0 +1,385 @@
+"""The contract of a row of the table of settings, held by every row there is."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.config import (
+    FOUR,
+    flag_arguments,
+    in_section,
+    inspected,
+    planned,
+    read,
+    sample,
+    world,
+    wrong_text,
+)
+from support.workspace import Workspace
+
+from rooda.cli.commands.run import run
+from rooda.config.kinds import Boolean, PathText
+from rooda.config.locate import read_preset
+from rooda.config.origin import Tier
+from rooda.config.plan import Prepared
+from rooda.config.problems import Severity, errors
+from rooda.config.reader import TOP_LEVEL, checked
+from rooda.config.schema import schema
+from rooda.config.settings import (
+    AI_CMD,
+    AI_CMD_ALIAS,
+    BY_KEY,
+    ITERATION_MODE,
+    MAX_ITERATIONS,
+    OLD_KEYS,
+    PRESET,
+    SETTINGS,
+    Setting,
+)
+from rooda.config.template import template
+from rooda.prompts.parts import PHASES
+from rooda.views import config_view, dry_run
+
+
+def rows(found: Iterable[Setting[Any]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("setting", list(found), ids=lambda setting: setting.key)
+
+
+every_setting = rows(SETTINGS)
+# The flags of the others are on-off switches, which take no text.
+every_setting_with_text = rows(row for row in SETTINGS if not isinstance(row.kind, Boolean))
+# Those of the others have lines of their own in the examples of the dry run.
+every_setting_with_a_line = rows(
+    row for row in SETTINGS if row not in (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
+)
+# In one row `none` is a value like any other.
+every_setting_without_none = rows(
+    row
+    for row in SETTINGS
+    if not isinstance(row.kind, Boolean) and "none" not in row.kind.metavar.split("|")
+)
+
+
+def expected(setting: Setting[Any], folder: Path) -> Any:
+    """The sample as it is resolved: paths are absolute by then."""
+    value = sample(setting).value
+    return str(folder / value) if isinstance(setting.kind, PathText) else value
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        lambda row: [row.key],
+        lambda row: [row.flag_name, *([row.short] if row.short else [])],
+        lambda row: [row.variable, *row.old_variables],
+        lambda row: [row.title],
+    ],
+    ids=["keys", "flags", "variables", "titles"],
+)
+def test_no_two_rows_share_a_name(names: Callable[[Setting[Any]], list[str]]) -> None:
+    found = [name for setting in SETTINGS for name in names(setting)]
+    assert sorted(found) == sorted(set(found))
+
+
+def test_no_two_flags_of_a_run_are_the_same() -> None:
+    flags = [name for param in run.params for name in (*param.opts, *param.secondary_opts)]
+    assert sorted(flags) == sorted(set(flags))
+
+
+def test_no_key_is_taken_by_something_else() -> None:
+    assert not {setting.key.partition(".")[0] for setting in SETTINGS} & {*TOP_LEVEL, *PHASES}
+    assert not set(OLD_KEYS) & set(BY_KEY)
+    assert set(OLD_KEYS.values()) <= set(BY_KEY)
+
+
+@every_setting
+def test_the_names_have_their_form(setting: Setting[Any]) -> None:
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*(\.[a-z_]+)?", setting.key)
+    assert re.fullmatch(r"--[a-z]+(-[a-z]+)*", setting.flag_name)
+    assert setting.variable == "ROODA_LOOP_" + re.sub(r"\W", "_", setting.key).upper()
+
+
+@every_setting
+def test_the_default_passes_its_own_check(setting: Setting[Any]) -> None:
+    if setting.default is None:
+        assert setting.nullable
+    else:
+        assert setting.kind.check(setting.default) == setting.default
+
+
+@every_setting
+def test_the_default_holds_when_nobody_says_anything(setting: Setting[Any], tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "work", workspace=f"procedures: {{work: {{{FOUR}}}}}")
+    assert prepared.values[setting] == setting.default
+    assert prepared.values.origin(setting).exact == "built-in"
+
+
+@every_setting
+def test_its_key_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+    text = f"# a comment\nloop:\n  {in_section(setting, sample(setting).yaml)}\n"
+    prepared = planned(tmp_path, "build", workspace=text)
+    assert prepared.values[setting] == expected(setting, tmp_path / "work")
+    assert prepared.values.origin(setting).exact == "workspace: ./rooda-config.yml:3"
+
+
+@every_setting
+def test_its_key_in_the_global_file_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+    text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
+    prepared = planned(tmp_path, "build", global_=text)
+    assert prepared.values[setting] == expected(setting, tmp_path / "home/.config/rooda")
+    assert prepared.values.origin(setting).exact == "global: ~/.config/rooda/rooda-config.yml:2"
+
+
+@every_setting
+def test_its_variable_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "build", env={setting.variable: sample(setting).text})
+    assert prepared.values[setting] == expected(setting, tmp_path / "work")
+    assert prepared.values.origin(setting).exact == f"env: {setting.variable}"
+
+
+@every_setting
+def test_its_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+    flag = flag_arguments(setting, sample(setting))
+    prepared = planned(tmp_path, "build", *flag)
+    assert prepared.values[setting] == expected(setting, tmp_path / "work")
+    assert prepared.values.origin(setting).exact == f"cli: {flag[0]}"
+
+
+@every_setting
+def test_its_flag_works_with_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> None:
+    flag = "=".join(flag_arguments(setting, sample(setting)))
+    assert planned(tmp_path, "build", flag).values[setting] == expected(setting, tmp_path / "work")
+
+
+@every_setting
+def test_a_procedure_overrides_it_unless_it_is_about_logging(
+    setting: Setting[Any], tmp_path: Path
+) -> None:
+    text = f"procedures:\n  build:\n    {in_section(setting, sample(setting).yaml)}\n"
+    prepared = planned(tmp_path, "build", workspace=text)
+    if setting.key.startswith("log_"):
+        assert prepared.values.origin(setting).tier is Tier.BUILTIN
+        [problem] = [p for p in prepared.problems if p.field == f"procedures.build.{setting.key}"]
+        assert problem.severity is Severity.WARNING
+        assert "loop" in problem.suggestion
+    else:
+        assert prepared.values[setting] == expected(setting, tmp_path / "work")
+        assert prepared.values.origin(setting).exact == "workspace: ./rooda-config.yml:3"
+
+
+@every_setting
+def test_null_in_a_file_unsets_it_where_it_may_be_unset(
+    setting: Setting[Any], tmp_path: Path
+) -> None:
+    prepared = planned(
+        tmp_path,
+        "build",
+        workspace=f"loop: {{{in_section(setting, 'null')}}}",
+        global_=f"loop: {{{in_section(setting, sample(setting).yaml)}}}",
+    )
+    wrong = [p.field for p in errors(prepared.problems)]
+    if setting.nullable:
+        assert prepared.values[setting] is None
+        assert setting.field not in wrong
+    elif isinstance(setting.default, dict):
+        assert prepared.values[setting] == {}  # null means explicitly none
+        assert setting.field not in wrong
+    else:
+        assert setting.field in wrong
+
+
+@every_setting_without_none
+@pytest.mark.parametrize("where", ["variable", "flag"])
+def test_none_unsets_it_where_it_may_be_unset(
+    setting: Setting[Any], where: str, tmp_path: Path
+) -> None:
+    below = f"loop: {{{in_section(setting, sample(setting).yaml)}}}"
+    prepared = (
+        planned(tmp_path, "build", workspace=below, env={setting.variable: "none"})
+        if where == "variable"
+        else planned(tmp_path, "build", setting.flag_name, "none", workspace=below)
+    )
+    name = setting.variable if where == "variable" else setting.flag_name
+    wrong = [p.field for p in errors(prepared.problems)]
+    if setting.nullable or isinstance(setting.default, dict):
+        assert not prepared.values[setting]
+        assert name not in wrong
+    else:
+        assert name in wrong
+
+
+@every_setting
+def test_a_wrong_value_in_a_file_is_a_problem_with_place_and_advice(setting: Setting[Any]) -> None:
+    layer, problems = read(f"loop:\n  {in_section(setting, '[1, 2]')}\n")
+    [problem] = problems
+    assert problem.severity is Severity.ERROR
+    assert (problem.file, problem.line) == ("rooda-config.yml", 2)
+    assert problem.field == setting.field
+    assert problem.message
+    assert problem.suggestion
+    assert setting.key not in layer.loop
+
+
+@every_setting
+def test_a_wrong_value_in_a_procedure_is_a_problem_there(setting: Setting[Any]) -> None:
+    _, problems = read(f"procedures:\n  mine:\n    {in_section(setting, '[1, 2]')}\n")
+    [problem] = problems
+    assert problem.line == 3
+    assert problem.field == f"procedures.mine.{setting.key}"
+    assert problem.suggestion
+
+
+@every_setting
+def test_a_wrong_variable_is_a_problem_that_names_it(setting: Setting[Any], tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "build", env={setting.variable: wrong_text(setting)})
+    [problem] = [p for p in errors(prepared.problems) if p.field == setting.variable]
+    assert problem.message
+    assert problem.suggestion
+    assert prepared.values[setting] == setting.default
+
+
+@every_setting_with_text
+def test_a_wrong_flag_is_a_problem_that_names_it(setting: Setting[Any], tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "build", setting.flag_name, wrong_text(setting))
+    [problem] = [p for p in errors(prepared.problems) if p.field == setting.flag_name]
+    assert problem.message
+    assert problem.suggestion
+
+
+@every_setting
+def test_it_is_in_the_schema(setting: Setting[Any]) -> None:
+    whole = schema()["properties"]
+    of_loop = whole["loop"]["anyOf"][0]["properties"]
+    of_procedure = whole["procedures"]["anyOf"][0]["additionalProperties"]["anyOf"][0]["properties"]
+    for part in setting.key.split("."):
+        of_loop = of_loop.get("properties", of_loop)[part]
+        of_procedure = of_procedure.get("properties", of_procedure).get(part, {})
+    assert of_loop["description"] == setting.help
+    assert bool(of_procedure) == setting.per_procedure
+    if isinstance(setting.default, (bool, int, float, str)):
+        assert of_loop["default"] == setting.default
+
+
+@every_setting
+def test_it_is_in_the_help(setting: Setting[Any]) -> None:
+    text = run.get_help(run.make_context("run", ["build"], terminal_width=200))
+    line = next(
+        line for line in text.splitlines() if setting.flag_name in re.split(r"[\s,/]+", line)
+    )
+    assert setting.short in line
+    assert " ".join(setting.help.split()) in " ".join(text.split())
+    assert f"\n{setting.group}:\n" in text
+
+
+@every_setting
+def test_it_is_in_the_template_with_its_default(setting: Setting[Any]) -> None:
+    name = setting.key.rpartition(".")[2]
+    lines = template({"PATH": ""}).splitlines()
+    assert [line for line in lines if re.match(rf"\s+#{name}:", line)]
+    assert " ".join(setting.help.split()) in " ".join(" ".join(lines).replace("#", " ").split())
+
+
+@every_setting
+def test_it_is_in_config_show_with_its_origin(setting: Setting[Any], tmp_path: Path) -> None:
+    text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
+    lines = config_view.as_yaml(inspected(tmp_path, workspace=text)).splitlines()
+    name = setting.key.rpartition(".")[2]
+    [line] = [line for line in lines if line.startswith((f"  {name}: ", f"    {name}: "))]
+    assert line.endswith("  # workspace: ./rooda-config.yml:2")
+
+
+@every_setting_with_a_line
+def test_a_value_that_somebody_set_is_in_the_dry_run(setting: Setting[Any], tmp_path: Path) -> None:
+    text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
+    shown = dry_run.render(planned(tmp_path, "build", workspace=text), [])
+    assert re.search(rf"^  {setting.title}: .+ \(workspace: \./rooda-config\.yml\)$", shown, re.M)
+
+
+@pytest.mark.parametrize(
+    "key,default",
+    [
+        ("iteration_mode", "max-iterations"),
+        ("default_max_iterations", 5),
+        ("iteration_timeout", None),
+        ("max_output_buffer", 10485760),
+        ("failure_threshold", 3),
+        ("log_level", "info"),
+        ("show_ai_output", False),
+        ("ai_cmd", None),
+        ("ai_cmd_alias", None),
+        ("working_dir", None),
+        ("env", {}),
+        ("kill_grace", 5.0),
+        ("signals.success", "SUCCESS"),
+        ("signals.failure", "FAILURE"),
+    ],
+)
+def test_the_seeds_names_and_defaults_are_kept(key: str, default: object) -> None:
+    assert BY_KEY[key].default == default
+
+
+@pytest.mark.parametrize(
+    "key,least,too_little",
+    [
+        ("iteration_timeout", "1", "0.99"),
+        ("iteration_timeout", "1", "0"),
+        ("iteration_timeout", "1", "-10"),
+        ("max_output_buffer", "1024", "1023"),
+        ("failure_threshold", "1", "0"),
+        ("default_max_iterations", "1", "-1"),
+    ],
+)
+def test_the_seeds_bounds_are_kept(key: str, least: str, too_little: str) -> None:
+    assert read(f"loop: {{{key}: {least}}}")[1] == []
+    [problem] = read(f"loop: {{{key}: {too_little}}}")[1]
+    assert problem.field == f"loop.{key}"
+
+
+@pytest.mark.parametrize("name", PRESET.kind.options)  # type: ignore[attr-defined]  # a choice
+def test_there_is_a_layer_for_every_preset(name: str) -> None:
+    layer = read_preset(name)
+    assert all(held.origin.source == name for held in layer.loop.values())
+    for key, held in layer.loop.items():
+        assert checked(BY_KEY[key], held.value) == held.value
+
+
+def test_the_variables_of_the_seed_work_as_well(tmp_path: Path) -> None:
+    for setting in SETTINGS:
+        for name in setting.old_variables:
+            prepared = planned(tmp_path, "build", env={name: sample(setting).text})
+            assert prepared.values[setting] == sample(setting).value
+            assert str(prepared.values.origin(setting)) == f"env: {name}"
+
+
+def test_all_of_them_can_be_set_at_once(tmp_path: Path) -> None:
+    (tmp_path / "work" / "some" / "place").mkdir(parents=True)
+    flags = [word for row in SETTINGS for word in flag_arguments(row, sample(row))]
+    prepared: Prepared = planned(tmp_path, "build", *flags)
+    assert errors(prepared.all_problems()) == []
+    assert all(prepared.values.origin(setting).tier is Tier.CLI for setting in SETTINGS)
+
+
+def test_the_help_of_the_installed_command_has_every_flag(workspace: Workspace) -> None:
+    done = workspace.rooda("run", "--help")
+    assert done.code == 0
+    words = set(re.split(r"[\s,/]+", done.out))
+    assert {setting.flag_name for setting in SETTINGS} <= words
+
+
+def test_the_installed_command_shows_every_setting(workspace: Workspace) -> None:
+    workspace.config("loop:\n  failure_threshold: 7\n")
+    done = workspace.rooda("config", "show", env={"ROODA_LOOP_KILL_GRACE": "2"})
+    assert done.code == 0
+    assert done.err == ""
+    for setting in SETTINGS:
+        assert re.search(rf"^ +{setting.key.rpartition('.')[2]}: ", done.out, re.M)
+    assert re.search(r"failure_threshold: 7 +# workspace: \./rooda-config\.yml:2$", done.out, re.M)
+    assert re.search(r"kill_grace: 2\.0 +# env: ROODA_LOOP_KILL_GRACE$", done.out, re.M)
+
+
+def test_a_tilde_is_the_home_of_the_world_that_was_passed_in(tmp_path: Path) -> None:
+    given = world(tmp_path, workspace="loop: {working_dir: ~/there}")
+    prepared = planned(tmp_path, "build", workspace="loop: {working_dir: ~/there}")
+    assert prepared.values[BY_KEY["working_dir"]] == str(given.home) + "/there"

@@ -1,0 +1,395 @@
+"""Ctrl+C and its kin at any moment, through the installed command."""
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.children import Nursery, catches, until
+from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+HANGS = "echo $$ > agent.pid; exec sleep 60"
+STUBBORN = "trap '' TERM; echo $$ > agent.pid; while :; do sleep 60; done"
+TIMING = re.compile(r"^  Iteration timing: min=\d+\.\ds, max=\d+\.\ds, mean=\d+\.\ds", re.MULTILINE)
+BROKEN = re.compile(r"Traceback|Exception ignored|Internal error|Error")
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+
+
+def ended(running: Running, *numbers: signal.Signals) -> tuple[Finished, float]:
+    """Send the signals, and tell how it ended and how long that took from the first."""
+    began = time.monotonic()
+    for number in numbers:
+        running.signal(number)
+    done = running.finish()
+    return done, time.monotonic() - began
+
+
+# -- while the agent works -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_an_obedient_agent_is_gone_within_a_second(
+    workspace: Workspace, nursery: Nursery, number: signal.Signals
+) -> None:
+    command = workspace.agents("exit 0", "exit 0", HANGS)
+    running = nursery.start(workspace, "work", "--ai-cmd", command)
+    agent = nursery.pid("agent")
+    done, seconds = ended(running, number)
+    assert done.code == 130
+    assert seconds < 1
+    assert not alive(agent)
+    assert done.log[-6:-1] == [
+        "Iteration 3/5 starting...",
+        f"Received {number.name}, shutting down...",
+        f"Killing AI CLI process (pid {agent})",
+        "AI CLI terminated",
+        done.log[-2],
+    ]
+    assert re.fullmatch(r"Iteration 3/5 interrupted after \d+\.\ds", done.log[-2])
+    assert re.fullmatch(r"Interrupted \(2 iterations completed, total: \d+\.\ds\)", done.log[-1])
+    assert TIMING.search(done.err)
+    assert "stddev=" in done.err
+    assert not BROKEN.search(done.err)
+
+
+def test_an_interruption_in_the_first_iteration_has_its_timing_too(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    nursery.pid("agent")
+    done, _ = ended(running, signal.SIGINT)
+    assert done.code == 130
+    assert re.fullmatch(r"Interrupted \(0 iterations completed, total: \d+\.\ds\)", done.log[-1])
+    assert TIMING.search(done.err)
+    assert "stddev" not in done.err
+
+
+def test_example_8_of_error_handling(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agents("exit 0", HANGS)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-format", "logfmt")
+    agent = nursery.pid("agent")
+    done, _ = ended(running, signal.SIGINT)
+    assert done.code == 130
+    lines = done.err.splitlines()
+    assert all(re.match(r"\[\d\d:\d\d:\d\d\.\d{3}\] ", line) for line in lines)
+    begins = lines[[line[15:].startswith("INFO Starting iteration 2") for line in lines].index(True) :]
+    for line, begin in zip(
+        begins,
+        [
+            "INFO Starting iteration 2/5 procedure=work",
+            "INFO Received signal signal=SIGINT action=shutting_down",
+            f"INFO Killing AI CLI process pid={agent}",
+            "INFO AI CLI terminated",
+            "INFO Loop interrupted status=interrupted",
+        ],
+        strict=True,
+    ):
+        assert line[15:] == begin or line[15:].startswith(f"{begin} ")
+
+
+def test_a_stubborn_agent_is_killed_after_the_grace(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    command = workspace.agent(STUBBORN)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
+    agent = nursery.pid("agent")
+    done, seconds = ended(running, signal.SIGINT)
+    assert done.code == 130
+    assert 0.3 <= seconds < 3
+    assert "WARN: AI CLI did not terminate gracefully action=sending_sigkill" in done.log
+    assert not alive(agent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_stubborn_agent_is_gone_within_seven_seconds(
+    workspace: Workspace, nursery: Nursery, number: signal.Signals
+) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(STUBBORN))
+    agent = nursery.pid("agent")
+    done, seconds = ended(running, number)
+    assert done.code == 130
+    assert 5 <= seconds < 7
+    assert not alive(agent)
+
+
+def test_a_stubborn_grandchild_is_gone_too(workspace: Workspace, nursery: Nursery) -> None:
+    child = workspace.agent(STUBBORN.replace("agent.pid", "child.pid"), "child.sh")
+    command = workspace.agent(f"{child} & {HANGS}")
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
+    pids = nursery.pid("agent"), nursery.pid("child")
+    done, _ = ended(running, signal.SIGTERM)
+    assert done.code == 130
+    assert not any(map(alive, pids))
+
+
+def test_the_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery) -> None:
+    body = "trap 'echo > asked' TERM; echo $$ > agent.pid; while :; do sleep 60 & wait; done"
+    command = workspace.agent(body.replace("echo > asked", "echo yes > asked"))
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
+    agent = nursery.pid("agent")
+    running.signal(signal.SIGINT)
+    wait_for(workspace.path / "asked")
+    done, seconds = ended(running, signal.SIGINT)
+    assert done.code == 130
+    assert seconds < 1
+    assert "Received SIGINT again, killing at once" in done.log
+    assert TIMING.search(done.err)
+    assert not alive(agent)
+
+
+def test_closing_the_terminal_leaves_the_agent_its_grace(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    """Both the shell and the kernel send SIGHUP then: that is no second wish, and no Ctrl+C."""
+    command = workspace.python_agent("""
+import os, pathlib, signal, time
+def save(*_):
+    pathlib.Path("asked").write_text("yes")
+    while not os.path.exists("twice"):
+        time.sleep(0.01)
+    time.sleep(0.2)
+    pathlib.Path("saved").write_text("yes")
+    os._exit(0)
+signal.signal(signal.SIGTERM, save)
+pathlib.Path("agent.pid").write_text(str(os.getpid()))
+while True:
+    signal.pause()
+""")
+    running = nursery.start(workspace, "work", "--ai-cmd", command)
+    nursery.pid("agent")
+    running.signal(signal.SIGHUP)
+    wait_for(workspace.path / "asked")
+    running.signal(signal.SIGHUP)
+    workspace.write("twice", "yes")
+    assert running.finish().code == 130
+    assert (workspace.path / "saved").exists()
+
+
+def test_the_agent_has_a_session_of_its_own(workspace: Workspace, nursery: Nursery) -> None:
+    """So that Ctrl+C in a terminal reaches rooda alone."""
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    agent = nursery.pid("agent")
+    assert os.getsid(agent) == os.getpgid(agent) == agent
+    assert os.getsid(running.process.pid) == os.getsid(0)
+    assert ended(running, signal.SIGINT)[0].code == 130
+
+
+def test_success_in_an_interrupted_iteration_is_not_believed(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    body = f"echo '<promise>SUCCESS</promise>'; {HANGS}"
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(body))
+    nursery.pid("agent")
+    assert ended(running, signal.SIGTERM)[0].code == 130
+
+
+def test_an_interruption_is_one_line_of_json_each(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(HANGS)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-format", "json")
+    nursery.pid("agent")
+    done, _ = ended(running, signal.SIGHUP)
+    assert done.code == 130
+    last = done.err.splitlines()[-1]
+    for part in ('"event": "run_ended"', '"status": "interrupted"', '"signal": "SIGHUP"',
+                 '"exit_code": 130'):  # fmt: skip
+        assert part in last
+
+
+# -- between iterations --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_an_endless_loop_of_moments_ends(
+    workspace: Workspace, nursery: Nursery, number: signal.Signals
+) -> None:
+    count = workspace.path / "count"
+    command = workspace.agent("echo x >> count")
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "-u")
+    until(lambda: count.exists() and len(count.read_text()) >= 6, "three iterations")
+    finished, seconds = ended(running, number)
+    assert finished.code == 130
+    assert seconds < 1
+    found = re.fullmatch(r"Interrupted \((\d+) iterations completed, .*\)", finished.log[-1])
+    assert found is not None
+    assert 2 <= int(found[1]) <= len(count.read_text()) // 2
+    assert finished.log.count(f"Received {number.name}, shutting down...") == 1
+    assert TIMING.search(finished.err)
+
+
+def test_an_interruption_during_the_cleaning_up_is_told_once(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    child = workspace.agent(
+        "trap 'echo yes > asked' TERM; echo $$ > left.pid; while :; do sleep 60 & wait; done",
+        "child.sh",
+    )
+    command = workspace.agent(f"{child} > /dev/null 2>&1 & while ! test -s left.pid; do :; done")
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "1")
+    wait_for(workspace.path / "asked")
+    done, seconds = ended(running, signal.SIGINT)
+    assert done.code == 130
+    assert seconds < 3
+    assert not alive(nursery.pid("left"))
+    assert [line for line in done.log if line.startswith("Received")] == [
+        "Received SIGINT, shutting down..."
+    ]
+    assert done.log[-1].startswith("Interrupted (1 iteration completed, ")
+
+
+# -- before the run ------------------------------------------------------------------------
+
+AT_ANY_MOMENT = [(n * 0.4 / 29, SIGNALS[n % 3]) for n in range(30)]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc to see main begin")
+
+
+def large_config(workspace: Workspace) -> None:
+    """A config whose reading takes a good part of a second."""
+    phases = "".join(f"    {phase}: [{{content: x}}]\n" for phase in ("observe", "orient", "decide", "act"))
+    workspace.config(PROCEDURE + "".join(f"  p{n}:\n{phases}" for n in range(400)))
+
+
+def begun(running: Running) -> Running:
+    """Wait until main has taken over the signals."""
+    until(lambda: catches(running.process.pid, signal.SIGHUP), "main begins")
+    return running
+
+
+@linux
+def test_a_signal_at_any_moment_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
+    large_config(workspace)
+    command = workspace.agent("echo $$ > $$.pid; exec sleep 60")
+
+    def attempt(moment: tuple[float, signal.Signals]) -> Finished:
+        delay, number = moment
+        running = begun(nursery.start(workspace, "work", "--ai-cmd", command, "-u"))
+        time.sleep(delay)
+        return ended(running, number)[0]
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(attempt, AT_ANY_MOMENT))
+    wrong = [done for done in results if done.code != 130 or BROKEN.search(done.err)]
+    assert wrong == []
+    assert all("Interrupted" in done.err for done in results)
+    pids = [int(file.stem) for file in workspace.path.glob("*.pid")]
+    assert not any(map(alive, pids))
+
+
+@linux
+def test_several_signals_at_once_are_an_interruption(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    large_config(workspace)
+    command = workspace.agent("echo $$ > $$.pid; exec sleep 60")
+
+    def attempt(delay: float) -> Finished:
+        running = begun(nursery.start(workspace, "work", "--ai-cmd", command, "-u"))
+        time.sleep(delay)
+        # While it is stopped the signals wait, and then they come all at once.
+        return ended(running, signal.SIGSTOP, *SIGNALS, signal.SIGCONT)[0]
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(attempt, [n * 0.03 for n in range(12)]))
+    assert [done for done in results if done.code != 130 or BROKEN.search(done.err)] == []
+
+
+@linux
+def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
+    large_config(workspace)
+    command = workspace.agent("echo $$ > $$.pid; exec sleep 60")
+
+    def attempt(delay: float) -> Finished:
+        running = begun(nursery.start(workspace, "work", "--ai-cmd", command, "-u"))
+        time.sleep(delay)
+        while running.process.poll() is None:
+            running.signal(signal.SIGINT)
+            time.sleep(0.001)
+        return running.finish()
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(attempt, [n * 0.03 for n in range(12)]))
+    assert [done for done in results if done.code != 130 or BROKEN.search(done.err)] == []
+
+
+@linux
+@pytest.mark.parametrize("already", [0, 65_536], ids=["an empty pipe", "a full pipe"])
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_printing_to_somebody_who_does_not_read_can_be_interrupted(
+    workspace: Workspace, nursery: Nursery, number: signal.Signals, already: int
+) -> None:
+    workspace.write("long.md", "many words\n" * (200 if already else 100_000))
+    fill = f"import os, sys; os.write(1, b'.' * {already}); os.execv(sys.argv[1], sys.argv[1:])"
+    running = nursery.start(
+        workspace, "work", "--ai-cmd", "true", "--context", "long.md", "--dry-run",
+        before=(sys.executable, "-S", "-c", fill),
+    )  # fmt: skip
+    # It is in the middle of writing once it sleeps with a full pipe.
+    until(lambda: state(running.process.pid) == "pipe_write", "a full pipe")
+    running.signal(number)
+    assert running.process.wait(5) == 130
+
+
+def state(pid: int) -> str:
+    """What a process waits for inside the kernel."""
+    with open(f"/proc/{pid}/wchan") as file:
+        return file.read().replace("anon_pipe_write", "pipe_write")
+
+
+# -- inherited signals ---------------------------------------------------------------------
+
+WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
+
+
+def test_nohup_holds(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(f"{WAITS}; echo '<promise>SUCCESS</promise>'")
+    running = nursery.start(workspace, "work", "--ai-cmd", command, before=("nohup",))
+    nursery.pid("agent")
+    running.signal(signal.SIGHUP)
+    workspace.write("go", "")
+    done = running.finish()
+    assert done.code == 0
+    assert "SIGHUP" not in done.err
+
+
+def test_nohup_still_hears_sigterm(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(WAITS)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, before=("nohup",))
+    agent = nursery.pid("agent")
+    running.signal(signal.SIGHUP)
+    done, _ = ended(running, signal.SIGTERM)
+    assert done.code == 130
+    assert "Received SIGTERM, shutting down..." in done.log
+    assert not alive(agent)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())",
+    ],
+    ids=["SIGCHLD ignored", "SIGCHLD blocked", "all blocked"],
+)
+def test_a_careless_parent_is_survived(
+    workspace: Workspace, nursery: Nursery, before: str
+) -> None:
+    """A supervisor may leave us with signals blocked; the end of the agent is seen all the same."""
+    launch = f"import os, signal, sys; {before}; os.execv(sys.argv[1], sys.argv[1:])"
+    running = nursery.start(
+        workspace, "work", "--ai-cmd", workspace.agent("exec >&- 2>&-; sleep 0.2; exit 7"),
+        "--failure-threshold", "1", before=(sys.executable, "-S", "-c", launch),
+    )  # fmt: skip
+    assert running.finish(10).code == 1

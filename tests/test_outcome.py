@@ -1,0 +1,129 @@
+"""Seed 000's matrix as a table, without a process, and the ends of contract 2 that go beyond it."""
+
+import signal
+
+import pytest
+
+from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
+from rooda.loop.promises import Promises
+from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
+
+NONE = Promises()
+SUCCESS = Promises(success=True)
+FAILURE = Promises(failure=True)
+BOTH = Promises(success=True, failure=True)
+ALL_PROMISES = pytest.mark.parametrize(
+    "promises", [NONE, SUCCESS, FAILURE, BOTH], ids=["none", "S", "F", "both"]
+)
+
+
+@pytest.mark.parametrize(
+    "code,promises,verdict,kind",
+    [
+        (0, NONE, Verdict.SUCCESS, None),
+        (0, SUCCESS, Verdict.DONE, None),
+        (0, FAILURE, Verdict.FAILURE, FailureKind.SIGNAL),
+        (0, BOTH, Verdict.FAILURE, FailureKind.SIGNAL),
+        (7, NONE, Verdict.FAILURE, FailureKind.EXIT),
+        (7, SUCCESS, Verdict.DONE, None),
+        (7, FAILURE, Verdict.FAILURE, FailureKind.SIGNAL),
+        (7, BOTH, Verdict.FAILURE, FailureKind.SIGNAL),
+    ],
+    ids=["0", "0+S", "0+F", "0+both", "7", "7+S", "7+F", "7+both"],
+)
+def test_the_eight_rows_of_the_matrix(
+    code: int, promises: Promises, verdict: Verdict, kind: FailureKind | None
+) -> None:
+    outcome = judge(Exited(code), promises)
+    assert (outcome.verdict, outcome.kind) == (verdict, kind)
+
+
+@pytest.mark.parametrize(
+    "promises,verdict,kind",
+    [
+        (NONE, Verdict.FAILURE, FailureKind.CRASH),
+        (SUCCESS, Verdict.DONE, None),
+        (FAILURE, Verdict.FAILURE, FailureKind.SIGNAL),
+        (BOTH, Verdict.FAILURE, FailureKind.SIGNAL),
+    ],
+    ids=["none", "S", "F", "both"],
+)
+def test_a_crash_is_judged_by_the_matrix_too(
+    promises: Promises, verdict: Verdict, kind: FailureKind | None
+) -> None:
+    outcome = judge(Signalled(signal.SIGSEGV), promises)
+    assert (outcome.verdict, outcome.kind) == (verdict, kind)
+
+
+@ALL_PROMISES
+def test_a_timeout_is_a_failure_whatever_was_said(promises: Promises) -> None:
+    outcome = judge(TimedOut("iteration_timeout", 60.0), promises)
+    assert (outcome.verdict, outcome.kind) == (Verdict.FAILURE, FailureKind.TIMEOUT)
+
+
+@ALL_PROMISES
+def test_an_interruption_beats_every_signal(promises: Promises) -> None:
+    assert judge(Interrupted(signal.SIGTERM), promises).verdict is Verdict.INTERRUPTED
+
+
+@ALL_PROMISES
+def test_an_agent_that_can_not_be_started_aborts(promises: Promises) -> None:
+    outcome = judge(NotStarted("agent: Exec format error"), promises)
+    assert outcome == Outcome(
+        Verdict.ABORT, FailureKind.NOT_STARTED, reason="agent: Exec format error"
+    )
+
+
+@pytest.mark.parametrize(
+    "end,reason",
+    [
+        (Exited(1), "exit code 1"),
+        (Exited(255), "exit code 255"),
+        (Signalled(signal.SIGSEGV), "killed by SIGSEGV"),
+        (Signalled(signal.SIGKILL), "killed by SIGKILL"),
+        (TimedOut("iteration_timeout", 5.0), "iteration_timeout"),
+    ],
+)
+def test_a_failure_says_why(end: Exit, reason: str) -> None:
+    assert judge(end, NONE).reason == reason
+
+
+@pytest.mark.parametrize(
+    "end,despite",
+    [(Exited(0), False), (Exited(1), True), (Signalled(signal.SIGKILL), True)],
+    ids=["0", "1", "SIGKILL"],
+)
+def test_a_bad_end_with_success_is_noted(end: Exit, despite: bool) -> None:  # noqa: FBT001
+    assert judge(end, SUCCESS) == Outcome(Verdict.DONE, despite_exit=despite)
+
+
+@pytest.mark.parametrize("end", [Exited(0), Exited(7), Signalled(signal.SIGSEGV)], ids=str)
+@pytest.mark.parametrize(
+    "promises,verdict",
+    [
+        (NONE, Verdict.SUCCESS),
+        (SUCCESS, Verdict.DONE),
+        (FAILURE, Verdict.FAILURE),
+        (BOTH, Verdict.FAILURE),
+    ],
+    ids=["none", "S", "F", "both"],
+)
+def test_ignoring_the_exit_status_leaves_the_signals(
+    end: Exit, promises: Promises, verdict: Verdict
+) -> None:
+    outcome = judge(end, promises, ignore_exit_status=True)
+    assert outcome.verdict is verdict
+    assert not outcome.despite_exit, "a status that nobody asked for is no news"
+
+
+@pytest.mark.parametrize(
+    "end,verdict",
+    [
+        (TimedOut("iteration_timeout", 1.0), Verdict.FAILURE),
+        (Interrupted(signal.SIGINT), Verdict.INTERRUPTED),
+        (NotStarted("gone"), Verdict.ABORT),
+    ],
+    ids=["timeout", "interrupted", "not started"],
+)
+def test_ignoring_the_exit_status_ignores_no_other_end(end: Exit, verdict: Verdict) -> None:
+    assert judge(end, NONE, ignore_exit_status=True).verdict is verdict

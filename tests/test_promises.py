@@ -1,0 +1,323 @@
+"""Where a signal counts: exact, on one stream, and never inside an echo of the prompt."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooda.loop.promises import Promises, Prompt, Words, scan, tag
+
+SUCCESS, FAILURE = b"<promise>SUCCESS</promise>", b"<promise>FAILURE</promise>"
+WORDS = Words("SUCCESS", "FAILURE")
+LAST_LINE = Words("SUCCESS", "FAILURE", last_line_only=True)
+NOTHING = Prompt(b"")
+MEGABYTES_10 = 10 * 1024 * 1024
+
+SENTENCE = b"- Done, as said above: print `<promise>SUCCESS</promise>` as the last line."
+PROMPT = Prompt(
+    b"""\
+# OODA Loop Iteration
+
+## ACT
+Do the first open task.
+
+"""
+    + SENTENCE
+    + b"""
+When nothing is left to do, print:
+
+<promise>SUCCESS</promise>
+
+and when you are blocked:
+<promise>FAILURE</promise>
+The tag stands alone on its line.
+"""
+)
+
+
+def signals(
+    output: bytes, prompt: Prompt = NOTHING, words: Words = WORDS, *, truncated: bool = False
+) -> str:
+    """Which signals were seen, in a word that reads well in a table."""
+    found = scan(output, words, prompt, truncated=truncated)
+    return {
+        (False, False): "none",
+        (True, False): "success",
+        (False, True): "failure",
+        (True, True): "both",
+    }[found.success, found.failure]
+
+
+# -- the exact tag -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "output,expected",
+    [
+        (SUCCESS, "success"),
+        (FAILURE, "failure"),
+        (SUCCESS + b"\n" + FAILURE, "both"),
+        (FAILURE + SUCCESS, "both"),
+        (b"working\n" + SUCCESS + b"\nbye\n", "success"),
+        (b"all done " + SUCCESS + b" at last", "success"),
+        (b"\xff\xfe\x00 not text \x80" + SUCCESS + b"\xc3", "success"),
+        (b"\x1b[1m" + SUCCESS + b"\x1b[0m\r\n", "success"),
+        (b"", "none"),
+        (b"SUCCESS", "none"),
+    ],
+)
+def test_the_exact_tag_is_found_anywhere(output: bytes, expected: str) -> None:
+    assert signals(output) == expected
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        b"<promise>success</promise>",
+        b"<promise> SUCCESS </promise>",
+        b"<PROMISE>SUCCESS</PROMISE>",
+        b"<promise>SUCCESS",
+        b"<Promise>Success</Promise>",
+        b"<promise>SUCCESS</promise",
+        b"<promise>SUCCESS\n</promise>",
+        b"<promise>SUC\nCESS</promise>",
+        b"< promise>SUCCESS</promise>",
+        b"<promise>SUCCESSFUL</promise>",
+        b"&lt;promise&gt;SUCCESS&lt;/promise&gt;",
+        "<promise>\uff33UCCESS</promise>".encode(),
+    ],
+)
+def test_nothing_but_the_exact_tag_counts(output: bytes) -> None:
+    assert signals(output) == "none"
+    assert signals(output, words=LAST_LINE) == "none"
+
+
+def test_the_words_are_the_policy_s() -> None:
+    ralph = Words("COMPLETE", None)
+    assert signals(b"<promise>COMPLETE</promise>", words=ralph) == "success"
+    assert signals(SUCCESS + FAILURE, words=ralph) == "none"
+    assert signals(SUCCESS + FAILURE, words=Words(None, None)) == "none"
+
+
+def test_either_stream_counts_and_together_they_add_up() -> None:
+    on_stdout = scan(SUCCESS, WORDS, NOTHING)
+    on_stderr = scan(FAILURE, WORDS, NOTHING)
+    assert on_stdout | on_stderr == Promises(success=True, failure=True)
+    assert on_stdout | Promises() == Promises(success=True)
+
+
+def test_a_tag_that_is_split_over_both_streams_does_not_count() -> None:
+    both = scan(b"<promise>SUC", WORDS, NOTHING) | scan(b"CESS</promise>", WORDS, NOTHING)
+    assert both == Promises()
+
+
+@pytest.mark.parametrize("cut", range(1, len(SUCCESS)))
+def test_a_tag_that_the_truncation_split_does_not_count(cut: int) -> None:
+    assert signals(SUCCESS[cut:] + b"\nmore\n", truncated=True) == "none"
+
+
+def test_a_tag_behind_the_truncation_counts() -> None:
+    assert signals(b"rest of a line\nmore\n" + SUCCESS, truncated=True) == "success"
+    assert signals(b"rest of a line " + SUCCESS, PROMPT, truncated=True) == "success"
+
+
+# -- echoes ------------------------------------------------------------------------------------
+
+QUOTES = {
+    "plain": b"%s",
+    "indented": b"    %s",
+    "mail": b"> %s",
+    "mail twice": b">> %s",
+    "bar": b"| %s",
+    "box": "│ %s │".encode(),
+    "thick box": "┃ %s".encode(),
+    "number colon": b"12:%s",
+    "number colon space": b"  7: %s",
+    "number bar": b"7 | %s",
+    "number box": "   7   │ %s".encode(),
+    "number arrow": "     7→%s".encode(),
+    "number tab": b"     7\t%s",
+    "backticks": b"`%s`",
+    "quotation marks": b'"%s"',
+    "diff": b"+%s",
+    "comment": b"# %s",
+    "colour": b"\x1b[2m%s\x1b[0m",
+    "colour in the middle of a number": b"\x1b[33m  7\x1b[0m: \x1b[2m%s\x1b[0m",
+    "link": b"\x1b]8;;file:///tmp\x1b\\%s\x1b]8;;\x1b\\",
+    "carriage return": b"%s\r",
+}
+QUOTED = pytest.mark.parametrize("form", QUOTES.values(), ids=QUOTES.keys())
+
+
+@QUOTED
+def test_a_line_of_the_prompt_with_more_than_the_tag_is_an_echo(form: bytes) -> None:
+    assert signals(b"reading:\n" + form % SENTENCE + b"\ngot it\n", PROMPT) == "none"
+
+
+@QUOTED
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b"When nothing is left to do, print:", b"", SUCCESS],
+        [SUCCESS, b"", b"and when you are blocked:"],
+        [b"and when you are blocked:", FAILURE],
+        [FAILURE, b"The tag stands alone on its line."],
+    ],
+    ids=["line before", "line after", "failure, before", "failure, after"],
+)
+def test_consecutive_lines_of_the_prompt_are_an_echo(form: bytes, lines: list[bytes]) -> None:
+    echo = b"\n".join(form % line for line in lines)
+    assert signals(b"reading:\n" + echo + b"\ngot it\n", PROMPT) == "none"
+
+
+def test_the_whole_prompt_printed_back_is_an_echo() -> None:
+    text = b"# Task\nSay\n\n" + SUCCESS + b"\n\nor\n" + FAILURE + b"\n"
+    assert signals(text, Prompt(text)) == "none"
+    assert signals(text + b"\nI did it.\n" + SUCCESS + b"\n", Prompt(text)) == "success"
+
+
+def test_an_echo_does_not_hide_what_the_agent_says_itself() -> None:
+    assert signals(SENTENCE + b"\nworking...\n" + SUCCESS + b"\n", PROMPT) == "success"
+    assert signals(SUCCESS + b"\nworking...\n" + SENTENCE + b"\n", PROMPT) == "success"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        SUCCESS,
+        SUCCESS + b"\n",
+        b"\n\n" + SUCCESS + b"\n\n",
+        b"All tasks are done.\n" + SUCCESS + b"\n",
+        b"All tasks are done.\n\n" + SUCCESS + b"\nbye\n",
+        b"\x1b[1m" + SUCCESS + b"\x1b[0m\n",
+        b"  " + SUCCESS + b"\r\n",
+        b"**" + SUCCESS + b"**\n",
+    ],
+)
+def test_a_lone_bare_tag_counts_even_where_the_prompt_has_it(output: bytes) -> None:
+    assert signals(output, PROMPT) == "success"
+
+
+def test_a_bare_tag_beside_a_distant_line_of_the_prompt_counts() -> None:
+    assert signals(b"Do the first open task.\n" + SUCCESS, PROMPT) == "success"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        b"I am done: " + SUCCESS,
+        b"Done, as said above: " + SUCCESS,
+        b"- Done, as said above: print `<promise>SUCCESS</promise>` as the last line. And I do.",
+        SUCCESS + b" is what I say",
+        "Fertig ✓ ".encode() + SUCCESS,
+    ],
+)
+def test_a_tag_beside_words_of_the_agent_s_own_counts(output: bytes) -> None:
+    assert signals(output + b"\n", PROMPT) == "success"
+
+
+def test_an_echo_that_the_truncation_cut_is_an_echo() -> None:
+    assert signals(SENTENCE[20:] + b"\nmore\n", PROMPT, truncated=True) == "none"
+
+
+def test_an_echo_of_one_word_leaves_the_other() -> None:
+    echo = b"and when you are blocked:\n" + FAILURE + b"\n"
+    assert signals(echo + b"done:\n" + SUCCESS + b"\n", PROMPT) == "success"
+
+
+# -- last-line ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "output,expected",
+    [
+        (SUCCESS, "success"),
+        (b"work\n" + SUCCESS + b"\n", "success"),
+        (b"work\n" + FAILURE + b"\n\n  \n\t\n", "failure"),
+        (b"work\n  \x1b[32m" + SUCCESS + b"\x1b[0m  \r\n", "success"),
+        (FAILURE + b"\nchanged my mind\n" + SUCCESS, "success"),
+        (SUCCESS + b"\nand more", "none"),
+        (b"done: " + SUCCESS, "none"),
+        (SUCCESS + b".", "none"),
+        (SUCCESS + FAILURE, "none"),
+        (b"", "none"),
+        (b"\n\n\n", "none"),
+    ],
+)
+def test_last_line_wants_the_tag_alone_at_the_end(output: bytes, expected: str) -> None:
+    assert signals(output, words=LAST_LINE) == expected
+
+
+def test_last_line_takes_no_echo_either() -> None:
+    text = b"Do it. Last of all, print:\n\n" + SUCCESS + b"\n"
+    assert signals(text, Prompt(text), LAST_LINE) == "none"
+    assert signals(text + b"Did it.\n" + SUCCESS + b"\n", Prompt(text), LAST_LINE) == "success"
+
+
+# -- whatever is printed -----------------------------------------------------------------------
+
+# No `<`, so that no tag comes about by chance.
+NOISE = st.lists(st.text(st.characters(exclude_characters="<", codec="utf-8")), max_size=8)
+
+
+@given(NOISE, st.data(), st.sampled_from(["SUCCESS", "FAILURE"]))
+def test_a_tag_is_found_wherever_it_is_planted(
+    noise: list[str], data: st.DataObject, word: str
+) -> None:
+    text = "\n".join(noise)
+    place = data.draw(st.integers(0, len(text)))
+    planted = f"{text[:place]}{tag(word)}{text[place:]}".encode()
+    assert signals(planted, PROMPT) == word.lower()
+    assert signals(text.encode(), PROMPT) == "none"
+
+
+@given(st.binary(), st.binary(), st.booleans())
+def test_no_bytes_break_the_scan(before: bytes, after: bytes, cut: bool) -> None:  # noqa: FBT001
+    for words in (WORDS, LAST_LINE):
+        scan(before + SUCCESS + after, words, Prompt(after + SUCCESS), truncated=cut)
+
+
+BEFORE_TAG = b"When nothing is left to do, print:"
+HOSTILE = {
+    "echoed sentences": SENTENCE + b"\n",
+    "empty lines": b"\n",
+    "empty lines around echoes": SENTENCE + b"\n" * 1000,
+    "empty lines inside echoes": BEFORE_TAG + b"\n" * 1000 + SUCCESS + b"\n" * 1000,
+    "quotes around echoes": SENTENCE + b"\n" + b">" * 4000 + b"\n",
+    "spaces": b" ",
+    "tag beginnings": b"<promise>",
+    "unfinished tags": SUCCESS[:-1],
+    "escapes": b"\x1b[",
+    "digits": b"0",
+    "unfinished titles": b"\x1b]0;",
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])
+def test_ten_hostile_megabytes_are_scanned_in_time(unit: bytes, words: Words) -> None:
+    output = unit * (MEGABYTES_10 // len(unit)) + SENTENCE
+    # Quadratic would be hours. Nobody can interrupt the scan, so it has to be seconds.
+    began = time.process_time()
+    scan(output, words, PROMPT)
+    assert time.process_time() - began < 5
+
+
+def test_a_colour_code_without_end_is_scanned_in_time() -> None:
+    began = time.process_time()
+    scan(b"\x1b[" + b"0" * MEGABYTES_10 + SENTENCE, WORDS, PROMPT)
+    assert time.process_time() - began < 5
+
+
+def test_empty_lines_behind_the_last_line_are_passed_in_time() -> None:
+    began = time.process_time()
+    assert signals(SUCCESS + b"\n" * MEGABYTES_10, words=LAST_LINE) == "success"
+    assert time.process_time() - began < 5
+
+
+def test_a_huge_prompt_is_no_burden() -> None:
+    lines = [b"line %d says <promise>SUCCESS</promise>" % n for n in range(50_000)]
+    began = time.process_time()
+    assert signals(b"\n".join(lines), Prompt(b"\n".join(lines))) == "none"
+    assert time.process_time() - began < 10

@@ -1,0 +1,482 @@
+"""The loop without a process: a scripted agent, a clock that only the script moves."""
+
+import dataclasses
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from rooda.config.layers import Valued
+from rooda.config.origin import BUILTIN
+from rooda.config.plan import Plan
+from rooda.config.resolve import AgentCommand, Iterations, Values
+from rooda.config.settings import (
+    FAILURE_THRESHOLD,
+    IGNORE_EXIT_STATUS,
+    ITERATION_TIMEOUT,
+    KILL_GRACE,
+    MAX_ITERS_EXIT_CODE,
+    MAX_OUTPUT_BUFFER,
+    SIGNALS_FAILURE,
+    SIGNALS_MATCH,
+    SIGNALS_STREAMS,
+    SIGNALS_SUCCESS,
+    Setting,
+)
+from rooda.loop import events
+from rooda.loop.events import Event
+from rooda.loop.outcome import FailureKind
+from rooda.loop.run import Edge, run
+from rooda.loop.state import Status
+from rooda.process.events import InterruptSeen, Output, Started
+from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
+from rooda.process.interrupts import Interrupts
+from rooda.process.run import Listener, Request, Result
+from rooda.process.tail import Captured
+from rooda.prompts.parts import FilePart, Part, TextPart
+
+SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
+OK = Exited(0)
+Settings = Mapping[Setting[Any], Any]
+E = TypeVar("E", bound=Event)
+
+
+@dataclasses.dataclass
+class Agent:
+    """What one start of the agent does."""
+
+    end: Exit = OK
+    stdout: bytes = b""
+    stderr: bytes = b""
+    seconds: float = 1.0
+    dropped: int = 0  # bytes of standard output that were printed and not kept
+    meanwhile: Callable[[], None] = lambda: None
+
+
+GOOD, BAD = Agent(), Agent(Exited(1))
+SAYS_SUCCESS, SAYS_FAILURE = Agent(stdout=SUCCESS), Agent(stdout=FAILURE)
+NO_START = Agent(NotStarted("agent: Permission denied"), seconds=0.0)
+
+
+class World:
+    """Plays the agents one after the other, and writes down what happens."""
+
+    def __init__(self, folder: Path, interrupts: Interrupts) -> None:
+        self.folder = folder
+        self.now = 100.0
+        self.happened: list[Event] = []
+        self.requests: list[Request] = []
+        self.prompts: list[bytes] = []
+        self.interrupts = interrupts
+        self._agents: list[Agent] = []
+
+    def run(
+        self,
+        *agents: Agent,
+        maximum: int | None = 5,
+        phases: dict[str, tuple[Part, ...]] | None = None,
+        settings: Settings | None = None,
+    ) -> events.RunEnded:
+        """Run until a condition holds; the last agent is started again and again."""
+        self._agents = list(agents)
+        held = {row.key: Valued(value, BUILTIN) for row, value in (settings or {}).items()}
+        names = ("observe", "orient", "decide", "act")
+        plan = Plan(
+            procedure="work",
+            phases=phases or {name: (Part(TextPart(f"{name}!")),) for name in names},
+            contexts=(),
+            command=AgentCommand("agent --flag", "cli: --ai-cmd"),
+            argv=("agent", "--flag"),
+            iterations=Iterations(maximum, BUILTIN),
+            values=Values(held),
+            workspace=self.folder,
+            working_dir=self.folder,
+            environ={"A": "b"},
+        )
+        edge = Edge(self.happened.append, self.interrupts, self._execute, lambda: self.now)
+        return run(plan, edge)
+
+    def _execute(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
+        assert interrupts is self.interrupts
+        self.requests.append(request)
+        self.prompts.append(request.stdin.read())
+        agent = self._agents.pop(0) if len(self._agents) > 1 else self._agents[0]
+        nothing = Captured(b"", b"", 0)
+        if isinstance(agent.end, NotStarted):
+            return Result(agent.end, nothing, nothing, 0.0)
+        listener(Started(4711))
+        if agent.stdout:
+            listener(Output("stdout", agent.stdout))
+        agent.meanwhile()
+        self.now += agent.seconds
+        out, err = agent.stdout, agent.stderr
+        return Result(
+            agent.end,
+            Captured(out[:4096], out, len(out) + agent.dropped),
+            Captured(err[:4096], err, len(err)),
+            agent.seconds,
+        )
+
+    def names(self) -> list[str]:
+        """The names of the loop's own events, the noisy ones left out."""
+        quiet = (events.PromptAssembled, events.SignalsScanned, Started, Output)
+        return [type(event).__name__ for event in self.happened if not isinstance(event, quiet)]
+
+    def all(self, kind: type[E]) -> list[E]:
+        return [event for event in self.happened if isinstance(event, kind)]
+
+    def only(self, kind: type[E]) -> E:
+        (event,) = self.all(kind)
+        return event
+
+
+@pytest.fixture(scope="module")
+def signals() -> Interrupts:
+    return Interrupts()
+
+
+@pytest.fixture
+def world(tmp_path: Path, signals: Interrupts) -> Iterator[World]:
+    yield World(tmp_path, signals)
+    signals.received.clear()
+
+
+# -- the order of events -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "agent,settings,expected",
+    [
+        (GOOD, {}, ["IterationCompleted"]),
+        (SAYS_SUCCESS, {}, ["IterationDone"]),
+        (
+            Agent(Exited(1), SUCCESS),
+            {},
+            ["ExitOverridden", "IterationDone"],
+        ),
+        (BAD, {}, ["IterationFailed"]),
+        (SAYS_FAILURE, {}, ["IterationFailed"]),
+        (Agent(Signalled(signal.SIGSEGV)), {}, ["IterationFailed"]),
+        (Agent(TimedOut("iteration_timeout", 60.0)), {}, ["IterationFailed"]),
+        (Agent(Interrupted(signal.SIGINT)), {}, ["IterationInterrupted"]),
+        (NO_START, {}, ["StartFailed"]),
+        (Agent(stdout=b"x", dropped=9), {}, ["OutputTruncated", "IterationCompleted"]),
+        (BAD, {IGNORE_EXIT_STATUS: True}, ["IterationCompleted"]),
+    ],
+    ids=[
+        "good",
+        "SUCCESS",
+        "SUCCESS with exit 1",
+        "exit 1",
+        "FAILURE",
+        "crash",
+        "timeout",
+        "interrupted",
+        "not started",
+        "truncated",
+        "exit status ignored",
+    ],
+)
+def test_each_kind_of_iteration_tells_its_story(
+    world: World, agent: Agent, settings: Settings, expected: list[str]
+) -> None:
+    if isinstance(agent.end, Interrupted):
+        agent = dataclasses.replace(
+            agent, meanwhile=lambda: world.interrupts.received.append(signal.SIGINT)
+        )
+    world.run(agent, maximum=1, settings=settings)
+    assert world.names() == ["RunStarted", "IterationStarted", *expected, "RunEnded"]
+
+
+def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
+    world.run(Agent(stdout=b"hello"), maximum=1)
+    assert [type(event) for event in world.happened] == [
+        events.RunStarted,
+        events.IterationStarted,
+        events.PromptAssembled,
+        Started,
+        Output,
+        events.SignalsScanned,
+        events.IterationCompleted,
+        events.RunEnded,
+    ]
+
+
+def test_the_run_is_introduced(world: World) -> None:
+    world.run(GOOD, maximum=2)
+    assert world.happened[0] == events.RunStarted("work", 2, "agent --flag")
+    assert world.all(events.IterationStarted) == [
+        events.IterationStarted("work", 1, 2),
+        events.IterationStarted("work", 2, 2),
+    ]
+
+
+def test_the_request_carries_the_plan(world: World) -> None:
+    world.run(
+        GOOD,
+        maximum=1,
+        settings={ITERATION_TIMEOUT: 60.0, KILL_GRACE: 2.0, MAX_OUTPUT_BUFFER: 2048},
+    )
+    (request,) = world.requests
+    assert (request.argv, request.cwd, request.environ) == (
+        ("agent", "--flag"),
+        world.folder,
+        {"A": "b"},
+    )
+    assert (request.timeout, request.kill_grace, request.output_limit) == (60.0, 2.0, 2048)
+
+
+# -- how runs end ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "agents,maximum,status,code,iterations",
+    [
+        ([GOOD], 1, Status.MAX_ITERS, 2, 1),
+        ([GOOD], 5, Status.MAX_ITERS, 2, 5),
+        ([SAYS_SUCCESS], 5, Status.SUCCESS, 0, 1),
+        ([GOOD, GOOD, SAYS_SUCCESS], None, Status.SUCCESS, 0, 3),
+        ([BAD], 10, Status.ABORTED, 1, 3),
+        ([BAD], 3, Status.ABORTED, 1, 3),
+        ([BAD], 2, Status.MAX_ITERS, 2, 2),
+        ([BAD, BAD, GOOD, BAD, BAD, SAYS_SUCCESS], None, Status.SUCCESS, 0, 6),
+        ([GOOD, GOOD, GOOD, BAD], 10, Status.ABORTED, 1, 6),
+        ([BAD, SAYS_FAILURE, Agent(TimedOut("iteration_timeout", 1.0))], 9, Status.ABORTED, 1, 3),
+        ([NO_START], 5, Status.ABORTED, 1, 0),
+        ([GOOD, NO_START], 5, Status.ABORTED, 1, 1),
+        ([Agent(TimedOut("iteration_timeout", 1.0), SUCCESS)], 5, Status.ABORTED, 1, 3),
+        ([Agent(stdout=SUCCESS + FAILURE)], 5, Status.ABORTED, 1, 3),
+        ([Agent(stdout=SUCCESS, stderr=FAILURE)], 5, Status.ABORTED, 1, 3),
+        ([Agent(Signalled(signal.SIGKILL), SUCCESS)], 5, Status.SUCCESS, 0, 1),
+        ([Agent(stderr=SUCCESS)], 5, Status.SUCCESS, 0, 1),
+    ],
+)
+def test_status_code_and_count(
+    world: World,
+    agents: list[Agent],
+    maximum: int | None,
+    status: Status,
+    code: int,
+    iterations: int,
+) -> None:
+    ended = world.run(*agents, maximum=maximum)
+    assert (ended.status, ended.exit_code, ended.iterations) == (status, code, iterations)
+    assert world.happened[-1] is ended
+
+
+def test_a_long_unlimited_run_goes_on(world: World) -> None:
+    ended = world.run(*[GOOD] * 200, SAYS_SUCCESS, maximum=None)
+    assert (ended.status, ended.iterations, ended.stats.count) == (Status.SUCCESS, 201, 201)
+
+
+def test_success_with_a_timeout_is_a_failure_and_the_signal_is_told(world: World) -> None:
+    world.run(Agent(TimedOut("iteration_timeout", 60.0), SUCCESS), maximum=1)
+    assert world.only(events.SignalsScanned) == events.SignalsScanned(
+        1, success=True, failure=False, believed=False
+    )
+    assert world.only(events.IterationFailed).failure.kind is FailureKind.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "end,code,name",
+    [(Exited(7), 7, None), (Signalled(signal.SIGSEGV), 139, "SIGSEGV")],
+    ids=["exit", "crash"],
+)
+def test_success_with_a_bad_end_is_warned_of(
+    world: World, end: Exit, code: int, name: str | None
+) -> None:
+    world.run(Agent(end, SUCCESS))
+    assert world.only(events.ExitOverridden) == events.ExitOverridden(1, "SUCCESS", code, name)
+    assert world.only(events.IterationDone).despite_exit
+
+
+def test_failures_are_counted_in_the_events(world: World) -> None:
+    world.run(BAD, BAD, GOOD, BAD, maximum=4)
+    failed = world.all(events.IterationFailed)
+    assert [(e.number, e.consecutive_failures, e.threshold) for e in failed] == [
+        (1, 1, 3),
+        (2, 2, 3),
+        (4, 1, 3),
+    ]
+
+
+def test_the_failure_carries_its_context(world: World) -> None:
+    world.run(Agent(Exited(7), b"said\n", b"complained\n", seconds=2.5), maximum=1)
+    failure = world.only(events.IterationFailed).failure
+    assert (failure.command, failure.exit_code, failure.duration) == ("agent --flag", 7, 2.5)
+    assert failure.preview == "said\ncomplained"
+    assert failure.suggestion
+
+
+def test_an_agent_that_can_not_be_started_aborts_at_once(world: World) -> None:
+    ended = world.run(GOOD, NO_START, settings={FAILURE_THRESHOLD: 10})
+    assert (ended.status, ended.rule) == (Status.ABORTED, "not-started")
+    assert ended.reason == "agent: Permission denied"
+    start = world.only(events.StartFailed)
+    assert (start.number, start.command, start.error) == (
+        2,
+        "agent --flag",
+        "agent: Permission denied",
+    )
+
+
+def test_the_policy_s_words_streams_and_exit_code_hold(world: World) -> None:
+    policy: Settings = {
+        SIGNALS_SUCCESS: "COMPLETE",
+        SIGNALS_FAILURE: None,
+        SIGNALS_STREAMS: "stdout",
+        MAX_ITERS_EXIT_CODE: 0,
+    }
+    complete = b"<promise>COMPLETE</promise>\n"
+    ended = world.run(
+        Agent(stderr=complete), Agent(stdout=SUCCESS + FAILURE), maximum=2, settings=policy
+    )
+    assert (ended.status, ended.exit_code) == (Status.MAX_ITERS, 0)
+    ended = world.run(Agent(stdout=complete), maximum=2, settings=policy)
+    assert (ended.status, ended.promise_signal) == (Status.SUCCESS, "COMPLETE")
+
+
+def test_without_words_nothing_is_a_signal(world: World) -> None:
+    ended = world.run(
+        Agent(stdout=SUCCESS + FAILURE),
+        maximum=2,
+        settings={SIGNALS_SUCCESS: None, SIGNALS_FAILURE: None},
+    )
+    assert ended.status is Status.MAX_ITERS
+
+
+def test_last_line_is_a_policy_too(world: World) -> None:
+    ended = world.run(
+        Agent(stdout=SUCCESS + b"and more\n"),
+        Agent(stdout=b"more\n" + SUCCESS),
+        settings={SIGNALS_MATCH: "last-line"},
+    )
+    assert (ended.status, ended.iterations) == (Status.SUCCESS, 2)
+
+
+def test_a_tag_split_over_both_streams_is_no_signal(world: World) -> None:
+    ended = world.run(Agent(stdout=b"<promise>SUC", stderr=b"CESS</promise>"), maximum=1)
+    assert ended.status is Status.MAX_ITERS
+
+
+# -- the prompt --------------------------------------------------------------------------------
+
+
+def phases(observe: Part) -> dict[str, tuple[Part, ...]]:
+    text = Part(TextPart("say <promise>SUCCESS</promise> when done"))
+    return {"observe": (observe,), "orient": (text,), "decide": (text,), "act": (text,)}
+
+
+def test_the_prompt_is_read_anew_for_every_iteration(world: World) -> None:
+    file = world.folder / "observe.md"
+    file.write_text("before")
+    world.run(
+        Agent(meanwhile=lambda: (file.write_text("after"), None)[1]),
+        GOOD,
+        maximum=2,
+        phases=phases(Part(FilePart(file, "observe.md"))),
+    )
+    first, second = world.prompts
+    assert b"before" in first
+    assert b"after" in second
+    assert [event.size for event in world.all(events.PromptAssembled)] == [len(first), len(second)]
+
+
+def test_a_prompt_that_can_not_be_made_any_more_aborts_at_once(world: World) -> None:
+    file = world.folder / "observe.md"
+    file.write_text("look")
+    ended = world.run(
+        Agent(meanwhile=file.unlink),
+        phases=phases(Part(FilePart(file, "observe.md"))),
+        settings={FAILURE_THRESHOLD: 10},
+    )
+    assert (ended.status, ended.exit_code, ended.iterations) == (Status.ABORTED, 1, 1)
+    assert "observe.md does not exist" in ended.reason
+    failed = world.only(events.PromptFailed)
+    assert (failed.number, failed.error) == (2, "observe.md does not exist")
+    assert failed.suggestion
+    assert len(world.requests) == 1
+
+
+def test_an_echo_of_the_prompt_is_no_signal(world: World) -> None:
+    echo = Agent(stdout=b"say <promise>SUCCESS</promise> when done\n")
+    ended = world.run(echo, maximum=1, phases=phases(Part(TextPart("look"))))
+    assert ended.status is Status.MAX_ITERS
+
+
+def test_the_prompt_reaches_the_agent_without_a_folder_of_its_own(world: World) -> None:
+    (world.folder / ".rooda").write_text("a file where the folder should be")
+    world.run(GOOD, maximum=1)
+    (prompt,) = world.prompts
+    assert prompt.startswith(b"# OODA Loop Iteration")
+
+
+def test_truncation_is_told_of_each_stream(world: World) -> None:
+    world.run(
+        Agent(stdout=b"x" * 2048, dropped=1000), maximum=1, settings={MAX_OUTPUT_BUFFER: 2048}
+    )
+    assert world.only(events.OutputTruncated) == events.OutputTruncated(1, "stdout", 3048, 2048)
+    assert world.only(events.IterationCompleted).truncated
+
+
+# -- interruptions -----------------------------------------------------------------------------
+
+
+def test_an_interruption_ends_the_run(world: World) -> None:
+    def ctrl_c() -> None:
+        world.interrupts.received.append(signal.SIGINT)
+
+    ended = world.run(
+        Agent(seconds=2.0),
+        Agent(Interrupted(signal.SIGINT), SUCCESS, seconds=3.0, meanwhile=ctrl_c),
+    )
+    assert (ended.status, ended.exit_code, ended.signal) == (Status.INTERRUPTED, 130, "SIGINT")
+    assert ended.iterations == 1, "the interrupted one is not completed"
+    assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), "but it ran"
+    assert world.only(events.IterationInterrupted).number == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_between_iterations_is_told_and_ends_the_run(
+    world: World, number: signal.Signals
+) -> None:
+    ended = world.run(Agent(meanwhile=lambda: world.interrupts.received.append(number)))
+    assert (ended.status, ended.exit_code, ended.iterations) == (Status.INTERRUPTED, 130, 1)
+    assert ended.signal == number.name
+    assert world.only(InterruptSeen) == InterruptSeen(number.name)
+    assert world.names()[-3:] == ["IterationCompleted", "InterruptSeen", "RunEnded"]
+
+
+def test_a_signal_before_the_first_iteration_starts_nothing(world: World) -> None:
+    world.interrupts.received.append(signal.SIGINT)
+    ended = world.run(GOOD)
+    assert (ended.status, ended.iterations, ended.stats.count) == (Status.INTERRUPTED, 0, 0)
+    assert world.requests == []
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def test_durations_totals_and_statistics(world: World) -> None:
+    ended = world.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
+    durations = [event.duration for event in world.all(events.IterationCompleted)]
+    assert durations == pytest.approx([45.2, 38.7, 52.1])
+    assert ended.total == pytest.approx(136.0)
+    assert ended.stats.count == 3
+    assert ended.stats.stddev == pytest.approx(5.47, abs=0.01)
+
+
+def test_statistics_cover_every_iteration_that_ran(world: World) -> None:
+    ended = world.run(
+        Agent(Exited(1), seconds=1.0),
+        Agent(TimedOut("iteration_timeout", 9.0), seconds=9.0),
+        Agent(stdout=SUCCESS, seconds=5.0),
+    )
+    assert (ended.stats.count, ended.stats.minimum, ended.stats.maximum) == (3, 1.0, 9.0)
+
+
+def test_each_prompt_is_closed_when_its_iteration_ends(world: World) -> None:
+    world.run(GOOD, maximum=3)
+    assert all(request.stdin.closed for request in world.requests)

@@ -1,0 +1,489 @@
+"""What a run prints, through the installed command."""
+
+import json
+import re
+import shlex
+import signal
+import stat
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from support.workspace import PROCEDURE, ROODA, Finished, Workspace, wait_for
+
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+TIMING = re.compile(r"  Iteration timing: min=\S+, max=\S+, mean=\S+, stddev=\S+")
+
+
+def normal(done: Finished) -> list[str]:
+    """The lines with a time, their durations replaced."""
+    return [re.sub(r"\b\d+(\.\d+|m\d+)s", "Xs", line) for line in done.log]
+
+
+def timing(done: Finished) -> str:
+    """The line of the statistics."""
+    (line,) = [line for line in done.err.splitlines() if line.startswith("  Iteration timing: ")]
+    return line
+
+
+# -- the examples of seed 000 ------------------------------------------------------------------
+
+
+def test_example_1_limited_iterations(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("echo output of the agent"), "--max-iterations", "3")
+    assert normal(done) == [
+        "Starting procedure: work (max 3 iterations)",
+        "Iteration 1/3 starting...",
+        "Iteration 1/3 completed in Xs (success)",
+        "Iteration 2/3 starting...",
+        "Iteration 2/3 completed in Xs (success)",
+        "Iteration 3/3 starting...",
+        "Iteration 3/3 completed in Xs (success)",
+        "Reached max iterations: 3 (total: Xs)",
+    ]
+    assert TIMING.fullmatch(done.err.splitlines()[-1])
+    assert all(
+        re.match(r"\[\d\d:\d\d:\d\d\] \S", line) or line.startswith("  ")
+        for line in done.err.splitlines()
+    )
+    assert (done.code, done.out) == (2, ""), "the agent's output is not shown"
+
+
+def test_example_2_consecutive_failure_abort(workspace: Workspace) -> None:
+    agent = workspace.agents("exit 0", "exit 0", "exit 0", "exit 1")
+    done = workspace.work(agent, "--max-iterations", "10")
+    assert normal(done) == [
+        "Starting procedure: work (max 10 iterations)",
+        "Iteration 1/10 starting...",
+        "Iteration 1/10 completed in Xs (success)",
+        "Iteration 2/10 starting...",
+        "Iteration 2/10 completed in Xs (success)",
+        "Iteration 3/10 starting...",
+        "Iteration 3/10 completed in Xs (success)",
+        "Iteration 4/10 starting...",
+        "Iteration 4/10 completed in Xs (failure, consecutive: 1/3)",
+        "Iteration 5/10 starting...",
+        "Iteration 5/10 completed in Xs (failure, consecutive: 2/3)",
+        "Iteration 6/10 starting...",
+        "Iteration 6/10 completed in Xs (failure, consecutive: 3/3)",
+        "ERROR: Aborting after 3 consecutive failures (6 iterations completed, total: Xs)",
+    ]
+    assert TIMING.fullmatch(done.err.splitlines()[-1])
+    assert (done.code, workspace.starts) == (1, 6)
+
+
+def test_example_3_verbose(workspace: Workspace) -> None:
+    workspace.config(PROCEDURE)
+    agent = workspace.agent("echo '... running tests'; echo 'ok' >&2")
+    command = [str(ROODA), "work", "--ai-cmd", agent, "-n", "2", "-v"]
+    done = subprocess.run(
+        command,
+        cwd=workspace.path,
+        env=workspace.environ(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    lines = [
+        re.sub(r"\d+\.\ds", "Xs", line.partition("] ")[2] or line)
+        for line in done.stdout.splitlines()
+    ]
+    for number in (1, 2):
+        start = lines.index(f"Iteration {number}/2 starting...")
+        assert sorted(lines[start + 1 : start + 3]) == ["... running tests", "ok"]
+        assert lines[start + 3] == f"Iteration {number}/2 completed in Xs (success)"
+    assert lines[-2] == "Reached max iterations: 2 (total: Xs)"
+
+
+def test_verbose_output_goes_to_standard_output_and_the_log_does_not(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("echo said; echo complained >&2"), "-n", "1", "-v")
+    assert sorted(done.out.splitlines()) == ["complained", "said"]
+    assert "said" not in done.err
+    assert normal(done)[-1] == "Reached max iterations: 1 (total: Xs)"
+
+
+def test_example_6_unlimited_with_recovery(workspace: Workspace) -> None:
+    agent = workspace.agents("exit 0", "exit 0", "exit 1", "exit 0", SUCCESS)
+    done = workspace.work(agent, "--unlimited", "--iteration-timeout", "60")
+    assert normal(done) == [
+        "Starting procedure: work (unlimited)",
+        "Iteration 1 starting...",
+        "Iteration 1 completed in Xs (success)",
+        "Iteration 2 starting...",
+        "Iteration 2 completed in Xs (success)",
+        "Iteration 3 starting...",
+        "Iteration 3 completed in Xs (failure, consecutive: 1/3)",
+        "Iteration 4 starting...",
+        "Iteration 4 completed in Xs (success)",
+        "Iteration 5 starting...",
+        "Iteration 5 completed in Xs (success)",
+        "Completed: AI signaled SUCCESS (5 iterations, total: Xs)",
+    ]
+    assert done.code == 0
+
+
+# -- the ends ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body,code,end",
+    [
+        (SUCCESS, 0, "Completed: AI signaled SUCCESS (1 iteration, total: Xs)"),
+        ("exit 0", 2, "Reached max iterations: 1 (total: Xs)"),
+        (
+            "exit 9",
+            1,
+            "ERROR: Aborting after 1 consecutive failure (1 iteration completed, total: Xs)",
+        ),
+    ],
+    ids=["success", "max-iters", "aborted"],
+)
+def test_every_end_has_its_line_and_its_timing(
+    workspace: Workspace, body: str, code: int, end: str
+) -> None:
+    done = workspace.work(workspace.agent(body), "-n", "1", "--failure-threshold", "1")
+    assert (done.code, normal(done)[-1]) == (code, end)
+    assert re.fullmatch(r"  Iteration timing: min=(\S+), max=\1, mean=\1", timing(done))
+
+
+def test_an_interruption_has_its_line_and_its_timing(workspace: Workspace) -> None:
+    workspace.config(PROCEDURE)
+    agent = workspace.agents("exit 0", "echo here > marker; exec sleep 60")
+    running = workspace.start("work", "--ai-cmd", agent)
+    try:
+        wait_for(workspace.path / "marker")
+        running.signal(signal.SIGINT)
+        done = running.finish()
+    finally:
+        running.process.kill()
+    assert done.code == 130
+    assert normal(done)[-6:] == [
+        "Iteration 2/5 starting...",
+        "Received SIGINT, shutting down...",
+        next(line for line in normal(done) if line.startswith("Killing AI CLI process (pid ")),
+        "AI CLI terminated",
+        "Iteration 2/5 interrupted after Xs",
+        "Interrupted (1 iteration completed, total: Xs)",
+    ]
+    assert TIMING.fullmatch(timing(done)), "both iterations ran"
+
+
+def test_success_ends_before_the_maximum(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agents("exit 0", SUCCESS, "exit 0"), "-n", "5")
+    assert (done.code, workspace.starts) == (0, 2)
+
+
+# -- failures ----------------------------------------------------------------------------------
+
+
+def test_a_failure_carries_its_context(workspace: Workspace) -> None:
+    agent = workspace.agent("echo did this; echo broke that >&2; exit 3")
+    done = workspace.work(agent, "-n", "1")
+    lines = done.err.splitlines()
+    start = next(n for n, line in enumerate(lines) if "(failure, consecutive: 1/3)" in line)
+    assert re.fullmatch(r"  Reason: exit code 3 after \d+\.\ds", lines[start + 1])
+    assert lines[start + 2] == f"  Command: {agent}"
+    assert lines[start + 3 : start + 6] == ["  Output:", "    | did this", "    | broke that"]
+    assert lines[start + 6].startswith("  Try: ")
+
+
+def test_a_crash_names_its_signal(workspace: Workspace) -> None:
+    agent = workspace.agent("ulimit -c 0; echo half a thought; kill -SEGV $$")
+    done = workspace.work(agent, "-n", "1", "--failure-threshold", "1")
+    assert done.code == 1
+    assert "  Reason: killed by SIGSEGV, exit code 139 after" in done.err
+    assert "    | half a thought" in done.err
+
+
+def test_success_with_a_bad_exit_code_is_warned_of(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent(f"{SUCCESS}; exit 1"))
+    assert done.code == 0
+    warning = "WARN: AI CLI exited with non-zero code but promise signal indicates success"
+    assert f"{warning} exit_code=1 promise_signal=SUCCESS iteration=1" in done.log
+
+
+def test_success_with_a_crash_is_warned_of(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent(f"ulimit -c 0; {SUCCESS}; kill -KILL $$"))
+    assert done.code == 0
+    (warning,) = [line for line in done.log if line.startswith("WARN: ")]
+    assert "exit_code=137" in warning
+    assert "signal=SIGKILL" in warning
+
+
+def test_truncated_output_is_warned_of(workspace: Workspace) -> None:
+    agent = workspace.agent("echo the beginning; head -c 5000 /dev/zero | tr '\\0' x; exit 1")
+    done = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
+    assert (
+        "WARN: AI CLI output exceeded buffer size actual_size=5014 buffer_limit=1024 "
+        "action=truncating_from_beginning stream=stdout iteration=1"
+    ) in done.log
+    assert "    | the beginning" in done.err, "the first words are kept for the reader"
+
+
+def test_a_signal_that_the_truncation_dropped_does_not_count(workspace: Workspace) -> None:
+    flood = "head -c 5000 /dev/zero | tr '\\0' x; echo"
+    limit = ("-n", "1", "--max-output-buffer", "1024")
+    assert workspace.work(workspace.agent(f"{SUCCESS}; {flood}"), *limit).code == 2
+    assert workspace.work(workspace.agent(f"{flood}; {SUCCESS}"), *limit).code == 0
+
+
+def test_a_timeout_has_its_lines_and_shows_partial_output(workspace: Workspace) -> None:
+    agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
+    done = workspace.work(agent, "-n", "2", "--iteration-timeout", "1")
+    assert normal(done)[2:6] == [
+        "WARN: AI CLI exceeded timeout timeout=1s action=sending_sigterm clock=iteration_timeout",
+        "Iteration 1/2 completed in Xs (failure, consecutive: 1/3)",
+        "Iteration 2/2 starting...",
+        "Iteration 2/2 completed in Xs (success)",
+    ]
+    assert "  Reason: timeout (iteration_timeout: 1s)" in done.err
+    assert "    | began" in done.err
+    assert done.code == 2, "SUCCESS is not believed after a timeout"
+
+
+def test_a_timeout_that_needs_force_in_logfmt(workspace: Workspace) -> None:
+    agent = workspace.agent("trap '' TERM; while :; do sleep 0.1; done")
+    clocks = ("--iteration-timeout", "1", "--kill-grace", "0.2")
+    limits = ("-n", "1", "--failure-threshold", "1")
+    done = workspace.work(agent, *clocks, *limits, "--log-format", "logfmt")
+    assert done.code == 1
+    expected = [
+        "INFO Starting iteration 1/1 procedure=work",
+        "WARN AI CLI exceeded timeout timeout=1s action=sending_sigterm",
+        "WARN AI CLI did not terminate gracefully action=sending_sigkill",
+        "ERROR AI CLI failed reason=timeout timeout=1s consecutive_failures=1 threshold=1",
+        "ERROR Loop aborted consecutive_failures=1 threshold=1",
+    ]
+    assert len(done.log) == len(expected)
+    for line, start in zip(done.log, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_a_program_that_vanishes_aborts_at_once(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("rm agent.sh"), "-n", "5")
+    assert done.code == 1
+    assert "ERROR: AI CLI could not be started error=" in done.err
+    assert re.search(r"Aborting: .*No such file.* \(1 iteration completed, ", done.err)
+
+
+def test_a_program_that_can_not_be_executed_aborts_at_once(workspace: Workspace) -> None:
+    binary = workspace.write("agent.bin", b"\x7fELF this is no program\n")
+    binary.chmod(0o755)
+    done = workspace.work(shlex.quote(str(binary)), "-n", "5")
+    assert done.code == 1
+    assert re.search(r"Aborting: .*Exec format error \(0 iterations completed, ", done.err)
+    assert "Iteration timing" not in done.err, "nothing ran"
+
+
+def test_a_prompt_that_vanishes_aborts_at_once(workspace: Workspace) -> None:
+    workspace.config(PROCEDURE.replace("[{content: look}]", "look.md"))
+    workspace.write("look.md", "look\n")
+    done = workspace.work(workspace.agent("rm look.md"), "-n", "5")
+    assert done.code == 1
+    assert 'ERROR: Prompt assembly failed iteration=2 error="look.md does not exist"' in done.err
+    assert "(1 iteration completed, " in done.log[-1]
+
+
+def test_the_policy_s_own_word_is_named(workspace: Workspace) -> None:
+    agent = workspace.agent("echo '<promise>BLOCKED</promise>'")
+    limits = ("-n", "1", "--failure-threshold", "1")
+    policy = ("--signals-failure", "BLOCKED")
+    shown = workspace.work(agent, *limits, *policy)
+    assert shown.code == 1
+    assert "the agent signaled BLOCKED" in shown.err
+    logged = workspace.work(agent, *limits, *policy, "--log-format", "logfmt")
+    assert "promise_signal=BLOCKED" in logged.err
+
+
+# -- warnings before the first iteration -------------------------------------------------------
+
+
+def test_an_unlimited_run_without_a_clock_is_warned_of(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent(SUCCESS), "--unlimited")
+    assert done.code == 0
+    assert any(line.startswith("WARN: ") and "unlimited" in line for line in done.log)
+    assert "--iteration-timeout" in done.err
+
+
+@pytest.mark.parametrize(
+    "args", [("-n", "1"), ("--unlimited", "--iteration-timeout", "60")], ids=["limited", "clock"]
+)
+def test_a_run_with_a_limit_or_a_clock_is_not_warned_of(
+    workspace: Workspace, args: tuple[str, ...]
+) -> None:
+    assert "WARN" not in workspace.work(workspace.agent(SUCCESS), *args).err
+
+
+def test_a_prompt_that_never_names_the_signal_is_warned_of(workspace: Workspace) -> None:
+    workspace.config(re.sub(r"act: .*", "act: [{content: do it}]", PROCEDURE))
+    done = workspace.work(workspace.agent("exit 0"), "-n", "1")
+    assert done.code == 2
+    (warning,) = [line for line in done.log if line.startswith("WARN: ")]
+    assert "<promise>SUCCESS</promise>" in warning
+
+
+# -- levels, formats, files --------------------------------------------------------------------
+
+
+def test_quiet_is_silent_unless_something_is_wrong(workspace: Workspace) -> None:
+    assert workspace.work(workspace.agent("exit 0"), "-n", "1", "--quiet").err == ""
+    done = workspace.work(workspace.agents("exit 1", f"{SUCCESS}; exit 1"), "-q")
+    assert normal(done) == [
+        "Iteration 1/5 completed in Xs (failure, consecutive: 1/3)",
+        "WARN: AI CLI exited with non-zero code but promise signal indicates success "
+        "exit_code=1 promise_signal=SUCCESS iteration=2",
+    ]
+
+
+def test_log_level_beats_quiet(workspace: Workspace) -> None:
+    agent = workspace.agent(f"{SUCCESS}; exit 1")
+    done = workspace.work(agent, "--quiet", "--log-level", "info")
+    assert "Iteration 1/5 starting..." in done.log
+    assert workspace.work(agent, "--log-level", "error").err == "", "a warning is no error"
+
+
+def test_debug_tells_of_settings_prompts_and_signals(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent(SUCCESS), "--log-level", "debug")
+    assert any(
+        line.startswith("DEBUG: Setting name=loop.failure_threshold value=3 origin=built-in")
+        for line in done.log
+    )
+    assert any(line.startswith("DEBUG: Prompt assembled iteration=1 size=") for line in done.log)
+    assert "DEBUG: Scanned for signals success=true failure=false believed=true iteration=1" in (
+        done.log
+    )
+
+
+def test_verbose_leaves_the_log_level(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("echo hello"), "-n", "1", "-v", "--log-level", "error")
+    assert (done.out, done.err) == ("hello\n", "")
+
+
+def test_every_json_line_is_an_event(workspace: Workspace) -> None:
+    agent = workspace.agents('echo \'{"not": "a log line"}\'; exit 1', SUCCESS)
+    done = workspace.work(agent, "--unlimited", "--log-format", "json", "--log-level", "debug")
+    records = [json.loads(line) for line in done.err.splitlines()]
+    names = [record["event"] for record in records]
+    assert [name for name in names if name.startswith(("run_", "iteration_"))] == [
+        "run_started",
+        "iteration_started",
+        "iteration_failed",
+        "iteration_started",
+        "iteration_done",
+        "run_ended",
+    ]
+    assert "problem_found" in names, "a warning is an event too"
+    assert all(record["schema_version"] == 1 for record in records)
+    assert all(datetime.fromisoformat(record["time"]).tzinfo for record in records)
+    assert [record["elapsed"] for record in records] == sorted(r["elapsed"] for r in records)
+    assert (records[-1]["status"], records[-1]["exit_code"]) == ("success", done.code)
+
+
+def test_a_wrong_config_is_told_in_logfmt(workspace: Workspace) -> None:
+    workspace.config(f"loop:\n  log_format: logfmt\n  iteration_timeout: -10\n{PROCEDURE}")
+    done = workspace.work(workspace.agent("exit 0"))
+    assert done.code == 1
+    assert done.log == [
+        "ERROR Config validation failed file=rooda-config.yml line=3 "
+        'field=loop.iteration_timeout error="timeout must be positive or nil" '
+        'suggestion="Set to a positive number of seconds, or remove to disable timeout"'
+    ]
+
+
+def test_a_missing_ai_command_is_told_in_logfmt(workspace: Workspace) -> None:
+    done = workspace.rooda("build", "--log-format", "logfmt")
+    assert done.code == 1
+    (line,) = done.log
+    assert line.startswith('ERROR No AI command configured error="must specify AI command via CLI')
+    assert line.endswith('suggestion="Example: rooda build --ai-cmd-alias kiro-cli"')
+
+
+@pytest.mark.parametrize(
+    "form,pattern",
+    [
+        ("time", r"\[\d\d:\d\d:\d\d\] Starting"),
+        ("time-ms", r"\[\d\d:\d\d:\d\d\.\d{3}\] Starting"),
+        ("relative", r"\[\+\d+\.\ds\] Starting"),
+        ("iso", r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d\] Starting"),
+        ("none", r"Starting"),
+    ],
+)
+def test_forms_of_the_time(workspace: Workspace, form: str, pattern: str) -> None:
+    done = workspace.work(workspace.agent("exit 0"), "-n", "1", "--log-timestamp-format", form)
+    assert re.match(pattern, done.err)
+
+
+def test_a_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
+    agent = workspace.agent("exit 0")
+    for _ in range(2):
+        done = workspace.work(agent, "-n", "1", "--log-file", "run.log")
+        assert normal(done)[0] == "Starting procedure: work (max 1 iteration)"
+        assert re.match(r"\[\d\d:\d\d:\d\d\] ", done.err), "the terminal has its own form"
+    lines = (workspace.path / "run.log").read_text().splitlines()
+    assert sum("Starting procedure" in line for line in lines) == 2
+    assert sum("Iteration timing" in line for line in lines) == 2
+    for line in lines:
+        if not line.startswith("  "):
+            datetime.fromisoformat(line[1:].partition("] ")[0])
+
+
+def test_a_log_file_with_the_form_that_was_asked_for(workspace: Workspace) -> None:
+    log = ("--log-file", "run.log", "--log-format", "json", "--log-timestamp-format", "relative")
+    done = workspace.work(workspace.agent("exit 0"), "-n", "1", *log)
+    assert done.code == 2
+    lines = (workspace.path / "run.log").read_text().splitlines()
+    assert [json.loads(line)["time"][0] for line in lines] == ["+"] * len(lines)
+
+
+def test_a_log_file_that_can_not_be_written_is_said_before_anything_runs(
+    workspace: Workspace,
+) -> None:
+    agent = workspace.agents("exit 0")
+    done = workspace.work(agent, "-n", "1", "--log-file", "no/such/folder/run.log")
+    assert (done.code, workspace.starts) == (1, 0)
+    assert "no/such/folder/run.log" in done.err
+    assert "No such file or directory" in done.err
+    assert "--log-file" in done.err
+
+
+def test_a_dry_run_finds_a_log_file_that_can_not_be_written(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("exit 0"), "--dry-run", "--log-file", "no/such/run.log")
+    assert done.code == 1
+    assert "no/such/run.log" in done.out
+
+
+# -- rooda's own folder ------------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@t", *words]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def test_rooda_s_own_folder_is_private_and_ignores_itself(workspace: Workspace) -> None:
+    agent = workspace.agent("exit 0")
+    workspace.config(PROCEDURE)
+    git(workspace.path, "init", "-q")
+    git(workspace.path, "add", "-A")
+    git(workspace.path, "commit", "-q", "-m", "start")
+    assert workspace.work(agent, "-n", "1").code == 2
+    state = workspace.path / ".rooda"
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    assert git(workspace.path, "status", "--porcelain", "--untracked-files=all") == ""
+
+
+def test_an_agent_that_deletes_rooda_s_folder_does_not_stop_the_run(workspace: Workspace) -> None:
+    agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
+    done = workspace.work(agent, "-n", "5")
+    assert (done.code, workspace.starts) == (0, 3)
+    assert (workspace.path / ".rooda").is_dir()
+
+
+def test_a_dry_run_makes_no_folder(workspace: Workspace) -> None:
+    assert workspace.work(workspace.agent("exit 0"), "--dry-run").code == 0
+    assert not (workspace.path / ".rooda").exists()

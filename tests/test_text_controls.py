@@ -1,0 +1,141 @@
+"""What an untrusted program printed never drives the user's terminal, however it was cut."""
+
+import re
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rooda.text.controls import StreamCleaner, clean
+
+# What must never reach a terminal: C0 but for tab and newline, DEL, C1.
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=8)
+DIGITS = st.text("0123456789;:?<>=", max_size=6)
+CSI = st.builds("{}{}{}{}".format, st.sampled_from(["\x1b[", "\x9b"]), DIGITS,
+    st.text(" !\"#$%&'()*+,-./", max_size=2), st.sampled_from("@ABHJKmhlqr~"))  # fmt: skip
+STRING = st.builds("{}{}{}".format,
+    st.sampled_from(["\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_", *"\x9d\x90\x98\x9e\x9f"]),
+    WORDS, st.sampled_from(["\x07", "\x1b\\", "\x9c"]))  # fmt: skip
+ESCAPE = st.sampled_from(["\x1bc", "\x1b7", "\x1b(B", "\x1b#8", "\x1b M", "\x1bN", "\x1b="])
+LINE_ENDS = st.sampled_from(["\n", "\r\n", "\r", "\r\r\n", "\r\r"])
+CONTROLS = st.sampled_from([chr(n) for n in (*range(9), 11, 12, *range(14, 27), 127)])
+FINISHED = st.lists(WORDS | CSI | STRING | ESCAPE | LINE_ENDS | CONTROLS, max_size=12).map("".join)
+# Anything, and most of it on the edge of being a sequence.
+HOSTILE = st.text("\x1b[]P\\;0m \x07\r\n\t\x00\x9b\x9d\x9caé€😀", max_size=30)
+CUTS = st.lists(st.integers(0, 400), max_size=12)
+
+
+def cut(data: bytes, cuts: list[int]) -> list[bytes]:
+    places = [0, *sorted(place for place in cuts if place < len(data)), len(data)]
+    return [data[start:end] for start, end in pairwise(places)]
+
+
+def fed(pieces: list[bytes]) -> str:
+    cleaner = StreamCleaner()
+    return "".join([*map(cleaner.feed, pieces), cleaner.finish()])
+
+
+@given(text=FINISHED, cuts=CUTS)
+@settings(deadline=None, max_examples=400)
+@example(text="\x1b[1mbold\x1b[0m", cuts=[1, 2, 3])
+@example(text="\x1b]0;title\x07text", cuts=[1, 5])
+@example(text="\x9b31mred", cuts=[2, 3])
+@example(text="\x9d0;title\x9ctext", cuts=[2, 4])
+def test_pieces_are_cleaned_like_the_whole(text: str, cuts: list[int]) -> None:
+    assert fed(cut(text.encode(), cuts)) == clean(text)
+
+
+@given(text=HOSTILE, cuts=CUTS)
+@settings(deadline=None, max_examples=400)
+def test_pieces_of_broken_sequences_show_no_control(text: str, cuts: list[int]) -> None:
+    assert not CONTROL.search(fed(cut(text.encode(), cuts)))
+    assert not CONTROL.search(clean(text))
+
+
+@given(data=st.binary(max_size=200), cuts=CUTS)
+@settings(deadline=None)
+def test_any_bytes_show_no_control(data: bytes, cuts: list[int]) -> None:
+    assert not CONTROL.search(fed(cut(data, cuts)))
+
+
+@given(text=st.lists(WORDS | st.sampled_from(["\n", "\t"])).map("".join), cuts=CUTS)
+@settings(deadline=None)
+def test_readable_text_stays_as_it_is(text: str, cuts: list[int]) -> None:
+    assert fed(cut(text.encode(), cuts)) == text
+
+
+@pytest.mark.parametrize(
+    "raw,shown",
+    [
+        ("plain", "plain"),
+        ("tab\tand\nnewline", "tab\tand\nnewline"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b[2J\x1b[Hgone?", "gone?"),
+        ("\x1b[?1049halternate", "alternate"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]52;c;cm0gLXJmIH4=\x07clipboard", "clipboard"),
+        ("\x1bPq#0;2;0;0;0\x1b\\picture", "picture"),
+        ("\x9b31mred", "red"),
+        ("\x1bcreset", "reset"),
+        ("\x1b(Bcharset", "charset"),
+        ("bell\x07, backspace\x08, null\x00, delete\x7f", "bell, backspace, null, delete"),
+        ("10%\r20%\r30%\r\ndone", "10%\n20%\n30%\ndone"),
+        ("\x1b", ""),
+        ("\x1b\x1b[31m[2J", "[2J"),
+    ],
+)
+def test_a_sequence_goes_and_its_text_stays(raw: str, shown: str) -> None:
+    assert clean(raw) == shown
+
+
+@pytest.mark.parametrize(
+    "raw,shown",
+    [
+        (b"caf\xc3\xa9", "café"),
+        (b"bad \xff byte", "bad \ufffd byte"),
+        (b"\x9b31mraw", "\ufffd31mraw"),
+        (b"half \xe2\x82", "half \ufffd"),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_invalid_utf8_breaks_nothing(raw: bytes, shown: str) -> None:
+    assert fed([raw]) == shown
+    assert fed([raw[n : n + 1] for n in range(len(raw))]) == shown
+
+
+def test_text_is_not_held_back_once_it_is_certain() -> None:
+    cleaner = StreamCleaner()
+    assert cleaner.feed(b"a prompt without a line end> ") == "a prompt without a line end> "
+    assert cleaner.feed(b"red: \x1b[3") == "red: "
+    assert cleaner.feed(b"1mcrimson") == "crimson"
+
+
+def test_a_sequence_that_never_ends_holds_back_no_more_than_a_little() -> None:
+    cleaner = StreamCleaner()
+    shown = cleaner.feed(b"\x1b]0;" + b"x" * 100)
+    shown += "".join(cleaner.feed(b"y" * 1000) for _ in range(100))
+    assert shown.count("y") > 90_000
+    assert not CONTROL.search(shown)
+
+
+@pytest.mark.parametrize("piece", [512, 65_536, 262_144])
+@pytest.mark.parametrize(
+    "unit",
+    ["\x1b", "\x1b[", "\x1b]", "\x1b]\x1b", "\x1bP0", "\x1b[0;", "0;", "\r", "\r\r\r\rx", "\x9d",
+     "\x9b0", "\x90\x1b", "\x07", "\x1b ", "é"],
+    ids=ascii,
+)  # fmt: skip
+def test_a_hostile_megabyte_takes_moments(unit: str, piece: int) -> None:
+    # What is quadratic would take minutes for the megabyte, so it is caught on the way there.
+    for size in (4_000, 16_000, 64_000, 256_000, 1_000_000):
+        data = (unit * size)[:size].encode()
+        before = time.process_time()
+        shown = fed([data[at : at + piece] for at in range(0, len(data), piece)])
+        taken = time.process_time() - before
+        assert taken < 0.2 + size * 4e-6, f"{size:,} characters took {taken:.1f}s"
+        assert not CONTROL.search(shown)

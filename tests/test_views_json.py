@@ -1,0 +1,149 @@
+"""`log_format: json`: one event a line, in a schema that programs can rely on."""
+
+import dataclasses
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from rooda.loop import events as loop
+from rooda.loop.events import Event, Level, level
+from rooda.process import events as process
+from rooda.views.jsonl import SCHEMA_VERSION
+from support.happenings import (
+    ABORTED,
+    ENDED,
+    ERROR,
+    EVENT_CLASSES,
+    EVIL_EVENTS,
+    FAILURE,
+    SAMPLES,
+    SUCCEEDED,
+    WARNING,
+    written,
+)
+
+UNLOGGED = (process.Output, process.Tick)
+LOGGED = [event for event in SAMPLES if not isinstance(event, UNLOGGED)]
+
+
+def record(event: Event, time: str | None = None) -> dict[str, Any]:
+    """The event as a program reads it."""
+    log = written("json", ("10:00:45.250", event), threshold=Level.DEBUG, time=time)
+    assert log.endswith("\n")
+    (line,) = log.splitlines()
+    read: dict[str, Any] = json.loads(line)
+    return read
+
+
+def test_a_whole_line() -> None:
+    log = written("json", ("10:00:45.250", loop.IterationStarted("build", 1, 3)))
+    assert log == (
+        '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
+        '"level": "info", "event": "iteration_started", '
+        '"procedure": "build", "number": 1, "max_iterations": 3}\n'
+    )
+
+
+def test_there_is_a_sample_of_every_event() -> None:
+    assert {type(event) for event in SAMPLES} == set(EVENT_CLASSES)
+
+
+@pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
+def test_every_event_has_the_same_head(event: Event) -> None:
+    read = record(event)
+    assert list(read)[:5] == ["schema_version", "time", "elapsed", "level", "event"]
+    assert read["schema_version"] == SCHEMA_VERSION
+    assert datetime.fromisoformat(read["time"]).utcoffset() is not None
+    assert read["elapsed"] == 45.25
+    assert read["level"] == level(event).name.lower()
+
+
+@pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
+def test_every_field_of_an_event_is_there(event: Event) -> None:
+    read = record(event)
+    assert {field.name for field in dataclasses.fields(event)} <= set(read)
+
+
+def test_no_field_hides_a_part_of_the_head() -> None:
+    head = {"schema_version", "time", "elapsed", "level", "event"}
+    for kind in EVENT_CLASSES:
+        assert not head & {field.name for field in dataclasses.fields(kind)}
+
+
+def test_events_have_names_of_their_own() -> None:
+    kinds = {type(event): record(event)["event"] for event in LOGGED}
+    assert len(set(kinds.values())) == len(EVENT_CLASSES) - len(UNLOGGED)
+    assert kinds[loop.RunStarted] == "run_started"
+    assert kinds[process.ClockExpired] == "clock_expired"
+
+
+@pytest.mark.parametrize("event", [process.Output("stdout", b"\xff"), process.Tick()], ids=str)
+def test_the_agent_s_output_is_not_in_the_log(event: Event) -> None:
+    assert written("json", ("10:00:00", event), threshold=Level.DEBUG) == ""
+
+
+def test_statuses_levels_and_kinds_are_plain_words() -> None:
+    assert record(ABORTED)["status"] == "aborted"
+    assert record(WARNING)["severity"] == "warning"
+    assert record(ERROR)["severity"] == "error"
+    assert record(loop.IterationFailed(1, 3, 5.0, 1, 3, FAILURE))["failure"]["kind"] == "exit"
+
+
+def test_what_is_unknown_is_null() -> None:
+    read = record(loop.RunStarted("build", None, "agent"))
+    assert read["max_iterations"] is None
+    assert record(WARNING)["line"] is None
+
+
+def test_a_failure_carries_its_context() -> None:
+    failure = dataclasses.replace(FAILURE, preview="first\nwords", suffix="last")
+    read = record(loop.IterationFailed(2, 5, 5.1, 1, 3, failure))
+    assert (read["number"], read["consecutive_failures"], read["threshold"]) == (2, 1, 3)
+    assert read["failure"] == dataclasses.asdict(failure)
+
+
+def test_the_end_carries_codes_and_counts() -> None:
+    read = record(SUCCEEDED)
+    assert (read["status"], read["exit_code"], read["iterations"]) == ("success", 0, 3)
+    assert read["total"] == 136.0
+
+
+def test_the_end_carries_the_statistics_that_the_other_views_show() -> None:
+    found = record(ENDED)["stats"]
+    names = ("count", "minimum", "maximum", "mean", "stddev")
+    assert [round(found[name], 1) for name in names] == [3, 38.7, 52.1, 45.3, 5.5]
+
+
+@pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
+def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
+    (line,) = written("json", ("10:00:00", event), threshold=Level.DEBUG).split("\n")[:-1]
+    assert line.isprintable()
+    json.loads(line)
+
+
+def test_letters_of_every_script_stay_readable() -> None:
+    assert "größe → 大" in written("json", ("10:00:00", loop.RunStarted("größe → 大", 1, "agent")))
+
+
+@pytest.mark.parametrize("threshold", Level)
+def test_nothing_below_the_level_is_written(threshold: Level) -> None:
+    log = written("json", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
+    levels = {json.loads(line)["level"] for line in log.splitlines()}
+    assert levels == {one.name.lower() for one in Level if one >= threshold}
+
+
+@pytest.mark.parametrize(
+    "form,time",
+    [
+        (None, "2026-03-01T10:00:45.250+01:00"),
+        ("iso", "2026-03-01T10:00:45.250+01:00"),
+        ("time", "10:00:45"),
+        ("time-ms", "10:00:45.250"),
+        ("relative", "+45.2s"),
+        ("none", None),
+    ],
+)
+def test_forms_of_the_time(form: str | None, time: str | None) -> None:
+    assert record(process.Stopped(1), form).get("time") == time

@@ -1,0 +1,417 @@
+"""`log_format: text`: seed 000's lines to the letter, and the lines that contract 5 adds."""
+
+import dataclasses
+import os
+import time
+
+import pytest
+
+from rooda.loop import events as loop
+from rooda.loop.events import Event, Level, level
+from rooda.loop.failure import FailureContext
+from rooda.process import events as process
+from rooda.process.events import Output
+from rooda.views import text
+from rooda.views.agent_output import AgentOutput
+from rooda.views.sink import Sink
+from rooda.views.terminal import Terminal
+from support.happenings import (
+    ABORTED,
+    BLOCKED,
+    CRASH,
+    ENDED,
+    ERROR,
+    EVENT_CLASSES,
+    EVIL_EVENTS,
+    FAILURE,
+    INTERRUPTED,
+    SAMPLES,
+    SUCCEEDED,
+    TIMEOUT,
+    WARNING,
+    stamped,
+    stats,
+    written,
+)
+
+
+def iterations(
+    durations: list[float], clocks: list[str], maximum: int | None, failing: range = range(0)
+) -> list[tuple[str, Event]]:
+    """Iterations one after the other; `clocks` has one time more than there are iterations."""
+    happened: list[tuple[str, Event]] = []
+    failures = 0
+    for number, seconds in enumerate(durations, 1):
+        happened.append((clocks[number - 1], loop.IterationStarted("build", number, maximum)))
+        failures = failures + 1 if number in failing else 0
+        end: Event = loop.IterationCompleted(number, maximum, seconds, truncated=False)
+        if failures:
+            end = loop.IterationFailed(number, maximum, seconds, failures, 3, FAILURE)
+        happened.append((clocks[number], end))
+    return happened
+
+
+def without_context(log: str) -> str:
+    """The lines of seed 000: those with a time, and the timing."""
+    lines = log.splitlines(keepends=True)
+    return "".join(line for line in lines if line.startswith(("[", "  Iteration timing")))
+
+
+# -- the examples of seed 000 ------------------------------------------------------------------
+
+
+def test_example_1_limited_iterations() -> None:
+    clocks = ["10:00:00", "10:00:45", "10:01:24", "10:02:16"]
+    log = written(
+        "text",
+        ("10:00:00", loop.RunStarted("build", 3, "agent")),
+        *iterations([45.2, 38.7, 52.1], clocks, 3),
+        ("10:02:16", ENDED),
+    )
+    assert (
+        log
+        == """\
+[10:00:00] Starting procedure: build (max 3 iterations)
+[10:00:00] Iteration 1/3 starting...
+[10:00:45] Iteration 1/3 completed in 45.2s (success)
+[10:00:45] Iteration 2/3 starting...
+[10:01:24] Iteration 2/3 completed in 38.7s (success)
+[10:01:24] Iteration 3/3 starting...
+[10:02:16] Iteration 3/3 completed in 52.1s (success)
+[10:02:16] Reached max iterations: 3 (total: 2m16s)
+  Iteration timing: min=38.7s, max=52.1s, mean=45.3s, stddev=5.5s
+"""
+    )
+
+
+def test_example_2_consecutive_failure_abort() -> None:
+    durations = [42.0, 36.0, 37.0, 15.0, 12.0, 13.0]
+    clocks = ["10:00:00", "10:00:42", "10:01:18", "10:01:55", "10:02:10", "10:02:22", "10:02:35"]
+    ended = dataclasses.replace(ABORTED, iterations=6, total=155.0, stats=stats(*durations))
+    log = written(
+        "text",
+        ("10:00:00", loop.RunStarted("build", 10, "agent")),
+        *iterations(durations, clocks, 10, failing=range(4, 7)),
+        ("10:02:35", ended),
+    )
+    # The example itself says 12.3s, which is wrong (contract 2).
+    assert (
+        without_context(log)
+        == """\
+[10:00:00] Starting procedure: build (max 10 iterations)
+[10:00:00] Iteration 1/10 starting...
+[10:00:42] Iteration 1/10 completed in 42.0s (success)
+[10:00:42] Iteration 2/10 starting...
+[10:01:18] Iteration 2/10 completed in 36.0s (success)
+[10:01:18] Iteration 3/10 starting...
+[10:01:55] Iteration 3/10 completed in 37.0s (success)
+[10:01:55] Iteration 4/10 starting...
+[10:02:10] Iteration 4/10 completed in 15.0s (failure, consecutive: 1/3)
+[10:02:10] Iteration 5/10 starting...
+[10:02:22] Iteration 5/10 completed in 12.0s (failure, consecutive: 2/3)
+[10:02:22] Iteration 6/10 starting...
+[10:02:35] Iteration 6/10 completed in 13.0s (failure, consecutive: 3/3)
+[10:02:35] ERROR: Aborting after 3 consecutive failures (6 iterations completed, total: 2m35s)
+  Iteration timing: min=12.0s, max=42.0s, mean=25.8s, stddev=12.7s
+"""
+    )
+
+
+def test_example_3_the_end_has_its_timing_too() -> None:
+    ended = dataclasses.replace(ENDED, max_iterations=2, total=84.0, stats=stats(45.2, 38.7))
+    assert (
+        written("text", ("10:01:24", ended))
+        == """\
+[10:01:24] Reached max iterations: 2 (total: 1m24s)
+  Iteration timing: min=38.7s, max=45.2s, mean=42.0s, stddev=3.2s
+"""
+    )
+
+
+def test_example_6_unlimited_with_recovery() -> None:
+    log = written(
+        "text",
+        ("10:00:00", loop.RunStarted("build", None, "agent")),
+        ("10:01:55", loop.IterationStarted("build", 3, None)),
+        ("10:02:10", loop.IterationFailed(3, None, 15.0, 1, 3, FAILURE)),
+        ("10:02:10", loop.IterationStarted("build", 4, None)),
+        ("10:02:52", loop.IterationCompleted(4, None, 42.0, truncated=False)),
+    )
+    assert (
+        without_context(log)
+        == """\
+[10:00:00] Starting procedure: build (unlimited)
+[10:01:55] Iteration 3 starting...
+[10:02:10] Iteration 3 completed in 15.0s (failure, consecutive: 1/3)
+[10:02:10] Iteration 4 starting...
+[10:02:52] Iteration 4 completed in 42.0s (success)
+"""
+    )
+
+
+# -- the lines that contract 5 adds ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "event,line",
+    [
+        (
+            dataclasses.replace(SUCCEEDED, iterations=2, total=84.0, stats=stats()),
+            "Completed: AI signaled SUCCESS (2 iterations, total: 1m24s)",
+        ),
+        (
+            dataclasses.replace(SUCCEEDED, iterations=1, total=3.21, stats=stats()),
+            "Completed: AI signaled SUCCESS (1 iteration, total: 3.2s)",
+        ),
+        (
+            dataclasses.replace(SUCCEEDED, promise_signal="COMPLETE", total=3725.0, stats=stats()),
+            "Completed: AI signaled COMPLETE (3 iterations, total: 1h02m05s)",
+        ),
+        (
+            dataclasses.replace(INTERRUPTED, iterations=2, total=12.3, stats=stats()),
+            "Interrupted (2 iterations completed, total: 12.3s)",
+        ),
+        (
+            dataclasses.replace(
+                ABORTED, reason="agent: Permission denied", iterations=0, total=0.0, stats=stats()
+            ),
+            "ERROR: Aborting: agent: Permission denied (0 iterations completed, total: 0.0s)",
+        ),
+        (WARNING, 'WARN: mind the gap suggestion="Step over it"'),
+        (
+            ERROR,
+            (
+                "ERROR: Config validation failed file=rooda-config.yml line=12 "
+                'field=loop.iteration_timeout error="timeout must be positive or nil" '
+                'suggestion="Set to a positive number of seconds, or remove to disable timeout"'
+            ),
+        ),
+        (
+            loop.OutputTruncated(1, "stdout", 5242880, 1048576),
+            (
+                "WARN: AI CLI output exceeded buffer size actual_size=5242880 buffer_limit=1048576 "
+                "action=truncating_from_beginning stream=stdout iteration=1"
+            ),
+        ),
+        (
+            loop.ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
+            (
+                "WARN: AI CLI exited with non-zero code but promise signal indicates success "
+                "exit_code=139 promise_signal=SUCCESS signal=SIGSEGV iteration=1"
+            ),
+        ),
+        (
+            process.ClockExpired("iteration_timeout", 60.0),
+            (
+                "WARN: AI CLI exceeded timeout timeout=60s action=sending_sigterm "
+                "clock=iteration_timeout"
+            ),
+        ),
+        (
+            process.Escalated(1),
+            "WARN: AI CLI did not terminate gracefully action=sending_sigkill",
+        ),
+        (process.InterruptSeen("SIGINT"), "Received SIGINT, shutting down..."),
+        (
+            process.InterruptSeen("SIGTERM", again=True),
+            "Received SIGTERM again, killing at once",
+        ),
+        (process.Stopping(123), "Killing AI CLI process (pid 123)"),
+        (process.Stopped(123), "AI CLI terminated"),
+        (loop.IterationInterrupted(2, 5, 3.3), "Iteration 2/5 interrupted after 3.3s"),
+        (
+            loop.PromptFailed(2, "a.md does not exist", "Create it"),
+            (
+                'ERROR: Prompt assembly failed iteration=2 error="a.md does not exist" '
+                'suggestion="Create it"'
+            ),
+        ),
+    ],
+)
+def test_further_lines(event: Event, line: str) -> None:
+    assert written("text", ("10:00:00", event)) == f"[10:00:00] {line}\n"
+
+
+def test_one_iteration_has_a_timing_without_spread() -> None:
+    ended = dataclasses.replace(SUCCEEDED, iterations=1, stats=stats(3.0))
+    assert (text.render(ended) or "").splitlines()[1:] == [
+        "  Iteration timing: min=3.0s, max=3.0s, mean=3.0s"
+    ]
+
+
+@pytest.mark.parametrize("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
+def test_every_end_has_its_timing(ended: loop.RunEnded) -> None:
+    timing = "  Iteration timing: min=38.7s, max=52.1s, mean=45.3s, stddev=5.5s"
+    assert (text.render(ended) or "").splitlines()[1:] == [timing]
+
+
+@pytest.mark.parametrize(
+    "seconds,shown",
+    [
+        (0.0, "0.0s"),
+        (45.2, "45.2s"),
+        (59.94, "59.9s"),
+        (59.96, "1m00s"),
+        (60.0, "1m00s"),
+        (136.0, "2m16s"),
+        (3599.6, "1h00m00s"),
+        (3725.0, "1h02m05s"),
+        (100_000.0, "27h46m40s"),
+    ],
+)
+def test_durations(seconds: float, shown: str) -> None:
+    event = loop.IterationCompleted(1, 3, seconds, truncated=False)
+    assert text.render(event) == f"Iteration 1/3 completed in {shown} (success)"
+
+
+# -- the context of a failure ------------------------------------------------------------------
+
+
+def context(failure: FailureContext) -> list[str]:
+    """The indented lines below a failed iteration."""
+    line, *below = (text.render(loop.IterationFailed(1, 3, 5.0, 1, 3, failure)) or "").split("\n")
+    assert line == "Iteration 1/3 completed in 5.0s (failure, consecutive: 1/3)"
+    assert all(entry.startswith("  ") for entry in below)
+    return below
+
+
+@pytest.mark.parametrize(
+    "failure,reason",
+    [
+        (FAILURE, "exit code 1 after 5.0s"),
+        (CRASH, "killed by SIGSEGV, exit code 139 after 5.0s"),
+        (BLOCKED, "the agent signaled FAILURE, exit code 0 after 5.0s"),
+        (TIMEOUT, "timeout (iteration_timeout: 60s)"),
+    ],
+    ids=["exit", "crash", "FAILURE", "timeout"],
+)
+def test_the_context_says_how_and_what_to_try(failure: FailureContext, reason: str) -> None:
+    assert context(failure) == [
+        f"  Reason: {reason}",
+        "  Command: agent --flag",
+        "  Try: Run the command by hand",
+    ]
+
+
+def test_short_output_is_shown_whole() -> None:
+    below = context(dataclasses.replace(FAILURE, preview="one\n\n<promise>x"))
+    assert below[2:-1] == ["  Output:", "    | one", "    | ", "    | <promise>x"]
+
+
+def test_long_output_is_shown_by_its_ends() -> None:
+    below = context(dataclasses.replace(FAILURE, preview="start\nof it", suffix="end\nof it"))
+    assert below[2:-1] == [
+        "  Output, first 500 characters:",
+        "    | start",
+        "    | of it",
+        "  Output, last 500 characters:",
+        "    | end",
+        "    | of it",
+    ]
+
+
+# -- every event -------------------------------------------------------------------------------
+
+
+def test_there_is_a_sample_of_every_event() -> None:
+    assert {type(event) for event in SAMPLES} == set(EVENT_CLASSES)
+
+
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
+def test_every_event_has_its_line_or_none(event: Event) -> None:
+    line = text.render(event)
+    silent = isinstance(event, process.Output | process.Tick)
+    assert (line is None) == silent
+    assert line is None or (line.strip() and not line.endswith("\n"))
+
+
+@pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
+def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
+    lines = (text.render(event) or "").split("\n")
+    assert all(char == "\t" or char.isprintable() for line in lines for char in line)
+    assert all(line.startswith("  ") for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    "name,expected",
+    [
+        ("debug", [Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR]),
+        ("info", [Level.INFO, Level.WARN, Level.ERROR]),
+        ("warn", [Level.WARN, Level.ERROR]),
+        ("error", [Level.ERROR]),
+    ],
+)
+def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[Level]) -> None:
+    happened = [("10:00:00", event) for event in SAMPLES]
+    shown = written("text", *happened, threshold=Level[name.upper()])
+    for _, event in happened:
+        line = written("text", ("10:00:00", event), threshold=Level.DEBUG)
+        assert not line or (line in shown) == (level(event) in expected)
+
+
+@pytest.mark.parametrize(
+    "event,expected",
+    [
+        (loop.PromptAssembled(1, 2), Level.DEBUG),
+        (loop.ConfigResolved("a", "b", "c"), Level.DEBUG),
+        (loop.SignalsScanned(1, success=True, failure=False, believed=True), Level.DEBUG),
+        (loop.RunStarted("build", 3, "agent"), Level.INFO),
+        (loop.IterationStarted("build", 1, 3), Level.INFO),
+        (loop.IterationCompleted(1, 3, 1.0, truncated=False), Level.INFO),
+        (loop.IterationDone(1, 3, 1.0, "SUCCESS", truncated=False, despite_exit=False), Level.INFO),
+        (ENDED, Level.INFO),
+        (SUCCEEDED, Level.INFO),
+        (INTERRUPTED, Level.INFO),
+        (process.InterruptSeen("SIGINT"), Level.INFO),
+        (WARNING, Level.WARN),
+        (loop.OutputTruncated(1, "stdout", 2, 1), Level.WARN),
+        (loop.ExitOverridden(1, "SUCCESS", 1, None), Level.WARN),
+        (process.ClockExpired("iteration_timeout", 1.0), Level.WARN),
+        (process.Escalated(1), Level.WARN),
+        (process.StillAlive(1), Level.WARN),
+        (ERROR, Level.ERROR),
+        (loop.IterationFailed(1, 3, 1.0, 1, 3, FAILURE), Level.ERROR),
+        (loop.PromptFailed(1, "a", "b"), Level.ERROR),
+        (loop.StartFailed(1, "a", "b", "c"), Level.ERROR),
+        (ABORTED, Level.ERROR),
+    ],
+)
+def test_how_important_an_event_is(event: Event, expected: Level) -> None:
+    assert level(event) is expected
+
+
+@pytest.mark.parametrize(
+    "form,start",
+    [
+        (None, "[10:02:16] "),
+        ("time", "[10:02:16] "),
+        ("time-ms", "[10:02:16.250] "),
+        ("relative", "[+136.2s] "),
+        ("iso", "[2026-03-01T10:02:16.250+01:00] "),
+        ("none", ""),
+    ],
+)
+def test_forms_of_the_time(form: str | None, start: str) -> None:
+    line = written("text", ("10:02:16.250", process.Stopped(1)), time=form)
+    assert line == f"{start}AI CLI terminated\n"
+
+
+# -- the agent's output beside the log ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b"\r", "\x9d".encode(), b"\x1b]", b"\x1b[", b"\x1b[0", b"\x1bP\x1b"],
+    ids=["returns", "8-bit strings", "strings", "sequences", "numbers", "device strings"],
+)
+def test_a_flood_of_control_codes_is_cleaned_in_time(unit: bytes) -> None:
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        view = AgentOutput(Terminal(Sink(sink), Sink(sink)), to_stderr=False)
+        data = unit * (128 * 1024 // len(unit)) + b"x"  # half of what one read gives
+        began = time.process_time()
+        view(stamped("10:00:00", Output("stdout", data)))
+        # While it cleans, no clock is watched and no signal seen. Linear is a few hundredths.
+        assert time.process_time() - began < 1
+    finally:
+        os.close(sink)
