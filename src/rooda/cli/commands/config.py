@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rooda.cli.app import RESERVED
+from rooda.cli.flags import config_option
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.locate import CONFIG_NAME, World, global_folder
 from rooda.config.plan import Request

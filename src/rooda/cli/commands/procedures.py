@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rooda.cli.flags import complete_from
+from rooda.cli.flags import complete_from, config_option
 from rooda.cli.names import procedure_names
 from rooda.config.locate import World
 from rooda.config.plan import Request, read_layers
@@ -66,9 +66,7 @@ def _describe(layers: Layers, name: str) -> dict[str, object]:
 @click.command("list")
 @click.option("--aliases", is_flag=True, help="List the agent commands instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--config", metavar="PATH", type=click.Path(), help="Config file instead of ./rooda-config.yml."
-)
+@config_option
 def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
     """List the procedures, or the aliases of agent commands."""
     layers = _load(config)
@@ -97,9 +95,7 @@ def _maximum(maximum: object) -> str:
 @click.command("info")
 @click.argument("procedure", shell_complete=complete_from(procedure_names))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--config", metavar="PATH", type=click.Path(), help="Config file instead of ./rooda-config.yml."
-)
+@config_option
 def info(*, procedure: str, as_json: bool, config: str | None) -> None:
     """Show what a procedure is made of."""
     layers = _load(config, procedure)
