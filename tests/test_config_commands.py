@@ -12,12 +12,12 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from support.config import FOUR, in_section, planned, read, sample
-from support.workspace import ROODA, Workspace
 
 from rooda.config.document import parse, plain
 from rooda.config.schema import schema
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
+from support.config import FOUR, in_section, planned, read, sample
+from support.workspace import ROODA, Workspace
 
 NAME = "rooda-config.yml"
 

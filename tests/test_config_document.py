@@ -5,7 +5,6 @@ import math
 import pytest
 
 from rooda.config.document import (
-    LARGEST_FILE,
     Entry,
     Mapping,
     Scalar,
@@ -14,6 +13,7 @@ from rooda.config.document import (
     plain,
     resolve,
 )
+from rooda.config.locate import LARGEST_FILE
 from rooda.config.problems import Problem, errors
 
 FILE = "rooda-config.yml"

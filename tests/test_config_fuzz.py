@@ -1,4 +1,4 @@
-"""Whatever the files, the environment and the flags hold: problems or a plan, never an exception."""
+"""Whatever the files, variables and flags hold: problems or a plan, never an exception."""
 
 import os
 import re
@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.config import PROPERTY, dumped, inspected, planned, read
-from support.workspace import Workspace
 
 from rooda.config.layers import Layer
 from rooda.config.problems import Severity, errors
@@ -16,9 +14,11 @@ from rooda.config.settings import SETTINGS
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
 from rooda.views.problems import render_all
+from support.config import PROPERTY, dumped, inspected, planned, read
+from support.workspace import Workspace
 
-FUZZ = settings(PROPERTY, max_examples=300)
-WHOLE = settings(PROPERTY, max_examples=120)
+FUZZ = settings(PROPERTY, max_examples=200)
+WHOLE = settings(PROPERTY, max_examples=80)
 LINE_BREAK = re.compile(rb"\r\n|\r|\n|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
@@ -53,8 +53,8 @@ def is_planned(folder: Path, data: bytes) -> None:
 VALID = [
     b"loop:\n  ai_cmd: 'true'\n  failure_threshold: 3\n  iteration_timeout: 1h30m\n",
     b"loop: {env: {A: 1, B: null}, signals: {success: X, failure: null}, preset: v1}\n",
-    b"procedures:\n  p:\n    observe: a.md\n    orient: [b.md, {content: c}]\n"
-    b"    decide:\n      - path: d\n        parameters: {x: y}\n    act: [{content: e}]\n",
+    b"procedures:\n  p:\n    observe: a.md\n    orient: [b.md, {content: c}]\n    act: [d, e]\n",
+    b"procedures:\n  p:\n    decide:\n      - path: d\n        parameters: {x: y}\n",
     b"ai_cmd_aliases:\n  x: cmd --flag 'a b'\n  y: {command: c, adapter: d}\n  z: null\n",
     b"a: &a [1, 2]\nloop: &l {kill_grace: 1.5}\nb: *a\nc: *l\n",
     b"%YAML 1.2\n---\n? loop\n: !!map\n  ? log_level\n  : !!str debug\n...\n",
@@ -180,7 +180,21 @@ def test_any_values_give_a_plan_or_problems(folder: Path, values: object) -> Non
 
 
 WORDS = st.text(st.characters(exclude_characters="\0"), max_size=20) | st.sampled_from(
-    ["none", "1e10", "5m", "10MB", "A=b", "'", "x" * 300, "./" + "x" * 300, "/", "~", "~nobody"]
+    [
+        "none",
+        "1e10",
+        "5m",
+        "10MB",
+        "A=b",
+        "'",
+        "x" * 300,
+        "./" + "x" * 300,
+        "/",
+        "~",
+        "~nobody",
+        "\udcff",
+        "\udcff/x.md",
+    ]
 )
 
 
@@ -231,8 +245,6 @@ NASTY = {
     "numbers": b"loop: {failure_threshold: 1e300, kill_grace: .inf, max_output_buffer: "
     + b"9" * 300
     + b"}",
-    "endless clock": b"loop: {iteration_timeout: 1e300, kill_grace: 1e300}",
-    "long clock": b"loop: {iteration_timeout: 9999999999}",
     "enormous buffer": b"loop: {max_output_buffer: 99999999999999999999999999}",
     "long names": b"loop: {working_dir: " + b"x" * 300 + b", log_file: " + b"y" * 300 + b"}",
     "devices": b"procedures: {build: {observe: /dev/zero, orient: /dev/stdin, act: /dev/null}}",
@@ -249,8 +261,16 @@ def test_a_nasty_file_through_the_command(workspace: Workspace, name: str) -> No
     assert run.code in (1, 2)  # `true` never says SUCCESS
     for done in (check, run):
         assert not re.search("Traceback|Internal error", done.out + done.err)
-        assert done.code != 1 or done.err.startswith("Error: ")
+        assert done.code != 1 or "Error: " in done.err
     assert not (check.code == 1 and run.code == 2)
+
+
+@pytest.mark.parametrize("seconds", ["1e300", "9999999999", "200000d"])
+def test_an_enormous_clock_is_no_clock_or_a_problem(workspace: Workspace, seconds: str) -> None:
+    workspace.config(f"loop: {{iteration_timeout: {seconds}, kill_grace: {seconds}}}")
+    done = workspace.rooda("build", "--ai-cmd", "sleep 0.3", "-n", "1")
+    assert done.code in (1, 2)
+    assert not re.search("Traceback|Internal error", done.err)
 
 
 def test_nasty_variables_through_the_command(workspace: Workspace) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 import pytest
-from support.config import FOUR, flag_arguments, in_section, planned, sample
 
-from rooda.config.locate import World, global_folder
+from rooda.config.locate import global_folder
 from rooda.config.problems import Problem, errors, warnings
 from rooda.config.settings import (
     BY_KEY,
@@ -24,6 +23,8 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     Setting,
 )
+from rooda.config.world import World
+from support.config import FOUR, flag_arguments, in_section, planned, sample
 
 COUNT, MODE = "ROODA_LOOP_DEFAULT_MAX_ITERATIONS", "ROODA_LOOP_ITERATION_MODE"
 WORKSPACE, GLOBAL = "workspace: ./rooda-config.yml", "global: ~/.config/rooda/rooda-config.yml"
@@ -231,19 +232,30 @@ def test_unlimited_with_a_clock_is_no_reason_to_warn(tmp_path: Path) -> None:
     assert said(warnings(prepared.problems), CLOCK) == []
 
 
+NONE_AT_ALL = "default_max_iterations: 0"
+HERE, THERE = "rooda-config.yml", "~/.config/rooda/rooda-config.yml"
+
+
 @pytest.mark.parametrize(
     "flags,env,workspace,global_,place,field",
     [
         ("-n 0", {}, "", "", ("", None), "--max-iterations"),
         ("", {COUNT: "0"}, "", "", ("", None), COUNT),
-        ("", {}, "loop:\n  default_max_iterations: 0", "", ("rooda-config.yml", 2), "loop."),
-        ("", {}, "loop:\n  default_iterations: 0", "", ("rooda-config.yml", 2), "loop."),
-        ("", {}, own("\n default_max_iterations: 0"), "", ("rooda-config.yml", 2), "procedures.build."),
-        ("", {}, "procedures: {publish-plan: {default_max_iterations: 0}}", "", ("rooda-config.yml", 1), "procedures.publish-plan."),
-        ("", {}, "", loop("default_max_iterations: 0"), ("~/.config/rooda/rooda-config.yml", 1), "loop."),
-        ("-n 3", {}, loop("default_max_iterations: 0"), "", ("rooda-config.yml", 1), "loop."),
+        ("", {}, f"loop:\n  {NONE_AT_ALL}", "", (HERE, 2), "loop."),
+        ("", {}, "loop:\n  default_iterations: 0", "", (HERE, 2), "loop."),
+        ("", {}, own(f"\n {NONE_AT_ALL}"), "", (HERE, 2), "procedures.build."),
+        (
+            "",
+            {},
+            f"procedures: {{audit-spec: {{{NONE_AT_ALL}}}}}",
+            "",
+            (HERE, 1),
+            "procedures.audit",
+        ),
+        ("", {}, "", loop(NONE_AT_ALL), (THERE, 1), "loop."),
+        ("-n 3", {}, loop(NONE_AT_ALL), "", (HERE, 1), "loop."),
     ],
-)  # fmt: skip
+)
 def test_zero_iterations_is_an_error_that_names_unlimited(
     flags: str,
     env: dict[str, str],
@@ -283,7 +295,8 @@ def test_zero_is_fine_in_a_procedure_that_means_unlimited_by_it(
 
 
 def test_zero_stays_an_error_in_a_procedure_that_leaves_preset_v1(tmp_path: Path) -> None:
-    text = f"loop: {{preset: v1}}\nprocedures: {{new: {{{FOUR}, preset: rooda, default_iterations: 0}}}}"
+    values = f"{FOUR}, preset: rooda, default_iterations: 0"
+    text = f"loop: {{preset: v1}}\nprocedures: {{new: {{{values}}}}}"
     for procedure in ("new", "build"):
         prepared = planned(tmp_path, procedure, "--ai-cmd=true", workspace=text)
         [problem] = errors(prepared.all_problems())
@@ -485,6 +498,7 @@ def test_a_removed_alias_can_come_back_in_the_stronger_file(tmp_path: Path) -> N
 
 LEVEL, OLD_LEVEL = "ROODA_LOOP_LOG_LEVEL", "ROODA_LOG_LEVEL"
 SHOW, OLD_SHOW = "ROODA_LOOP_SHOW_AI_OUTPUT", "ROODA_SHOW_AI_OUTPUT"
+HIDE = "cli: --no-show-ai-output"
 
 
 @pytest.mark.parametrize(
@@ -537,13 +551,13 @@ def test_log_level(
         ("-v", {SHOW: "false"}, own("show_ai_output: false"), True, "cli: --verbose"),
         ("--verbose", {}, "", True, "cli: --verbose"),
         ("--show-ai-output", {}, "", True, "cli: --show-ai-output"),
-        ("--no-show-ai-output", {}, loop("show_ai_output: true"), False, "cli: --no-show-ai-output"),
-        ("-v --no-show-ai-output", {}, "", False, "cli: --no-show-ai-output"),
+        ("--no-show-ai-output", {}, loop("show_ai_output: true"), False, HIDE),
+        ("-v --no-show-ai-output", {}, "", False, HIDE),
         ("-q", {}, loop("show_ai_output: true"), True, WORKSPACE),
         ("--preset ralph", {}, "", True, "preset: ralph"),
         ("--preset ralph", {}, loop("show_ai_output: false"), False, WORKSPACE),
     ],
-)  # fmt: skip
+)
 def test_showing_the_agents_output(
     flags: str, env: dict[str, str], workspace: str, *, show: bool, origin: str, tmp_path: Path
 ) -> None:

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from support.config import FOUR, inspected, planned, read
-from support.workspace import PROCEDURE, Workspace
 
 from rooda.config.problems import Problem, Severity, errors, warnings
 from rooda.config.settings import BY_KEY, LOG_FILE, WORKING_DIR
 from rooda.prompts.parts import PHASES
+from support.config import FOUR, inspected, planned, read
+from support.workspace import PROCEDURE, Workspace
 
 FILE, GLOBAL_FILE = "rooda-config.yml", "~/.config/rooda/rooda-config.yml"
 
@@ -136,7 +136,7 @@ def test_what_is_right_in_a_wrong_file_still_holds(tmp_path: Path) -> None:
         ("ai_cmd_aliases: {x: {command: ''}}", "must not be empty"),
         ("ai_cmd_aliases: {x: {command: a, adapter: []}}", "must be text, not a list"),
     ],
-)  # fmt: skip
+)
 def test_the_wrong_shape_is_one_problem(text: str, words: str) -> None:
     _, problems = read(text)
     [problem] = errors(problems)
@@ -154,6 +154,9 @@ def test_one_mistake_in_a_phase_is_not_said_twice(tmp_path: Path) -> None:
 
 # -- near misses ---------------------------------------------------------------------------
 
+PART, ALIAS = "observe: [{contents: a, path: b}]", "x: {command: a, adaptor: b}"
+BILD = "--observe=builtin:prompts/observe_bild.md"
+
 
 @pytest.mark.parametrize(
     "text,line,field,guess",
@@ -168,11 +171,11 @@ def test_one_mistake_in_a_phase_is_not_said_twice(tmp_path: Path) -> None:
         ("loop:\n  signals:\n    sucess: A", 3, "loop.signals.sucess", "success'"),
         ("procedures:\n  p:\n    observ: a", 3, "procedures.p.observ", "'observe'"),
         ("procedures:\n  p:\n    log_level: info", 3, "procedures.p.log_level", "loop"),
-        ("procedures:\n  p:\n    ai_cmd_allias: a", 3, "procedures.p.ai_cmd_allias", "'ai_cmd_alias'"),
-        ("procedures:\n  p:\n    observe: [{contents: a, path: b}]", 3, "procedures.p.observe.contents", "'content'"),
-        ("ai_cmd_aliases:\n  x: {command: a, adaptor: b}", 2, "ai_cmd_aliases.x.adaptor", "'adapter'"),
+        ("procedures:\n  p:\n    ai_cmd_allias: a", 3, "procedures.p.ai_cmd_allias", "_alias'"),
+        (f"procedures:\n  p:\n    {PART}", 3, "procedures.p.observe.contents", "'content'"),
+        (f"ai_cmd_aliases:\n  {ALIAS}", 2, "ai_cmd_aliases.x.adaptor", "'adapter'"),
     ],
-)  # fmt: skip
+)
 def test_an_unknown_key_is_a_warning_with_a_near_miss(
     text: str, line: int, field: str, guess: str
 ) -> None:
@@ -211,11 +214,11 @@ def test_unknown_keys_do_not_stop_a_run(tmp_path: Path) -> None:
         (["build", "--ai-cmd-alias=claud"], {}, "unknown AI command alias 'claud'", "'claude'"),
         (["build", "--preset=raplh"], {}, "must be one of", "'ralph'"),
         (["build", "--log-level=debgu"], {}, "must be one of", "'debug'"),
-        (["build", "--observe=builtin:prompts/observe_bild.md"], {}, "no built-in prompt", "builtin:"),
+        (["build", BILD], {}, "no built-in prompt", "builtin:"),
         (["build"], {"ROODA_LOOP_LOG_LEVEL": "warning"}, "must be one of", "'warn'"),
         (["build"], {"ROODA_LOOP_AI_CMD_ALIAS": "cluade"}, "unknown AI command alias", "'claude'"),
     ],
-)  # fmt: skip
+)
 def test_other_names_get_a_near_miss_too(
     arguments: list[str], env: dict[str, str], words: str, guess: str, tmp_path: Path
 ) -> None:

@@ -6,18 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.config import (
-    FOUR,
-    flag_arguments,
-    in_section,
-    inspected,
-    planned,
-    read,
-    sample,
-    world,
-    wrong_text,
-)
-from support.workspace import Workspace
 
 from rooda.cli.commands.run import run
 from rooda.config.kinds import Boolean, PathText
@@ -25,7 +13,7 @@ from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
 from rooda.config.plan import Prepared
 from rooda.config.problems import Severity, errors
-from rooda.config.reader import TOP_LEVEL, checked
+from rooda.config.reader import TOP_LEVEL
 from rooda.config.schema import schema
 from rooda.config.settings import (
     AI_CMD,
@@ -41,6 +29,18 @@ from rooda.config.settings import (
 from rooda.config.template import template
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
+from support.config import (
+    FOUR,
+    flag_arguments,
+    in_section,
+    inspected,
+    planned,
+    read,
+    sample,
+    world,
+    wrong_text,
+)
+from support.workspace import Workspace
 
 
 def rows(found: Iterable[Setting[Any]]) -> pytest.MarkDecorator:
@@ -181,10 +181,7 @@ def test_null_in_a_file_unsets_it_where_it_may_be_unset(
     )
     wrong = [p.field for p in errors(prepared.problems)]
     if setting.nullable:
-        assert prepared.values[setting] is None
-        assert setting.field not in wrong
-    elif isinstance(setting.default, dict):
-        assert prepared.values[setting] == {}  # null means explicitly none
+        assert not prepared.values[setting]  # None, or a map with nothing in it
         assert setting.field not in wrong
     else:
         assert setting.field in wrong
@@ -294,7 +291,9 @@ def test_it_is_in_config_show_with_its_origin(setting: Setting[Any], tmp_path: P
 def test_a_value_that_somebody_set_is_in_the_dry_run(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
     shown = dry_run.render(planned(tmp_path, "build", workspace=text), [])
-    assert re.search(rf"^  {setting.title}: .+ \(workspace: \./rooda-config\.yml\)$", shown, re.M)
+    assert re.search(
+        rf"^  {setting.title}: .+ \(workspace: \./rooda-config\.yml\)$", shown, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,7 +341,10 @@ def test_there_is_a_layer_for_every_preset(name: str) -> None:
     layer = read_preset(name)
     assert all(held.origin.source == name for held in layer.loop.values())
     for key, held in layer.loop.items():
-        assert checked(BY_KEY[key], held.value) == held.value
+        setting = BY_KEY[key]
+        assert (
+            setting.nullable if held.value is None else setting.kind.check(held.value) == held.value
+        )
 
 
 def test_the_variables_of_the_seed_work_as_well(tmp_path: Path) -> None:
@@ -354,7 +356,7 @@ def test_the_variables_of_the_seed_work_as_well(tmp_path: Path) -> None:
 
 
 def test_all_of_them_can_be_set_at_once(tmp_path: Path) -> None:
-    (tmp_path / "work" / "some" / "place").mkdir(parents=True)
+    (tmp_path / "work" / "some" / "folder").mkdir(parents=True)
     flags = [word for row in SETTINGS for word in flag_arguments(row, sample(row))]
     prepared: Prepared = planned(tmp_path, "build", *flags)
     assert errors(prepared.all_problems()) == []
@@ -374,9 +376,11 @@ def test_the_installed_command_shows_every_setting(workspace: Workspace) -> None
     assert done.code == 0
     assert done.err == ""
     for setting in SETTINGS:
-        assert re.search(rf"^ +{setting.key.rpartition('.')[2]}: ", done.out, re.M)
-    assert re.search(r"failure_threshold: 7 +# workspace: \./rooda-config\.yml:2$", done.out, re.M)
-    assert re.search(r"kill_grace: 2\.0 +# env: ROODA_LOOP_KILL_GRACE$", done.out, re.M)
+        assert re.search(rf"^ +{setting.key.rpartition('.')[2]}: ", done.out, re.MULTILINE)
+    assert re.search(
+        r"failure_threshold: 7 +# workspace: \./rooda-config\.yml:2$", done.out, re.MULTILINE
+    )
+    assert re.search(r"kill_grace: 2\.0 +# env: ROODA_LOOP_KILL_GRACE$", done.out, re.MULTILINE)
 
 
 def test_a_tilde_is_the_home_of_the_world_that_was_passed_in(tmp_path: Path) -> None:

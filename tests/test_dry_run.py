@@ -394,7 +394,7 @@ def test_a_missing_working_directory_is_marked(workspace: Workspace) -> None:
             {"ai_cmd": ("--ai-cmd", "true 'x")},
             (),
             procedure(),
-            "✗ ai_cmd: the AI command can't be split into words: No closing quotation",
+            "✗ --ai-cmd: the AI command can't be split into words: No closing quotation",
         ),
         (
             {"iteration_timeout": ("--iteration-timeout", "0")},

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.loop.failure import FailureContext, context, excerpt, suggestion
-from rooda.loop.outcome import FailureKind
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
+from rooda.process.run import Result
 from rooda.process.tail import Captured, TailBuffer
 
 NOTHING = Captured(b"", b"", 0)
@@ -29,7 +30,8 @@ def failed(
     stderr: Captured = NOTHING,
     reason: str = "why",
 ) -> FailureContext:
-    return context("agent --flag", kind, reason, end, stdout, stderr, 1.5)
+    outcome = Outcome(Verdict.FAILURE, kind, reason)
+    return context("agent --flag", outcome, Result(end, stdout, stderr, 1.5))
 
 
 # -- first and last 500 characters -------------------------------------------------------------

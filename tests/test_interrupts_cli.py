@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+
 from support.children import Nursery, catches, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
 
@@ -84,7 +86,9 @@ def test_example_8_of_error_handling(workspace: Workspace, nursery: Nursery) -> 
     assert done.code == 130
     lines = done.err.splitlines()
     assert all(re.match(r"\[\d\d:\d\d:\d\d\.\d{3}\] ", line) for line in lines)
-    begins = lines[[line[15:].startswith("INFO Starting iteration 2") for line in lines].index(True) :]
+    begins = lines[
+        [line[15:].startswith("INFO Starting iteration 2") for line in lines].index(True) :
+    ]
     for line, begin in zip(
         begins,
         [
@@ -99,9 +103,7 @@ def test_example_8_of_error_handling(workspace: Workspace, nursery: Nursery) -> 
         assert line[15:] == begin or line[15:].startswith(f"{begin} ")
 
 
-def test_a_stubborn_agent_is_killed_after_the_grace(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_a_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(STUBBORN)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
     agent = nursery.pid("agent")
@@ -257,7 +259,9 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc to se
 
 def large_config(workspace: Workspace) -> None:
     """A config whose reading takes a good part of a second."""
-    phases = "".join(f"    {phase}: [{{content: x}}]\n" for phase in ("observe", "orient", "decide", "act"))
+    phases = "".join(
+        f"    {phase}: [{{content: x}}]\n" for phase in ("observe", "orient", "decide", "act")
+    )
     workspace.config(PROCEDURE + "".join(f"  p{n}:\n{phases}" for n in range(400)))
 
 
@@ -305,6 +309,47 @@ def test_several_signals_at_once_are_an_interruption(
     assert [done for done in results if done.code != 130 or BROKEN.search(done.err)] == []
 
 
+LOST = {
+    "__set_name__": "class C: d = type('D', (), {'__set_name__': lambda *_: us()})()",
+    "a weak reference": "import weakref\nf = Finder()\nr = weakref.ref(f, lambda _: us())\ndel f",
+    "a destructor": "type('D', (), {'__del__': lambda _: us()})()",
+}
+
+
+@pytest.mark.parametrize("place", LOST)
+def test_a_signal_where_an_exception_would_be_lost_is_an_interruption(
+    workspace: Workspace, nursery: Nursery, place: str
+) -> None:
+    """Imports are full of such places, so Ctrl+C during the start meets one now and then."""
+    code = "".join(f"            {line}\n" for line in LOST[place].splitlines())
+    workspace.write(
+        "site/sitecustomize.py",
+        "import os, signal, sys\n"
+        "def us(): os.kill(os.getpid(), signal.SIGINT)\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == 'rooda.config.plan':\n{code}"
+        "sys.meta_path.insert(0, Finder())\n",
+    )
+    path = [str(workspace.path / "site"), os.environ.get("PYTHONPATH", "")]
+    workspace.env["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    done = running.finish()
+    assert done.code == 130
+    assert not BROKEN.search(done.err)
+
+
+def test_a_log_file_that_nobody_reads_can_be_interrupted(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    os.mkfifo(workspace.path / "log")
+    command = workspace.agent(HANGS)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-file", "log")
+    time.sleep(1)  # at any moment: before, while or after it opens the log
+    running.signal(signal.SIGINT)
+    assert running.process.wait(5) in (1, 130)  # a log that can't be written is an error as well
+
+
 @linux
 def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
     large_config(workspace)
@@ -343,8 +388,7 @@ def test_printing_to_somebody_who_does_not_read_can_be_interrupted(
 
 def state(pid: int) -> str:
     """What a process waits for inside the kernel."""
-    with open(f"/proc/{pid}/wchan") as file:
-        return file.read().replace("anon_pipe_write", "pipe_write")
+    return Path(f"/proc/{pid}/wchan").read_text().replace("anon_pipe_write", "pipe_write")
 
 
 # -- inherited signals ---------------------------------------------------------------------
@@ -383,9 +427,7 @@ def test_nohup_still_hears_sigterm(workspace: Workspace, nursery: Nursery) -> No
     ],
     ids=["SIGCHLD ignored", "SIGCHLD blocked", "all blocked"],
 )
-def test_a_careless_parent_is_survived(
-    workspace: Workspace, nursery: Nursery, before: str
-) -> None:
+def test_a_careless_parent_is_survived(workspace: Workspace, nursery: Nursery, before: str) -> None:
     """A supervisor may leave us with signals blocked; the end of the agent is seen all the same."""
     launch = f"import os, signal, sys; {before}; os.execv(sys.argv[1], sys.argv[1:])"
     running = nursery.start(

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from support.workspace import Workspace
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"

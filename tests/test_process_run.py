@@ -6,19 +6,20 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.children import Nursery
-from support.workspace import alive
 
 from rooda.process import events as happened
 from rooda.process.events import ProcessEvent
 from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import SIGNALS, Interrupts
 from rooda.process.run import Listener, Request, Result, run
+from support.children import Nursery
+from support.workspace import alive
 
 STUBBORN = "trap '' TERM; while :; do sleep 60; done"
 # No child of its own, which could miss the request between its fork and its exec.
@@ -44,10 +45,10 @@ class Stage:
     interrupts: Interrupts
     events: list[ProcessEvent] = field(default_factory=list)
 
-    def sh(self, body: str, listener: Listener | None = None, **bounds: object) -> Result:
+    def sh(self, body: str, listener: Listener | None = None, **bounds: Any) -> Result:
         return self.run(("sh", "-c", body), listener, **bounds)
 
-    def python(self, body: str, listener: Listener | None = None, **bounds: object) -> Result:
+    def python(self, body: str, listener: Listener | None = None, **bounds: Any) -> Result:
         return self.run((sys.executable, "-S", "-c", body), listener, **bounds)
 
     def run(
@@ -58,7 +59,7 @@ class Stage:
         prompt: bytes = b"the prompt\n",
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        **bounds: object,
+        **bounds: Any,
     ) -> Result:
         def listen(event: ProcessEvent) -> None:
             self.events.append(event)
@@ -69,7 +70,7 @@ class Stage:
         file.write_bytes(prompt)
         with file.open("rb") as stdin:
             request = Request(argv, cwd or self.folder, environ or os.environ, stdin, 10_000_000)
-            request = replace(request, **bounds)  # type: ignore[arg-type]
+            request = replace(request, **bounds)
             return run(request, self.interrupts, listen)
 
     def heard(self, kind: type[ProcessEvent]) -> int:
@@ -212,9 +213,8 @@ def _too_long(folder: Path) -> tuple[str, ...]:
     ],
 )
 def test_what_cannot_be_started_is_told_with_its_reason(
-    stage: Stage, command: "object", words: str
+    stage: Stage, command: Callable[[Path], tuple[str, ...]], words: str
 ) -> None:
-    assert callable(command)
     result = stage.run(command(stage.folder))
     assert isinstance(result.exit, NotStarted)
     assert words in result.exit.reason
@@ -260,9 +260,7 @@ def test_it_has_the_environment_and_the_folder_it_was_given(stage: Stage) -> Non
     folder = stage.folder / "a folder"
     folder.mkdir()
     environ = {"PATH": os.environ["PATH"], "GREETING": "grüße\n"}
-    result = stage.run(
-        ("sh", "-c", 'pwd; printf %s "$GREETING$HOME"'), cwd=folder, environ=environ
-    )
+    result = stage.run(("sh", "-c", 'pwd; printf %s "$GREETING$HOME"'), cwd=folder, environ=environ)
     assert result.stdout.tail == f"{folder}\ngrüße\n".encode()
 
 
@@ -413,11 +411,13 @@ def test_who_ended_in_time_did_not_run_out_of_it(stage: Stage) -> None:
 
     def listen(event: ProcessEvent) -> None:
         if isinstance(event, happened.Output):
-            deadline = time.monotonic() + 1
-            while alive(stage.pid) or time.monotonic() < deadline:
+            (stage.folder / "heard").touch()
+            over = time.monotonic() + 1.1
+            while alive(stage.pid) or time.monotonic() < over:
                 time.sleep(0.01)
 
-    result = stage.sh("echo done", listen, timeout=0.5)
+    body = "echo done; while ! test -e heard; do sleep 0.01; done"
+    result = stage.sh(body, listen, timeout=1)
     assert result.exit == Exited(0)
 
 
@@ -435,7 +435,9 @@ def test_a_background_process_of_a_clean_end_is_stopped(stage: Stage, nursery: N
 def test_a_stubborn_background_process_of_a_clean_end_is_killed(
     stage: Stage, nursery: Nursery
 ) -> None:
-    body = f"({STUBBORN}) > /dev/null 2>&1 & echo $! > left.pid; exit 3"
+    stubborn = STUBBORN.replace("while", "echo > up; while", 1)
+    wait = "while ! test -e up; do sleep 0.01; done"
+    body = f"({stubborn}) > /dev/null 2>&1 & echo $! > left.pid; {wait}; exit 3"
     result = stage.sh(body, kill_grace=0.3)
     assert result.exit == Exited(3)
     assert stage.told == ["Started", "Escalated", "LeftoverStopped"]
@@ -472,6 +474,16 @@ while not os.path.exists("held.pid"):
     assert nursery.pid("held")
 
 
+def test_a_filter_may_finish_what_it_has_in_hand(stage: Stage) -> None:
+    """`exec > >(tee log)`, as wrapper scripts do: the last words come after the leader's end."""
+    copy = "import shutil, sys, time; time.sleep(0.1); shutil.copyfileobj(sys.stdin, sys.stdout)"
+    start = f"mkfifo way; {sys.executable} -S -c '{copy}' < way & exec > way"
+    result = stage.sh(f"{start}; echo the last words")
+    assert result.exit == Exited(0)
+    assert result.stdout.tail == b"the last words\n"
+    assert stage.told == ["Started"]
+
+
 def test_no_zombie_is_left(stage: Stage) -> None:
     stage.sh("sleep 60 & exit 0")
     stage.sh(STUBBORN, timeout=0.1, kill_grace=0)
@@ -485,7 +497,7 @@ def test_no_zombie_is_left(stage: Stage) -> None:
 def test_fifty_runs_leave_no_descriptor_open(stage: Stage) -> None:
     def descriptors() -> int:
         gc.collect()
-        return len(os.listdir("/dev/fd"))
+        return len(list(Path("/dev/fd").iterdir()))
 
     stage.sh("echo warm")
     before = descriptors()
@@ -501,7 +513,7 @@ def test_an_error_of_ours_leaves_nothing_behind(stage: Stage) -> None:
     """Whatever ends the iteration, a failing listener included, nothing of the tree is left."""
 
     def listen(event: ProcessEvent) -> None:
-        if isinstance(event, happened.Output):
+        if event == happened.Output("stdout", b"hello\n"):
             raise RuntimeError("a view is broken")
 
     with pytest.raises(RuntimeError, match="a view is broken"):
@@ -523,14 +535,15 @@ def test_a_signal_to_us_stops_it(stage: Stage, number: signal.Signals) -> None:
 
 
 def test_a_signal_to_us_kills_who_ignores_it(stage: Stage) -> None:
-    result = stage.sh(f"echo ready; {STUBBORN}", on_output(b"ready", signal.SIGINT), kill_grace=0.3)
+    body = STUBBORN.replace("while", "echo ready; while", 1)
+    result = stage.sh(body, on_output(b"ready", signal.SIGINT), kill_grace=0.3)
     assert result.exit == Interrupted(signal.SIGINT)
     assert stage.told == ["Started", "InterruptSeen", "Stopping", "Escalated", "Stopped"]
 
 
 def test_a_second_signal_kills_at_once(stage: Stage) -> None:
     def listen(event: ProcessEvent) -> None:
-        if isinstance(event, happened.Output):
+        if isinstance(event, happened.Output) and len(stage.interrupts.received) < 2:
             ourselves(signal.SIGINT)  # at "ready", and again at "bye"
 
     result = stage.python(DEAF, listen, kill_grace=60)

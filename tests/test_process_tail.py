@@ -43,11 +43,12 @@ def test_large_pieces_amount_to_the_whole(size: int, cuts: list[int], limit: int
 
 
 @pytest.mark.parametrize(
-    "printed,truncated", [(0, False), (1023, False), (1024, False), (1025, True), (400_000, True)]
+    "printed,dropped", [(0, 0), (1023, 0), (1024, 0), (1025, 1), (400_000, 398_976)]
 )
-def test_only_what_is_over_the_limit_is_truncated(printed: int, truncated: bool) -> None:
+def test_only_what_is_over_the_limit_is_truncated(printed: int, dropped: int) -> None:
     captured = gathered([STREAM[:printed]], 1024)
-    assert captured.truncated is truncated
+    assert captured.truncated is (dropped > 0)
+    assert captured.total - len(captured.tail) == dropped
     assert captured.tail == STREAM[:printed][-1024:]
 
 

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from rooda.config.command import AgentCommand
 from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN
 from rooda.config.plan import Plan
-from rooda.config.resolve import AgentCommand, Iterations, Values
+from rooda.config.resolve import Iterations, Values
 from rooda.config.settings import (
     FAILURE_THRESHOLD,
     IGNORE_EXIT_STATUS,
@@ -81,13 +82,15 @@ class World:
     ) -> events.RunEnded:
         """Run until a condition holds; the last agent is started again and again."""
         self._agents = list(agents)
-        held = {row.key: Valued(value, BUILTIN) for row, value in (settings or {}).items()}
+        held = {
+            row.key: Valued(value, BUILTIN, row.field) for row, value in (settings or {}).items()
+        }
         names = ("observe", "orient", "decide", "act")
         plan = Plan(
             procedure="work",
             phases=phases or {name: (Part(TextPart(f"{name}!")),) for name in names},
             contexts=(),
-            command=AgentCommand("agent --flag", "cli: --ai-cmd"),
+            command=AgentCommand("agent --flag", "cli: --ai-cmd", BUILTIN, "--ai-cmd"),
             argv=("agent", "--flag"),
             iterations=Iterations(maximum, BUILTIN),
             values=Values(held),

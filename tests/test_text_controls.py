@@ -40,7 +40,7 @@ def fed(pieces: list[bytes]) -> str:
 
 
 @given(text=FINISHED, cuts=CUTS)
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @example(text="\x1b[1mbold\x1b[0m", cuts=[1, 2, 3])
 @example(text="\x1b]0;title\x07text", cuts=[1, 5])
 @example(text="\x9b31mred", cuts=[2, 3])
@@ -50,7 +50,7 @@ def test_pieces_are_cleaned_like_the_whole(text: str, cuts: list[int]) -> None:
 
 
 @given(text=HOSTILE, cuts=CUTS)
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 def test_pieces_of_broken_sequences_show_no_control(text: str, cuts: list[int]) -> None:
     assert not CONTROL.search(fed(cut(text.encode(), cuts)))
     assert not CONTROL.search(clean(text))
@@ -123,7 +123,7 @@ def test_a_sequence_that_never_ends_holds_back_no_more_than_a_little() -> None:
     assert not CONTROL.search(shown)
 
 
-@pytest.mark.parametrize("piece", [512, 65_536, 262_144])
+@pytest.mark.parametrize("piece", [4096, 262_144])
 @pytest.mark.parametrize(
     "unit",
     ["\x1b", "\x1b[", "\x1b]", "\x1b]\x1b", "\x1bP0", "\x1b[0;", "0;", "\r", "\r\r\r\rx", "\x9d",
@@ -132,7 +132,7 @@ def test_a_sequence_that_never_ends_holds_back_no_more_than_a_little() -> None:
 )  # fmt: skip
 def test_a_hostile_megabyte_takes_moments(unit: str, piece: int) -> None:
     # What is quadratic would take minutes for the megabyte, so it is caught on the way there.
-    for size in (4_000, 16_000, 64_000, 256_000, 1_000_000):
+    for size in (4_000, 16_000, 64_000, 1_000_000):
         data = (unit * size)[:size].encode()
         before = time.process_time()
         shown = fed([data[at : at + piece] for at in range(0, len(data), piece)])

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,9 +55,8 @@ class Nursery:
                 os.kill(int(file.read_text()), signal.SIGKILL)
 
 
-def until(done: "object", what: str, timeout: float = 20) -> None:
+def until(done: Callable[[], bool], what: str, timeout: float = 20) -> None:
     """Wait until a condition holds."""
-    assert callable(done)
     end = time.monotonic() + timeout
     while not done():
         assert time.monotonic() < end, f"{what}: not within {timeout}s"

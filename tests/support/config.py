@@ -17,6 +17,7 @@ from rooda.config.inspect import Inspection, inspect
 from rooda.config.kinds import (
     Boolean,
     Choice,
+    FolderText,
     Integer,
     Kind,
     PathText,
@@ -27,20 +28,21 @@ from rooda.config.kinds import (
     TextMap,
 )
 from rooda.config.layers import Layer
-from rooda.config.locate import CONFIG_NAME, World
+from rooda.config.locate import CONFIG_NAME
 from rooda.config.origin import Tier
 from rooda.config.plan import Prepared, Request, prepare
 from rooda.config.problems import Problem
 from rooda.config.reader import ConfigFile
 from rooda.config.settings import Setting
+from rooda.config.world import World
 from rooda.prompts.parts import PHASES
 
 # The four phases of a procedure, for use in flow style: f"{{p: {{{FOUR}}}}}".
 FOUR = ", ".join(f"{phase}: [{{content: words}}]" for phase in PHASES)
 
 
-# A slow machine is no failure; a hundred examples take well under a second.
-PROPERTY = settings(deadline=None, max_examples=100)
+# A slow machine is no failure; a few dozen examples take well under a second.
+PROPERTY = settings(deadline=None, max_examples=60)
 
 
 def brief_id(value: object) -> str:
@@ -101,8 +103,8 @@ def planned(
 
 def inspected(folder: Path, procedure: str = "", **files: Any) -> Inspection:
     """What `rooda config show` and `check` look at."""
-    request = Request(procedure=procedure, commands=frozenset(COMMANDS))
-    return inspect(request, world(folder, **files))
+    found = world(folder, **files)
+    return inspect(found, procedure=procedure, commands=frozenset(COMMANDS))
 
 
 class Sample(NamedTuple):
@@ -113,7 +115,7 @@ class Sample(NamedTuple):
     value: Any
 
 
-def sample(setting: Setting[Any]) -> Sample:
+def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a kind
     """A good value for any row of the table; a new kind of value is taught here."""
     match setting.kind:
         case Boolean():
@@ -134,6 +136,8 @@ def sample(setting: Setting[Any]) -> Sample:
             return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
         case SignalWord():
             return Sample("READY", "READY", "READY")
+        case FolderText():
+            return Sample("some/folder", "some/folder", "some/folder")
         case PathText():
             return Sample("some/place", "some/place", "some/place")
         case Text():

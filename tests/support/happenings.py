@@ -56,6 +56,7 @@ FAILURE = FailureContext(
     exit_code=1,
     signal=None,
     timeout=None,
+    promise_signal=None,
     preview="",
     suffix="",
     truncated=False,
@@ -72,7 +73,11 @@ CRASH = dataclasses.replace(
     FAILURE, kind=FailureKind.CRASH, reason="killed by SIGSEGV", exit_code=139, signal="SIGSEGV"
 )
 BLOCKED = dataclasses.replace(
-    FAILURE, kind=FailureKind.SIGNAL, reason="the agent signaled FAILURE", exit_code=0
+    FAILURE,
+    kind=FailureKind.SIGNAL,
+    reason="the agent says that it is blocked",
+    promise_signal="FAILURE",
+    exit_code=0,
 )
 
 ENDED = loop.RunEnded(

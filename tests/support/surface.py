@@ -11,8 +11,8 @@ import pytest
 
 from rooda.cli import boundary
 from rooda.cli.flags import without_dry_run
-from rooda.config.locate import World
 from rooda.config.plan import Plan, Prepared, Request, prepare
+from rooda.config.world import World
 from rooda.process.interrupts import Interrupts
 from rooda.views.dry_run import render
 from support.workspace import PROCEDURE, Finished, Workspace

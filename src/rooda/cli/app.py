@@ -26,6 +26,8 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
 # Words that `rooda WORD` does not give to a procedure.
 RESERVED = frozenset({*COMMANDS, "help"})
 
+HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
+
 EXAMPLES = """\
   rooda demo                              see a run, with no agent and no key
   rooda init                              write a commented rooda-config.yml
@@ -110,7 +112,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:
 @click.group(
     cls=Rooda,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP_FLAGS,
 )
 @click.option(
     "--version",

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import re
 import sys
 import tempfile
 import traceback
@@ -17,10 +18,14 @@ from rooda import __version__
 from rooda.cli.app import Session, app
 from rooda.config.problems import InvalidInput
 from rooda.process.interrupts import Interrupts
+from rooda.text.controls import one_line
 from rooda.views import problems
 
 USAGE_ERROR = 1
 INTERNAL_ERROR = 3
+
+_LONGEST_MESSAGE = 300
+_ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
 
 def run(arguments: list[str], interrupts: Interrupts) -> int:
@@ -80,26 +85,35 @@ def _internal(error: Exception, arguments: list[str]) -> int:
         [
             f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
             f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
-            f"arguments: {arguments!r}",
-            # Names alone: values may be secrets.
+            # Names of variables alone: values may be secrets.
+            f"arguments: {[_masked(word) for word in arguments]!r}",
             f"variables: {' '.join(sorted(n for n in os.environ if n.startswith('ROODA_')))}",
             "",
             "".join(traceback.format_exception(error)),
         ]
     )
-    words = f"Internal error: {type(error).__name__}: {error}\n  This is a bug in rooda, not in "
-    _complain(f"{words}your setup. Details for a report: {_keep(report)}\n")
+    words = one_line(str(error))[:_LONGEST_MESSAGE]
+    _complain(
+        f"Internal error: {type(error).__name__}: {words}\n"
+        f"  This is a bug in rooda, not in your setup. Details for a report: {_keep(report)}\n"
+    )
     return INTERNAL_ERROR
+
+
+def _masked(word: str) -> str:
+    """An argument without the value of an environment variable."""
+    return _ASSIGNMENT.sub(r"\1...", word)
 
 
 def _keep(report: str) -> str:
     """Write the report where the user can find it; the name of the file, or why there is none."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
     name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
     for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / name
+            file.touch(mode=0o600)
             file.write_text(report, encoding="utf-8", errors="replace")
             return str(file)
     return f"(no log could be written)\n{report}"

@@ -1,16 +1,25 @@
 """Look at what a plan names: programs, files, folders. Reads, and changes nothing."""
 
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from rooda.config.command import AgentCommand
+from rooda.config.layers import PhaseValue
 from rooda.config.problems import Problem, Severity
+from rooda.config.resolve import Values
+from rooda.config.settings import LOG_FILE, WORKING_DIR, Setting
 from rooda.prompts.context import Context
 from rooda.prompts.parts import Part, PromptError, TextPart
+from rooda.text.paths import file_mode, is_folder
 from rooda.text.sizes import approximate_size
 
+STATE_FOLDER = ".rooda"
 LITTLE_DISK = 200 * 1024 * 1024
 
 
@@ -28,7 +37,9 @@ class Check:
         return self.problem is None
 
 
-def check_program(argv: tuple[str, ...], folder: Path, environ: Mapping[str, str]) -> Check:
+def check_program(
+    argv: tuple[str, ...], command: AgentCommand, folder: Path, environ: Mapping[str, str]
+) -> Check:
     """The program of the AI command exists and can be executed."""
     name = argv[0]
     path = environ.get("PATH", os.defpath)
@@ -36,7 +47,7 @@ def check_program(argv: tuple[str, ...], folder: Path, environ: Mapping[str, str
     if found:
         return Check(f"AI command binary exists: {found}")
     if "/" in name:
-        exists = (folder / name).exists()
+        exists = file_mode(folder / name) != 0
         details = (f"Looked for: {folder / name}",)
         word = "is not an executable file" if exists else "not found"
         fix = f"Make it executable: chmod +x {name}" if exists else "Correct the path"
@@ -44,17 +55,23 @@ def check_program(argv: tuple[str, ...], folder: Path, environ: Mapping[str, str
         details = (f"Searched PATH: {path}",)
         word, fix = "not found", "Install it, or choose another with --ai-cmd or --ai-cmd-alias"
     text = f"AI command binary {word}: {name}"
-    problem = Problem(f"{text} ({details[0]})", fix, title="AI command not found")
+    problem = Problem.at(
+        command.origin,
+        command.field,
+        f"{text} ({details[0]})",
+        fix,
+        title="AI command not found",
+    )
     return Check(text, details, problem)
 
 
-def check_part(part: Part, field: str, file: str, line: int | None) -> Check | None:
+def check_part(part: Part, value: PhaseValue) -> Check | None:
     """A prompt file can be read. Text that is written in place is worth a line only when wrong."""
     try:
         part.read()
     except PromptError as error:
-        problem = Problem(
-            str(error), error.hint, file=file, line=line, field=field, title="Prompt file invalid"
+        problem = Problem.at(
+            value.origin, value.field, str(error), error.hint, title="Prompt file invalid"
         )
         return Check(f"Prompt file: {error}", (error.hint,), problem)
     if isinstance(part.source, TextPart):
@@ -62,20 +79,19 @@ def check_part(part: Part, field: str, file: str, line: int | None) -> Check | N
     return Check(f"Prompt file exists: {part.source.name}")
 
 
-def unused_parameters(part: Part, field: str, file: str, line: int | None) -> list[Problem]:
+def unused_parameters(part: Part, value: PhaseValue) -> list[Problem]:
     """Parameters that the text never asks for."""
     try:
         unused = part.unused_parameters() if part.parameters else []
     except PromptError:
         return []  # said already
     return [
-        Problem(
+        Problem.at(
+            value.origin,
+            f"{value.field}.parameters",
             f"the parameter {name!r} is not used: {part.source.name} has no ${{{name}}}",
             "Correct its name, or remove it",
-            file=file,
-            line=line,
-            field=f"{field}.parameters",
-            severity=Severity.WARNING,
+            Severity.WARNING,
         )
         for name in unused
     ]
@@ -98,23 +114,41 @@ def check_contexts(contexts: Iterable[Context]) -> Iterator[Check]:
             yield Check(f"Context file exists: {name}")
 
 
-def check_working_dir(folder: Path) -> Check | None:
-    """The agent's folder is there; worth a line only when it is not."""
-    if folder.is_dir():
-        return None
-    text = f"Working directory does not exist: {folder}"
-    return Check(text, (), Problem(text, "Create it, or correct loop.working_dir"))
+def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator[Check]:
+    """The folders and files that a run writes to; each is worth a line only when it is wrong."""
+    if not is_folder(working_dir):
+        text = f"Working directory does not exist: {working_dir}"
+        yield _wrong(text, "Create it, or name another", values, WORKING_DIR)
+    state = workspace / STATE_FOLDER
+    target = state if file_mode(state) else workspace
+    if not _writable_folder(target):
+        text = f"Workspace can't be written to: {target}"
+        fix = "Start rooda in a folder of your own, or correct the folder's mode"
+        yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))
+    log_file = values[LOG_FILE]
+    if log_file is not None and (reason := _unwritable_file(Path(log_file))):
+        text = f"Log file can't be written: {log_file}: {os.strerror(reason)}"
+        yield _wrong(text, "Choose another with --log-file", values, LOG_FILE)
 
 
-def check_workspace(folder: Path) -> Check | None:
-    """Rooda can write its own folder; worth a line only when it can't."""
-    state = folder / ".rooda"
-    target = state if state.exists() else folder
-    if target.is_dir() and os.access(target, os.W_OK | os.X_OK):
-        return None
-    text = f"Workspace can't be written to: {target}"
-    fix = "Start rooda in a folder of your own, or correct the folder's mode"
-    return Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))
+def _wrong(text: str, fix: str, values: Values, setting: Setting[Any]) -> Check:
+    problem = Problem.at(values.origin(setting), values.field(setting), text, fix)
+    return Check(text, (fix,), problem)
+
+
+def _writable_folder(path: Path) -> bool:
+    return is_folder(path) and os.access(path, os.W_OK | os.X_OK)
+
+
+def _unwritable_file(path: Path) -> int:
+    """Why a file can't be written, as an error number; 0 when it can."""
+    mode = file_mode(path)
+    if mode == 0 and not is_folder(path.parent):
+        return errno.ENOENT
+    if stat.S_ISDIR(mode):
+        return errno.EISDIR
+    right = _writable_folder(path.parent) if mode == 0 else os.access(path, os.W_OK)
+    return 0 if right else errno.EACCES
 
 
 def check_disk(folder: Path) -> list[Problem]:

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from rooda.config.locate import LARGEST_FILE
 from rooda.config.problems import Problem, Severity
 
-LARGEST_FILE = 1024 * 1024
 _DEEPEST = 50
 _LARGEST_TREE = 100_000
+_TOO_DEEP = f"nested more than {_DEEPEST} levels deep"
+_TAGS = (None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")))
+# Everything that YAML does not call printable.
+_CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _NULL = re.compile(r"|~|null|Null|NULL")
 _TRUE = re.compile(r"true|True|TRUE")
@@ -106,12 +110,16 @@ def parse(data: bytes, file: str) -> tuple[Node | None, list[Problem]]:
 
 def _decode(data: bytes) -> str:
     if len(data) > LARGEST_FILE:
-        raise _Refused(f"the file is larger than {LARGEST_FILE:,} bytes", 1)
+        raise _Refused(f"the file is larger than {LARGEST_FILE:,} bytes", 1, "Make it smaller")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _Refused("the file is not UTF-8 text", line, "Save it as UTF-8") from None
+    if found := _CONTROL.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise _Refused(f"control characters are not allowed: {found[0]!r}", line, "Remove it")
+    return text
 
 
 class _Composer:
@@ -121,7 +129,8 @@ class _Composer:
         self._file = file
         self._problems = problems
         self._anchors: dict[str, Node] = {}
-        self._sizes: dict[int, int] = {}  # nodes below each collection, aliases written out
+        # Of each collection, aliases written out: how many nodes, and how deep.
+        self._sizes: dict[int, tuple[int, int]] = {}
 
     def compose(self, text: str) -> Node | None:
         stack: list[_Open] = []
@@ -151,7 +160,8 @@ class _Composer:
                 return self._alias(event.anchor, line)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 if len(stack) >= _DEEPEST:
-                    raise _Refused(f"nested more than {_DEEPEST} levels deep", line)
+                    raise _Refused(_TOO_DEEP, line, "Make it flatter")
+                _refuse_tag(event.tag, line)
                 is_mapping = isinstance(event, yaml.MappingStartEvent)
                 stack.append(_Open(is_mapping, line, event.anchor))
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
@@ -167,15 +177,23 @@ class _Composer:
     def _alias(self, anchor: str | None, line: int) -> Node:
         # An anchor is known only once its node has ended, so none can contain itself.
         if anchor is None or anchor not in self._anchors:
-            raise _Refused(f"the alias *{anchor} has no anchor before it", line)
+            raise _Refused(
+                f"the alias *{anchor} has no anchor before it", line, f"Add &{anchor} before it"
+            )
         return self._anchors[anchor]
 
     def _close(self, opened: _Open) -> Node:
-        size = 1 + sum(self._sizes.get(id(item), 1) for item in opened.items)
+        below = [self._sizes.get(id(item), (1, 0)) for item in opened.items]
+        size = 1 + sum(count for count, _ in below)
+        depth = 1 + max((depth for _, depth in below), default=0)
         if size > _LARGEST_TREE:
-            raise _Refused("the aliases in this collection multiply without end", opened.line)
+            too_many = f"more than {_LARGEST_TREE:,} values"
+            words = f"the aliases multiply to {too_many}" if self._anchors else too_many
+            raise _Refused(words, opened.line, "Make it smaller")
+        if depth > _DEEPEST:
+            raise _Refused(_TOO_DEEP, opened.line, "Make it flatter")
         node = self._collection(opened)
-        self._sizes[id(node)] = size
+        self._sizes[id(node)] = size, depth
         return node
 
     def _collection(self, opened: _Open) -> Node:
@@ -201,10 +219,14 @@ class _Composer:
         return Mapping(tuple(entries.values()), opened.line)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> Scalar:
-        if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
-            raise _Refused(f"the tag {event.tag} is not understood", line, "Write the value alone")
+        _refuse_tag(event.tag, line)
         plain = event.implicit[0] and event.tag is None
         return Scalar(resolve(event.value) if plain else event.value, event.value, line)
+
+
+def _refuse_tag(tag: str | None, line: int) -> None:
+    if tag not in _TAGS:
+        raise _Refused(f"the tag {tag} is not understood", line, "Write the value alone")
 
 
 def _events(text: str) -> Iterator[yaml.Event]:

@@ -1,22 +1,18 @@
 """Look at the whole configuration, for `config show` and `config check`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rooda.config import checks as look
-from rooda.config.locate import World
-from rooda.config.plan import Request, check_all, place, problem_at, read_layers
+from rooda.config.command import choose, split, unknown_alias
+from rooda.config.layers import Layers
+from rooda.config.locate import for_procedure, read_layers
+from rooda.config.origin import Tier
 from rooda.config.problems import Problem, in_order
-from rooda.config.resolve import (
-    Iterations,
-    Layers,
-    UnknownAlias,
-    Values,
-    resolve,
-    resolve_command,
-    resolve_iterations,
-)
+from rooda.config.resolve import Iterations, Values, resolve, resolve_iterations
 from rooda.config.settings import ZERO_MEANS_UNLIMITED
-from rooda.text.nearmiss import did_you_mean
+from rooda.config.validate import check_procedures, check_zero_counts, unknown_procedure
+from rooda.config.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,45 +25,54 @@ class Inspection:
     problems: tuple[Problem, ...]
 
 
-def inspect(request: Request, world: World) -> Inspection:
-    """Read everything; look at the files and aliases of every procedure."""
+def inspect(
+    world: World,
+    *,
+    config: str | None = None,
+    procedure: str = "",
+    commands: frozenset[str] = frozenset(),
+) -> Inspection:
+    """Read everything; look at the files and commands of every procedure."""
     problems: list[Problem] = []
-    layers = read_layers(request, world, problems)
-    levels = layers.levels(request.procedure)
+    layers = for_procedure(read_layers(world, config, {}, problems), procedure)
+    levels = layers.levels(procedure)
     values = resolve(levels)
+    if procedure and procedure not in layers.procedure_names():
+        problems.append(unknown_procedure(procedure, layers, frozenset()))
+    problems += check_procedures(layers, commands, {})
+    problems += check_zero_counts(layers)
+    problems += _prompts(layers)
+    problems += _commands(layers)
     zero = values[ZERO_MEANS_UNLIMITED]
-    names = layers.procedure_names()
-    if request.procedure and request.procedure not in names:
-        guess = did_you_mean(request.procedure, names) or "`rooda list` shows the procedures"
-        problems.append(Problem(f"there is no procedure named {request.procedure!r}", guess))
-    problems += check_all(layers, request, zero_means_unlimited=zero)
-    for name in names:
-        for phase, value in layers.phases(name).items():
-            for part in value.parts:
-                field = f"procedures.{name}.{phase}"
-                check = look.check_part(part, field, *place(value.origin))
-                if check is not None and check.problem is not None:
-                    problems.append(check.problem)
-                problems += look.unused_parameters(part, field, *place(value.origin))
-    problems += _aliases(layers, names)
     iterations = resolve_iterations(levels, zero_means_unlimited=zero)
     return Inspection(layers, values, iterations, tuple(in_order(problems)))
 
 
-def _aliases(layers: Layers, names: list[str]) -> list[Problem]:
-    """Aliases that are used and don't exist; each place once."""
-    unknown = {}
-    for name in names:
-        chosen, _ = resolve_command(layers, name)
-        if isinstance(chosen, UnknownAlias):
-            unknown[chosen.origin] = chosen
-    known = list(layers.aliases())
-    return [
-        problem_at(
-            alias.origin,
-            f"unknown AI command alias {alias.name!r}",
-            did_you_mean(alias.name, known) or f"Known aliases: {', '.join(known)}",
-            "ai_cmd_alias",
-        )
-        for alias in unknown.values()
-    ]
+def _prompts(layers: Layers) -> Iterator[Problem]:
+    for name in layers.procedure_names():
+        for value in layers.phases(name).values():
+            for part in value.parts:
+                check = look.check_part(part, value)
+                if check is not None and check.problem is not None:
+                    yield check.problem
+                yield from look.unused_parameters(part, value)
+
+
+def _commands(layers: Layers) -> Iterator[Problem]:
+    """Aliases that are used and don't exist, and commands that can't be split; each place once."""
+    seen = set()
+    problems: list[Problem] = []
+    for name in ("", *layers.procedure_names()):
+        choice = choose(for_procedure(layers, name), name)
+        for valued in filter(None, (choice.direct, choice.alias)):
+            if valued.origin in seen:
+                continue
+            seen.add(valued.origin)
+            if valued is choice.direct:
+                split(valued.value, valued.origin, valued.field, problems)
+            elif valued.value not in layers.aliases():
+                problems.append(unknown_alias(layers, valued))
+    for defined in layers.aliases().values():
+        if defined.origin.tier is not Tier.BUILTIN:
+            split(defined.value.command, defined.origin, defined.field, problems)
+    yield from problems

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from rooda.text.durations import format_seconds, parse_duration
+from rooda.text.durations import DURATION_PATTERN, format_seconds, parse_duration
 from rooda.text.nearmiss import did_you_mean
-from rooda.text.sizes import format_size, parse_size
+from rooda.text.sizes import SIZE_PATTERN, format_size, parse_size
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class Integer(Kind[int]):
         if not self.minimum <= raw <= self.maximum:
             most = f" and at most {self.maximum}" if raw > self.maximum else ""
             raise WrongValue(
-                f"must be {self.minimum} or more{most}, not {raw}",
+                f"must be {self.minimum} or more{most}, not {brief(raw)}",
                 f"Set to {self.minimum} or more{most}",
             )
         return raw
@@ -127,7 +127,24 @@ class Seconds(Kind[float]):
 
     def schema(self) -> Schema:
         number: Schema = {"type": "number", "minimum": self.minimum}
-        return {"anyOf": [number, {"type": "string", "pattern": r"^[0-9.dhms ]+$"}]}
+        return {"anyOf": [number, {"type": "string", "pattern": DURATION_PATTERN}]}
+
+
+@dataclass(frozen=True)
+class Timeout(Seconds):
+    """Seconds after which something ends; seed 004 has its own words for one that is none."""
+
+    def check(self, raw: object) -> float:
+        try:
+            number = parse_duration(raw) if isinstance(raw, str) else raw
+        except ValueError:
+            number = None
+        if isinstance(number, (int, float)) and number <= 0 and not isinstance(number, bool):
+            raise WrongValue(
+                "timeout must be positive or nil",
+                "Set to a positive number of seconds, or remove to disable timeout",
+            )
+        return super().check(raw)
 
 
 @dataclass(frozen=True)
@@ -147,7 +164,7 @@ class Size(Kind[int]):
             raise WrongValue(f"must be a number of bytes, not {raw}", "Write 10485760 or '10MB'")
         if raw < self.minimum:
             raise WrongValue(
-                f"must be {self.minimum} bytes or more, not {raw}",
+                f"must be {self.minimum} bytes or more, not {brief(raw)}",
                 f"Set to {self.minimum} or more",
             )
         return raw
@@ -157,7 +174,7 @@ class Size(Kind[int]):
 
     def schema(self) -> Schema:
         number: Schema = {"type": "integer", "minimum": self.minimum}
-        return {"anyOf": [number, {"type": "string", "pattern": r"^[0-9.]+ *[A-Za-z]*$"}]}
+        return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
 
 
 @dataclass(frozen=True)
@@ -190,12 +207,14 @@ class Text(Kind[str]):
     def check(self, raw: object) -> str:
         if not isinstance(raw, str):
             raise WrongValue(f"must be text, not {brief(raw)}", "Put it in quotes")
-        if not raw.strip() or "\0" in raw:
+        if "\0" in raw:
+            raise WrongValue("must not contain a NUL character", "Remove it")
+        if not raw.strip():
             raise WrongValue("must not be empty", "Write a value, or remove the key")
         return raw
 
     def schema(self) -> Schema:
-        return {"type": "string", "minLength": 1}
+        return {"type": "string", "pattern": r"\S"}
 
 
 class PathText(Text):
@@ -228,8 +247,6 @@ class TextMap(Kind[Mapping[str, str | None]]):
     metavar = "NAME=VALUE"
 
     def check(self, raw: object) -> Mapping[str, str | None]:
-        if raw is None:
-            return {}
         if not isinstance(raw, dict):
             raise WrongValue(
                 f"must be a mapping of names to values, not {brief(raw)}", "Write NAME: value"
@@ -253,6 +270,7 @@ class TextMap(Kind[Mapping[str, str | None]]):
     def schema(self) -> Schema:
         return {
             "type": "object",
+            "propertyNames": {"pattern": "^[^=]+$"},
             "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
         }
 

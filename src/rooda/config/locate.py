@@ -1,78 +1,103 @@
 """Find the config files and read them into layers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from rooda.config.layers import Layer
+from rooda.config import overrides
+from rooda.config.layers import Layer, Layers
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem
+from rooda.config.resolve import resolve
+from rooda.config.settings import PRESET
+from rooda.config.world import World
 from rooda.text.paths import anchored, shown_from
 
 CONFIG_NAME = "rooda-config.yml"
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What the configuration may know of the machine: passed in, so that tests bring their own."""
-
-    folder: Path
-    environ: Mapping[str, str]
-
-    @property
-    def home(self) -> Path | None:
-        """The user's home folder, if there is one."""
-        home = self.environ.get("HOME")
-        return Path(home) if home else None
+LARGEST_FILE = 1024 * 1024
 
 
 def global_folder(world: World) -> Path | None:
     """`$ROODA_CONFIG_HOME`, else `$XDG_CONFIG_HOME/rooda`, else `~/.config/rooda`."""
     if own := world.environ.get("ROODA_CONFIG_HOME"):
-        return anchored(world.folder, own)
+        return anchored(world.folder, own, world.home)
     xdg = world.environ.get("XDG_CONFIG_HOME")
     if xdg and Path(xdg).is_absolute():
         return Path(xdg) / "rooda"
     return world.home / ".config" / "rooda" if world.home else None
 
 
-def read_files(world: World, config: str | None, problems: list[Problem]) -> tuple[Layer, Layer]:
-    """The workspace layer and the global layer; a file that is not there is an empty layer."""
-    path = anchored(world.folder, config or CONFIG_NAME)
-    shown = config or CONFIG_NAME
-    workspace = _read(path, shown, Tier.WORKSPACE, problems, required=config is not None)
+def read_layers(
+    world: World,
+    config: str | None,
+    flags: Mapping[str, tuple[str, str]],
+    problems: list[Problem],
+) -> Layers:
+    """Every tier but the preset, which the others choose: see `for_procedure`."""
+    return Layers(
+        cli=overrides.from_flags(flags, world, problems),
+        environment=overrides.from_environment(world, problems),
+        workspace=_workspace(world, config, problems),
+        global_=_global(world, problems),
+        preset=Layer(Tier.PRESET),
+        builtin=read_builtin(),
+    )
+
+
+def for_procedure(layers: Layers, procedure: str) -> Layers:
+    """The layers with the preset that holds for the procedure."""
+    return replace(layers, preset=read_preset(resolve(layers.levels(procedure))[PRESET]))
+
+
+def _workspace(world: World, config: str | None, problems: list[Problem]) -> Layer:
+    shown = CONFIG_NAME if config is None else config
+    if not shown:
+        problems.append(Problem("must not be empty", "Name a file", field="--config"))
+        return Layer(Tier.WORKSPACE)
+    path = anchored(world.folder, shown, world.home)
+    return _read(path, shown, Tier.WORKSPACE, world, problems, required=config is not None)
+
+
+def _global(world: World, problems: list[Problem]) -> Layer:
     folder = global_folder(world)
     if folder is None:
-        return workspace, Layer(Tier.GLOBAL)
+        return Layer(Tier.GLOBAL)
     path = folder / CONFIG_NAME
     shown = shown_from(world.folder, path, world.home)
-    return workspace, _read(path, shown, Tier.GLOBAL, problems, required=False)
+    return _read(path, shown, Tier.GLOBAL, world, problems, required=False)
 
 
-def _read(path: Path, shown: str, tier: Tier, problems: list[Problem], *, required: bool) -> Layer:
+def _read(
+    path: Path, shown: str, tier: Tier, world: World, problems: list[Problem], *, required: bool
+) -> Layer:
     try:
         if path.exists() and not path.is_file():
-            raise IsADirectoryError(21, "not a regular file")
-        data = path.read_bytes()
+            problems.append(Problem("can't be read: not a regular file", "Name a file", file=shown))
+            return Layer(tier)
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         if required:
             problems.append(Problem("the file does not exist", "Correct --config", file=shown))
         return Layer(tier)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        problems.append(Problem(f"can't be read: {reason}", "Check its mode", file=shown))
+        problems.append(Problem(f"can't be read: {reason}", "Check its path and mode", file=shown))
         return Layer(tier)
-    layer, found = _parse(tier, data, shown, path.parent)
+    layer, found = _parse(tier, data, shown, path.parent, home=world.home)
     problems += found
     return layer
 
 
+@cache
 def read_builtin() -> Layer:
     """The procedures and aliases that come with rooda."""
     return _own("builtin.yml", Tier.BUILTIN, "")
 
 
+@cache
 def read_preset(name: str) -> Layer:
     """The layer of a preset."""
     return _own(f"{name}.yml", Tier.PRESET, name)
@@ -80,15 +105,21 @@ def read_preset(name: str) -> Layer:
 
 def _own(resource: str, tier: Tier, source: str) -> Layer:
     data = (resources.files("rooda") / "presets" / resource).read_bytes()
-    layer, problems = _parse(tier, data, resource, Path(), source)
+    layer, problems = _parse(tier, data, resource, Path(), source=source)
     if problems:  # a mistake of ours, not of the user's
         raise AssertionError(f"{resource}: {problems}")
     return layer
 
 
 def _parse(
-    tier: Tier, data: bytes, shown: str, folder: Path, source: str = ""
+    tier: Tier,
+    data: bytes,
+    shown: str,
+    folder: Path,
+    *,
+    source: str = "",
+    home: Path | None = None,
 ) -> tuple[Layer, list[Problem]]:
     from rooda.config import reader  # noqa: PLC0415 - YAML is slow to load, and Tab must be quick
 
-    return reader.read(reader.ConfigFile(tier, data, shown, folder, source))
+    return reader.read(reader.ConfigFile(tier, data, shown, folder, source, home))

@@ -1,7 +1,6 @@
 """The layers that come from outside the files: environment variables and flags."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from rooda.config.kinds import PathText, WrongValue
@@ -9,19 +8,21 @@ from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import BY_KEY, SETTINGS, Setting
+from rooda.config.world import World
 from rooda.text.nearmiss import did_you_mean
 from rooda.text.paths import anchored
 
 
-def from_environment(environ: Mapping[str, str], folder: Path, problems: list[Problem]) -> Layer:
+def from_environment(world: World, problems: list[Problem]) -> Layer:
     """What `ROODA_LOOP_...` variables say. An empty variable says nothing."""
+    environ = world.environ
     layer = Layer(Tier.ENVIRONMENT)
     for setting in SETTINGS:
         names = (setting.variable, *setting.old_variables)
         name = next((name for name in names if environ.get(name)), None)
         if name is not None:
             origin = Origin(Tier.ENVIRONMENT, name)
-            _add(layer, setting, environ[name], origin, folder, problems)
+            _add(layer, setting, environ[name], origin, world, problems)
     known = [setting.variable for setting in SETTINGS]
     problems += [
         Problem(
@@ -37,12 +38,12 @@ def from_environment(environ: Mapping[str, str], folder: Path, problems: list[Pr
 
 
 def from_flags(
-    flags: Mapping[str, tuple[str, str]], folder: Path, problems: list[Problem]
+    flags: Mapping[str, tuple[str, str]], world: World, problems: list[Problem]
 ) -> Layer:
     """What the flags say: `{key: (flag as written, text)}`."""
     layer = Layer(Tier.CLI)
     for key, (flag, text) in flags.items():
-        _add(layer, BY_KEY[key], text, Origin(Tier.CLI, flag), folder, problems)
+        _add(layer, BY_KEY[key], text, Origin(Tier.CLI, flag), world, problems)
     return layer
 
 
@@ -51,7 +52,7 @@ def _add(
     setting: Setting[Any],
     text: str,
     origin: Origin,
-    folder: Path,
+    world: World,
     problems: list[Problem],
 ) -> None:
     try:
@@ -60,8 +61,8 @@ def _add(
         problems.append(Problem(str(wrong), wrong.suggestion, field=origin.source))
         return
     if isinstance(setting.kind, PathText) and value is not None:
-        value = str(anchored(folder, value))
-    layer.loop[setting.key] = Valued(value, origin)
+        value = str(anchored(world.folder, value, world.home))
+    layer.loop[setting.key] = Valued(value, origin, origin.source)
 
 
 def join_pairs(pairs: Iterable[str]) -> str:

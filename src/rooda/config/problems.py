@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rooda.config.origin import Origin, Tier
+
 CONFIG_TITLE = "Config validation failed"
 
 
@@ -25,6 +27,21 @@ class Problem:
     field: str = ""
     severity: Severity = Severity.ERROR
     title: str = CONFIG_TITLE
+
+    @classmethod
+    def at(
+        cls,
+        origin: Origin,
+        field: str,
+        message: str,
+        suggestion: str,
+        severity: Severity = Severity.ERROR,
+        title: str = CONFIG_TITLE,
+    ) -> "Problem":
+        """A problem with a value, where the value came from; only files have lines."""
+        in_file = origin.tier in (Tier.WORKSPACE, Tier.GLOBAL)
+        file = origin.source.removeprefix("./") if in_file else ""
+        return cls(message, suggestion, file, origin.line, field, severity, title)
 
     @property
     def place(self) -> str:

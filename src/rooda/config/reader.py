@@ -28,6 +28,7 @@ class ConfigFile:
     shown: str
     folder: Path
     source: str = ""
+    home: Path | None = None
 
     @property
     def origin_name(self) -> str:
@@ -80,6 +81,8 @@ class _Reader:
             if entry.key in SECTIONS:
                 for inner in self._mapping(entry.node, f"{field}.{entry.key}"):
                     self._value(inner, f"{entry.key}.{inner.key}", field, allowed, values)
+            elif "." in entry.key:  # `signals.match: x` is no section
+                self._unknown(entry.key, entry.line, field, ())
             else:
                 key = OLD_KEYS.get(entry.key, entry.key)
                 self._value(entry, key, field, [*allowed, *others], values)
@@ -99,8 +102,8 @@ class _Reader:
             self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.{key}")
             return
         if isinstance(setting.kind, PathText) and value is not None:
-            value = str(anchored(self._file.folder, value))
-        values[key] = Valued(value, self._origin(entry.line))
+            value = str(anchored(self._file.folder, value, self._file.home))
+        values[key] = Valued(value, self._origin(entry.line), f"{field}.{key}")
 
     # -- procedures ------------------------------------------------------------------------
 
@@ -124,10 +127,10 @@ class _Reader:
                 if inner.key == DESCRIPTION:
                     procedure.description = self._text(inner, f"{field}.{DESCRIPTION}")
                 elif inner.key in PHASES:
-                    parts = self._phase(inner.node, f"{field}.{inner.key}")
-                    if parts:
-                        phase = PhaseValue(parts, self._origin(inner.line))
-                        procedure.phases[inner.key] = phase
+                    name = f"{field}.{inner.key}"
+                    parts = self._phase(inner.node, name)
+                    phase = PhaseValue(parts, self._origin(inner.line), name)
+                    procedure.phases[inner.key] = phase
             self.layer.procedures[entry.key] = procedure
 
     def _phase(self, node: Node, field: str) -> tuple[Part, ...]:
@@ -180,7 +183,7 @@ class _Reader:
     def _path(self, text: str) -> Source:
         if text.startswith(builtin.PREFIX):
             return BuiltinPart(text.removeprefix(builtin.PREFIX))
-        path = anchored(self._file.folder, text)
+        path = anchored(self._file.folder, text, self._file.home)
         return FilePart(path, text if self._file.tier is Tier.WORKSPACE else str(path))
 
     # -- aliases ---------------------------------------------------------------------------
@@ -211,7 +214,7 @@ class _Reader:
                 if command is None:
                     continue
                 alias = Alias(command)
-            self.layer.aliases[entry.key] = Valued(alias, self._origin(entry.line))
+            self.layer.aliases[entry.key] = Valued(alias, self._origin(entry.line), field)
 
     # -- helpers ---------------------------------------------------------------------------
 

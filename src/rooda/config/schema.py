@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from rooda.config.kinds import Schema
+from rooda.config.kinds import Schema, Text, TextMap
 from rooda.config.settings import OLD_KEYS, SETTINGS, Setting
 from rooda.prompts.parts import PHASES
+
+# Words that need no quotes: a bare number or `true` is as good here.
+_WORDS: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
 
 def schema() -> Schema:
     """The whole schema, for editors that complete and check YAML."""
     procedure = _object(
         {
-            "description": {"type": "string", "description": "One line for `rooda list`"},
+            "description": _WORDS | {"description": "One line for `rooda list`"},
             **{phase: {"$ref": "#/$defs/phase"} for phase in PHASES},
             **_settings([setting for setting in SETTINGS if setting.per_procedure]),
         }
@@ -23,7 +26,11 @@ def schema() -> Schema:
             {
                 "loop": _or_null(_object(_settings(list(SETTINGS)))),
                 "procedures": _or_null(
-                    {"type": "object", "additionalProperties": _or_null(procedure)}
+                    {
+                        "type": "object",
+                        "propertyNames": {"pattern": r"^(?!-).*\S"},
+                        "additionalProperties": _or_null(procedure),
+                    }
                 ),
                 "ai_cmd_aliases": _or_null(
                     {"type": "object", "additionalProperties": {"$ref": "#/$defs/alias"}}
@@ -36,12 +43,13 @@ def schema() -> Schema:
 
 def _settings(settings: list[Setting[Any]]) -> Schema:
     properties: Schema = {}
+    sections: Schema = {}
     for setting in settings:
         section, dot, name = setting.key.partition(".")
-        target = properties
-        if dot:
-            target = properties.setdefault(section, _object({}))["properties"]
+        target = sections.setdefault(section, {}) if dot else properties
         target[name if dot else section] = _setting(setting)
+    for section, inner in sections.items():
+        properties[section] = _object(inner) | {"type": ["object", "null"]}
     for old, new in OLD_KEYS.items():
         properties[old] = properties[new] | {"deprecated": True}
     return properties
@@ -58,28 +66,26 @@ def _setting(setting: Setting[Any]) -> Schema:
 def _phase() -> Schema:
     item = _object(
         {
-            "path": {"type": "string"},
-            "content": {"type": "string"},
-            "parameters": {"type": "object"},
+            "path": _WORDS,
+            "content": _WORDS,
+            "parameters": TextMap().schema(),
         }
     ) | {"oneOf": [{"required": ["path"]}, {"required": ["content"]}]}
     return {
         "description": "A path (`builtin:...` for rooda's own texts), or a list of items",
         "anyOf": [
-            {"type": "string"},
-            {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, item]}},
+            Text().schema(),
+            {"type": "array", "minItems": 1, "items": {"anyOf": [Text().schema(), item]}},
         ],
     }
 
 
 def _alias() -> Schema:
-    command = {"type": "string"}
     return {
         "anyOf": [
-            command,
+            _WORDS,
             {"type": "null"},
-            _object({"command": command, "adapter": {"type": "string"}})
-            | {"required": ["command"]},
+            _object({"command": _WORDS, "adapter": _WORDS}) | {"required": ["command"]},
         ]
     }
 

@@ -20,6 +20,7 @@ from rooda.config.kinds import (
     Size,
     Text,
     TextMap,
+    Timeout,
     WrongValue,
 )
 
@@ -44,7 +45,6 @@ class Setting(Generic[T]):
     nullable: bool = False
     per_procedure: bool = True
     always_in_dry_run: bool = False
-    wrong: str = ""
     fix: str = ""
 
     @property
@@ -72,7 +72,7 @@ class Setting(Generic[T]):
         return "none" if value is None else self.kind.show(value)
 
     def check(self, raw: object) -> Any:
-        """The value that a file gives, or WrongValue in the row's own words."""
+        """The value that a file gives, or WrongValue with the row's own advice."""
         if raw is None and self.nullable:
             return None
         return self._worded(self.kind.check, raw)
@@ -87,8 +87,7 @@ class Setting(Generic[T]):
         try:
             return check(raw)
         except WrongValue as wrong:
-            words = self.wrong or str(wrong)
-            raise WrongValue(words, self.fix or wrong.suggestion) from None
+            raise WrongValue(str(wrong), self.fix or wrong.suggestion) from None
 
 
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
@@ -121,14 +120,12 @@ MAX_ITERATIONS: Setting[int] = Setting(
 )
 ITERATION_TIMEOUT: Setting[float | None] = Setting(
     "iteration_timeout",
-    Seconds(1),
+    Timeout(1),
     None,
     "Stop an iteration that takes longer",
     RUN,
     nullable=True,
     always_in_dry_run=True,
-    wrong="timeout must be positive or nil",
-    fix="Set to a positive number of seconds, or remove to disable timeout",
 )
 MAX_OUTPUT_BUFFER: Setting[int] = Setting(
     "max_output_buffer",
@@ -186,6 +183,7 @@ ENV: Setting[Mapping[str, str]] = Setting(
     "Variables to add to the agent's environment",
     AGENT,
     label="Environment",
+    nullable=True,
 )
 SHOW_AI_OUTPUT: Setting[bool] = Setting(
     "show_ai_output",

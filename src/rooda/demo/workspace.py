@@ -1,8 +1,10 @@
 """The demo's repository: a task list, a config, and the scripted agent as the AI command."""
 
+import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.demo.agent import TASKS
@@ -53,6 +55,16 @@ def history(folder: Path) -> str:
 
 def _git(folder: Path, *words: str) -> str:
     done = subprocess.run(
-        ["git", "-C", str(folder), *words], check=True, capture_output=True, text=True
+        ["git", "-C", str(folder), *words],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment(os.environ),
     )
     return done.stdout
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The user's environment without what would lead git or rooda out of the demo's folder."""
+    dropped = ("GIT_", "ROODA_")
+    return {name: value for name, value in environ.items() if not name.startswith(dropped)}

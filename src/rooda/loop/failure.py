@@ -1,19 +1,23 @@
 """What a failed iteration leaves for the person who reads about it in the morning."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooda.loop.outcome import FailureKind
-from rooda.process.exits import Exit, Signalled, TimedOut
-from rooda.process.tail import Captured
+from rooda.loop.outcome import FailureKind, Outcome
+from rooda.process.exits import Exit, Exited, Signalled, TimedOut
+from rooda.process.run import Result
+from rooda.process.tail import HEAD, Captured
 from rooda.text.controls import clean
 
 PREVIEW = 500
-_HEAD_BYTES = 4 * PREVIEW  # enough for PREVIEW characters of UTF-8
 
 
 @dataclass(frozen=True, slots=True)
 class FailureContext:
-    """Seed 004's context of a failure. `exit_code` is unknown after a timeout."""
+    """Seed 004's context of a failure. `exit_code` is unknown after a timeout.
+
+    `promise_signal` is what the agent signaled, even where that was not believed.
+    """
 
     command: str
     kind: FailureKind
@@ -22,6 +26,7 @@ class FailureContext:
     exit_code: int | None
     signal: str | None
     timeout: float | None
+    promise_signal: str | None
     preview: str
     suffix: str
     truncated: bool
@@ -29,24 +34,21 @@ class FailureContext:
 
 
 def context(
-    command: str,
-    kind: FailureKind,
-    reason: str,
-    end: Exit,
-    stdout: Captured,
-    stderr: Captured,
-    duration: float,
+    command: str, outcome: Outcome, result: Result, promise_signal: str | None = None
 ) -> FailureContext:
     """Gather the context from what the process left behind."""
+    end, stdout, stderr = result.exit, result.stdout, result.stderr
+    kind = outcome.kind or FailureKind.EXIT
     preview, suffix = excerpt(stdout, stderr)
     return FailureContext(
         command=command,
         kind=kind,
-        reason=reason,
-        duration=duration,
-        exit_code=getattr(end, "code", None),
+        reason=outcome.reason,
+        duration=result.duration,
+        exit_code=end.code if isinstance(end, Exited | Signalled) else None,
         signal=end.name if isinstance(end, Signalled) else None,
         timeout=end.after if isinstance(end, TimedOut) else None,
+        promise_signal=promise_signal,
         preview=preview,
         suffix=suffix,
         truncated=stdout.truncated or stderr.truncated,
@@ -55,22 +57,22 @@ def context(
 
 
 def excerpt(stdout: Captured, stderr: Captured) -> tuple[str, str]:
-    """First and last 500 characters. Errors go to standard error, so its end is the last word.
+    """First and last 500 characters, standard output before standard error.
 
     Short output is whole in the first part, and the second is empty.
     """
-    shown = [stream for stream in (stdout, stderr) if stream.total]
-    if not shown:
-        return "", ""
-    if all(stream.total <= 2 * _HEAD_BYTES and not stream.truncated for stream in shown):
-        text = "\n".join(_text(stream.tail) for stream in shown)
-        return (text, "") if len(text) <= PREVIEW else (text[:PREVIEW], text[-PREVIEW:])
-    first, last = shown[0], shown[-1]
-    return _text(first.head)[:PREVIEW], _text(last.tail[-_HEAD_BYTES:])[-PREVIEW:]
+    streams = [stream for stream in (stdout, stderr) if stream.total]
+    first = _joined(stream.head for stream in streams)
+    if len(first) <= PREVIEW and all(stream.total <= len(stream.head) for stream in streams):
+        return first, ""
+    # From the end: what was said last is the most likely reason, wherever it was said.
+    last = _joined(stream.tail[-HEAD:] for stream in streams)
+    return first[:PREVIEW], last[-PREVIEW:]
 
 
-def _text(data: bytes) -> str:
-    return clean(data.decode("utf-8", "replace")).strip()
+def _joined(pieces: Iterable[bytes]) -> str:
+    texts = (clean(piece.decode("utf-8", "replace")).strip() for piece in pieces)
+    return "\n".join(text for text in texts if text)
 
 
 def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:

@@ -50,7 +50,7 @@ def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) ->
         case TimedOut(clock):
             return Outcome(Verdict.FAILURE, FailureKind.TIMEOUT, clock)
     if promises.failure:
-        return Outcome(Verdict.FAILURE, FailureKind.SIGNAL, "the agent signaled FAILURE")
+        return Outcome(Verdict.FAILURE, FailureKind.SIGNAL, "the agent says that it is blocked")
     ended_well = end == Exited(0) or ignore_exit_status
     if promises.success:
         return Outcome(Verdict.DONE, despite_exit=not ended_well)

@@ -13,7 +13,9 @@ from functools import cached_property
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 # What people and programs put around a line that they quote: > | │ # * - " ' ` and spaces.
-_QUOTING = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
+_BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
+_AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
+_FARTHEST = 64  # lines without words between two lines that still count as consecutive
 # A listing's line number: `12: `, `12 | `, `12→`.
 _NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
 _TAG = re.compile(rb"<promise>[A-Za-z0-9_.-]+</promise>")
@@ -71,11 +73,13 @@ class Prompt:
     def _pairs(self) -> frozenset[tuple[bytes, bytes]]:
         return frozenset(zip(self._lines, self._lines[1:], strict=False))
 
-    def echoes(self, line: bytes, before: bytes, after: bytes) -> bool:
-        """Whether a line, between the lines around it, repeats the prompt."""
-        if line not in self._known:
-            return False
-        return not is_bare(line) or (before, line) in self._pairs or (line, after) in self._pairs
+    def has(self, line: bytes) -> bool:
+        """Whether this is a line of the prompt."""
+        return line in self._known
+
+    def has_pair(self, line: bytes, before: bytes, after: bytes) -> bool:
+        """Whether the line follows one or precedes the other in the prompt too."""
+        return (before, line) in self._pairs or (line, after) in self._pairs
 
     def ends_with(self, fragment: bytes) -> bool:
         """Whether the fragment is the end of a line of the prompt that has more than a tag."""
@@ -94,16 +98,23 @@ def _said(
         return False
     wanted = tag(word).encode()
     if words.last_line_only:
-        return _last_line(output) == wanted
-    for start, end in _lines_with(output, wanted):
-        line = _normal(output[start:end])
-        if truncated and start == 0:
-            echo = prompt.ends_with(line)
-        else:
-            echo = prompt.echoes(line, *_neighbours(output, start, end))
-        if not echo:
-            return True
-    return False
+        start, end = _last_line(output)
+        if _plain(output[start:end]).strip() != wanted:
+            return False
+        return not _is_echo(output, start, end, prompt, truncated=truncated)
+    return any(
+        not _is_echo(output, start, end, prompt, truncated=truncated)
+        for start, end in _lines_with(output, wanted)
+    )
+
+
+def _is_echo(output: bytes, start: int, end: int, prompt: Prompt, *, truncated: bool) -> bool:
+    line = _normal(output[start:end])
+    if truncated and start == 0:
+        return prompt.ends_with(line)
+    if not prompt.has(line):
+        return False
+    return not is_bare(line) or prompt.has_pair(line, *_neighbours(output, start, end))
 
 
 def _lines_with(output: bytes, wanted: bytes) -> Iterator[tuple[int, int]]:
@@ -117,24 +128,28 @@ def _lines_with(output: bytes, wanted: bytes) -> Iterator[tuple[int, int]]:
         found = output.find(wanted, end)
 
 
-def _last_line(output: bytes) -> bytes:
-    """The last line that is not empty."""
-    end = len(output)
-    while end > 0:
+def _last_line(output: bytes) -> tuple[int, int]:
+    """Start and end of the last line that is not empty."""
+    start = end = len(output.rstrip())
+    for _ in range(_FARTHEST):
         start = output.rfind(b"\n", 0, end) + 1
-        if line := _plain(output[start:end]).strip():
-            return line
+        if start == 0 or _plain(output[start:end]).strip():
+            break
         end = start - 1
-    return b""
+    return start, end
 
 
 def _neighbours(output: bytes, start: int, end: int) -> tuple[bytes, bytes]:
-    """The nearest lines that are not empty, before and after."""
+    """The nearest lines that have words, before and after."""
     before = after = b""
-    while start > 0 and not before:
+    for _ in range(_FARTHEST):
+        if start <= 0 or before:
+            break
         start, previous_end = output.rfind(b"\n", 0, start - 1) + 1, start - 1
         before = _normal(output[start:previous_end])
-    while end < len(output) and not after:
+    for _ in range(_FARTHEST):
+        if end >= len(output) or after:
+            break
         next_end = output.find(b"\n", end + 1)
         next_end = len(output) if next_end == -1 else next_end
         after, end = _normal(output[end + 1 : next_end]), next_end
@@ -146,7 +161,7 @@ def _normal(line: bytes) -> bytes:
     line = _plain(line)
     if number := _NUMBER.match(line):
         line = line[number.end() :]
-    return line.strip(_QUOTING)
+    return line.lstrip(_BEFORE).rstrip(_AFTER)
 
 
 def _plain(line: bytes) -> bytes:

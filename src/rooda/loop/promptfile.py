@@ -4,11 +4,13 @@ A file needs no writer, can't deadlock with an agent that prints before it reads
 evidence. It is in the workspace's `.rooda`, which keeps itself out of git.
 """
 
+import stat
 import tempfile
 from pathlib import Path
 from typing import IO
 
-STATE_FOLDER = ".rooda"
+from rooda.config.checks import STATE_FOLDER
+
 _NAME = "prompt.md"
 
 
@@ -16,6 +18,8 @@ def make_state_folder(workspace: Path) -> Path:
     """Create `.rooda`, private, ignoring itself. Raises OSError where that is not possible."""
     folder = workspace / STATE_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
+    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(0o700)
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """The run itself: the pure parts in their order, and the world at the edge."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rooda.config.plan import Plan
@@ -73,11 +73,25 @@ def _iterate(plan: Plan, limits: Limits, state: State, edge: Edge) -> State:
         return state.after(aborted, 0.0)
     edge.emit(events.PromptAssembled(number, len(prompt)))
     result = _execute(plan, prompt, edge)
-    outcome = _judge(plan, number, prompt, result, edge)
+    promises = _scan(plan, number, prompt, result, edge)
+    ignore = plan.values[IGNORE_EXIT_STATUS]
+    outcome = judge(result.exit, promises, ignore_exit_status=ignore)
     duration = edge.monotonic() - began
     after = state.after(outcome, duration)
-    _tell(plan, limits, number, after, outcome, result, duration, edge)
+    for event in _story(plan, limits, after, _Ended(number, duration, outcome, result, promises)):
+        edge.emit(event)
     return after
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """An iteration that has ended."""
+
+    number: int
+    duration: float
+    outcome: Outcome
+    result: process.Result
+    promises: Promises
 
 
 def _execute(plan: Plan, prompt: bytes, edge: Edge) -> process.Result:
@@ -96,8 +110,8 @@ def _execute(plan: Plan, prompt: bytes, edge: Edge) -> process.Result:
         return edge.execute(request, edge.interrupts, edge.emit)
 
 
-def _judge(plan: Plan, number: int, prompt: bytes, result: process.Result, edge: Edge) -> Outcome:
-    """Look for signals on each stream, each on its own, and decide."""
+def _scan(plan: Plan, number: int, prompt: bytes, result: process.Result, edge: Edge) -> Promises:
+    """Look for signals on each stream, each on its own."""
     values = plan.values
     streams = values[SIGNALS_STREAMS]
     words = Words(
@@ -114,63 +128,46 @@ def _judge(plan: Plan, number: int, prompt: bytes, result: process.Result, edge:
             promises |= scan(stream.tail, words, prepared, truncated=stream.truncated)
     believed = not isinstance(result.exit, TimedOut | Interrupted | NotStarted)
     edge.emit(events.SignalsScanned(number, promises.success, promises.failure, believed))
-    return judge(result.exit, promises, ignore_exit_status=values[IGNORE_EXIT_STATUS])
+    return promises
 
 
-def _tell(
-    plan: Plan,
-    limits: Limits,
-    number: int,
-    after: State,
-    outcome: Outcome,
-    result: process.Result,
-    duration: float,
-    edge: Edge,
-) -> None:
-    """Say what the iteration amounted to."""
-    maximum, end = limits.max_iterations, result.exit
-    truncated = result.stdout.truncated or result.stderr.truncated
+def _story(plan: Plan, limits: Limits, after: State, ended: _Ended) -> Iterator[Event]:
+    """What to say of an iteration that has ended."""
+    number, maximum, end = ended.number, limits.max_iterations, ended.result.exit
+    truncated = ended.result.stdout.truncated or ended.result.stderr.truncated
+    outcome = ended.outcome
     match outcome.verdict:
         case Verdict.SUCCESS:
-            edge.emit(events.IterationCompleted(number, maximum, duration, truncated))
+            yield events.IterationCompleted(number, maximum, ended.duration, truncated)
         case Verdict.DONE:
             word = plan.values[SIGNALS_SUCCESS] or ""
             if outcome.despite_exit and isinstance(end, Exited | Signalled):
                 name = end.name if isinstance(end, Signalled) else None
-                edge.emit(events.ExitOverridden(number, word, end.code, name))
-            edge.emit(
-                events.IterationDone(
-                    number, maximum, duration, word, truncated, outcome.despite_exit
-                )
+                yield events.ExitOverridden(number, word, end.code, name)
+            yield events.IterationDone(
+                number, maximum, ended.duration, word, truncated, outcome.despite_exit
             )
         case Verdict.FAILURE:
-            edge.emit(
-                events.IterationFailed(
-                    number,
-                    maximum,
-                    duration,
-                    after.consecutive_failures,
-                    limits.failure_threshold,
-                    _context(plan, outcome, result),
-                )
+            word_said = _word_said(plan, ended.promises)
+            yield events.IterationFailed(
+                number,
+                maximum,
+                ended.duration,
+                after.consecutive_failures,
+                limits.failure_threshold,
+                failure.context(plan.command.text, outcome, ended.result, word_said),
             )
         case Verdict.INTERRUPTED:
-            edge.emit(events.IterationInterrupted(number, maximum, duration))
+            yield events.IterationInterrupted(number, maximum, ended.duration)
         case Verdict.ABORT:
             hint = failure.suggestion(FailureKind.NOT_STARTED, end, 0)
-            edge.emit(events.StartFailed(number, plan.command.text, outcome.reason, hint))
+            yield events.StartFailed(number, plan.command.text, outcome.reason, hint)
 
 
-def _context(plan: Plan, outcome: Outcome, result: process.Result) -> failure.FailureContext:
-    return failure.context(
-        plan.command.text,
-        outcome.kind or FailureKind.EXIT,
-        outcome.reason,
-        result.exit,
-        result.stdout,
-        result.stderr,
-        result.duration,
-    )
+def _word_said(plan: Plan, promises: Promises) -> str | None:
+    if promises.failure:
+        return plan.values[SIGNALS_FAILURE]
+    return plan.values[SIGNALS_SUCCESS] if promises.success else None
 
 
 def _ended(

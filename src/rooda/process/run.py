@@ -34,6 +34,7 @@ KILL_WAIT = 1.0  # how long a SIGKILL may take
 DRAIN_WAIT = 0.5  # how long output is awaited that somebody outside the group holds open
 _LOOK_AGAIN = 0.02  # between two looks at a group that was told to stop
 _READ = 256 * 1024
+_LONGEST_WAIT = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,13 @@ def run(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
             assert pipe is not None  # noqa: S101 - for the type checker
             stack.callback(pipe.close)
         watch = _Watch(child, request, interrupts, listener, buffers, began)
-        end = watch.until_the_end()
+        try:
+            end = watch.until_the_end()
+        except BaseException:
+            # An error of ours must not leave the program running.
+            signal_group(child.pid, signal.SIGKILL)
+            child.wait(KILL_WAIT)
+            raise
     return Result(
         end,
         buffers["stdout"].captured(),
@@ -162,7 +169,9 @@ class _Watch:
         waits = [alarm - now for alarm in alarms if alarm is not None]
         if longest is not None:
             waits.append(longest)
-        for key, _ in self._selector.select(max(0.0, min(waits)) if waits else None):
+        # The system takes no wait of years, so a clock of that size is looked at again hourly.
+        wait = max(0.0, min([*waits, _LONGEST_WAIT])) if waits else None
+        for key, _ in self._selector.select(wait):
             if key.data is None:
                 self._interrupts.drain()
             else:

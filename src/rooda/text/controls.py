@@ -6,13 +6,17 @@ import re
 # In order: CSI sequences; OSC, DCS, SOS, PM and APC strings with their terminator;
 # other escapes; and the control characters that are neither a tab nor a newline.
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-_STRING = r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f]*"  # no starter in it, so that scanning stays linear
+_STRING = rf"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}(?:\x07|\x1b\\|\x9c)"
 _ESCAPE = r"\x1b[ -/]*[0-~]"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 _SEQUENCES = re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_CONTROL}")
-_NEWLINES = re.compile(r"\r+\n|\r")
+_NEWLINES = re.compile(r"\r\n?")
 # What may still become a sequence when more text arrives.
-_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)|\r+)\Z")
+_UNFINISHED = re.compile(
+    rf"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}\x1b?"
+    r"|\x1b[ -/]*|\r)\Z"
+)
 _LONGEST_CARRY = 4096
 
 
@@ -21,6 +25,11 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return _SEQUENCES.sub("", _NEWLINES.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """The same on one line, so that foreign text can't forge a line of ours."""
+    return " ".join(clean(text).split("\n")).strip()
 
 
 class StreamCleaner:

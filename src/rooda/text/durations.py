@@ -2,6 +2,13 @@
 
 import re
 
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+# The same as `parse_duration` for JSON Schema, which has no named groups.
+DURATION_PATTERN = (
+    rf"^ *(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER} *d *)?(?:{_NUMBER} *h *)?"
+    rf"(?:{_NUMBER} *m *)?(?:{_NUMBER} *s)?) *$"
+)
+
 _PARTS = re.compile(
     r"(?:(?P<d>\d+(?:\.\d+)?)d)?(?:(?P<h>\d+(?:\.\d+)?)h)?"
     r"(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?"

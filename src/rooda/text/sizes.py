@@ -2,9 +2,11 @@
 
 import re
 
-_UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
+SIZE_PATTERN = r"^ *[0-9,]+(?:\.[0-9]+)? *(?:[bB]|[bB]ytes|[kKmMgG](?:[iI]?[bB])?)? *$"
+
+_UNITS = {"": 1, "bytes": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
 _UNITS |= {"g": 1024**3, "gb": 1024**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+_SIZE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*([a-z]*)")
 
 
 def format_size(size: int) -> str:
@@ -29,8 +31,5 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"not a size: {text!r}")
-    return (
-        int(float(match[1]) * _UNITS[match[2]])
-        if "." in match[1]
-        else int(match[1]) * (_UNITS[match[2]])
-    )
+    number, unit = match[1].replace(",", ""), _UNITS[match[2]]
+    return int(float(number) * unit) if "." in number else int(number) * unit

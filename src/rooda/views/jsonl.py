@@ -11,6 +11,7 @@ SCHEMA_VERSION = 1
 # Far too many for a log, and the agent's output is kept elsewhere.
 UNLOGGED = (Output, Tick)
 
+_CONTROLS = re.compile(r"[\x7f-\x9f]")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -35,4 +36,6 @@ def render(stamped: Stamped, time: str | None) -> str | None:
     body = asdict(event)
     if isinstance(event, RunEnded):
         body["stats"]["stddev"] = event.stats.stddev
-    return json.dumps(head | body, ensure_ascii=False, default=str)
+    line = json.dumps(head | body, ensure_ascii=False, default=str)
+    # JSON lets these stand as they are, a terminal does not.
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", line)

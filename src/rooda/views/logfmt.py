@@ -4,7 +4,7 @@ import json
 import re
 
 from rooda.loop.events import Event, level
-from rooda.text.controls import clean
+from rooda.text.controls import clean, one_line
 from rooda.views.messages import Field, describe
 
 _PLAIN = re.compile(r"[^\s\"=\\]+")
@@ -15,7 +15,7 @@ def render(event: Event) -> str | None:
     message = describe(event)
     if message is None:
         return None
-    return f"{level(event).name} {message.words}{render_fields(message.fields)}"
+    return f"{level(event).name} {one_line(message.words)}{render_fields(message.fields)}"
 
 
 def render_fields(fields: tuple[Field, ...]) -> str:

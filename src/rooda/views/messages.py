@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rooda.config.problems import Severity
 from rooda.loop import events as loop
 from rooda.loop.events import Event
+from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
@@ -170,7 +171,7 @@ def _failed(event: loop.IterationFailed) -> Message:
         case FailureKind.CRASH:
             how = (("signal", failure.signal), ("exit_code", failure.exit_code))
         case FailureKind.SIGNAL:
-            how = (("exit_code", failure.exit_code), ("promise_signal", "FAILURE"))
+            how = (("exit_code", failure.exit_code), ("promise_signal", failure.promise_signal))
         case _:
             how = (("exit_code", failure.exit_code),)
     return Message(
@@ -181,6 +182,7 @@ def _failed(event: loop.IterationFailed) -> Message:
             ("threshold", event.threshold),
             ("iteration", event.number),
             ("elapsed", format_duration(event.duration)),
+            ("ignored_signal", _ignored_signal(failure)),
             ("command", failure.command),
             ("output_first", failure.preview or None),
             ("output_last", failure.suffix or None),
@@ -188,6 +190,10 @@ def _failed(event: loop.IterationFailed) -> Message:
             ("suggestion", failure.suggestion),
         ),
     )
+
+
+def _ignored_signal(failure: FailureContext) -> str | None:
+    return failure.promise_signal if failure.kind is FailureKind.TIMEOUT else None
 
 
 def _ended(event: loop.RunEnded) -> Message:

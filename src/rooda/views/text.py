@@ -3,11 +3,12 @@
 from rooda.loop import events as loop
 from rooda.loop.events import Event, Level, level
 from rooda.loop.failure import PREVIEW, FailureContext
+from rooda.loop.outcome import FailureKind
 from rooda.loop.state import Status
 from rooda.process import events as process
-from rooda.text.controls import clean
+from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
-from rooda.text.durations import format_duration
+from rooda.text.durations import format_duration, format_seconds
 from rooda.views.logfmt import render_fields
 from rooda.views.messages import describe, position, timing
 
@@ -18,7 +19,7 @@ def render(event: Event) -> str | None:
         case loop.RunStarted():
             maximum = event.max_iterations
             limit = "unlimited" if maximum is None else f"max {count(maximum, 'iteration')}"
-            return f"Starting procedure: {event.procedure} ({limit})"
+            return f"Starting procedure: {one_line(event.procedure)} ({limit})"
         case loop.IterationStarted():
             return f"Iteration {position(event.number, event.max_iterations)} starting..."
         case loop.IterationCompleted() | loop.IterationDone():
@@ -42,7 +43,7 @@ def render(event: Event) -> str | None:
             if message is None:
                 return None
             prefix = "" if level(event) is Level.INFO else f"{level(event).name}: "
-            return f"{prefix}{clean(message.words)}{render_fields(message.fields)}"
+            return f"{prefix}{one_line(message.words)}{render_fields(message.fields)}"
 
 
 def _completed(
@@ -54,7 +55,7 @@ def _completed(
 
 def _context(failure: FailureContext) -> list[str]:
     """Seed 004's context, indented below the line of the failed iteration."""
-    lines = [f"  Reason: {_reason(failure)}", f"  Command: {clean(failure.command)}"]
+    lines = [f"  Reason: {_reason(failure)}", f"  Command: {one_line(failure.command)}"]
     if failure.suffix:
         lines += _quoted(f"Output, first {PREVIEW} characters", failure.preview)
         lines += _quoted(f"Output, last {PREVIEW} characters", failure.suffix)
@@ -64,11 +65,18 @@ def _context(failure: FailureContext) -> list[str]:
 
 
 def _reason(failure: FailureContext) -> str:
-    if failure.timeout is not None:
-        return f"timeout ({failure.reason}: {failure.timeout:g}s)"
-    after = f" after {format_duration(failure.duration)}"
-    code = f", exit code {failure.exit_code}" if "exit" not in failure.reason else ""
-    return f"{failure.reason}{code}{after}"
+    said = failure.promise_signal
+    match failure.kind:
+        case FailureKind.TIMEOUT:
+            ignored = f"; its {said} signal does not count" if said else ""
+            return f"timeout ({failure.reason}: {format_seconds(failure.timeout or 0)}){ignored}"
+        case FailureKind.SIGNAL:
+            words = f"the agent signaled {said}, exit code {failure.exit_code}"
+        case FailureKind.CRASH:
+            words = f"{failure.reason}, exit code {failure.exit_code}"
+        case _:
+            words = failure.reason
+    return f"{words} after {format_duration(failure.duration)}"
 
 
 def _quoted(title: str, text: str) -> list[str]:
@@ -87,7 +95,7 @@ def _ended(event: loop.RunEnded) -> str:
         case Status.INTERRUPTED:
             line = f"Interrupted ({completed})"
         case _ if event.reason:
-            line = f"ERROR: Aborting: {clean(event.reason)} ({completed})"
+            line = f"ERROR: Aborting: {one_line(event.reason)} ({completed})"
         case _:
             failures = count(event.consecutive_failures, "consecutive failure")
             line = f"ERROR: Aborting after {failures} ({completed})"

@@ -3,14 +3,15 @@
 import json
 import os
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from rooda.cli.app import RESERVED
 from rooda.cli.flags import config_option
+from rooda.cli.here import this_world
 from rooda.config.inspect import Inspection, inspect
-from rooda.config.locate import CONFIG_NAME, World, global_folder
-from rooda.config.plan import Request
+from rooda.config.locate import CONFIG_NAME, global_folder
 from rooda.config.problems import InvalidInput, Problem, errors
 from rooda.config.schema import schema as json_schema
 from rooda.config.template import template
@@ -25,8 +26,7 @@ def group() -> None:
 
 
 def _inspect(config: str | None, procedure: str = "") -> Inspection:
-    request = Request(procedure=procedure, config=config, commands=RESERVED)
-    return inspect(request, World(Path.cwd(), os.environ))
+    return inspect(this_world(), config=config, procedure=procedure, commands=RESERVED)
 
 
 @group.command("show")
@@ -61,7 +61,7 @@ def check(*, config: str | None) -> int:
 
 
 def _existing(config: str | None) -> list[str]:
-    world = World(Path.cwd(), os.environ)
+    world = this_world()
     names = [Path(config or CONFIG_NAME)]
     folder = global_folder(world)
     if folder is not None:
@@ -79,8 +79,9 @@ def schema() -> None:
 def init() -> None:
     """Write a commented rooda-config.yml here; never overwrites one."""
     try:
+        text = template(os.environ)
         with Path(CONFIG_NAME).open("x", encoding="utf-8") as file:
-            file.write(template(os.environ))
+            _write_whole(file, text)
     except FileExistsError:
         problem = Problem(
             f"{CONFIG_NAME} exists already and is left as it is",
@@ -91,3 +92,13 @@ def init() -> None:
         problem = Problem(f"{CONFIG_NAME} can't be written: {error.strerror}", "Check the folder")
         raise InvalidInput([problem]) from None
     click.echo(f"Wrote {CONFIG_NAME}. Next: choose an agent in it, then `rooda list`.")
+
+
+def _write_whole(file: TextIO, text: str) -> None:
+    """Write all of it, or leave nothing: half a file would stop the next try."""
+    try:
+        file.write(text)
+        file.flush()
+    except OSError:
+        Path(file.name).unlink(missing_ok=True)
+        raise

@@ -10,9 +10,9 @@ import click
 
 from rooda.cli import running
 from rooda.cli.app import Session
-from rooda.config.locate import World
 from rooda.config.plan import Request, prepare
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import World
 from rooda.demo import workspace
 
 _INTRODUCTION = """\
@@ -45,8 +45,8 @@ def _show(folder: Path, session: Session) -> int:
     except subprocess.CalledProcessError as error:
         problem = Problem(f"git could not make a repository: {error.stderr.strip()}")
         raise InvalidInput([problem]) from None
-    # Neither the user's own config nor ROODA_ variables take part in the demo.
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("ROODA_")}
+    # The user's own config takes no part in the demo.
+    environ = workspace.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
     request = Request("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = running.execute(prepare(request, World(folder, environ)), session.interrupts)

@@ -1,37 +1,29 @@
 """`rooda list` and `rooda info`: which procedures there are, and what they do."""
 
 import json
-import os
-from pathlib import Path
 
 import click
 
 from rooda.cli.flags import complete_from, config_option
+from rooda.cli.here import this_world
 from rooda.cli.names import procedure_names
-from rooda.config.locate import World
-from rooda.config.plan import Request, read_layers
-from rooda.config.problems import InvalidInput, Problem, errors
-from rooda.config.resolve import (
-    AgentCommand,
-    Layers,
-    resolve,
-    resolve_command,
-    resolve_iterations,
-)
+from rooda.config.command import choose, command_of
+from rooda.config.layers import Layers
+from rooda.config.locate import for_procedure, read_layers
+from rooda.config.problems import InvalidInput, Problem, errors, in_order
+from rooda.config.resolve import resolve, resolve_iterations
 from rooda.config.settings import ZERO_MEANS_UNLIMITED
+from rooda.config.validate import unknown_procedure
 from rooda.prompts.parts import PHASES
-from rooda.text.nearmiss import did_you_mean
 from rooda.views.table import render_table
 
 
 def _load(config: str | None, procedure: str = "") -> Layers:
     problems: list[Problem] = []
-    layers = read_layers(
-        Request(procedure=procedure, config=config), World(Path.cwd(), os.environ), problems
-    )
+    layers = read_layers(this_world(), config, {}, problems)
     if found := errors(problems):
-        raise InvalidInput(found)
-    return layers
+        raise InvalidInput(in_order(found))
+    return for_procedure(layers, procedure)
 
 
 def _iterations(layers: Layers, name: str) -> int | None:
@@ -49,13 +41,13 @@ def _source(layers: Layers, name: str) -> str:
 
 def _describe(layers: Layers, name: str) -> dict[str, object]:
     phases = layers.phases(name)
-    command, _ = resolve_command(layers, name)
+    command = command_of(layers, choose(layers, name))
     return {
         "name": name,
         "description": layers.description(name),
         "source": _source(layers, name),
         "max_iterations": _iterations(layers, name),
-        "ai_cmd": command.text if isinstance(command, AgentCommand) else None,
+        "ai_cmd": command.text if command else None,
         "phases": {
             phase: [part.source.name for part in phases[phase].parts] if phase in phases else []
             for phase in PHASES
@@ -99,13 +91,8 @@ def _maximum(maximum: object) -> str:
 def info(*, procedure: str, as_json: bool, config: str | None) -> None:
     """Show what a procedure is made of."""
     layers = _load(config, procedure)
-    names = layers.procedure_names()
-    if procedure not in names:
-        problem = Problem(
-            f"there is no procedure named {procedure!r}",
-            did_you_mean(procedure, names) or "`rooda list` shows the procedures",
-        )
-        raise InvalidInput([problem])
+    if procedure not in layers.procedure_names():
+        raise InvalidInput([unknown_procedure(procedure, layers, frozenset())])
     about = _describe(layers, procedure)
     if as_json:
         click.echo(json.dumps(about, indent=2, ensure_ascii=False))

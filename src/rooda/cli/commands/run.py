@@ -1,13 +1,11 @@
 """`rooda run PROCEDURE`, which is also `rooda PROCEDURE`."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import click
 
 from rooda.cli import running
-from rooda.cli.app import RESERVED, Session
+from rooda.cli.app import HELP_FLAGS, RESERVED, Session
 from rooda.cli.flags import (
     RunCommand,
     complete_from,
@@ -15,8 +13,8 @@ from rooda.cli.flags import (
     run_options,
     without_dry_run,
 )
+from rooda.cli.here import this_world
 from rooda.cli.names import procedure_names
-from rooda.config.locate import World
 from rooda.config.plan import Request, prepare
 from rooda.config.problems import InvalidInput
 from rooda.prompts.parts import PHASES
@@ -34,7 +32,6 @@ class _Run(RunCommand):
 
 @click.pass_obj
 def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
-    world = World(Path.cwd(), os.environ)
     request = Request(
         procedure=procedure,
         flags=given_flags(parameters),
@@ -43,7 +40,7 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
         config=parameters["config"],
         commands=RESERVED,
     )
-    prepared = prepare(request, world)
+    prepared = prepare(request, this_world())
     if parameters["dry_run"]:
         click.echo(dry_run_view.render(prepared, without_dry_run(session.arguments)), nl=False)
         return 0 if prepared.valid else 1
@@ -57,6 +54,7 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
 run = _Run(
     "run",
     callback=_run,
+    context_settings=HELP_FLAGS,
     params=[
         click.Argument(["procedure"], shell_complete=complete_from(procedure_names)),
         *run_options(),

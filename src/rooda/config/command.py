@@ -1,0 +1,123 @@
+"""Which AI command holds, and whether it can be one."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rooda.config.layers import Alias, Layers, Level, Valued
+from rooda.config.origin import Origin
+from rooda.config.problems import Problem, Severity
+from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
+from rooda.text.nearmiss import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommand:
+    """The AI command as it was chosen; `provenance` is what the dry run shows."""
+
+    text: str
+    provenance: str
+    origin: Origin
+    field: str
+    adapter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the layers choose: a direct command or the name of an alias."""
+
+    direct: Valued | None = None
+    alias: Valued | None = None
+
+
+def choose(layers: Layers, procedure: str) -> Choice:
+    """Seed 000's order: flags, the procedure, the loop; in each the direct command comes first.
+
+    A `null` takes weaker values away. An alias beside a direct command is one that it beats.
+    """
+    levels = layers.levels(procedure)
+    cleared: set[str] = set()
+    for group in (levels[:1], levels[1:3], levels[3:]):
+        direct = _strongest(group, AI_CMD, cleared)
+        alias = _strongest(group, AI_CMD_ALIAS, cleared)
+        if direct is not None or alias is not None:
+            return Choice(direct, alias)
+    return Choice()
+
+
+def _strongest(
+    group: Iterable[Level], setting: Setting[str | None], cleared: set[str]
+) -> Valued | None:
+    for level in group:
+        valued = level.get(setting.key)
+        if valued is None or setting.key in cleared:
+            continue
+        if valued.value is not None:
+            return valued
+        cleared.add(setting.key)
+    return None
+
+
+def command_of(layers: Layers, choice: Choice) -> AgentCommand | None:
+    """The command that was chosen; None when nothing was, or an alias that does not exist."""
+    if choice.direct is not None:
+        chosen = choice.direct
+        return AgentCommand(chosen.value, str(chosen.origin), chosen.origin, chosen.field)
+    if choice.alias is None or choice.alias.value not in layers.aliases():
+        return None
+    chosen, defined = choice.alias, layers.aliases()[choice.alias.value]
+    alias: Alias = defined.value
+    provenance = f'{chosen.origin} "{chosen.value}" → {defined.origin.tier.label} alias'
+    return AgentCommand(alias.command, provenance, chosen.origin, chosen.field, alias.adapter)
+
+
+def choice_problems(layers: Layers, choice: Choice, procedure: str) -> Iterable[Problem]:
+    """Nothing chosen, an alias that does not exist, or two commands where one is meant."""
+    direct, alias = choice.direct, choice.alias
+    if direct is None and alias is None:
+        yield _nothing_chosen(procedure)
+    elif direct is None and alias is not None and alias.value not in layers.aliases():
+        yield unknown_alias(layers, alias)
+    elif direct and alias and alias.origin.tier >= direct.origin.tier:
+        yield direct.problem(
+            f"the command {direct.value!r} ({direct.origin}) is used, "
+            f"not the alias {alias.value!r} ({alias.origin})",
+            "Set only one of ai_cmd and ai_cmd_alias; `ai_cmd: null` takes a weaker one away",
+            Severity.WARNING,
+        )
+
+
+def unknown_alias(layers: Layers, alias: Valued) -> Problem:
+    """The alias does not exist."""
+    known = list(layers.aliases())
+    return alias.problem(
+        f"unknown AI command alias {alias.value!r}",
+        did_you_mean(alias.value, known) or f"Known aliases: {', '.join(known)}",
+    )
+
+
+def _nothing_chosen(procedure: str) -> Problem:
+    # Seed 004's sentence; `rooda list --aliases` shows every alias.
+    names = "kiro-cli, claude, copilot, cursor-agent"
+    return Problem(
+        "must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias), "
+        "config file (loop.ai_cmd or loop.ai_cmd_alias), "
+        f"or built-in alias ({names})",
+        f"Example: rooda {procedure} --ai-cmd-alias kiro-cli",
+        title="No AI command configured",
+    )
+
+
+def split(text: str, origin: Origin, field: str, problems: list[Problem]) -> tuple[str, ...]:
+    """The words of a command by the shell's quoting rules; none, and a problem, if it has none."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        message = f"the AI command can't be split into words: {error}"
+        problems.append(Problem.at(origin, field, message, "Check its quotes"))
+        return ()
+    if not words or not words[0]:
+        message = "the AI command names no program"
+        problems.append(Problem.at(origin, field, message, "Begin with the name of a program"))
+        return ()
+    return words

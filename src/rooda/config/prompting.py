@@ -1,0 +1,86 @@
+"""Which texts make the prompt: a procedure's phases, what flags replace, and context."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rooda.config.layers import Layers, PhaseValue
+from rooda.config.origin import Origin, Tier
+from rooda.config.problems import Problem, Severity
+from rooda.prompts import builtin
+from rooda.prompts.context import Context, looks_like_path, text_or_file
+from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, TextPart
+from rooda.text.paths import anchored, is_folder
+
+
+def choose_phases(
+    layers: Layers,
+    procedure: str,
+    replaced: Mapping[str, Sequence[str]],
+    folder: Path,
+    problems: list[Problem],
+) -> dict[str, PhaseValue]:
+    """The phases in their order; a flag replaces a phase whole."""
+    found = layers.phases(procedure)
+    for phase, texts in replaced.items():
+        flag = f"--{phase}"
+        parts = [_phase_part(text, flag, folder, problems) for text in texts]
+        kept = tuple(part for part in parts if part is not None)
+        found[phase] = PhaseValue(kept, Origin(Tier.CLI, flag), flag)
+    return {phase: found[phase] for phase in PHASES if phase in found}
+
+
+def choose_contexts(
+    texts: Sequence[str], folder: Path, problems: list[Problem]
+) -> tuple[Context, ...]:
+    """The pieces of context in their order."""
+    flag = "--context"
+    contexts = []
+    for text in texts:
+        source = _text_or_file(text, flag, folder, problems)
+        if source is None:
+            continue
+        if _means_a_missing_file(source, text):
+            problems.append(
+                Problem(
+                    f"{text!r} looks like a file, and there is no such file: it is taken as text",
+                    "Correct the path if a file was meant",
+                    field=flag,
+                    severity=Severity.WARNING,
+                )
+            )
+        contexts.append(Context(source))
+    return tuple(contexts)
+
+
+def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> Part | None:
+    if text.startswith(builtin.PREFIX):
+        return Part(BuiltinPart(text.removeprefix(builtin.PREFIX)))
+    source = _text_or_file(text, flag, folder, problems)
+    if source is None:
+        return None
+    if isinstance(source, TextPart) and is_folder(anchored(folder, text)):
+        problems.append(Problem(f"{text!r} is a folder", "Give text or a file", field=flag))
+        return None
+    if _means_a_missing_file(source, text):
+        problems.append(
+            Problem(
+                f"{text!r} looks like a file, and there is no such file",
+                "Correct the path; text with a space in it is taken as text",
+                field=flag,
+            )
+        )
+        return None
+    return Part(source)
+
+
+def _text_or_file(
+    text: str, flag: str, folder: Path, problems: list[Problem]
+) -> TextPart | FilePart | None:
+    if text.strip():
+        return text_or_file(text, folder)
+    problems.append(Problem("must not be empty", "Give text or a file", field=flag))
+    return None
+
+
+def _means_a_missing_file(source: TextPart | FilePart, text: str) -> bool:
+    return isinstance(source, TextPart) and source.text == text and looks_like_path(text)

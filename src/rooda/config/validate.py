@@ -1,0 +1,95 @@
+"""What can be said of the configuration without looking at the files that it names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rooda.config.layers import Layer, Layers, Level, Valued
+from rooda.config.locate import for_procedure
+from rooda.config.problems import Problem, Severity
+from rooda.config.resolve import Iterations, Values, resolve
+from rooda.config.settings import (
+    ITERATION_MODE,
+    ITERATION_TIMEOUT,
+    MAX_ITERATIONS,
+    ZERO_MEANS_UNLIMITED,
+)
+from rooda.prompts.parts import PHASES
+from rooda.text.nearmiss import did_you_mean
+
+
+def unknown_procedure(name: str, layers: Layers, commands: frozenset[str]) -> Problem:
+    """Nobody defines the procedure."""
+    title = "Unknown procedure"
+    if name in commands:
+        return Problem(f"{name!r} is a command", f"Put it first: rooda {name}", title=title)
+    known = [*layers.procedure_names(), *commands]
+    what = "procedure or command" if commands else "procedure"
+    return Problem(
+        f"there is no {what} named {name!r}",
+        did_you_mean(name, known) or "`rooda list` shows the procedures",
+        title=title,
+    )
+
+
+def check_procedures(
+    layers: Layers, commands: frozenset[str], given: Mapping[str, Sequence[str]]
+) -> Iterator[Problem]:
+    """Every procedure of the user's has all phases (`given` ones aside) and a name of its own."""
+    for layer in layers.files():
+        for name, procedure in layer.procedures.items():
+            field = f"procedures.{name}"
+            have = {*layers.phases(name), *given.get(name, ())}
+            missing = [phase for phase in PHASES if phase not in have]
+            if missing:
+                yield Problem.at(
+                    procedure.origin,
+                    field,
+                    f"the procedure {name!r} lacks {', '.join(missing)}",
+                    f"Add `{missing[0]}: FILE` to it; all of {', '.join(PHASES)} are needed",
+                )
+            if name in commands:
+                yield Problem.at(
+                    procedure.origin,
+                    field,
+                    f"the procedure {name!r} is also the name of a command",
+                    f"Run it with `rooda run {name}`, or rename it",
+                    Severity.WARNING,
+                )
+
+
+def check_zero_counts(layers: Layers) -> Iterator[Problem]:
+    """A maximum of 0 is an error, unless the policy at that place reads it as unlimited."""
+    if not resolve(layers.levels(""))[ZERO_MEANS_UNLIMITED]:
+        loops = (layers.cli, layers.environment, *layers.files())
+        yield from (_zero_problem(valued) for valued in _zeros(layer.loop for layer in loops))
+    for name in layers.procedure_names():
+        if not resolve(for_procedure(layers, name).levels(name))[ZERO_MEANS_UNLIMITED]:
+            own = (layer.procedure(name) for layer in layers.files())
+            yield from (_zero_problem(valued) for valued in _zeros(own))
+
+
+def _zeros(levels: Iterator[Level]) -> Iterator[Valued]:
+    for level in levels:
+        valued = level.get(MAX_ITERATIONS.key)
+        if valued is not None and valued.value == 0:
+            yield valued
+
+
+def _zero_problem(valued: Valued) -> Problem:
+    return valued.problem("must be 1 or more, not 0", MAX_ITERATIONS.fix)
+
+
+def warn_of_iterations(cli: Layer, iterations: Iterations, values: Values) -> Iterator[Problem]:
+    """Two limits where one is meant, or none at all."""
+    mode, count = cli.loop.get(ITERATION_MODE.key), cli.loop.get(MAX_ITERATIONS.key)
+    if mode is not None and mode.value == "unlimited" and count is not None:
+        yield mode.problem(
+            f"{count.field} and {mode.field} were both given; the number wins",
+            f"Drop {mode.field}",
+            Severity.WARNING,
+        )
+    if iterations.maximum is None and values[ITERATION_TIMEOUT] is None:
+        yield Problem(
+            "the run is unlimited and has no clock: a hung agent would hold it for ever",
+            "Set --iteration-timeout",
+            severity=Severity.WARNING,
+        )

@@ -1,0 +1,123 @@
+"""A terminal for a test: a real pty, what was sent to it, and what a person would see."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from support.workspace import ROODA, Workspace
+
+_PIECE = re.compile(r"\x1b\[2K|[\r\n]|[^\r\n\x1b]|\x1b")
+# Make the pty on the descriptor the controlling terminal, then become rooda.
+_LAUNCH = (
+    "import fcntl, os, sys, termios; os.setsid(); fd = int(sys.argv[1]); "
+    "fcntl.ioctl(fd, termios.TIOCSCTTY, 0); os.close(fd); os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+
+class Screen:
+    """Runs rooda on a pty of its own. Close it whatever happens."""
+
+    def __init__(self, columns: int = 100) -> None:
+        self.master, self.slave = pty.openpty()
+        self.columns = columns
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.set_blocking(self.master, False)
+        self.sent = bytearray()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(
+        self,
+        workspace: Workspace,
+        *args: str,
+        stdout: int | None = None,
+        env: Mapping[str, str | None] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start rooda in a session of its own whose terminal this is; `stdout` may go elsewhere."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-S", "-c", _LAUNCH, str(self.slave), str(ROODA), *args],
+            cwd=workspace.path,
+            env=workspace.environ({"TERM": "xterm", "COLUMNS": None, "LINES": None, **(env or {})}),
+            stdin=self.slave,
+            stdout=self.slave if stdout is None else stdout,
+            stderr=self.slave,
+            pass_fds=[self.slave],
+        )
+        return self.process
+
+    def type(self, keys: bytes) -> None:
+        """Press keys."""
+        os.write(self.master, keys)
+
+    def read(self, seconds: float = 0) -> bool:
+        """Take in what has arrived; whether there was anything."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        with contextlib.suppress(BlockingIOError, OSError):
+            data = os.read(self.master, 65536)
+            self.sent += data
+            return bool(data)
+        return False
+
+    def wait_for(self, words: str, timeout: float = 20) -> None:
+        """Read until the words have been sent."""
+        end = time.monotonic() + timeout
+        while words.encode() not in self.sent:
+            assert time.monotonic() < end, f"{words!r} was not shown: {bytes(self.sent)!r}"
+            self.read(0.1)
+
+    def finish(self, timeout: float = 20) -> int:
+        """Read until rooda has ended, and return its exit code."""
+        assert self.process is not None
+        end = time.monotonic() + timeout
+        while self.process.poll() is None:
+            assert time.monotonic() < end, f"still running: {bytes(self.sent)!r}"
+            self.read(0.05)
+        while self.read():
+            pass
+        return self.process.returncode
+
+    @property
+    def settings(self) -> list[Any]:
+        """The terminal's modes."""
+        return termios.tcgetattr(self.slave)
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen, the end of every line stripped."""
+        rows: list[list[str]] = [[]]
+        column = 0
+        for piece in _PIECE.findall(self.sent.decode()):
+            if piece == "\r":
+                column = 0
+            elif piece == "\n":
+                rows.append([])
+            elif piece == "\x1b[2K":
+                rows[-1] = []
+            else:
+                if column == self.columns:
+                    rows.append([])
+                    column = 0
+                row = rows[-1]
+                row += " " * (column + 1 - len(row))
+                row[column] = piece
+                column += 1
+        return ["".join(row).rstrip() for row in rows]
+
+    def close(self) -> None:
+        """End rooda and hang up."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        for fd in (self.master, self.slave):
+            with contextlib.suppress(OSError):
+                os.close(fd)

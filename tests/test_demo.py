@@ -1,0 +1,141 @@
+"""`rooda demo`: a real run that anybody can see without an agent."""
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support.workspace import Finished, Workspace
+
+
+@pytest.fixture
+def temporary(workspace: Workspace, tmp_path: Path) -> Path:
+    """The folder for temporary files, so that what is left in it can be seen."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    workspace.env["TMPDIR"] = str(folder)
+    return folder
+
+
+def git(workspace: Workspace, folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        ["git", *words],
+        cwd=folder,
+        env=workspace.environ(),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def interrupted_at(
+    workspace: Workspace, temporary: Path, name: str, env: dict[str, str | None] | None = None
+) -> Finished:
+    """Start the demo and press Ctrl+C once its folder has a certain file."""
+    running = workspace.start("demo", env=env)
+    try:
+        end = time.monotonic() + 20
+        while not list(temporary.glob(f"rooda-demo-*/{name}")):
+            assert running.process.poll() is None, running.finish()
+            assert time.monotonic() < end, f"{name} never came"
+            time.sleep(0.01)
+        running.signal(signal.SIGINT)
+        return running.finish()
+    finally:
+        running.process.kill()
+
+
+@pytest.mark.slow
+def test_the_demo_shows_a_run(workspace: Workspace, temporary: Path) -> None:
+    done = workspace.rooda("demo", timeout=50)
+    assert done.code == 0
+    lines = [re.sub(r"\b\d+(\.\d+|m\d+)s", "Xs", line) for line in done.log]
+    assert lines == [
+        "Starting procedure: tasks (max 5 iterations)",
+        "Iteration 1/5 starting...",
+        "Iteration 1/5 completed in Xs (success)",
+        "Iteration 2/5 starting...",
+        "Iteration 2/5 completed in Xs (failure, consecutive: 1/3)",
+        "Iteration 3/5 starting...",
+        "Iteration 3/5 completed in Xs (success)",
+        "Iteration 4/5 starting...",
+        "Iteration 4/5 completed in Xs (success)",
+        "Completed: AI signaled SUCCESS (4 iterations, total: Xs)",
+    ]
+    assert re.search(
+        r"^  Iteration timing: min=\S+, max=\S+, mean=\S+, stddev=\S+$", done.err, re.MULTILINE
+    )
+    assert "it\nis a script that needs no key and no network" in done.err
+    assert "scripted agent" in done.out, "the agent itself is honest too"
+    assert list(temporary.iterdir()) == []
+    assert list(workspace.path.iterdir()) == [], "nothing happens where the user stands"
+
+
+@pytest.mark.slow
+def test_the_demo_is_kept_and_ignores_what_the_user_has_configured(
+    workspace: Workspace, temporary: Path
+) -> None:
+    wrong = "loop:\n  ai_cmd: /no/such/agent\n  failure_threshold: 1\n  log_level: error\n"
+    workspace.config("this: is: no config\n")
+    workspace.global_config(wrong)
+    workspace.write(str(workspace.home / "elsewhere/rooda-config.yml"), wrong)
+    env = {
+        "ROODA_LOOP_AI_CMD": "/no/such/agent",
+        "ROODA_LOOP_DEFAULT_MAX_ITERATIONS": "1",
+        "ROODA_LOG_LEVEL": "error",
+        "ROODA_LOOP_PRESET": "v1",
+        "ROODA_LOOP_SIGNALS_SUCCESS": "NEVER",
+        "ROODA_CONFIG_HOME": str(workspace.home / "elsewhere"),
+    }
+    done = workspace.rooda("demo", "--keep", env=env, timeout=50)
+    assert done.code == 0
+    assert done.log[-1].startswith("Completed: AI signaled SUCCESS (4 iterations, ")
+    (folder,) = temporary.iterdir()
+    assert str(folder) in done.err, "the user is told where it is"
+    assert git(workspace, folder, "log", "--reverse", "--format=%s").splitlines() == [
+        "A list of tasks",
+        "Write greet.py",
+        "Test it",
+        "Explain it in README.md",
+    ]
+    assert git(workspace, folder, "status", "--porcelain") == ""
+
+
+def test_without_git_there_is_one_clear_message(workspace: Workspace, temporary: Path) -> None:
+    done = workspace.rooda("demo", env={"PATH": str(workspace.home)})
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[0] == "Error: git is not installed"
+    assert len(done.err.splitlines()) == 2, "the message, and what to do"
+    assert list(temporary.iterdir()) == []
+
+
+def test_ctrl_c_ends_the_demo_and_removes_its_folder(workspace: Workspace, temporary: Path) -> None:
+    done = interrupted_at(workspace, temporary, "greet.py")
+    assert done.code == 130
+    assert done.log[-1].startswith("Interrupted (")
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_demo_never_touches_a_repository_of_the_user_s(
+    workspace: Workspace, temporary: Path
+) -> None:
+    # As in a git hook, where git has set these variables.
+    repository = workspace.path
+    git(workspace, repository, "init", "-q")
+    git(workspace, repository, "config", "user.name", "me")
+    git(workspace, repository, "config", "user.email", "me@localhost")
+    workspace.write("mine.txt", "mine\n")
+    git(workspace, repository, "add", "-A")
+    git(workspace, repository, "commit", "-q", "-m", "mine")
+    look = [("log", "--format=%H"), ("status", "--porcelain"), ("config", "--local", "--list")]
+    before = [git(workspace, repository, *words) for words in look]
+    env: dict[str, str | None] = {
+        "GIT_DIR": str(repository / ".git"),
+        "GIT_INDEX_FILE": str(repository / ".git/index"),
+    }
+    interrupted_at(workspace, temporary, "greet.py", env)
+    assert [git(workspace, repository, *words) for words in look] == before

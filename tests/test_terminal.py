@@ -1,0 +1,402 @@
+"""What a person sees on a real terminal, and what a program gets in a pipe."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from support.children import Nursery, until
+from support.screen import Screen
+from support.workspace import PROCEDURE, Workspace, alive, wait_for
+
+LIVE = "Iteration 1/1 · "
+WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
+HANGS = "echo $$ > agent.pid; exec sleep 60"
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+# Everything that could drive a terminal: controls but for the line ends that the pty adds.
+RAW = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|\xc2[\x80-\x9f]")
+# Writes pieces so that each is read on its own: the next only when the pipe is empty again.
+IN_PIECES = """
+import array, fcntl, os, termios, time
+def put(fd, data):
+    os.write(fd, data)
+    left = array.array("i", [1])
+    while left[0]:
+        fcntl.ioctl(fd, termios.FIONREAD, left)
+        time.sleep(0.001)
+"""
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+
+
+@pytest.fixture
+def screen(nursery: Nursery) -> Iterator[Screen]:
+    assert nursery.folder.is_dir()
+    found = Screen()
+    yield found
+    found.close()
+
+
+def work(command: str, *args: str) -> tuple[str, ...]:
+    return ("work", "--ai-cmd", command, "-n", "1", *args)
+
+
+# -- the live line -------------------------------------------------------------------------
+
+
+def test_the_live_line_comes_and_goes(workspace: Workspace, screen: Screen) -> None:
+    screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
+    screen.wait_for(f"{LIVE}0s · no output yet")
+    screen.wait_for(f"{LIVE}1s · ")
+    workspace.write("go", "")
+    assert screen.finish() == 0
+    assert "·" not in "\n".join(screen.lines)
+    timeless = [re.sub(r"^\[.*?\] |^  ", "", line) for line in screen.lines]
+    assert [re.sub(r"\d+\.\ds", "X", line) for line in timeless] == [
+        "Starting procedure: work (max 1 iteration)",
+        "Iteration 1/1 starting...",
+        "Iteration 1/1 completed in X (success)",
+        "Completed: AI signaled SUCCESS (1 iteration, total: X)",
+        "Iteration timing: min=X, max=X, mean=X",
+        "",
+    ]
+
+
+def test_the_live_line_tells_of_output_and_phase(workspace: Workspace, screen: Screen) -> None:
+    body = f"echo 'OODA: ORIENT'; head -c 3000 /dev/zero; {WAITS}"
+    screen.start(workspace, *work(workspace.agent(body)))
+    screen.wait_for(" · ORIENT · ")
+    screen.wait_for(" of output · last 0s ago")
+    workspace.write("go", "")
+    assert screen.finish() == 2
+
+
+def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent("sleep 1.3")  # a live line is drawn every half second
+    cases: dict[str, tuple[tuple[str, ...], dict[str, str | None]]] = {
+        "none of them": ((), {}),
+        "CI": ((), {"CI": "true"}),
+        "dumb": ((), {"TERM": "dumb"}),
+        "no TERM": ((), {"TERM": None}),
+        "quiet": (("--quiet",), {}),
+        "json": (("--log-format", "json"), {}),
+        "logfmt": (("--log-format", "logfmt"), {}),
+        "verbose": (("--verbose",), {}),
+    }
+    screens = {name: Screen() for name in cases}
+    try:
+        for name, (args, env) in cases.items():
+            screens[name].start(workspace, *work(command, *args), env=env)
+        in_a_pipe = nursery.start(workspace, *work(command))
+        assert {name: screen.finish() for name, screen in screens.items()} == dict.fromkeys(
+            cases, 2
+        )
+        shown = [name for name, screen in screens.items() if "·".encode() in screen.sent]
+        driven = [name for name, screen in screens.items() if RAW.search(screen.sent)]
+        assert shown == driven == ["none of them"]
+        done = in_a_pipe.finish()
+        assert "·" not in done.err
+        assert not RAW.search((done.out + done.err).encode())
+    finally:
+        for screen in screens.values():
+            screen.close()
+
+
+def test_the_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    """A line that wraps can't be taken away again."""
+    assert nursery.folder == workspace.path
+    narrow = Screen(columns=24)
+    try:
+        narrow.start(workspace, *work(workspace.agent(WAITS)), stdout=subprocess.DEVNULL)
+        narrow.wait_for("Iteration 1/1 · 1s")
+        workspace.write("go", "")
+        assert narrow.finish() == 2
+        assert "·" not in "\n".join(narrow.lines)
+    finally:
+        narrow.close()
+
+
+# -- Ctrl+C --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flags", [(), ("--verbose",)], ids=["live line", "verbose"])
+def test_ctrl_c_leaves_the_terminal_as_it_was(
+    workspace: Workspace, nursery: Nursery, screen: Screen, flags: tuple[str, ...]
+) -> None:
+    before = screen.settings
+    screen.start(workspace, *work(workspace.agent(f"printf 'half a line'; {HANGS}"), *flags))
+    agent = nursery.pid("agent")
+    screen.wait_for("half a line" if flags else f"{LIVE}1s")
+    began = time.monotonic()
+    screen.type(b"\x03")
+    assert screen.finish() == 130
+    assert time.monotonic() - began < 1
+    assert not alive(agent)
+    assert screen.settings == before
+    assert re.fullmatch(r"  Iteration timing: min=\S+, max=\S+, mean=\d+\.\ds", screen.lines[-2])
+    assert screen.lines[-1] == ""
+    assert screen.sent.endswith(b"s\r\n")
+    assert "·" not in "\n".join(screen.lines)
+    assert "Interrupted (0 iterations completed, total:" in screen.lines[-3]
+
+
+def test_ctrl_c_reaches_rooda_alone(workspace: Workspace, screen: Screen) -> None:
+    command = workspace.python_agent("""
+import os, signal, sys
+def note(number, _):
+    with open("got", "a") as file:
+        file.write(signal.Signals(number).name + "\\n")
+    if number == signal.SIGTERM:
+        sys.exit()
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, note)
+with open("agent.pid", "w") as file:
+    file.write(str(os.getpid()))
+while True:
+    signal.pause()
+""")
+    screen.start(workspace, *work(command))
+    wait_for(workspace.path / "agent.pid")
+    screen.type(b"\x03")
+    assert screen.finish() == 130
+    assert (workspace.path / "got").read_text() == "SIGTERM\n"
+
+
+def test_the_agent_has_no_terminal_to_write_to(workspace: Workspace, screen: Screen) -> None:
+    screen.start(workspace, *work(workspace.agent("echo garbage > /dev/tty")))
+    assert screen.finish() == 2
+    assert b"garbage" not in screen.sent
+
+
+def test_closing_the_window_ends_the_run(
+    workspace: Workspace, nursery: Nursery, screen: Screen
+) -> None:
+    process = screen.start(workspace, *work(workspace.agent(HANGS)))
+    agent = nursery.pid("agent")
+    screen.wait_for("Iteration 1/1 starting...")
+    os.close(screen.slave)
+    os.close(screen.master)
+    assert process.wait(10) == 130
+    assert not alive(agent)
+
+
+# -- --verbose -----------------------------------------------------------------------------
+
+ATTACKS = [
+    b"\x1b]0;title\x07", b"\x1b[2J", b"\x1b[31mred\x1b[0m", b"\x1b]52;c;eA==\x1b\\", b"\x1bc",
+    b"\x1bPq#1\x1b\\", b"\x1b[?1049h", b"\x1b[6n", b"\x07\x08\x0b\x0c\x0e\x7f", b"50%\r60%\r",
+    "\x9b2J\x9d0;t\x9c\x85".encode(), b"\x9b2J\xff\xfe\xc3", b"\x1b", b"\x1b[", b"\xe2\x82",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [1, 2], ids=["stdout", "stderr"])
+@pytest.mark.parametrize("size", [99, 1], ids=["whole", "byte by byte"])
+def test_the_agent_never_drives_the_terminal(
+    workspace: Workspace, screen: Screen, stream: int, size: int
+) -> None:
+    body = f"""{IN_PIECES}
+for attack in {ATTACKS!r}:
+    for n in range(0, len(attack), {size}):
+        put({stream}, attack[n : n + {size}])
+    put({stream}, b"|")
+put({stream}, b"the end")
+"""
+    screen.start(workspace, *work(workspace.python_agent(body), "--verbose"))
+    assert screen.finish() == 2
+    assert not RAW.search(screen.sent)
+    assert b"the end\r\n" in screen.sent
+    assert screen.sent.decode()  # and it is UTF-8
+
+
+def test_a_failed_agent_does_not_drive_the_terminal_either(
+    workspace: Workspace, screen: Screen
+) -> None:
+    """The excerpt of its output, and the command itself, are words of others too."""
+    body = f"import os\nfor attack in {ATTACKS!r}:\n    os.write(2, attack + b'|')\nos._exit(1)"
+    command = f"{workspace.python_agent(body)} '\x1b[2J\x9b31m\r'"
+    screen.start(workspace, *work(command, "--failure-threshold", "1"))
+    assert screen.finish() == 1
+    assert not RAW.search(screen.sent.replace(b"\r\x1b[2K", b""))
+
+
+def test_output_is_shown_while_the_agent_works(workspace: Workspace, screen: Screen) -> None:
+    body = f"echo a line; printf 'half a line'; {WAITS}; echo ' and the rest'; {SUCCESS}"
+    screen.start(workspace, *work(workspace.agent(body), "--verbose"))
+    screen.wait_for("a line\r\nhalf a line")
+    workspace.write("go", "")
+    assert screen.finish() == 0
+    assert "half a line and the rest" in screen.lines
+
+
+def test_output_goes_to_stdout_and_logs_to_stderr(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(f"printf 'one\\ttab\\n'; printf two >&2; {SUCCESS}")
+    done = nursery.start(workspace, *work(command, "--verbose")).finish()
+    assert done.code == 0
+    assert sorted(re.findall(r"one\ttab\n|two|<promise>SUCCESS</promise>\n", done.out)) == [
+        "<promise>SUCCESS</promise>\n", "one\ttab\n", "two"
+    ]  # fmt: skip
+    assert len(done.out) == len("one\ttab\ntwo<promise>SUCCESS</promise>\n")
+    assert len(done.log) == 4
+    assert not re.search("one|two|promise", done.err)
+
+
+def test_without_verbose_the_agent_is_not_heard(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(f"echo one; echo two >&2; {SUCCESS}")
+    done = nursery.start(workspace, *work(command)).finish()
+    assert (done.code, done.out) == (0, "")
+    assert not re.search("one|two|promise", done.err)
+
+
+def test_a_log_line_never_stands_behind_half_a_line(workspace: Workspace, screen: Screen) -> None:
+    screen.start(workspace, *work(workspace.agent("printf half"), "--verbose"))
+    assert screen.finish() == 2
+    assert "half" in screen.lines
+
+
+# -- readers that don't read ---------------------------------------------------------------
+
+FLOOD = f"head -c 5000000 /dev/zero | tr '\\0' x; echo yes > drained; {SUCCESS}"
+
+
+def test_a_reader_that_never_reads_holds_nothing_up(workspace: Workspace, nursery: Nursery) -> None:
+    running = nursery.start(workspace, *work(workspace.agent(FLOOD), "--verbose"))
+    assert running.process.wait(15) == 0
+    assert (workspace.path / "drained").exists()
+    assert "AI signaled SUCCESS" in running.finish().err
+
+
+def test_a_reader_that_leaves_changes_nothing(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(f"echo first; {WAITS}; {FLOOD}")
+    running = nursery.start(workspace, *work(command, "--verbose"))
+    assert running.process.stdout is not None
+    assert running.process.stdout.readline() == "first\n"
+    running.process.stdout.close()
+    workspace.write("go", "")
+    done = running.finish()
+    assert done.code == 0
+    assert "AI signaled SUCCESS" in done.err
+    assert not re.search("Traceback|Broken|Exception", done.err)
+
+
+def test_a_reader_of_the_log_that_leaves_changes_nothing(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = nursery.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
+    assert running.process.stderr is not None
+    assert "Starting procedure" in running.process.stderr.readline()
+    running.process.stderr.close()
+    workspace.write("go", "")
+    assert running.process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    "closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"], ids=lambda text: f"[{text}]"
+)
+def test_closed_streams_change_nothing(workspace: Workspace, nursery: Nursery, closed: str) -> None:
+    command = workspace.agent(f"cat > prompt; echo heard; echo heard >&2; {SUCCESS}")
+    launch = ("sh", "-c", f'"$@" {closed}', "sh")
+    args = work(command, "--verbose", "--log-file", "log")
+    done = nursery.start(workspace, *args, before=launch).finish()
+    assert done.code == 0
+    assert not re.search("Traceback|Exception|Bad file", done.out + done.err)
+    assert "## OBSERVE" in (workspace.path / "prompt").read_text()
+    log = (workspace.path / "log").read_text()
+    assert log.count("\n") == 5
+    assert "heard" not in log
+
+
+def flooded(workspace: Workspace, screen: Screen) -> subprocess.Popen[bytes]:
+    """A run whose agent floods the terminal."""
+    command = workspace.agent("echo $$ > agent.pid; yes")
+    process = screen.start(workspace, *work(command, "--verbose"))
+    wait_for(workspace.path / "agent.pid")
+    return process
+
+
+def writable(screen: Screen) -> bool:
+    """Whether the terminal would take anything now."""
+    return bool(select.select([], [screen.slave], [], 0)[1])
+
+
+def test_a_terminal_that_takes_nothing_more_does_not_keep_rooda(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    command = workspace.agent("echo $$ > $$.pid; yes")
+    screens = [Screen() for _ in range(6)]  # how full a terminal is differs from time to time
+    try:
+        processes = [screen.start(workspace, *work(command, "--verbose")) for screen in screens]
+        until(lambda: not any(map(writable, screens)), "full terminals")
+        for process, number in zip(processes, [2, 15, 1] * 2, strict=True):
+            process.send_signal(number)
+        end = time.monotonic() + 5
+        until(lambda: all(process.poll() for process in processes) or time.monotonic() > end, "")
+        assert [process.poll() for process in processes] == [130] * 6
+        assert not any(alive(int(file.stem)) for file in nursery.folder.glob("*.pid"))
+    finally:
+        for screen in screens:
+            screen.close()
+
+
+def test_a_terminal_stopped_with_ctrl_s_does_not_keep_rooda(
+    workspace: Workspace, nursery: Nursery, screen: Screen
+) -> None:
+    process = flooded(workspace, screen)
+    screen.wait_for("y\r\ny\r\n")
+    screen.type(b"\x13")
+    until(lambda: not writable(screen), "a stopped terminal")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert not alive(nursery.pid("agent"))
+
+
+@pytest.mark.slow
+def test_ctrl_s_does_not_stop_the_work(workspace: Workspace, screen: Screen) -> None:
+    command = workspace.agent(f"{WAITS}; {FLOOD}")
+    process = screen.start(workspace, *work(command, "--verbose"))
+    wait_for(workspace.path / "agent.pid")
+    screen.type(b"\x13")
+    until(lambda: not writable(screen), "a stopped terminal")
+    workspace.write("go", "")
+    assert process.wait(15) == 0
+    assert (workspace.path / "drained").exists()
+
+
+def test_the_end_is_told_even_after_a_flood(workspace: Workspace, screen: Screen) -> None:
+    """A terminal that is only slow still gets the last words of an interrupted run."""
+    flooded(workspace, screen)
+    screen.wait_for("y\r\ny\r\n")
+    screen.type(b"\x03")
+    assert screen.finish() == 130
+    assert b"Interrupted (0 iterations completed, total:" in screen.sent
+    assert b"  Iteration timing: " in screen.sent
+
+
+def test_the_end_is_told_to_a_slow_reader_too(workspace: Workspace, nursery: Nursery) -> None:
+    """`2>&1 | ssh ...`: whoever still reads gets the last words."""
+    command = workspace.agent("echo $$ > agent.pid; yes")
+    launch = ("sh", "-c", 'exec "$@" 2>&1', "sh")
+    process = nursery.start(workspace, *work(command, "--verbose"), before=launch).process
+    nursery.pid("agent")
+    assert process.stdout is not None
+    heard = ""
+    while text := process.stdout.read(4096):
+        heard += text
+        if len(heard) == 200 * 4096:
+            process.send_signal(signal.SIGINT)
+        time.sleep(0.002)
+    assert process.wait(10) == 130
+    assert "Interrupted (0 iterations completed, total:" in heard
+    assert "  Iteration timing: " in heard
