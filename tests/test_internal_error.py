@@ -12,7 +12,7 @@ from rooda import __version__
 from rooda.cli import app, boundary
 from rooda.cli.commands import shell
 from rooda.process.interrupts import Interrupts
-from support.workspace import Workspace
+from support.workspace import ROODA, Workspace
 
 SECRET = "sk-very-secret-42"
 
@@ -123,7 +123,8 @@ def test_without_a_place_for_state_the_log_goes_to_the_temporary_folder(
         (RecursionError("deep"), 3),
         (MemoryError(), 3),
         (KeyError("x"), 3),
-        (OSError(28, "No space left on device"), 3),
+        (OSError(28, "No space left on device"), 1),
+        (OSError(5, "Input/output error"), 3),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
@@ -177,3 +178,21 @@ def test_values_for_the_agent_s_environment_are_left_out(
     log = file.read_text()
     assert "TOKEN" in log
     assert SECRET not in log
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("words", [["list"], ["config", "schema"]])
+def test_a_full_disk_is_an_error_and_not_a_bug(workspace: Workspace, words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [ROODA, *words],
+            cwd=workspace.path,
+            env=workspace.environ(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Internal error" not in done.stderr

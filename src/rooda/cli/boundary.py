@@ -1,13 +1,13 @@
 """Turn every way of failing into a message and an exit code."""
 
 import contextlib
+import errno
 import os
 import platform
 import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -30,6 +30,7 @@ _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
 def run(arguments: list[str], interrupts: Interrupts) -> int:
     """Run the command and return its exit code; never raises an Exception."""
+    _replace_unprintable()
     try:
         result = app.main(
             arguments,
@@ -53,18 +54,40 @@ def run(arguments: list[str], interrupts: Interrupts) -> int:
         return end.exit_code
     except BrokenPipeError:
         return 0  # the reader has seen enough
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _internal(error, arguments)
+        _complain(f"Error: {error.strerror}\n  Free some disk space\n")
+        return USAGE_ERROR
     except Exception as error:  # noqa: BLE001 - the boundary
         return _internal(error, arguments)
     return result if isinstance(result, int) else 0
 
 
-@contextlib.contextmanager
-def replacing_unprintable() -> Iterator[None]:
+def flush(code: int) -> int:
+    """Write out what is still in memory; the exit code, or an error where that failed.
+
+    A reader that went away is no error, and must not become one when Python ends.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:  # started with `>&-`
+            continue
+        try:
+            stream.flush()
+        except (OSError, ValueError) as error:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                _complain(f"Error: the output can't be written: {error.strerror}\n")
+                code = code or USAGE_ERROR
+    return code
+
+
+def _replace_unprintable() -> None:
     """Let no character that the terminal's encoding lacks become an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    yield
 
 
 def _usage(error: click.UsageError) -> str:

@@ -4,15 +4,12 @@ Kept light: `rooda --version` imports nothing but this, and signals are ours bef
 is loaded.
 """
 
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
 
 from rooda import __version__
-from rooda.process.interrupts import Interrupt, Interrupts
-
-INTERRUPTED = 130
+from rooda.process.interrupts import Interrupts, end_at_once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,20 +18,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["version"]):
         sys.stdout.write(f"rooda {__version__}\n")
         return 0
-    _open_standard_descriptors()
-    interrupts = Interrupts()
     try:
+        _open_standard_descriptors()
+        interrupts = Interrupts()
         interrupts.install()
-        code = _dispatch(arguments, interrupts)
-        interrupts.defer_for_good()
-    except (Interrupt, KeyboardInterrupt):
-        interrupts.defer_for_good()
-        code = _interrupted()
-    # The note of a signal is the truth; its exception may have been lost in a destructor.
-    if interrupts.received:
-        code = INTERRUPTED
-    _flush()
-    return code
+    except KeyboardInterrupt:  # before the signals were ours
+        end_at_once()
+    from rooda.cli import boundary  # noqa: PLC0415 - heavy, and signals must be ours first
+
+    code = boundary.run(arguments, interrupts)
+    interrupts.ignore_from_now_on()
+    return boundary.flush(code)
 
 
 def _open_standard_descriptors() -> None:
@@ -44,26 +38,3 @@ def _open_standard_descriptors() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-
-
-def _dispatch(arguments: list[str], interrupts: Interrupts) -> int:
-    from rooda.cli import boundary  # noqa: PLC0415 - heavy, and signals must be ours first
-
-    with boundary.replacing_unprintable():
-        return boundary.run(arguments, interrupts)
-
-
-def _interrupted() -> int:
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write("Interrupted\n")
-    return INTERRUPTED
-
-
-def _flush() -> None:
-    """A reader that went away is no error, and must not become one at exit."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            with contextlib.suppress(OSError, ValueError):
-                stream.close()

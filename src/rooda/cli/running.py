@@ -58,7 +58,6 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
             edge = loop.Edge(wiring.emitter, interrupts, tick=wiring.tick)
             return loop.run(plan, edge).exit_code
         finally:
-            interrupts.settle()
             wiring.terminal.hide_status()
             for close in wiring.closing:
                 close()
@@ -113,7 +112,7 @@ def _log(values: Values, write: Callable[[str], None], default_time: str) -> Log
 def _add_log_file(values: Values, wiring: _Wiring) -> None:
     name = str(values[LOG_FILE])
     try:
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
     except OSError as error:
         problem = Problem(
             f"the log file {name} can't be written: {error.strerror}",

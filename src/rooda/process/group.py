@@ -28,12 +28,12 @@ def group_alive(pgid: int) -> bool:
 
 
 def _members_in_proc(pgid: int) -> bool:
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names are all that is needed, and fast
+        if not name.isdigit():
             continue
         try:
             # The name in parentheses may contain anything, so read behind its end.
-            fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+            fields = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
         if fields[0] not in (b"Z", b"X") and int(fields[2]) == pgid:

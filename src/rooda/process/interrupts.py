@@ -1,27 +1,23 @@
 """Signals to rooda itself.
 
-There are two ways to take one. Before and after a run, a signal raises `Interrupt` wherever the
-program is, so that nothing has to ask. During a run (`deferred`), it is only noted and wakes the
-wait, so that an iteration is never left half stopped.
+There are two ways to take one. Outside of a run there is nothing to clean up, so the program ends
+at once, wherever it is. During a run (`deferred`) a signal is only noted and wakes the wait, so
+that an iteration is never left half stopped.
 """
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Iterator
 from types import FrameType
+from typing import NoReturn
 
-from rooda.process.exits import signal_name
+# SIGQUIT too: who presses Ctrl+\\ does not want the agent to live on.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Interrupt(BaseException):
-    """The user wants us to end; not an Exception, so that nothing swallows it by accident."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal_name(number))
-        self.number = number
+INTERRUPTED = 130
+_STANDARD_ERROR = 2
 
 
 class Interrupts:
@@ -41,24 +37,27 @@ class Interrupts:
                 signal.signal(number, self._handle)
         # A handler of our own, and not SIG_IGN: ignored signals would be inherited by the child.
         signal.signal(signal.SIGCHLD, _nothing)
+        # A careless parent may have left them blocked, and then no end of a child would be seen.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGCHLD})
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
-        """Note signals instead of raising; who runs the loop looks at `received`."""
+        """Note signals instead of ending; who runs the loop looks at `received`."""
         before, self._deferred = self._deferred, True
         try:
             yield
         finally:
             self._deferred = before
 
-    def settle(self) -> None:
-        """What was received so far has been dealt with."""
-        self.received.clear()
+    def ignore_from_now_on(self) -> None:
+        """The end has been decided; a signal changes nothing any more.
 
-    def defer_for_good(self) -> None:
-        """From here on a signal changes nothing any more: the end has been decided."""
+        Ignored, because Python gives every handler back at its end, and would die of one.
+        """
         self._deferred = True
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
     def drain(self) -> None:
         """Empty the wake-up pipe."""
@@ -69,7 +68,19 @@ class Interrupts:
     def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's form
         self.received.append(number)
         if not self._deferred:
-            raise Interrupt(number)
+            end_at_once()
+
+
+def end_at_once() -> NoReturn:
+    """End as interrupted.
+
+    Not by an exception: in a destructor, a weak reference's callback or `__set_name__` it would be
+    lost or turned into another, and imports are full of those.
+    """
+    with contextlib.suppress(OSError):
+        if select.select([], [_STANDARD_ERROR], [], 0)[1]:
+            os.write(_STANDARD_ERROR, b"Interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:

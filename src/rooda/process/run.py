@@ -97,7 +97,8 @@ def run(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
         except BaseException:
             # An error of ours must not leave the program running.
             signal_group(child.pid, signal.SIGKILL)
-            child.wait(KILL_WAIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(KILL_WAIT)
             raise
     return Result(
         end,
@@ -112,7 +113,7 @@ def _reason(error: OSError | ValueError, request: Request) -> str:
     if not isinstance(error, OSError):
         return f"{request.argv[0]}: {error}"
     # For a folder that is gone Popen names the folder, for all else the program.
-    name = error.filename if error.filename == str(request.cwd) else request.argv[0]
+    name = error.filename if str(error.filename) == str(request.cwd) else request.argv[0]
     return f"{name}: {error.strerror or error}"
 
 
@@ -129,6 +130,7 @@ class _Watch:
         began: float,
     ) -> None:
         self.still_alive = False
+        self._ended_by_itself = False
         self._child = child
         self._request = request
         self._interrupts = interrupts
@@ -153,6 +155,7 @@ class _Watch:
             while self._child.poll() is None and not self.still_alive:
                 self._step()
             # Decided here: a signal that comes during the cleaning up doesn't undo a clean end.
+            self._ended_by_itself = self._verdict is None
             end = self._verdict or from_returncode(self._child.returncode or 0)
             self._clear_group(by_us=self._verdict is not None)
             self._drain()
@@ -194,9 +197,16 @@ class _Watch:
         received = self._interrupts.received
         if len(received) == self._seen_interrupts:
             return
-        number = received[self._seen_interrupts]
-        again = self._seen_interrupts > 0 or len(received) > self._seen_interrupts + 1
+        new = received[self._seen_interrupts :]
+        number = new[0]
+        # When a terminal is closed both the shell and the kernel send SIGHUP: no second wish.
+        again = (self._seen_interrupts > 0 or len(new) > 1) and set(new) != {signal.SIGHUP}
         self._seen_interrupts = len(received)
+        if self._ended_by_itself:
+            # The loop will tell; here it only hurries the cleaning up.
+            if self._kill_at is not None and again:
+                self._kill_at = time.monotonic()
+            return
         self._listener(happened.InterruptSeen(signal_name(number), again=again))
         if self._verdict is None:
             self._listener(happened.Stopping(self._child.pid))
@@ -207,7 +217,8 @@ class _Watch:
             self._kill_at = time.monotonic()
 
     def _check_clocks(self, now: float) -> None:
-        if self._deadline is not None and now >= self._deadline:
+        late = self._deadline is not None and now >= self._deadline
+        if late and self._child.poll() is None:
             after = self._request.timeout or 0.0
             self._verdict = TimedOut("iteration_timeout", after)
             self._listener(happened.ClockExpired("iteration_timeout", after))
@@ -234,22 +245,36 @@ class _Watch:
 
     def _kill(self) -> None:
         self._kill_at = None
-        self._listener(happened.Escalated(self._child.pid))
         signal_group(self._child.pid, signal.SIGKILL)
-        self._give_up_at = time.monotonic() + KILL_WAIT
+        if self._give_up_at is None:  # pressing Ctrl+C on and on must not put the end off
+            self._listener(happened.Escalated(self._child.pid))
+            self._give_up_at = time.monotonic() + KILL_WAIT
 
     def _clear_group(self, *, by_us: bool) -> None:
         """The leader is gone; see that its group goes too."""
         pgid = self._child.pid
         self._deadline = None
+        if not by_us:
+            self._let_filters_finish(pgid)
         if not group_alive(pgid):
             return
         if not by_us:
             self._ask_to_stop()
+        else:
+            # One that was between fork and exec has missed the first.
+            signal_group(pgid, signal.SIGTERM)
         while group_alive(pgid) and not self.still_alive:
             self._step(_LOOK_AGAIN)
-        if not by_us:
+        if not by_us and not self.still_alive:
             self._listener(happened.LeftoverStopped(pgid))
+
+    def _let_filters_finish(self, pgid: int) -> None:
+        """`exec > >(tee log)`: who holds our pipes may still have the last words in hand."""
+        end = time.monotonic() + DRAIN_WAIT
+        while len(self._selector.get_map()) > 1 and group_alive(pgid):
+            if time.monotonic() >= end:
+                return
+            self._step(_LOOK_AGAIN)
 
     def _drain(self) -> None:
         """Read what is still in the pipes; who holds them open from outside is not waited for."""

@@ -1,7 +1,6 @@
 """The live status line of a terminal."""
 
 import re
-import shutil
 from dataclasses import dataclass, field
 
 from rooda.loop import events as loop
@@ -63,7 +62,7 @@ class LiveLine:
             case Output(_, data) if self.activity is not None:
                 self.activity = self._heard(self.activity, data, now)
             case Tick() if self.activity is not None:
-                width = shutil.get_terminal_size().columns
+                width = self.terminal.width
                 self.terminal.show_status(status_line(self.activity, now, width))
             case (
                 loop.IterationCompleted()
@@ -78,8 +77,9 @@ class LiveLine:
                 pass
 
     def _heard(self, activity: Activity, data: bytes, now: float) -> Activity:
-        marks = _PHASE.findall(self._carry + data)
-        self._carry = data[-_LONGEST_MARK:]
+        text = self._carry + data
+        marks = _PHASE.findall(text)
+        self._carry = text[-_LONGEST_MARK:]
         return Activity(
             activity.where,
             activity.began,

@@ -12,9 +12,18 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 2.0
+HURRIED_PATIENCE = 0.3  # after Ctrl+C: enough for a slow reader to get the last words
 _SLICE = 0.1
 # What a terminal takes without blocking once it says that it has room.
 _TERMINAL_CHUNK = 256
+
+
+def _unblocked(fd: int) -> int:
+    """The same terminal, opened anew: the shell's own must not become non-blocking."""
+    try:
+        return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return fd
 
 
 class Sink:
@@ -27,6 +36,8 @@ class Sink:
         self._closed = False
         self._stalled = False
         self._dropped = 0
+        if self.is_terminal:
+            fd = self.fd = _unblocked(fd)
         self._chunk = _TERMINAL_CHUNK if self.is_terminal else select.PIPE_BUF
         try:
             mode = os.fstat(fd).st_mode
@@ -49,6 +60,7 @@ class Sink:
 
     def _put(self, data: bytes) -> None:
         rest = memoryview(data)
+        began = time.monotonic()
         while rest and not self._closed:
             if self._may_block and not self._wait():
                 self._dropped += len(rest)
@@ -56,6 +68,12 @@ class Sink:
             try:
                 written = os.write(self.fd, rest[: self._chunk] if self._may_block else rest)
             except BlockingIOError:
+                # It says that it has room, yet not for this.
+                if self._stalled or time.monotonic() - began > self._patience():
+                    self._stalled = True
+                    self._dropped += len(rest)
+                    return
+                time.sleep(_SLICE / 10)
                 continue
             except OSError as error:
                 # A reader that left is no reason to end, nor is a full disk.
@@ -68,12 +86,15 @@ class Sink:
         if self._writable(0):
             self._stalled = False
             return True
-        end = time.monotonic() + PATIENCE
-        while not (self._stalled or self._hurried()) and time.monotonic() < end:
+        began = time.monotonic()
+        while not self._stalled and time.monotonic() - began < self._patience():
             if self._writable(_SLICE):
                 return True
         self._stalled = True
         return False
+
+    def _patience(self) -> float:
+        return HURRIED_PATIENCE if self._hurried() else PATIENCE
 
     def _writable(self, seconds: float) -> bool:
         return bool(self._poll.poll(seconds * 1000))

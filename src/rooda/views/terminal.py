@@ -1,5 +1,7 @@
 """Standard output and error of one run, and the live line that shares the screen with them."""
 
+import os
+
 from rooda.views.sink import Sink
 
 _CLEAR = "\r\x1b[2K"
@@ -13,6 +15,14 @@ class Terminal:
         self._err = err
         self._status = ""
         self._mid_line: Sink | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that the live line is drawn on."""
+        try:
+            return os.get_terminal_size(self._err.fd).columns or 80
+        except OSError:
+            return 80
 
     def log(self, text: str) -> None:
         """Write log lines."""

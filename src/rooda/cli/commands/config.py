@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from rooda.cli.app import RESERVED
+from rooda.cli.app import RESERVED, Session
 from rooda.cli.flags import config_option
 from rooda.cli.here import this_world
 from rooda.config.inspect import Inspection, inspect
@@ -76,11 +76,15 @@ def schema() -> None:
 
 
 @click.command("init")
-def init() -> None:
+@click.pass_obj
+def init(session: Session, /) -> None:
     """Write a commented rooda-config.yml here; never overwrites one."""
     try:
         text = template(os.environ)
-        with Path(CONFIG_NAME).open("x", encoding="utf-8") as file:
+        with (
+            session.interrupts.deferred(),
+            Path(CONFIG_NAME).open("x", encoding="utf-8") as file,
+        ):
             _write_whole(file, text)
     except FileExistsError:
         problem = Problem(

@@ -28,14 +28,16 @@ def demo(session: Session, /, *, keep: bool) -> int:
     """Show in ten seconds what a run looks like, with a scripted agent."""
     if shutil.which("git") is None:
         raise InvalidInput([Problem("git is not installed", "Install git, then try again")])
-    folder = Path(tempfile.mkdtemp(prefix="rooda-demo-"))
-    try:
-        return _show(folder, session)
-    finally:
-        if keep:
-            click.echo(f"The repository is kept: {folder}", err=True)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
+    # Deferred from here on: an interruption must not leave the folder behind.
+    with session.interrupts.deferred():
+        folder = Path(tempfile.mkdtemp(prefix="rooda-demo-"))
+        try:
+            return _show(folder, session)
+        finally:
+            if keep:
+                click.echo(f"The repository is kept: {folder}", err=True)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _show(folder: Path, session: Session) -> int:
