@@ -78,7 +78,9 @@ class Stage:
 
     @property
     def pid(self) -> int:
-        return next(event.pid for event in self.events if isinstance(event, happened.Started))
+        return next(
+            event.pid for event in self.events if isinstance(event, happened.ProcessStarted)
+        )
 
     @property
     def told(self) -> list[str]:
@@ -119,7 +121,7 @@ def stage(tmp_path: Path, interrupts: Interrupts, nursery: Nursery) -> Iterator[
     found = Stage(tmp_path, interrupts)
     yield found
     for event in found.events:
-        if isinstance(event, happened.Started):
+        if isinstance(event, happened.ProcessStarted):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(event.pid, signal.SIGKILL)
 
@@ -144,7 +146,7 @@ def on_output(word: bytes, number: signal.Signals) -> Listener:
 @pytest.mark.parametrize("code", [0, 1, 2, 7, 127, 128, 130, 255])
 def test_an_exit_code_is_told_as_it_is(stage: Stage, code: int) -> None:
     assert stage.sh(f"exit {code}").exit == Exited(code)
-    assert stage.told == ["Started"]
+    assert stage.told == ["ProcessStarted"]
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGINT", "SIGHUP", "SIGABRT"])
@@ -353,7 +355,7 @@ def test_time_passes_only_for_who_asked(stage: Stage) -> None:
 def test_an_obedient_program_is_asked_to_stop(stage: Stage) -> None:
     result = stage.python(OBEDIENT, timeout=1, kill_grace=30)
     assert result.exit == TimedOut("iteration_timeout", 1)
-    assert stage.told == ["Started", "ClockExpired"]
+    assert stage.told == ["ProcessStarted", "ClockExpired"]
     assert result.stdout.tail == b"ready\nbye\n"
     assert result.duration >= 1
     assert not alive(stage.pid)
@@ -370,7 +372,7 @@ def test_the_clock_is_looked_at_under_a_flood(stage: Stage, stream: int) -> None
 def test_who_ignores_the_request_is_killed_after_the_grace(stage: Stage) -> None:
     result = stage.sh(STUBBORN, timeout=0.6, kill_grace=0.5)
     assert result.exit == TimedOut("iteration_timeout", 0.6)
-    assert stage.told == ["Started", "ClockExpired", "Escalated"]
+    assert stage.told == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
     assert 1.1 <= result.duration < 10
     assert not result.still_alive
     assert not alive(stage.pid)
@@ -388,7 +390,7 @@ def test_a_grandchild_that_ignores_the_request_is_killed_too(
     body = f"sh -c 'echo $$ > stubborn.pid; {STUBBORN.replace(chr(39), chr(34))}' & wait"
     result = stage.sh(body, timeout=0.8, kill_grace=0.3)
     assert isinstance(result.exit, TimedOut)
-    assert stage.told == ["Started", "ClockExpired", "Escalated"]
+    assert stage.told == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
     assert not alive(nursery.pid("stubborn"))
 
 
@@ -397,7 +399,7 @@ def test_a_stopped_program_still_hears_the_request(stage: Stage) -> None:
     result = stage.python(body, timeout=1, kill_grace=30)
     assert isinstance(result.exit, TimedOut)
     assert result.stdout.tail == b"ready\nbye\n"
-    assert stage.heard(happened.Escalated) == 0
+    assert stage.heard(happened.ProcessKilled) == 0
 
 
 def test_a_stopped_stubborn_program_is_killed(stage: Stage) -> None:
@@ -428,7 +430,7 @@ def test_a_background_process_of_a_clean_end_is_stopped(stage: Stage, nursery: N
     result = stage.sh("sleep 60 & echo $! > left.pid; echo done")
     assert result.exit == Exited(0)
     assert result.stdout.tail == b"done\n"
-    assert stage.told == ["Started", "LeftoverStopped"]
+    assert stage.told == ["ProcessStarted", "LeftoversStopped"]
     assert not alive(nursery.pid("left"))
 
 
@@ -440,14 +442,14 @@ def test_a_stubborn_background_process_of_a_clean_end_is_killed(
     body = f"({stubborn}) > /dev/null 2>&1 & echo $! > left.pid; {wait}; exit 3"
     result = stage.sh(body, kill_grace=0.3)
     assert result.exit == Exited(3)
-    assert stage.told == ["Started", "Escalated", "LeftoverStopped"]
+    assert stage.told == ["ProcessStarted", "ProcessKilled", "LeftoversStopped"]
     assert not alive(nursery.pid("left"))
 
 
 def test_a_background_process_of_a_crash_is_stopped(stage: Stage, nursery: Nursery) -> None:
     result = stage.sh("sleep 60 & echo $! > left.pid; kill -KILL $$")
     assert result.exit == Signalled(signal.SIGKILL)
-    assert stage.heard(happened.LeftoverStopped) == 1
+    assert stage.heard(happened.LeftoversStopped) == 1
     assert not alive(nursery.pid("left"))
 
 
@@ -481,13 +483,13 @@ def test_a_filter_may_finish_what_it_has_in_hand(stage: Stage) -> None:
     result = stage.sh(f"{start}; echo the last words")
     assert result.exit == Exited(0)
     assert result.stdout.tail == b"the last words\n"
-    assert stage.told == ["Started"]
+    assert stage.told == ["ProcessStarted"]
 
 
 def test_no_zombie_is_left(stage: Stage) -> None:
     stage.sh("sleep 60 & exit 0")
     stage.sh(STUBBORN, timeout=0.1, kill_grace=0)
-    started = [event.pid for event in stage.events if isinstance(event, happened.Started)]
+    started = [event.pid for event in stage.events if isinstance(event, happened.ProcessStarted)]
     assert len(started) == 2
     for pid in started:
         with pytest.raises(ChildProcessError):
@@ -529,7 +531,7 @@ def test_a_signal_to_us_stops_it(stage: Stage, number: signal.Signals) -> None:
     result = stage.python(OBEDIENT, on_output(b"ready", number), kill_grace=30)
     assert result.exit == Interrupted(number)
     assert result.stdout.tail == b"ready\nbye\n"
-    assert stage.told == ["Started", "InterruptSeen", "Stopping", "Stopped"]
+    assert stage.told == ["ProcessStarted", "InterruptSeen", "ProcessStopping", "ProcessStopped"]
     assert happened.InterruptSeen(number.name) in stage.events
     assert not alive(stage.pid)
 
@@ -538,7 +540,13 @@ def test_a_signal_to_us_kills_who_ignores_it(stage: Stage) -> None:
     body = STUBBORN.replace("while", "echo ready; while", 1)
     result = stage.sh(body, on_output(b"ready", signal.SIGINT), kill_grace=0.3)
     assert result.exit == Interrupted(signal.SIGINT)
-    assert stage.told == ["Started", "InterruptSeen", "Stopping", "Escalated", "Stopped"]
+    assert stage.told == [
+        "ProcessStarted",
+        "InterruptSeen",
+        "ProcessStopping",
+        "ProcessKilled",
+        "ProcessStopped",
+    ]
 
 
 def test_a_second_signal_kills_at_once(stage: Stage) -> None:
@@ -549,7 +557,7 @@ def test_a_second_signal_kills_at_once(stage: Stage) -> None:
     result = stage.python(DEAF, listen, kill_grace=60)
     assert result.exit == Interrupted(signal.SIGINT)
     assert stage.told == [
-        "Started", "InterruptSeen", "Stopping", "InterruptSeen", "Escalated", "Stopped"
+        "ProcessStarted", "InterruptSeen", "ProcessStopping", "InterruptSeen", "ProcessKilled", "ProcessStopped"
     ]  # fmt: skip
     assert result.duration < 10
     assert not alive(stage.pid)

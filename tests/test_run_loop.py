@@ -31,7 +31,7 @@ from rooda.loop.events import Event
 from rooda.loop.outcome import FailureKind
 from rooda.loop.run import Edge, run
 from rooda.loop.state import Status
-from rooda.process.events import InterruptSeen, Output, Started
+from rooda.process.events import InterruptSeen, Output, ProcessStarted
 from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import Interrupts
 from rooda.process.run import Listener, Request, Result
@@ -109,7 +109,7 @@ class World:
         nothing = Captured(b"", b"", 0)
         if isinstance(agent.end, NotStarted):
             return Result(agent.end, nothing, nothing, 0.0)
-        listener(Started(4711))
+        listener(ProcessStarted(4711))
         if agent.stdout:
             listener(Output("stdout", agent.stdout))
         agent.meanwhile()
@@ -124,7 +124,7 @@ class World:
 
     def names(self) -> list[str]:
         """The names of the loop's own events, the noisy ones left out."""
-        quiet = (events.PromptAssembled, events.SignalsScanned, Started, Output)
+        quiet = (events.PromptAssembled, events.SignalsScanned, ProcessStarted, Output)
         return [type(event).__name__ for event in self.happened if not isinstance(event, quiet)]
 
     def all(self, kind: type[E]) -> list[E]:
@@ -199,7 +199,7 @@ def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
         events.RunStarted,
         events.IterationStarted,
         events.PromptAssembled,
-        Started,
+        ProcessStarted,
         Output,
         events.SignalsScanned,
         events.IterationCompleted,

@@ -146,4 +146,4 @@ def test_nothing_below_the_level_is_written(threshold: Level) -> None:
     ],
 )
 def test_forms_of_the_time(form: str | None, time: str | None) -> None:
-    assert record(process.Stopped(1), form).get("time") == time
+    assert record(process.ProcessStopped(1), form).get("time") == time

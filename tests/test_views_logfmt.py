@@ -134,7 +134,7 @@ def test_example_4_timeout_kills_the_process() -> None:
         "logfmt",
         started("21:00:00.000", 1),
         ("21:01:00.100", process.ClockExpired("iteration_timeout", 60.0)),
-        ("21:01:05.200", process.Escalated(12345)),
+        ("21:01:05.200", process.ProcessKilled(12345)),
         ("21:01:05.300", loop.IterationFailed(1, 5, 65.3, 1, 3, TIMEOUT)),
         started("21:01:05.400", 2),
     )
@@ -200,8 +200,8 @@ def test_example_8_sigint_during_an_iteration() -> None:
         "logfmt",
         started("21:00:00.000", 2),
         ("21:00:05.100", process.InterruptSeen("SIGINT")),
-        ("21:00:05.200", process.Stopping(12345)),
-        ("21:00:05.300", process.Stopped(12345)),
+        ("21:00:05.200", process.ProcessStopping(12345)),
+        ("21:00:05.300", process.ProcessStopped(12345)),
         ("21:00:05.300", loop.IterationInterrupted(2, 5, 5.3)),
         ("21:00:05.400", INTERRUPTED),
     )
@@ -345,5 +345,5 @@ def test_nothing_below_the_level_is_written(threshold: Level) -> None:
     ],
 )
 def test_forms_of_the_time(form: str | None, start: str) -> None:
-    line = written("logfmt", ("10:02:16.250", process.Stopped(1)), time=form)
+    line = written("logfmt", ("10:02:16.250", process.ProcessStopped(1)), time=form)
     assert line == f"{start}INFO AI CLI terminated\n"

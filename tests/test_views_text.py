@@ -208,7 +208,7 @@ def test_example_6_unlimited_with_recovery() -> None:
             ),
         ),
         (
-            process.Escalated(1),
+            process.ProcessKilled(1),
             "WARN: AI CLI did not terminate gracefully action=sending_sigkill",
         ),
         (process.InterruptSeen("SIGINT"), "Received SIGINT, shutting down..."),
@@ -216,8 +216,8 @@ def test_example_6_unlimited_with_recovery() -> None:
             process.InterruptSeen("SIGTERM", again=True),
             "Received SIGTERM again, killing at once",
         ),
-        (process.Stopping(123), "Killing AI CLI process (pid 123)"),
-        (process.Stopped(123), "AI CLI terminated"),
+        (process.ProcessStopping(123), "Killing AI CLI process (pid 123)"),
+        (process.ProcessStopped(123), "AI CLI terminated"),
         (loop.IterationInterrupted(2, 5, 3.3), "Iteration 2/5 interrupted after 3.3s"),
         (
             loop.PromptFailed(2, "a.md does not exist", "Create it"),
@@ -367,8 +367,8 @@ def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[Level]
         (loop.OutputTruncated(1, "stdout", 2, 1), Level.WARN),
         (loop.ExitOverridden(1, "SUCCESS", 1, None), Level.WARN),
         (process.ClockExpired("iteration_timeout", 1.0), Level.WARN),
-        (process.Escalated(1), Level.WARN),
-        (process.StillAlive(1), Level.WARN),
+        (process.ProcessKilled(1), Level.WARN),
+        (process.ProcessSurvived(1), Level.WARN),
         (ERROR, Level.ERROR),
         (loop.IterationFailed(1, 3, 1.0, 1, 3, FAILURE), Level.ERROR),
         (loop.PromptFailed(1, "a", "b"), Level.ERROR),
@@ -392,7 +392,7 @@ def test_how_important_an_event_is(event: Event, expected: Level) -> None:
     ],
 )
 def test_forms_of_the_time(form: str | None, start: str) -> None:
-    line = written("text", ("10:02:16.250", process.Stopped(1)), time=form)
+    line = written("text", ("10:02:16.250", process.ProcessStopped(1)), time=form)
     assert line == f"{start}AI CLI terminated\n"
 
 

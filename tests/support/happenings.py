@@ -146,17 +146,17 @@ SAMPLES: tuple[Event, ...] = (
     ABORTED,
     dataclasses.replace(ABORTED, reason="agent: Permission denied", stats=stats(), iterations=0),
     INTERRUPTED,
-    process.Started(12345),
+    process.ProcessStarted(12345),
     process.Output("stdout", b"hello\n"),
     process.Tick(),
     process.ClockExpired("iteration_timeout", 60.0),
     process.InterruptSeen("SIGINT"),
     process.InterruptSeen("SIGINT", again=True),
-    process.Stopping(12345),
-    process.Escalated(12345),
-    process.StillAlive(12345),
-    process.Stopped(12345),
-    process.LeftoverStopped(12345),
+    process.ProcessStopping(12345),
+    process.ProcessKilled(12345),
+    process.ProcessSurvived(12345),
+    process.ProcessStopped(12345),
+    process.LeftoversStopped(12345),
 )
 
 # Text that comes from a file, a name or an agent, and should not drive anything.

@@ -7,7 +7,7 @@ Stream = Literal["stdout", "stderr"]
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class ProcessStarted:
     """It runs."""
 
     pid: int
@@ -43,49 +43,49 @@ class InterruptSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopping:
+class ProcessStopping:
     """It is being stopped because of a signal to us."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
-class Escalated:
+class ProcessKilled:
     """It did not stop when asked, so it is killed."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
-class StillAlive:
+class ProcessSurvived:
     """Not even that ended it; we go on without it."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class ProcessStopped:
     """It is gone, after we stopped it."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
-class LeftoverStopped:
+class LeftoversStopped:
     """It ended by itself, but its group had not: the rest was stopped."""
 
     pid: int
 
 
 ProcessEvent = (
-    Started
+    ProcessStarted
     | Output
     | Tick
     | ClockExpired
     | InterruptSeen
-    | Stopping
-    | Escalated
-    | StillAlive
-    | Stopped
-    | LeftoverStopped
+    | ProcessStopping
+    | ProcessKilled
+    | ProcessSurvived
+    | ProcessStopped
+    | LeftoversStopped
 )

@@ -86,7 +86,7 @@ def run(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
     except (OSError, ValueError) as error:
         nothing = buffers["stdout"].captured()
         return Result(NotStarted(_reason(error, request)), nothing, nothing, 0.0)
-    listener(happened.Started(child.pid))
+    listener(happened.ProcessStarted(child.pid))
     with contextlib.ExitStack() as stack:
         for pipe in (child.stdout, child.stderr):
             assert pipe is not None  # noqa: S101 - for the type checker
@@ -160,7 +160,7 @@ class _Watch:
             self._clear_group(by_us=self._verdict is not None)
             self._drain()
         if isinstance(end, Interrupted) and not self.still_alive:
-            self._listener(happened.Stopped(self._child.pid))
+            self._listener(happened.ProcessStopped(self._child.pid))
         return end
 
     # -- waiting ---------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class _Watch:
             return
         self._listener(happened.InterruptSeen(signal_name(number), again=again))
         if self._verdict is None:
-            self._listener(happened.Stopping(self._child.pid))
+            self._listener(happened.ProcessStopping(self._child.pid))
         # The user's wish is the stronger reason, even when a clock had run out before.
         self._verdict = Interrupted(number)
         self._ask_to_stop()
@@ -228,7 +228,7 @@ class _Watch:
         if self._give_up_at is not None and now >= self._give_up_at:
             self._give_up_at = None
             self.still_alive = True
-            self._listener(happened.StillAlive(self._child.pid))
+            self._listener(happened.ProcessSurvived(self._child.pid))
         if self._next_tick is not None and now >= self._next_tick:
             self._next_tick = now + (self._request.tick or 1.0)
             self._listener(happened.Tick())
@@ -247,7 +247,7 @@ class _Watch:
         self._kill_at = None
         signal_group(self._child.pid, signal.SIGKILL)
         if self._give_up_at is None:  # pressing Ctrl+C on and on must not put the end off
-            self._listener(happened.Escalated(self._child.pid))
+            self._listener(happened.ProcessKilled(self._child.pid))
             self._give_up_at = time.monotonic() + KILL_WAIT
 
     def _clear_group(self, *, by_us: bool) -> None:
@@ -266,7 +266,7 @@ class _Watch:
         while group_alive(pgid) and not self.still_alive:
             self._step(_LOOK_AGAIN)
         if not by_us and not self.still_alive:
-            self._listener(happened.LeftoverStopped(pgid))
+            self._listener(happened.LeftoversStopped(pgid))
 
     def _let_filters_finish(self, pgid: int) -> None:
         """`exec > >(tee log)`: who holds our pipes may still have the last words in hand."""

@@ -127,20 +127,20 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
         case process.InterruptSeen(signal, again):
             action = "killing" if again else "shutting_down"
             return Message("Received signal", (("signal", signal), ("action", action)))
-        case process.Stopping(pid):
+        case process.ProcessStopping(pid):
             return Message("Killing AI CLI process", (("pid", pid),))
-        case process.Escalated():
+        case process.ProcessKilled():
             return Message("AI CLI did not terminate gracefully", (("action", "sending_sigkill"),))
-        case process.StillAlive(pid):
+        case process.ProcessSurvived(pid):
             return Message(
                 "AI CLI is still running after SIGKILL",
                 (("pid", pid), ("action", "going_on_without_it")),
             )
-        case process.Stopped():
+        case process.ProcessStopped():
             return Message("AI CLI terminated")
-        case process.LeftoverStopped(pid):
+        case process.LeftoversStopped(pid):
             return Message("AI CLI left processes behind; they were stopped", (("group", pid),))
-        case process.Started(pid):
+        case process.ProcessStarted(pid):
             return Message("AI CLI started", (("pid", pid),))
         case loop.RunStarted() | process.Output() | process.Tick():
             return None

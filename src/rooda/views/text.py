@@ -36,7 +36,7 @@ def render(event: Event) -> str | None:
         case process.InterruptSeen(signal, again):
             action = "again, killing at once" if again else ", shutting down..."
             return f"Received {signal} {action}".replace(" ,", ",")
-        case process.Stopping(pid):
+        case process.ProcessStopping(pid):
             return f"Killing AI CLI process (pid {pid})"
         case _:
             message = describe(event)
