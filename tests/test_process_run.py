@@ -557,8 +557,13 @@ def test_a_second_signal_kills_at_once(stage: Stage) -> None:
     result = stage.python(DEAF, listen, kill_grace=60)
     assert result.exit == Interrupted(signal.SIGINT)
     assert stage.told == [
-        "ProcessStarted", "InterruptSeen", "ProcessStopping", "InterruptSeen", "ProcessKilled", "ProcessStopped"
-    ]  # fmt: skip
+        "ProcessStarted",
+        "InterruptSeen",
+        "ProcessStopping",
+        "InterruptSeen",
+        "ProcessKilled",
+        "ProcessStopped",
+    ]
     assert result.duration < 10
     assert not alive(stage.pid)
 
