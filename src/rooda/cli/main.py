@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 
 from rooda import __version__
-from rooda.process.interrupts import Interrupts, end_at_once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,6 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["version"]):
         sys.stdout.write(f"rooda {__version__}\n")
         return 0
+    if sys.platform == "win32":
+        sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
+        return 1
+    from rooda.process.interrupts import Interrupts, end_at_once  # noqa: PLC0415 - POSIX alone
+
     try:
         _open_standard_descriptors()
         interrupts = Interrupts()
