@@ -59,7 +59,7 @@ def test_there_are_the_seventeen_of_appendix_a() -> None:
 
 @each
 def test_it_has_its_default_of_iterations(workspace: Workspace, name: str) -> None:
-    assert plan(workspace, name).iterations.maximum == APPENDIX_A[name]
+    assert plan(workspace, name).values.iterations.maximum == APPENDIX_A[name]
 
 
 @each

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +48,10 @@ def test_show_says_where_every_value_came_from(workspace: Workspace) -> None:
     assert origins["failure_threshold"] == "workspace: ./rooda-config.yml:2"
     assert origins["kill_grace"] == "global: ~/.config/rooda/rooda-config.yml:3"
     assert origins["log_level"] == "env: ROODA_LOG_LEVEL"
-    assert origins["success"] == "preset: ralph:" + str(_line_of_preset("success"))
+    assert origins["success"] == "preset: ralph"
     assert origins["env"] == "built-in"
-    assert re.search(r"(?m)^# so the maximum of iterations is: 10 \(preset: ralph:\d+\)$", done.out)
+    assert origins["default_max_iterations"] == "preset: ralph"
     assert files_of(workspace) == [NAME]
-
-
-def _line_of_preset(key: str) -> int:
-    text = (resources.files("rooda") / "presets" / "ralph.yml").read_text()
-    return next(n for n, line in enumerate(text.splitlines(), 1) if f"{key}:" in line)
 
 
 def test_show_of_a_procedure_shows_what_holds_for_it(workspace: Workspace) -> None:
@@ -65,7 +59,7 @@ def test_show_of_a_procedure_shows_what_holds_for_it(workspace: Workspace) -> No
     done = workspace.rooda("config", "show", "bootstrap")
     assert done.code == 0
     assert re.search(r"failure_threshold: 9 +# workspace: \./rooda-config\.yml:3\n", done.out)
-    assert "# so the maximum of iterations is: 1 (built-in)\n" in done.out
+    assert re.search(r"default_max_iterations: 1 +# built-in\n", done.out)
     assert "failure_threshold: 3 " in workspace.rooda("config", "show").out
 
 
@@ -78,7 +72,7 @@ def test_show_as_json(workspace: Workspace) -> None:
     assert shown["loop"]["failure_threshold"] == {
         "value": 7,
         "tier": "workspace",
-        "source": "./rooda-config.yml",
+        "source": "rooda-config.yml",
         "line": 2,
     }
     assert shown["loop"]["kill_grace"] == {
@@ -87,10 +81,8 @@ def test_show_as_json(workspace: Workspace) -> None:
         "source": None,
         "line": None,
     }
-    assert shown["max_iterations"] == {
-        "value": None,
-        "origin": "workspace: ./rooda-config.yml:3",
-    }
+    assert shown["loop"]["iteration_mode"]["value"] == "unlimited"
+    assert shown["loop"]["iteration_mode"]["line"] == 3
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

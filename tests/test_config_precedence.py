@@ -24,7 +24,7 @@ from rooda.config.settings import (
     Setting,
 )
 from rooda.config.world import World
-from support.config import FOUR, flag_arguments, in_section, planned, sample
+from support.config import FOUR, flag_arguments, in_section, inspected, planned, sample
 
 COUNT, MODE = "ROODA_LOOP_DEFAULT_MAX_ITERATIONS", "ROODA_LOOP_ITERATION_MODE"
 WORKSPACE, GLOBAL = "workspace: ./rooda-config.yml", "global: ~/.config/rooda/rooda-config.yml"
@@ -94,9 +94,9 @@ def test_the_count_falls_through_eight_levels(dropped: int, tmp_path: Path) -> N
         global_=_levels(22 if kept[2] else None, 25 if kept[5] else None),
         env={COUNT: "23"} if kept[3] else {},
     )
-    assert prepared.iterations.maximum == [20, 21, 22, 23, 24, 25, 10, 1][dropped]
+    assert prepared.values.iterations.maximum == [20, 21, 22, 23, 24, 25, 10, 1][dropped]
     assert (
-        str(prepared.iterations.origin)
+        str(prepared.values.iterations.origin)
         == [
             "cli: --max-iterations",
             WORKSPACE,
@@ -123,8 +123,8 @@ def test_with_nothing_set_the_built_in_count_holds(
     procedure: str, count: int, tmp_path: Path
 ) -> None:
     prepared = planned(tmp_path, procedure, workspace=f"procedures: {{mine: {{{FOUR}}}}}")
-    assert prepared.iterations.maximum == count
-    assert str(prepared.iterations.origin) == "built-in"
+    assert prepared.values.iterations.maximum == count
+    assert str(prepared.values.iterations.origin) == "built-in"
 
 
 def own(values: str) -> str:
@@ -208,10 +208,10 @@ def test_max_iterations(
         env=env,
     )
     assert errors(prepared.all_problems()) == []
-    assert prepared.iterations.maximum == maximum
-    assert str(prepared.iterations.origin) == origin
+    assert prepared.values.iterations.maximum == maximum
+    assert str(prepared.values.iterations.origin) == origin
     assert prepared.plan is not None
-    assert prepared.plan.iterations == prepared.iterations
+    assert prepared.plan.values.iterations == prepared.values.iterations
     assert bool(said(warnings(prepared.problems), CLOCK)) == (maximum is None)
 
 
@@ -290,8 +290,8 @@ def test_zero_is_fine_in_a_procedure_that_means_unlimited_by_it(
     for procedure in ("old", "build"):
         prepared = planned(tmp_path, procedure, "--ai-cmd=true", workspace=text)
         assert errors(prepared.all_problems()) == []
-    assert planned(tmp_path, "old", workspace=text).iterations.maximum is None
-    assert planned(tmp_path, "build", workspace=text).iterations.maximum == 5
+    assert planned(tmp_path, "old", workspace=text).values.iterations.maximum is None
+    assert planned(tmp_path, "build", workspace=text).values.iterations.maximum == 5
 
 
 def test_zero_stays_an_error_in_a_procedure_that_leaves_preset_v1(tmp_path: Path) -> None:
@@ -458,7 +458,7 @@ BUILT_IN = ["claude", "codex", "gemini", "opencode", "qwen", "copilot", "cursor-
 
 
 def test_aliases_of_both_files_join_the_built_in_ones(tmp_path: Path) -> None:
-    aliases = planned(
+    aliases = inspected(
         tmp_path,
         "build",
         workspace="ai_cmd_aliases: {mine: cmd w, claude: my-claude, gemini: null, gone: null}",
@@ -600,6 +600,7 @@ def test_the_environment_is_merged_name_by_name(tmp_path: Path) -> None:
         "VARIABLE": "v w",
         "FLAG": "f",
         "WORDS": "two words and a 'quote'",
+        "GONE": None,
     }
     assert prepared.plan is not None
     assert prepared.plan.environ["INHERITED"] == "yes"
@@ -611,12 +612,12 @@ def test_the_environment_of_the_config_beats_the_inherited_one(tmp_path: Path) -
         tmp_path,
         "build",
         "--ai-cmd=true",
-        workspace=loop("env: {EDITOR: 'true', KEEP: null}"),
-        env={"EDITOR": "vi", "KEEP": "inherited"},
+        workspace=loop("env: {EDITOR: 'true', GONE: null}"),
+        env={"EDITOR": "vi", "GONE": "inherited"},
     )
     assert prepared.plan is not None
     assert prepared.plan.environ["EDITOR"] == "true"
-    assert prepared.plan.environ["KEEP"] == "inherited"
+    assert "GONE" not in prepared.plan.environ, "null takes a variable away"
 
 
 @pytest.mark.parametrize(
@@ -660,7 +661,8 @@ procedures:
     assert [part.source.name for part in prepared.plan.phases["observe"]] == [
         "builtin:prompts/observe_plan_specs_impl.md"
     ]
-    assert prepared.layers.description("build") == "of global"
+    found = inspected(tmp_path, workspace=workspace, global_=global_)
+    assert found.layers.description("build") == "of global"
     assert prepared.values[BY_KEY["failure_threshold"]] == 7
     assert prepared.values[BY_KEY["kill_grace"]] == 1.0
 
@@ -697,7 +699,7 @@ def test_config_names_another_file_than_the_workspaces(tmp_path: Path) -> None:
         prepared.values.origin(BY_KEY["failure_threshold"]).exact == "workspace: ./sub/other.yml:1"
     )
     assert prepared.values[BY_KEY["kill_grace"]] == 5.0
-    assert prepared.iterations.maximum == 7
+    assert prepared.values.iterations.maximum == 7
 
 
 # -- presets -------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_what_is_right_in_a_wrong_file_still_holds(tmp_path: Path) -> None:
         ("procedures: {p: {description: []}}", "must be text, not a list"),
         ("ai_cmd_aliases: {x: {}}", "has no command"),
         ("ai_cmd_aliases: {x: {command: ''}}", "must not be empty"),
-        ("ai_cmd_aliases: {x: {command: a, adapter: []}}", "must be text, not a list"),
+        ("ai_cmd_aliases: {x: {command: a, adapter: []}}", "not a list"),
     ],
 )
 def test_the_wrong_shape_is_one_problem(text: str, words: str) -> None:

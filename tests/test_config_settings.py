@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rooda.cli.commands.run import run
-from rooda.config.kinds import Boolean, PathText
+from rooda.config.kinds import Boolean, PathText, TextMap
 from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
 from rooda.config.plan import Prepared
@@ -283,6 +283,8 @@ def test_it_is_in_config_show_with_its_origin(setting: Setting[Any], tmp_path: P
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
     lines = config_view.as_yaml(inspected(tmp_path, workspace=text)).splitlines()
     name = setting.key.rpartition(".")[2]
+    if isinstance(setting.kind, TextMap):
+        name = "  ONE"  # of a map every name has its own origin
     [line] = [line for line in lines if line.startswith((f"  {name}: ", f"    {name}: "))]
     assert line.endswith("  # workspace: ./rooda-config.yml:2")
 

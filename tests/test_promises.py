@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.loop.promises import Promises, Prompt, Words, scan, tag
+from rooda.loop.promises import Promises, Prompt, Words, scan
+from rooda.text.tags import promise_tag
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>", b"<promise>FAILURE</promise>"
 WORDS = Words("SUCCESS", "FAILURE")
@@ -267,7 +268,7 @@ def test_a_tag_is_found_wherever_it_is_planted(
 ) -> None:
     text = "\n".join(noise)
     place = data.draw(st.integers(0, len(text)))
-    planted = f"{text[:place]}{tag(word)}{text[place:]}".encode()
+    planted = f"{text[:place]}{promise_tag(word)}{text[place:]}".encode()
     assert signals(planted, PROMPT) == word.lower()
     assert signals(text.encode(), PROMPT) == "none"
 

@@ -12,12 +12,14 @@ from rooda.config.command import AgentCommand
 from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN
 from rooda.config.plan import Plan
-from rooda.config.resolve import Iterations, Values
+from rooda.config.resolve import Values
 from rooda.config.settings import (
     FAILURE_THRESHOLD,
     IGNORE_EXIT_STATUS,
+    ITERATION_MODE,
     ITERATION_TIMEOUT,
     KILL_GRACE,
+    MAX_ITERATIONS,
     MAX_ITERS_EXIT_CODE,
     MAX_OUTPUT_BUFFER,
     SIGNALS_FAILURE,
@@ -82,9 +84,11 @@ class World:
     ) -> events.RunEnded:
         """Run until a condition holds; the last agent is started again and again."""
         self._agents = list(agents)
-        held = {
-            row.key: Valued(value, BUILTIN, row.field) for row, value in (settings or {}).items()
-        }
+        limit: Settings = {ITERATION_MODE: "unlimited"}
+        if maximum is not None:
+            limit = {MAX_ITERATIONS: maximum}
+        chosen = {**limit, **(settings or {})}
+        held = {row.key: Valued(value, BUILTIN, row.field) for row, value in chosen.items()}
         names = ("observe", "orient", "decide", "act")
         plan = Plan(
             procedure="work",
@@ -92,7 +96,6 @@ class World:
             contexts=(),
             command=AgentCommand("agent --flag", "cli: --ai-cmd", BUILTIN, "--ai-cmd"),
             argv=("agent", "--flag"),
-            iterations=Iterations(maximum, BUILTIN),
             values=Values(held),
             workspace=self.folder,
             working_dir=self.folder,

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import platform
-import re
 import sys
 import tempfile
 import traceback
@@ -16,6 +15,7 @@ import click
 
 from rooda import __version__
 from rooda.cli.app import Session, app
+from rooda.cli.flags import masked
 from rooda.config.problems import InvalidInput
 from rooda.process.interrupts import Interrupts
 from rooda.text.controls import one_line
@@ -25,7 +25,6 @@ USAGE_ERROR = 1
 INTERNAL_ERROR = 3
 
 _LONGEST_MESSAGE = 300
-_ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
 
 def run(arguments: list[str], interrupts: Interrupts) -> int:
@@ -109,7 +108,7 @@ def _internal(error: Exception, arguments: list[str]) -> int:
             f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
             f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
             # Names of variables alone: values may be secrets.
-            f"arguments: {[_masked(word) for word in arguments]!r}",
+            f"arguments: {[masked(word) for word in arguments]!r}",
             f"variables: {' '.join(sorted(n for n in os.environ if n.startswith('ROODA_')))}",
             "",
             "".join(traceback.format_exception(error)),
@@ -121,11 +120,6 @@ def _internal(error: Exception, arguments: list[str]) -> int:
         f"  This is a bug in rooda, not in your setup. Details for a report: {_keep(report)}\n"
     )
     return INTERNAL_ERROR
-
-
-def _masked(word: str) -> str:
-    """An argument without the value of an environment variable."""
-    return _ASSIGNMENT.sub(r"\1...", word)
 
 
 def _keep(report: str) -> str:

@@ -1,5 +1,6 @@
 """The flags of a run, made from the table of settings."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, Text
 from rooda.config.overrides import join_pairs
 from rooda.config.settings import (
     AI_CMD_ALIAS,
+    ENV,
     ITERATION_MODE,
     LOG_LEVEL,
     SETTINGS,
@@ -20,6 +22,8 @@ from rooda.config.settings import (
 from rooda.prompts.parts import PHASES
 
 PROMPT, OTHER = "Prompt", "Other"
+
+_ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
 Flags = dict[str, tuple[str, str]]
 
@@ -194,10 +198,15 @@ def without_dry_run(arguments: Sequence[str]) -> list[str]:
         else:
             wants_value = word in taking
         if word not in ("--dry-run", "-"):
-            kept.append(word)
-        if wants_value:
-            kept += [value for value in [next(words, None)] if value is not None]
+            kept.append(masked(word) if word.startswith(f"{ENV.flag_name}=") else word)
+        if wants_value and (value := next(words, None)) is not None:
+            kept.append(masked(value) if word == ENV.flag_name else value)
     return kept
+
+
+def masked(word: str) -> str:
+    """A word without the value of an environment variable, which may be a secret."""
+    return _ASSIGNMENT.sub(r"\1...", word)
 
 
 def _takes_value(option: click.Parameter) -> bool:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooda.config.layers import Alias, Layers, Level, Valued
+from rooda.config.layers import Alias, Layers, Level, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
@@ -37,7 +37,8 @@ def choose(layers: Layers, procedure: str) -> Choice:
     """
     levels = layers.levels(procedure)
     cleared: set[str] = set()
-    for group in (levels[:1], levels[1:3], levels[3:]):
+    for scope in Scope:
+        group = [level for level in levels if level.scope is scope]
         direct = _strongest(group, AI_CMD, cleared)
         alias = _strongest(group, AI_CMD_ALIAS, cleared)
         if direct is not None or alias is not None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from rooda.config import checks as look
 from rooda.config.command import choose, split, unknown_alias
 from rooda.config.layers import Layers
-from rooda.config.locate import for_procedure, read_layers
+from rooda.config.locate import read_layers
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, in_order
-from rooda.config.resolve import Iterations, Values, resolve, resolve_iterations
-from rooda.config.settings import ZERO_MEANS_UNLIMITED
+from rooda.config.resolve import Values, resolve
 from rooda.config.validate import check_procedures, check_zero_counts, unknown_procedure
 from rooda.config.world import World
 
@@ -21,7 +20,6 @@ class Inspection:
 
     layers: Layers
     values: Values
-    iterations: Iterations
     problems: tuple[Problem, ...]
 
 
@@ -34,18 +32,14 @@ def inspect(
 ) -> Inspection:
     """Read everything; look at the files and commands of every procedure."""
     problems: list[Problem] = []
-    layers = for_procedure(read_layers(world, config, {}, problems), procedure)
-    levels = layers.levels(procedure)
-    values = resolve(levels)
+    layers = read_layers(world, config, {}, problems)
     if procedure and procedure not in layers.procedure_names():
         problems.append(unknown_procedure(procedure, layers, frozenset()))
     problems += check_procedures(layers, commands, {})
-    problems += check_zero_counts(layers)
+    problems += check_zero_counts(layers, procedure)
     problems += _prompts(layers)
     problems += _commands(layers)
-    zero = values[ZERO_MEANS_UNLIMITED]
-    iterations = resolve_iterations(levels, zero_means_unlimited=zero)
-    return Inspection(layers, values, iterations, tuple(in_order(problems)))
+    return Inspection(layers, resolve(layers, procedure), tuple(in_order(problems)))
 
 
 def _prompts(layers: Layers) -> Iterator[Problem]:
@@ -63,7 +57,7 @@ def _commands(layers: Layers) -> Iterator[Problem]:
     seen = set()
     problems: list[Problem] = []
     for name in ("", *layers.procedure_names()):
-        choice = choose(for_procedure(layers, name), name)
+        choice = choose(layers, name)
         for valued in filter(None, (choice.direct, choice.alias)):
             if valued.origin in seen:
                 continue

@@ -110,17 +110,26 @@ class Seconds(Kind[float]):
     metavar = "SECONDS"
 
     def check(self, raw: object) -> float:
-        try:
-            if isinstance(raw, str):
-                raw = parse_duration(raw)
-        except ValueError:
-            raw = brief(raw)
-        if isinstance(raw, bool) or not isinstance(raw, (int, float)) or not _finite(raw):
-            raise WrongValue(f"must be a number of seconds, not {raw}", "Write 90, '5m' or '1h30m'")
-        if raw < self.minimum:
+        seconds = self._seconds(raw)
+        if seconds is None:
+            raise WrongValue(
+                f"must be a number of seconds, not {brief(raw)}", "Write 90, '5m' or '1h30m'"
+            )
+        if seconds < self.minimum:
             least = format_seconds(self.minimum)
-            raise WrongValue(f"must be {least} or more, not {raw:g}", f"Set to {least} or more")
-        return float(raw)
+            raise WrongValue(f"must be {least} or more, not {seconds:g}", f"Set to {least} or more")
+        return seconds
+
+    @staticmethod
+    def _seconds(raw: object) -> float | None:
+        """The number that was meant, if it is one."""
+        try:
+            number = parse_duration(raw) if isinstance(raw, str) else raw
+        except ValueError:
+            return None
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            return None
+        return float(number) if _finite(number) else None
 
     def show(self, value: float) -> str:
         return format_seconds(value)
@@ -135,11 +144,8 @@ class Timeout(Seconds):
     """Seconds after which something ends; seed 004 has its own words for one that is none."""
 
     def check(self, raw: object) -> float:
-        try:
-            number = parse_duration(raw) if isinstance(raw, str) else raw
-        except ValueError:
-            number = None
-        if isinstance(number, (int, float)) and number <= 0 and not isinstance(number, bool):
+        seconds = self._seconds(raw)
+        if seconds is not None and seconds <= 0:
             raise WrongValue(
                 "timeout must be positive or nil",
                 "Set to a positive number of seconds, or remove to disable timeout",
@@ -156,18 +162,19 @@ class Size(Kind[int]):
 
     def check(self, raw: object) -> int:
         try:
-            if isinstance(raw, str):
-                raw = parse_size(raw)
+            size = parse_size(raw) if isinstance(raw, str) else raw
         except (ValueError, OverflowError):
-            raw = brief(raw)
-        if isinstance(raw, bool) or not isinstance(raw, int):
-            raise WrongValue(f"must be a number of bytes, not {raw}", "Write 10485760 or '10MB'")
-        if raw < self.minimum:
+            size = None
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise WrongValue(
+                f"must be a number of bytes, not {brief(raw)}", "Write 10485760 or '10MB'"
+            )
+        if size < self.minimum:
             raise WrongValue(
                 f"must be {self.minimum} bytes or more, not {brief(raw)}",
                 f"Set to {self.minimum} or more",
             )
-        return raw
+        return size
 
     def show(self, value: int) -> str:
         return format_size(value)

@@ -1,11 +1,14 @@
 """One layer of configuration: what a single file, the environment or the flags say."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
+from rooda.config.settings import PRESET
 from rooda.prompts.parts import PHASES, Part
 
 
@@ -13,18 +16,34 @@ from rooda.prompts.parts import PHASES, Part
 class Valued:
     """A checked value, where it came from, and what it is called there.
 
-    `None` means explicitly none. `field` is a key such as `loop.env`, a flag or a variable.
+    `None` means explicitly none. `field` is a key such as `loop.env`, a flag or a variable;
+    `parts` of a merged map are the origins of its names.
     """
 
     value: Any
     origin: Origin
     field: str
+    parts: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
 
     def problem(
         self, message: str, suggestion: str, severity: Severity = Severity.ERROR
     ) -> Problem:
         """Something is wrong with the value."""
         return Problem.at(self.origin, self.field, message, suggestion, severity)
+
+
+# Whose output a command may say that it prints.
+ADAPTERS = (
+    "claude",
+    "codex",
+    "gemini",
+    "opencode",
+    "qwen",
+    "copilot",
+    "cursor-agent",
+    "kiro-cli",
+    "text",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +69,8 @@ class ProcedureLayer:
 
     origin: Origin
     description: str | None = None
-    phases: dict[str, PhaseValue] = field(default_factory=dict)
-    values: dict[str, Valued] = field(default_factory=dict)
+    phases: dict[str, PhaseValue] = dataclasses.field(default_factory=dict)
+    values: dict[str, Valued] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -59,9 +78,11 @@ class Layer:
     """What one tier says; keys of `loop` are the settings' dotted keys."""
 
     tier: Tier
-    loop: dict[str, Valued] = field(default_factory=dict)
-    procedures: dict[str, ProcedureLayer] = field(default_factory=dict)
-    aliases: dict[str, Valued] = field(default_factory=dict)
+    file: str = ""  # as messages call it, where there is one
+    broken: bool = False  # the file could not be read or parsed
+    loop: dict[str, Valued] = dataclasses.field(default_factory=dict)
+    procedures: dict[str, ProcedureLayer] = dataclasses.field(default_factory=dict)
+    aliases: dict[str, Valued] = dataclasses.field(default_factory=dict)
 
     def procedure(self, name: str) -> Mapping[str, Valued]:
         """The values that this layer sets for a procedure alone."""
@@ -69,7 +90,24 @@ class Layer:
         return known.values if known else {}
 
 
-Level = Mapping[str, Valued]
+class Scope(Enum):
+    """What a level speaks of; a procedure's own values beat the loop's."""
+
+    FLAGS = auto()
+    PROCEDURE = auto()
+    LOOP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One place that may set values."""
+
+    scope: Scope
+    values: Mapping[str, Valued]
+
+    def get(self, key: str) -> Valued | None:
+        """The value that this place gives, if it does."""
+        return self.values.get(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +118,7 @@ class Layers:
     environment: Layer
     workspace: Layer
     global_: Layer
-    preset: Layer
+    presets: Mapping[str, Layer]
     builtin: Layer
 
     def files(self) -> tuple[Layer, Layer]:
@@ -91,15 +129,20 @@ class Layers:
         """Every place that may set a value, strongest first.
 
         A procedure's own value beats the loop's from whichever file or variable that came, but a
-        built-in procedure's values rank as built-in.
+        built-in procedure's values rank as built-in. The preset is the one that the others choose.
         """
+        strong = [
+            Level(Scope.FLAGS, self.cli.loop),
+            *(Level(Scope.PROCEDURE, layer.procedure(procedure)) for layer in self.files()),
+            Level(Scope.LOOP, self.environment.loop),
+            *(Level(Scope.LOOP, layer.loop) for layer in self.files()),
+        ]
+        chosen = (level.get(PRESET.key) for level in strong)
+        preset = next((valued.value for valued in chosen if valued is not None), PRESET.default)
         return [
-            self.cli.loop,
-            *(layer.procedure(procedure) for layer in self.files()),
-            self.environment.loop,
-            *(layer.loop for layer in self.files()),
-            self.preset.loop,
-            self.builtin.procedure(procedure),
+            *strong,
+            Level(Scope.LOOP, self.presets[preset].loop),
+            Level(Scope.LOOP, self.builtin.procedure(procedure)),
         ]
 
     def procedure_names(self) -> list[str]:
@@ -123,7 +166,7 @@ class Layers:
         return {phase: found[phase] for phase in PHASES if phase in found}
 
     def aliases(self) -> dict[str, Valued]:
-        """Every alias, the strongest first; one that is set to null is gone."""
+        """Every alias by its strongest definition; one that is set to null is gone."""
         merged: dict[str, Valued] = {}
         for layer in (self.builtin, self.global_, self.workspace):
             merged.update(layer.aliases)

@@ -1,7 +1,6 @@
 """Find the config files and read them into layers."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -10,8 +9,7 @@ from rooda.config import overrides
 from rooda.config.layers import Layer, Layers
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem
-from rooda.config.resolve import resolve
-from rooda.config.settings import PRESET
+from rooda.config.settings import PRESETS
 from rooda.config.world import World
 from rooda.text.paths import anchored, shown_from
 
@@ -35,20 +33,15 @@ def read_layers(
     flags: Mapping[str, tuple[str, str]],
     problems: list[Problem],
 ) -> Layers:
-    """Every tier but the preset, which the others choose: see `for_procedure`."""
+    """Every tier."""
     return Layers(
         cli=overrides.from_flags(flags, world, problems),
         environment=overrides.from_environment(world, problems),
         workspace=_workspace(world, config, problems),
         global_=_global(world, problems),
-        preset=Layer(Tier.PRESET),
+        presets={name: read_preset(name) for name in PRESETS},
         builtin=read_builtin(),
     )
-
-
-def for_procedure(layers: Layers, procedure: str) -> Layers:
-    """The layers with the preset that holds for the procedure."""
-    return replace(layers, preset=read_preset(resolve(layers.levels(procedure))[PRESET]))
 
 
 def _workspace(world: World, config: str | None, problems: list[Problem]) -> Layer:

@@ -40,7 +40,10 @@ class Origin:
 
     def __str__(self) -> str:
         """Tier and source, as the dry run shows them: `workspace: ./rooda-config.yml`."""
-        return f"{self.tier.label}: {self.source}" if self.source else self.tier.label
+        if not self.source:
+            return self.tier.label
+        is_bare_file = self.line is not None and not self.source.startswith(("/", "~", "."))
+        return f"{self.tier.label}: {'./' if is_bare_file else ''}{self.source}"
 
     @property
     def exact(self) -> str:

@@ -8,15 +8,14 @@ from rooda.config import checks as look
 from rooda.config.checks import Check
 from rooda.config.command import AgentCommand, choice_problems, choose, command_of, split
 from rooda.config.layers import Layers, PhaseValue
-from rooda.config.locate import for_procedure, read_layers
+from rooda.config.locate import read_layers
 from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_phases
-from rooda.config.resolve import Iterations, Values, resolve, resolve_iterations
+from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
     ENV,
     SIGNALS_SUCCESS,
     WORKING_DIR,
-    ZERO_MEANS_UNLIMITED,
 )
 from rooda.config.validate import (
     check_procedures,
@@ -28,6 +27,7 @@ from rooda.config.world import World
 from rooda.prompts.compose import assemble
 from rooda.prompts.context import Context
 from rooda.prompts.parts import PHASES, Part, PromptError
+from rooda.text.tags import promise_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,6 @@ class Plan:
     contexts: tuple[Context, ...]
     command: AgentCommand
     argv: tuple[str, ...]
-    iterations: Iterations
     values: Values
     workspace: Path
     working_dir: Path
@@ -67,9 +66,7 @@ class Prepared:
     """The plan as far as there is one, what is wrong with it, and what was looked at."""
 
     request: Request
-    layers: Layers
     values: Values
-    iterations: Iterations
     command: AgentCommand | None
     plan: Plan | None
     problems: tuple[Problem, ...]
@@ -90,16 +87,12 @@ def prepare(request: Request, world: World) -> Prepared:
     """Read everything, decide everything, and collect every problem on the way."""
     problems: list[Problem] = []
     layers = read_layers(world, request.config, request.flags, problems)
-    layers = for_procedure(layers, request.procedure)
-    levels = layers.levels(request.procedure)
-    values = resolve(levels)
-    zero = values[ZERO_MEANS_UNLIMITED]
-    iterations = resolve_iterations(levels, zero_means_unlimited=zero)
+    values = resolve(layers, request.procedure)
     problems += check_procedures(
         layers, request.commands, {request.procedure: tuple(request.phases)}
     )
-    problems += check_zero_counts(layers)
-    problems += warn_of_iterations(layers.cli, iterations, values)
+    problems += check_zero_counts(layers, request.procedure)
+    problems += warn_of_iterations(layers.cli, values)
 
     folder = world.folder
     phases = choose_phases(layers, request.procedure, request.phases, folder, problems)
@@ -107,8 +100,9 @@ def prepare(request: Request, world: World) -> Prepared:
     command, argv = _command(layers, request, problems)
     chosen_dir = values[WORKING_DIR]
     working_dir = Path(chosen_dir) if chosen_dir else folder
-    added: Mapping[str, str] = values[ENV]
-    environ = {**world.environ, **added}
+    added: Mapping[str, str | None] = values[ENV]
+    merged: dict[str, str | None] = {**world.environ, **added}
+    environ = {name: value for name, value in merged.items() if value is not None}
 
     found = list(_look_at_prompt(phases, contexts, problems))
     if command is not None and argv:
@@ -124,23 +118,22 @@ def prepare(request: Request, world: World) -> Prepared:
             contexts=contexts,
             command=command,
             argv=argv,
-            iterations=iterations,
             values=values,
             workspace=folder,
             working_dir=working_dir,
             environ=environ,
         )
         problems += _unsaid_signal(plan)
-    return Prepared(
-        request, layers, values, iterations, command, plan, tuple(problems), tuple(found)
-    )
+    return Prepared(request, values, command, plan, tuple(problems), tuple(found))
 
 
 def _command(
     layers: Layers, request: Request, problems: list[Problem]
 ) -> tuple[AgentCommand | None, tuple[str, ...]]:
     name = request.procedure
-    if name not in layers.procedure_names() and set(request.phases) != set(PHASES):
+    known = name in layers.procedure_names() or set(request.phases) == set(PHASES)
+    # It may well stand in a file that could not be read.
+    if not known and not any(layer.broken for layer in layers.files()):
         problems.append(unknown_procedure(name, layers, request.commands))
         return None, ()  # its command can't be known either
     choice = choose(layers, name)
@@ -171,7 +164,7 @@ def _unsaid_signal(plan: Plan) -> Iterator[Problem]:
         prompt = plan.prompt()
     except PromptError:
         return  # said already
-    tag = f"<promise>{word}</promise>"
+    tag = promise_tag(word)
     if tag not in prompt:
         yield Problem(
             f"the prompt never names {tag}, so the agent can't know how to say that it is done",

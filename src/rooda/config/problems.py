@@ -40,7 +40,7 @@ class Problem:
     ) -> "Problem":
         """A problem with a value, where the value came from; only files have lines."""
         in_file = origin.tier in (Tier.WORKSPACE, Tier.GLOBAL)
-        file = origin.source.removeprefix("./") if in_file else ""
+        file = origin.source if in_file else ""
         return cls(message, suggestion, file, origin.line, field, severity, title)
 
     @property

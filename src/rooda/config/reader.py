@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
-from rooda.config.kinds import PathText, TextMap, WrongValue, brief
-from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
+from rooda.config.kinds import Choice, PathText, Text, TextMap, WrongValue, brief
+from rooda.config.layers import ADAPTERS, Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import BY_KEY, OLD_KEYS, SECTIONS
@@ -30,13 +30,6 @@ class ConfigFile:
     source: str = ""
     home: Path | None = None
 
-    @property
-    def origin_name(self) -> str:
-        """How the dry run calls it: a relative name gets its `./`."""
-        if self.source:
-            return self.source
-        return self.shown if self.shown.startswith(("/", "~", ".")) else f"./{self.shown}"
-
 
 def read(file: ConfigFile) -> tuple[Layer, list[Problem]]:
     """The layer that the file describes, and everything that is wrong with the file."""
@@ -44,6 +37,8 @@ def read(file: ConfigFile) -> tuple[Layer, list[Problem]]:
     reader = _Reader(file, problems)
     if root is not None:
         reader.read_root(root)
+    elif problems:
+        reader.layer.broken = True
     return reader.layer, problems
 
 
@@ -51,7 +46,7 @@ class _Reader:
     """Walks the tree. What is wrong is reported and left out; the rest is kept."""
 
     def __init__(self, file: ConfigFile, problems: list[Problem]) -> None:
-        self.layer = Layer(file.tier)
+        self.layer = Layer(file.tier, file.shown)
         self._file = file
         self._problems = problems
 
@@ -85,6 +80,11 @@ class _Reader:
                 self._unknown(entry.key, entry.line, field, ())
             else:
                 key = OLD_KEYS.get(entry.key, entry.key)
+                if key in values:
+                    line = values[key].origin.line
+                    message = f"{entry.key!r} says what line {line} says already"
+                    self._problem(message, "Remove one of the two", entry.line, f"{field}.{key}")
+                    continue
                 self._value(entry, key, field, [*allowed, *others], values)
         return values
 
@@ -137,7 +137,7 @@ class _Reader:
         items = node.items if isinstance(node, Sequence) else (node,)
         if not items:
             self._problem("the list is empty", "Name at least one prompt", node.line, field)
-        parts = [self._part(item, field, alone=items == (node,)) for item in items]
+        parts = [self._part(item, field, alone=not isinstance(node, Sequence)) for item in items]
         return tuple(part for part in parts if part is not None)
 
     def _part(self, node: Node, field: str, *, alone: bool) -> Part | None:
@@ -203,9 +203,7 @@ class _Reader:
                     )
                     continue
                 command = self._text(inner["command"], f"{field}.command")
-                adapter = (
-                    self._text(inner["adapter"], f"{field}.adapter") if "adapter" in inner else None
-                )
+                adapter = self._adapter(inner.get("adapter"), f"{field}.adapter")
                 alias = Alias(command, adapter) if command else None
                 if alias is None:
                     continue
@@ -215,6 +213,15 @@ class _Reader:
                     continue
                 alias = Alias(command)
             self.layer.aliases[entry.key] = Valued(alias, self._origin(entry.line), field)
+
+    def _adapter(self, entry: Entry | None, field: str) -> str | None:
+        if entry is None:
+            return None
+        try:
+            return Choice(ADAPTERS).check(plain(entry.node))
+        except WrongValue as wrong:
+            self._problem(str(wrong), wrong.suggestion, entry.line, field)
+            return None
 
     # -- helpers ---------------------------------------------------------------------------
 
@@ -237,9 +244,10 @@ class _Reader:
         if isinstance(entry.node, Scalar):
             # A bare number or word is as good as quoted text here, an empty value is not.
             text = "" if entry.node.value is None else entry.node.text
-            if text.strip() and "\0" not in text:
-                return text
-            self._problem("must not be empty", "Write a value", entry.line, field)
+            try:
+                return Text().check(text)
+            except WrongValue as wrong:
+                self._problem(str(wrong), wrong.suggestion, entry.line, field)
         else:
             shown = brief(plain(entry.node))
             self._problem(f"must be text, not {shown}", "Write text", entry.line, field)
@@ -248,7 +256,10 @@ class _Reader:
     def _unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
         name = key.rpartition(".")[2]
         candidates = list(known)
-        if key in BY_KEY:
+        outer, dot, inner = key.partition(".")
+        if key in BY_KEY and dot:
+            suggestion = f"Write `{outer}:` and `{inner}:` below it"
+        elif key in BY_KEY:
             suggestion = "It belongs below `loop`"
         elif not (suggestion := did_you_mean(key, candidates)) and (
             elsewhere := near_miss(key, BY_KEY)
@@ -284,4 +295,6 @@ class _Reader:
     def _origin(self, line: int) -> Origin:
         if self._file.tier is Tier.BUILTIN:
             return Origin(Tier.BUILTIN)
-        return Origin(self._file.tier, self._file.origin_name, line)
+        if self._file.tier is Tier.PRESET:
+            return Origin(Tier.PRESET, self._file.source)
+        return Origin(self._file.tier, self._file.shown, line)

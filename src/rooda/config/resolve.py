@@ -5,11 +5,28 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rooda.config.kinds import TextMap
-from rooda.config.layers import Level, Valued
+from rooda.config.layers import Layers, Level, Scope, Valued
 from rooda.config.origin import BUILTIN, Origin
-from rooda.config.settings import ITERATION_MODE, MAX_ITERATIONS, SETTINGS, Setting
+from rooda.config.settings import (
+    ITERATION_MODE,
+    MAX_ITERATIONS,
+    SETTINGS,
+    ZERO_MEANS_UNLIMITED,
+    Setting,
+)
 
 T = TypeVar("T")
+
+UNLIMITED = "unlimited"
+LIMITED = "max-iterations"
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """How many iterations may run; no maximum means unlimited."""
+
+    maximum: int | None
+    origin: Origin
 
 
 class Values:
@@ -22,74 +39,81 @@ class Values:
         held = self._held.get(setting.key)
         return setting.default if held is None else held.value
 
+    def __iter__(self) -> Iterator[Setting[Any]]:
+        return iter(SETTINGS)
+
     def origin(self, setting: Setting[Any]) -> Origin:
         """Where the value came from."""
         held = self._held.get(setting.key)
         return BUILTIN if held is None else held.origin
+
+    def parts(self, setting: Setting[Any]) -> Mapping[str, Origin]:
+        """Of a map: where the value of each name came from."""
+        held = self._held.get(setting.key)
+        return {} if held is None else held.parts
 
     def field(self, setting: Setting[Any]) -> str:
         """What the value is called where it came from."""
         held = self._held.get(setting.key)
         return setting.field if held is None else held.field
 
-    def __iter__(self) -> Iterator[Setting[Any]]:
-        return iter(SETTINGS)
+    @property
+    def iterations(self) -> Iterations:
+        """Mode and count as one."""
+        if self[ITERATION_MODE] == UNLIMITED:
+            return Iterations(None, self.origin(ITERATION_MODE))
+        return Iterations(self[MAX_ITERATIONS], self.origin(MAX_ITERATIONS))
 
 
-def resolve(levels: Iterable[Level]) -> Values:
-    """The strongest value of every setting; maps are merged key by key."""
+def resolve(layers: Layers, procedure: str = "") -> Values:
+    """The strongest value of every setting, as it holds for a procedure."""
+    levels = layers.levels(procedure)
     held: dict[str, Valued] = {}
-    ordered = list(levels)
     for setting in SETTINGS:
-        given = [level[setting.key] for level in ordered if setting.key in level]
-        if not given:
-            continue
-        value = _merged(given) if isinstance(setting.kind, TextMap) else given[0].value
-        held[setting.key] = replace(given[0], value=value)
-    return Values(held)
+        given = [valued for level in levels if (valued := level.get(setting.key)) is not None]
+        if given:
+            held[setting.key] = _merged(given) if isinstance(setting.kind, TextMap) else given[0]
+    zero_means_unlimited = Values(held)[ZERO_MEANS_UNLIMITED]
+    return Values(held | _iterations(levels, zero_means_unlimited=zero_means_unlimited))
 
 
-def _merged(given: Iterable[Valued]) -> dict[str, str]:
-    """A null takes away what is below it: the whole map, or one name."""
+def _merged(given: Iterable[Valued]) -> Valued:
+    """A map, name by name; a null in place of the whole map takes away what is below."""
+    first, *_ = given = list(given)
     merged: dict[str, str | None] = {}
+    parts: dict[str, Origin] = {}
     for valued in given:
         if valued.value is None:
             break
-        merged = {**valued.value, **merged}
-    return {name: value for name, value in merged.items() if value is not None}
+        for name, value in valued.value.items():
+            if name not in parts:
+                merged[name], parts[name] = value, valued.origin
+    return replace(first, value=merged, parts=parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Iterations:
-    """How many iterations may run; no maximum means unlimited."""
-
-    maximum: int | None
-    origin: Origin
-
-
-def resolve_iterations(levels: Iterable[Level], *, zero_means_unlimited: bool) -> Iterations:
-    """The strongest level that says anything about mode or count decides.
+def _iterations(levels: list[Level], *, zero_means_unlimited: bool) -> dict[str, Valued]:
+    """Mode and count as they hold: the strongest level that says anything of them decides.
 
     A level that sets a count and no mode means max-iterations at that level; one that sets the
     mode alone takes the count from the levels below.
     """
-    ordered = list(levels)
-    for depth, level in enumerate(ordered):
+    for depth, level in enumerate(levels):
         mode, count = level.get(ITERATION_MODE.key), level.get(MAX_ITERATIONS.key)
-        if mode is not None and mode.value == "unlimited" and not _flag_count(depth, count):
-            return Iterations(None, mode.origin)
+        # On the command line the number wins over --unlimited; in a file the mode rules.
+        if count is not None and level.scope is Scope.FLAGS:
+            mode = None
+        if mode is not None and mode.value == UNLIMITED:
+            return {ITERATION_MODE.key: mode}
         if mode is not None and count is None:
-            below = (lower.get(MAX_ITERATIONS.key) for lower in ordered[depth + 1 :])
+            below = (lower.get(MAX_ITERATIONS.key) for lower in levels[depth + 1 :])
             count = next((valued for valued in below if valued is not None), None)
-            if count is None:
-                return Iterations(MAX_ITERATIONS.default, mode.origin)
-        if count is not None:
-            if count.value == 0 and zero_means_unlimited:
-                return Iterations(None, count.origin)
-            return Iterations(count.value, count.origin)
-    return Iterations(MAX_ITERATIONS.default, BUILTIN)
-
-
-def _flag_count(depth: int, count: Valued | None) -> bool:
-    # On the command line the number wins over --unlimited; in a file the mode rules the count.
-    return depth == 0 and count is not None
+            count = count or replace(mode, value=MAX_ITERATIONS.default)
+        if count is None:
+            continue
+        if count.value == 0 and zero_means_unlimited:
+            return {ITERATION_MODE.key: replace(count, value=UNLIMITED)}
+        held = {MAX_ITERATIONS.key: count}
+        if any(level.get(ITERATION_MODE.key) for level in levels):
+            held[ITERATION_MODE.key] = replace(mode or count, value=LIMITED)
+        return held
+    return {}

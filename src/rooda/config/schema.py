@@ -3,6 +3,7 @@
 from typing import Any
 
 from rooda.config.kinds import Schema, Text, TextMap
+from rooda.config.layers import ADAPTERS
 from rooda.config.settings import OLD_KEYS, SETTINGS, Setting
 from rooda.prompts.parts import PHASES
 
@@ -85,7 +86,8 @@ def _alias() -> Schema:
         "anyOf": [
             _WORDS,
             {"type": "null"},
-            _object({"command": _WORDS, "adapter": _WORDS}) | {"required": ["command"]},
+            _object({"command": _WORDS, "adapter": {"enum": list(ADAPTERS)}})
+            | {"required": ["command"]},
         ]
     }
 

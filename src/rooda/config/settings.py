@@ -90,11 +90,13 @@ class Setting(Generic[T]):
             raise WrongValue(str(wrong), self.fix or wrong.suggestion) from None
 
 
+PRESETS = ("rooda", "ralph", "v1")
+
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
 
 PRESET: Setting[str] = Setting(
     "preset",
-    Choice(("rooda", "ralph", "v1")),
+    Choice(PRESETS),
     "rooda",
     "Policy to start from; every value of it can be overridden",
     POLICY,
@@ -176,11 +178,11 @@ WORKING_DIR: Setting[str | None] = Setting(
     AGENT,
     nullable=True,
 )
-ENV: Setting[Mapping[str, str]] = Setting(
+ENV: Setting[Mapping[str, str | None]] = Setting(
     "env",
     TextMap(),
     {},
-    "Variables to add to the agent's environment",
+    "Variables to add to the agent's environment; null takes one away",
     AGENT,
     label="Environment",
     nullable=True,

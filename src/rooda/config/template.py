@@ -7,6 +7,7 @@ from typing import Any
 
 from rooda.config.locate import read_builtin
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS, Setting
+from rooda.text.yamlflow import flow_yaml
 
 _HEAD = """\
 # rooda-config.yml: settings of `rooda` for this folder.
@@ -58,7 +59,7 @@ def _setting(setting: Setting[Any], agent: str | None) -> list[str]:
         known = ", ".join(read_builtin().aliases)
         lines = [f"  # Built in: {known}."]
         return [*lines, f"  ai_cmd_alias: {agent}" if agent else "  #ai_cmd_alias: claude"]
-    return [f"  #{setting.key}: {_yaml(setting.default)}"]
+    return [f"  #{setting.key}: {flow_yaml(setting.default)}"]
 
 
 def _sections() -> list[str]:
@@ -69,15 +70,8 @@ def _sections() -> list[str]:
             continue
         if f"  #{section}:" not in lines:
             lines.append(f"  #{section}:")
-        lines += [f"    # {setting.help}.", f"    #{name}: {_yaml(setting.default)}"]
+        lines += [f"    # {setting.help}.", f"    #{name}: {flow_yaml(setting.default)}"]
     return lines
-
-
-def _yaml(value: object) -> str:
-    import yaml  # noqa: PLC0415 - slow to load, and Tab must be quick
-
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6)
-    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def _installed(environ: Mapping[str, str]) -> str | None:

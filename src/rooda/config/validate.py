@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rooda.config.layers import Layer, Layers, Level, Valued
-from rooda.config.locate import for_procedure
+from rooda.config.layers import Layer, Layers, Valued
 from rooda.config.problems import Problem, Severity
-from rooda.config.resolve import Iterations, Values, resolve
+from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
     ITERATION_MODE,
     ITERATION_TIMEOUT,
@@ -56,29 +55,24 @@ def check_procedures(
                 )
 
 
-def check_zero_counts(layers: Layers) -> Iterator[Problem]:
-    """A maximum of 0 is an error, unless the policy at that place reads it as unlimited."""
-    if not resolve(layers.levels(""))[ZERO_MEANS_UNLIMITED]:
-        loops = (layers.cli, layers.environment, *layers.files())
-        yield from (_zero_problem(valued) for valued in _zeros(layer.loop for layer in loops))
+def check_zero_counts(layers: Layers, procedure: str) -> Iterator[Problem]:
+    """A maximum of 0 is an error, unless the policy that holds there reads it as unlimited."""
+    if not resolve(layers, procedure)[ZERO_MEANS_UNLIMITED]:
+        for layer in (layers.cli, layers.environment, *layers.files()):
+            yield from _zero(layer.loop)
     for name in layers.procedure_names():
-        if not resolve(for_procedure(layers, name).levels(name))[ZERO_MEANS_UNLIMITED]:
-            own = (layer.procedure(name) for layer in layers.files())
-            yield from (_zero_problem(valued) for valued in _zeros(own))
+        if not resolve(layers, name)[ZERO_MEANS_UNLIMITED]:
+            for layer in layers.files():
+                yield from _zero(layer.procedure(name))
 
 
-def _zeros(levels: Iterator[Level]) -> Iterator[Valued]:
-    for level in levels:
-        valued = level.get(MAX_ITERATIONS.key)
-        if valued is not None and valued.value == 0:
-            yield valued
+def _zero(values: Mapping[str, Valued]) -> Iterator[Problem]:
+    valued = values.get(MAX_ITERATIONS.key)
+    if valued is not None and valued.value == 0:
+        yield valued.problem("must be 1 or more, not 0", MAX_ITERATIONS.fix)
 
 
-def _zero_problem(valued: Valued) -> Problem:
-    return valued.problem("must be 1 or more, not 0", MAX_ITERATIONS.fix)
-
-
-def warn_of_iterations(cli: Layer, iterations: Iterations, values: Values) -> Iterator[Problem]:
+def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:
     """Two limits where one is meant, or none at all."""
     mode, count = cli.loop.get(ITERATION_MODE.key), cli.loop.get(MAX_ITERATIONS.key)
     if mode is not None and mode.value == "unlimited" and count is not None:
@@ -87,7 +81,7 @@ def warn_of_iterations(cli: Layer, iterations: Iterations, values: Values) -> It
             f"Drop {mode.field}",
             Severity.WARNING,
         )
-    if iterations.maximum is None and values[ITERATION_TIMEOUT] is None:
+    if values.iterations.maximum is None and values[ITERATION_TIMEOUT] is None:
         yield Problem(
             "the run is unlimited and has no clock: a hung agent would hold it for ever",
             "Set --iteration-timeout",

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from rooda.text.tags import promise_tag
+
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 # What people and programs put around a line that they quote: > | │ # * - " ' ` and spaces.
 _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
@@ -48,11 +50,6 @@ def scan(output: bytes, words: Words, prompt: "Prompt", *, truncated: bool = Fal
         success=_said(output, words.success, words, prompt, truncated=truncated),
         failure=_said(output, words.failure, words, prompt, truncated=truncated),
     )
-
-
-def tag(word: str) -> str:
-    """The tag as the agent prints it."""
-    return f"<promise>{word}</promise>"
 
 
 class Prompt:
@@ -96,7 +93,7 @@ def _said(
 ) -> bool:
     if word is None:
         return False
-    wanted = tag(word).encode()
+    wanted = promise_tag(word).encode()
     if words.last_line_only:
         start, end = _last_line(output)
         if _plain(output[start:end]).strip() != wanted:

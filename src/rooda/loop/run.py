@@ -47,7 +47,7 @@ class Edge:
 def run(plan: Plan, edge: Edge) -> events.RunEnded:
     """Iterate until a stop condition holds."""
     began = edge.monotonic()
-    limits = Limits(plan.iterations.maximum, plan.values[FAILURE_THRESHOLD])
+    limits = Limits(plan.values.iterations.maximum, plan.values[FAILURE_THRESHOLD])
     edge.emit(events.RunStarted(plan.procedure, limits.max_iterations, plan.command.text))
     state = State()
     while (found := stop(_noticed(state, edge), limits)) is None:

@@ -25,6 +25,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.received: list[int] = []
+        self.acknowledged = 0
         self._deferred = False
         self.wake_fd, self._write_fd = os.pipe()
         os.set_blocking(self.wake_fd, False)
@@ -58,6 +59,10 @@ class Interrupts:
         self._deferred = True
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+
+    def acknowledge(self) -> None:
+        """What was received so far is dealt with: it stops no process that is started from now."""
+        self.acknowledged = len(self.received)
 
     def drain(self) -> None:
         """Empty the wake-up pipe."""

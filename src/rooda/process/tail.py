@@ -50,5 +50,8 @@ class TailBuffer:
 
     def captured(self) -> Captured:
         """What is kept now."""
-        tail = b"".join(self._blocks)
-        return Captured(bytes(self._head), tail[max(0, len(tail) - self._limit) :], self.total)
+        excess = max(0, self._kept - self._limit)
+        if excess:
+            del self._blocks[0][:excess]
+            self._kept -= excess
+        return Captured(bytes(self._head), b"".join(self._blocks), self.total)

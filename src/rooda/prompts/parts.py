@@ -15,9 +15,8 @@ _PARAMETER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 class PromptError(Exception):
     """A part of the prompt can't be used; the message says why and `hint` what to do."""
 
-    def __init__(self, message: str, *, source: str = "", hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.source = source
         self.hint = hint
 
 
@@ -68,7 +67,6 @@ class BuiltinPart:
         except KeyError:
             raise PromptError(
                 f"there is no built-in prompt {self.name!r}",
-                source=self.name,
                 hint=builtin.suggestion(self.resource),
             ) from None
 
@@ -91,7 +89,6 @@ class Part:
         if not text.strip():
             raise PromptError(
                 f"{self.source.name} is empty",
-                source=self.source.name,
                 hint="Write the prompt into it, or name another file",
             )
         return text.strip("\r\n")
@@ -106,22 +103,19 @@ def read_text_file(path: Path, shown: str) -> str:
     """Read a prompt file, with one clear message for each way in which that can fail."""
     try:
         if path.is_dir():
-            raise PromptError(f"{shown} is a folder, not a file", source=shown, hint="Name a file")
+            raise PromptError(f"{shown} is a folder, not a file", hint="Name a file")
         if not path.exists():
-            raise PromptError(
-                f"{shown} does not exist", source=shown, hint="Create the file or correct the path"
-            )
+            raise PromptError(f"{shown} does not exist", hint="Create the file or correct the path")
         if not path.is_file():
-            raise PromptError(f"{shown} is not a regular file", source=shown, hint="Name a file")
+            raise PromptError(f"{shown} is not a regular file", hint="Name a file")
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(
             f"{shown} is not UTF-8 text (byte {error.start})",
-            source=shown,
             hint="Save the file as UTF-8",
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise PromptError(
-            f"{shown} can't be read: {reason}", source=shown, hint="Check the path and its mode"
+            f"{shown} can't be read: {reason}", hint="Check the path and its mode"
         ) from None

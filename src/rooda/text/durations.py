@@ -3,17 +3,10 @@
 import re
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-# The same as `parse_duration` for JSON Schema, which has no named groups.
-DURATION_PATTERN = (
-    rf"^ *(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER} *d *)?(?:{_NUMBER} *h *)?"
-    rf"(?:{_NUMBER} *m *)?(?:{_NUMBER} *s)?) *$"
-)
-
-_PARTS = re.compile(
-    r"(?:(?P<d>\d+(?:\.\d+)?)d)?(?:(?P<h>\d+(?:\.\d+)?)h)?"
-    r"(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?"
-)
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_PARTS = r" *".join(rf"(?:({_NUMBER}) *{unit})?" for unit in _UNITS)
+# Also for JSON Schema, so without anything that only Python knows.
+DURATION_PATTERN = rf"^ *(?:{_NUMBER}|(?=[0-9]){_PARTS}) *$"
 
 
 def format_duration(seconds: float) -> str:
@@ -32,12 +25,12 @@ def format_seconds(seconds: float) -> str:
 
 
 def parse_duration(text: str) -> float:
-    """Read `90`, `1.5`, `45s`, `5m`, `1h30m` or `2d`; raise ValueError for anything else."""
-    compact = text.strip().replace(" ", "")
+    """Read `90`, `1.5`, `-10`, `45s`, `5m`, `1h 30m` or `2d`, or raise ValueError."""
     try:
-        return float(compact)
+        return float(text)
     except ValueError:
-        match = _PARTS.fullmatch(compact)
-        if not compact or match is None:
+        match = re.fullmatch(DURATION_PATTERN, text)
+        if match is None:
             raise ValueError(f"not a duration: {text!r}") from None
-        return sum(float(n) * _UNITS[unit] for unit, n in match.groupdict().items() if n)
+        numbers = zip(match.groups(), _UNITS.values(), strict=True)
+        return sum(float(number) * unit for number, unit in numbers if number)

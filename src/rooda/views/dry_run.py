@@ -32,7 +32,7 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
         yield "AI Command: none"
     else:
         yield f"AI Command: {clean(command.text)} ({clean(command.provenance)})"
-    iterations = prepared.iterations
+    iterations = prepared.values.iterations
     maximum = "unlimited" if iterations.maximum is None else iterations.maximum
     yield f"Max Iterations: {maximum} ({iterations.origin})"
     values = prepared.values

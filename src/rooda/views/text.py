@@ -34,8 +34,9 @@ def render(event: Event) -> str | None:
         case loop.RunEnded():
             return _ended(event)
         case process.InterruptSeen(signal, again):
-            action = "again, killing at once" if again else ", shutting down..."
-            return f"Received {signal} {action}".replace(" ,", ",")
+            return (
+                f"Received {signal}{' again, killing at once' if again else ', shutting down...'}"
+            )
         case process.ProcessStopping(pid):
             return f"Killing AI CLI process (pid {pid})"
         case _:

@@ -11,7 +11,7 @@ from rooda.cli.app import RESERVED, Session
 from rooda.cli.flags import config_option
 from rooda.cli.here import this_world
 from rooda.config.inspect import Inspection, inspect
-from rooda.config.locate import CONFIG_NAME, global_folder
+from rooda.config.locate import CONFIG_NAME
 from rooda.config.problems import InvalidInput, Problem, errors
 from rooda.config.schema import schema as json_schema
 from rooda.config.template import template
@@ -55,18 +55,10 @@ def check(*, config: str | None) -> int:
     if wrong:
         click.echo(f"{count(len(wrong), 'error')} found.", err=True)
         return 1
-    files = ", ".join(_existing(config)) or "no config file, so the built-in defaults"
+    names = [layer.file for layer in found.layers.files() if layer.file]
+    files = ", ".join(names) or "no config file, so the built-in defaults"
     click.echo(f"OK: {files}")
     return 0
-
-
-def _existing(config: str | None) -> list[str]:
-    world = this_world()
-    names = [Path(config or CONFIG_NAME)]
-    folder = global_folder(world)
-    if folder is not None:
-        names.append(folder / CONFIG_NAME)
-    return [str(name) for name in names if name.is_file()]
 
 
 @group.command("schema")

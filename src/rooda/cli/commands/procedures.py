@@ -9,27 +9,20 @@ from rooda.cli.here import this_world
 from rooda.cli.names import procedure_names
 from rooda.config.command import choose, command_of
 from rooda.config.layers import Layers
-from rooda.config.locate import for_procedure, read_layers
+from rooda.config.locate import read_layers
 from rooda.config.problems import InvalidInput, Problem, errors, in_order
-from rooda.config.resolve import resolve, resolve_iterations
-from rooda.config.settings import ZERO_MEANS_UNLIMITED
+from rooda.config.resolve import resolve
 from rooda.config.validate import unknown_procedure
 from rooda.prompts.parts import PHASES
 from rooda.views.table import render_table
 
 
-def _load(config: str | None, procedure: str = "") -> Layers:
+def _load(config: str | None) -> Layers:
     problems: list[Problem] = []
     layers = read_layers(this_world(), config, {}, problems)
     if found := errors(problems):
         raise InvalidInput(in_order(found))
-    return for_procedure(layers, procedure)
-
-
-def _iterations(layers: Layers, name: str) -> int | None:
-    levels = layers.levels(name)
-    zero = resolve(levels)[ZERO_MEANS_UNLIMITED]
-    return resolve_iterations(levels, zero_means_unlimited=zero).maximum
+    return layers
 
 
 def _source(layers: Layers, name: str) -> str:
@@ -46,7 +39,7 @@ def _describe(layers: Layers, name: str) -> dict[str, object]:
         "name": name,
         "description": layers.description(name),
         "source": _source(layers, name),
-        "max_iterations": _iterations(layers, name),
+        "max_iterations": resolve(layers, name).iterations.maximum,
         "ai_cmd": command.text if command else None,
         "phases": {
             phase: [part.source.name for part in phases[phase].parts] if phase in phases else []
@@ -75,8 +68,9 @@ def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
             (str(r["name"]), _maximum(r["max_iterations"]), str(r["description"])) for r in rows
         ]
         titles = ("PROCEDURE", "ITERATIONS", "WHAT IT DOES")
-    click.echo(json.dumps(rows, indent=2, ensure_ascii=False) if as_json else "", nl=as_json)
-    if not as_json:
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
         click.echo(render_table(titles, table), nl=False)
 
 
@@ -90,7 +84,7 @@ def _maximum(maximum: object) -> str:
 @config_option
 def info(*, procedure: str, as_json: bool, config: str | None) -> None:
     """Show what a procedure is made of."""
-    layers = _load(config, procedure)
+    layers = _load(config)
     if procedure not in layers.procedure_names():
         raise InvalidInput([unknown_procedure(procedure, layers, frozenset())])
     about = _describe(layers, procedure)
