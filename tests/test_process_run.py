@@ -595,3 +595,50 @@ def test_a_signal_during_the_cleaning_up_does_not_undo_a_clean_end(
     )
     assert result.exit == Exited(0)
     assert not alive(nursery.pid("left"))
+
+
+# -- the edges of ownership ------------------------------------------------------------------
+
+
+def test_an_error_of_the_listener_leaves_nothing_running(stage: Stage) -> None:
+    def fail(_: ProcessEvent) -> None:
+        raise LookupError("a view broke")
+
+    with pytest.raises(LookupError, match="a view broke"):
+        stage.sh("sleep 60", fail)
+    assert not alive(stage.pid)
+
+
+def test_a_wish_during_the_cleaning_up_of_a_timeout_wins_and_is_told_once(stage: Stage) -> None:
+    def interrupt_once(event: ProcessEvent) -> None:
+        if isinstance(event, happened.Output) and not stage.interrupts.received:
+            ourselves(signal.SIGINT)
+
+    body = f"({STUBBORN}) & trap 'echo leader gone; exit 0' TERM; while :; do sleep 0.05; done"
+    result = stage.sh(body, interrupt_once, timeout=0.3, kill_grace=0.5)
+    assert result.exit == Interrupted(signal.SIGINT)
+    assert stage.heard(happened.InterruptSeen) == 1
+
+
+def test_who_has_ended_is_not_called_interrupted(stage: Stage) -> None:
+    def hold_up(event: ProcessEvent) -> None:
+        """As a slow terminal does: when it is done, the program has long ended."""
+        if isinstance(event, happened.Output) and b"SUCCESS" in event.data:
+            with contextlib.suppress(ChildProcessError):  # it was awaited already
+                os.waitid(os.P_PID, stage.pid, os.WEXITED | os.WNOWAIT)
+            ourselves(signal.SIGINT)
+
+    assert stage.sh("echo SUCCESS", hold_up).exit == Exited(0)
+    assert stage.told == ["ProcessStarted"]
+
+
+def test_signals_that_were_dealt_with_stop_no_later_program(stage: Stage) -> None:
+    ourselves(signal.SIGINT)
+    assert isinstance(stage.sh("sleep 60").exit, Interrupted)
+    stage.interrupts.acknowledge()
+    assert stage.sh("exit 3").exit == Exited(3)
+
+
+def test_an_end_is_seen_although_nobody_took_over_the_signals(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, Interrupts())
+    assert stage.sh("exec >&- 2>&-; sleep 0.2; exit 4").exit == Exited(4)

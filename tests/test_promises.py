@@ -1,5 +1,6 @@
 """Where a signal counts: exact, on one stream, and never inside an echo of the prompt."""
 
+import json
 import time
 
 import pytest
@@ -322,3 +323,40 @@ def test_a_huge_prompt_is_no_burden() -> None:
     began = time.process_time()
     assert signals(b"\n".join(lines), Prompt(b"\n".join(lines))) == "none"
     assert time.process_time() - began < 10
+
+
+# -- echoes in disguise ------------------------------------------------------------------------
+
+TELLING = b"- Done: print <promise>SUCCESS</promise> as the last line"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"./.rooda/prompt.md:68:" + TELLING,
+        "⏺ ".encode() + TELLING,
+        b"assistant: " + TELLING,
+        json.dumps({"role": "user", "content": f"# Title\n\n{TELLING.decode()}\nmore"}).encode(),
+        json.dumps({"line": TELLING.decode()}).encode(),
+        b"\x1b[2m" + TELLING.replace(b"promise>S", b"promise>\x1b[1mS") + b"\x1b[0m",
+    ],
+    ids=["grep", "bullet", "speaker", "json text", "json line", "colour inside"],
+)
+def test_an_echo_is_known_by_its_end_and_inside_json(line: bytes) -> None:
+    prompt = Prompt(b"# Title\n\n" + TELLING + b"\nmore\n")
+    assert scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt) == Promises()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps({"role": "assistant", "text": "All done.\n<promise>SUCCESS</promise>"}).encode(),
+        json.dumps({"text": f"{TELLING.decode()}\n\n<promise>SUCCESS</promise>"}).encode(),
+        b"<promise>\x1b[1mSUCCESS\x1b[0m</promise>",
+        b"Done: <promise>SUCCESS</promise>",
+    ],
+    ids=["json answer", "json echo and answer", "colour inside", "own words"],
+)
+def test_a_signal_beside_echoes_and_inside_json_counts(line: bytes) -> None:
+    prompt = Prompt(b"# Title\n\n" + TELLING + b"\nmore\n")
+    assert scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt) == Promises(success=True)

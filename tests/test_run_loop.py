@@ -30,6 +30,7 @@ from rooda.config.settings import (
 )
 from rooda.loop import events
 from rooda.loop.events import Event
+from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind
 from rooda.loop.run import Edge, run
 from rooda.loop.state import Status
@@ -128,14 +129,25 @@ class World:
     def names(self) -> list[str]:
         """The names of the loop's own events, the noisy ones left out."""
         quiet = (events.PromptAssembled, events.SignalsScanned, ProcessStarted, Output)
-        return [type(event).__name__ for event in self.happened if not isinstance(event, quiet)]
+        return [_name(event) for event in self.happened if not isinstance(event, quiet)]
 
     def all(self, kind: type[E]) -> list[E]:
         return [event for event in self.happened if isinstance(event, kind)]
 
+    def failure(self) -> FailureContext:
+        found = self.only(events.IterationEnded).failure
+        assert found is not None
+        return found
+
     def only(self, kind: type[E]) -> E:
         (event,) = self.all(kind)
         return event
+
+
+def _name(event: Event) -> str:
+    if isinstance(event, events.IterationEnded):
+        return f"ended: {event.verdict}"
+    return type(event).__name__
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +159,7 @@ def signals() -> Interrupts:
 def world(tmp_path: Path, signals: Interrupts) -> Iterator[World]:
     yield World(tmp_path, signals)
     signals.received.clear()
+    signals.acknowledged = 0
 
 
 # -- the order of events -----------------------------------------------------------------------
@@ -155,21 +168,21 @@ def world(tmp_path: Path, signals: Interrupts) -> Iterator[World]:
 @pytest.mark.parametrize(
     "agent,settings,expected",
     [
-        (GOOD, {}, ["IterationCompleted"]),
-        (SAYS_SUCCESS, {}, ["IterationDone"]),
+        (GOOD, {}, ["ended: success"]),
+        (SAYS_SUCCESS, {}, ["ended: done"]),
         (
             Agent(Exited(1), SUCCESS),
             {},
-            ["ExitOverridden", "IterationDone"],
+            ["ExitOverridden", "ended: done"],
         ),
-        (BAD, {}, ["IterationFailed"]),
-        (SAYS_FAILURE, {}, ["IterationFailed"]),
-        (Agent(Signalled(signal.SIGSEGV)), {}, ["IterationFailed"]),
-        (Agent(TimedOut("iteration_timeout", 60.0)), {}, ["IterationFailed"]),
-        (Agent(Interrupted(signal.SIGINT)), {}, ["IterationInterrupted"]),
-        (NO_START, {}, ["StartFailed"]),
-        (Agent(stdout=b"x", dropped=9), {}, ["OutputTruncated", "IterationCompleted"]),
-        (BAD, {IGNORE_EXIT_STATUS: True}, ["IterationCompleted"]),
+        (BAD, {}, ["ended: failure"]),
+        (SAYS_FAILURE, {}, ["ended: failure"]),
+        (Agent(Signalled(signal.SIGSEGV)), {}, ["ended: failure"]),
+        (Agent(TimedOut("iteration_timeout", 60.0)), {}, ["ended: failure"]),
+        (Agent(Interrupted(signal.SIGINT)), {}, ["ended: interrupted"]),
+        (NO_START, {}, ["StartFailed", "ended: abort"]),
+        (Agent(stdout=b"x", dropped=9), {}, ["OutputTruncated", "ended: success"]),
+        (BAD, {IGNORE_EXIT_STATUS: True}, ["ended: success"]),
     ],
     ids=[
         "good",
@@ -205,7 +218,7 @@ def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
         ProcessStarted,
         Output,
         events.SignalsScanned,
-        events.IterationCompleted,
+        events.IterationEnded,
         events.RunEnded,
     ]
 
@@ -282,7 +295,7 @@ def test_success_with_a_timeout_is_a_failure_and_the_signal_is_told(world: World
     assert world.only(events.SignalsScanned) == events.SignalsScanned(
         1, success=True, failure=False, believed=False
     )
-    assert world.only(events.IterationFailed).failure.kind is FailureKind.TIMEOUT
+    assert world.failure().kind is FailureKind.TIMEOUT
 
 
 @pytest.mark.parametrize(
@@ -295,13 +308,13 @@ def test_success_with_a_bad_end_is_warned_of(
 ) -> None:
     world.run(Agent(end, SUCCESS))
     assert world.only(events.ExitOverridden) == events.ExitOverridden(1, "SUCCESS", code, name)
-    assert world.only(events.IterationDone).despite_exit
+    assert world.only(events.IterationEnded).despite_exit
 
 
 def test_failures_are_counted_in_the_events(world: World) -> None:
     world.run(BAD, BAD, GOOD, BAD, maximum=4)
-    failed = world.all(events.IterationFailed)
-    assert [(e.number, e.consecutive_failures, e.threshold) for e in failed] == [
+    failed = [event for event in world.all(events.IterationEnded) if event.failure]
+    assert [(e.iteration, e.consecutive_failures, e.threshold) for e in failed] == [
         (1, 1, 3),
         (2, 2, 3),
         (4, 1, 3),
@@ -310,7 +323,7 @@ def test_failures_are_counted_in_the_events(world: World) -> None:
 
 def test_the_failure_carries_its_context(world: World) -> None:
     world.run(Agent(Exited(7), b"said\n", b"complained\n", seconds=2.5), maximum=1)
-    failure = world.only(events.IterationFailed).failure
+    failure = world.failure()
     assert (failure.command, failure.exit_code, failure.duration) == ("agent --flag", 7, 2.5)
     assert failure.preview == "said\ncomplained"
     assert failure.suggestion
@@ -321,7 +334,7 @@ def test_an_agent_that_can_not_be_started_aborts_at_once(world: World) -> None:
     assert (ended.status, ended.rule) == (Status.ABORTED, "not-started")
     assert ended.reason == "agent: Permission denied"
     start = world.only(events.StartFailed)
-    assert (start.number, start.command, start.error) == (
+    assert (start.iteration, start.command, start.error) == (
         2,
         "agent --flag",
         "agent: Permission denied",
@@ -401,7 +414,7 @@ def test_a_prompt_that_can_not_be_made_any_more_aborts_at_once(world: World) -> 
     assert (ended.status, ended.exit_code, ended.iterations) == (Status.ABORTED, 1, 1)
     assert "observe.md does not exist" in ended.reason
     failed = world.only(events.PromptFailed)
-    assert (failed.number, failed.error) == (2, "observe.md does not exist")
+    assert (failed.iteration, failed.error) == (2, "observe.md does not exist")
     assert failed.suggestion
     assert len(world.requests) == 1
 
@@ -424,7 +437,7 @@ def test_truncation_is_told_of_each_stream(world: World) -> None:
         Agent(stdout=b"x" * 2048, dropped=1000), maximum=1, settings={MAX_OUTPUT_BUFFER: 2048}
     )
     assert world.only(events.OutputTruncated) == events.OutputTruncated(1, "stdout", 3048, 2048)
-    assert world.only(events.IterationCompleted).truncated
+    assert world.only(events.IterationEnded).truncated
 
 
 # -- interruptions -----------------------------------------------------------------------------
@@ -441,7 +454,7 @@ def test_an_interruption_ends_the_run(world: World) -> None:
     assert (ended.status, ended.exit_code, ended.signal) == (Status.INTERRUPTED, 130, "SIGINT")
     assert ended.iterations == 1, "the interrupted one is not completed"
     assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), "but it ran"
-    assert world.only(events.IterationInterrupted).number == 2
+    assert world.all(events.IterationEnded)[-1].iteration == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -452,7 +465,7 @@ def test_a_signal_between_iterations_is_told_and_ends_the_run(
     assert (ended.status, ended.exit_code, ended.iterations) == (Status.INTERRUPTED, 130, 1)
     assert ended.signal == number.name
     assert world.only(InterruptSeen) == InterruptSeen(number.name)
-    assert world.names()[-3:] == ["IterationCompleted", "InterruptSeen", "RunEnded"]
+    assert world.names()[-3:] == ["ended: success", "InterruptSeen", "RunEnded"]
 
 
 def test_a_signal_before_the_first_iteration_starts_nothing(world: World) -> None:
@@ -467,7 +480,7 @@ def test_a_signal_before_the_first_iteration_starts_nothing(world: World) -> Non
 
 def test_durations_totals_and_statistics(world: World) -> None:
     ended = world.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
-    durations = [event.duration for event in world.all(events.IterationCompleted)]
+    durations = [event.duration for event in world.all(events.IterationEnded)]
     assert durations == pytest.approx([45.2, 38.7, 52.1])
     assert ended.total == pytest.approx(136.0)
     assert ended.stats.count == 3

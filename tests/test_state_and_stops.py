@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Stop, stop
+from rooda.loop.stops import Rule, Stop, stop
 
 GOOD = Outcome(Verdict.SUCCESS)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
@@ -129,11 +129,11 @@ def test_the_strongest_condition_decides(state: State, expected: Status | None) 
 @pytest.mark.parametrize(
     "state,expected",
     [
-        (State(last=STOPPED), Stop(Status.INTERRUPTED, "interrupted")),
-        (State(last=DONE), Stop(Status.SUCCESS, "signal")),
-        (State(last=ABORT), Stop(Status.ABORTED, "not-started", ABORT.reason)),
-        (State(consecutive_failures=3), Stop(Status.ABORTED, "failure-threshold")),
-        (State(iteration=5), Stop(Status.MAX_ITERS, "max-iterations")),
+        (State(last=STOPPED), Stop(Status.INTERRUPTED, Rule.INTERRUPTED)),
+        (State(last=DONE), Stop(Status.SUCCESS, Rule.SIGNAL)),
+        (State(last=ABORT), Stop(Status.ABORTED, Rule.NOT_STARTED, ABORT.reason)),
+        (State(consecutive_failures=3), Stop(Status.ABORTED, Rule.FAILURE_THRESHOLD)),
+        (State(iteration=5), Stop(Status.MAX_ITERS, Rule.MAX_ITERATIONS)),
     ],
     ids=["interrupted", "signal", "not started", "threshold", "maximum"],
 )

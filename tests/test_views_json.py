@@ -21,6 +21,7 @@ from support.happenings import (
     SAMPLES,
     SUCCEEDED,
     WARNING,
+    failed,
     written,
 )
 
@@ -42,7 +43,7 @@ def test_a_whole_line() -> None:
     assert log == (
         '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
         '"level": "info", "event": "iteration_started", '
-        '"procedure": "build", "number": 1, "max_iterations": 3}\n'
+        '"procedure": "build", "iteration": 1, "max_iterations": 3}\n'
     )
 
 
@@ -88,7 +89,7 @@ def test_statuses_levels_and_kinds_are_plain_words() -> None:
     assert record(ABORTED)["status"] == "aborted"
     assert record(WARNING)["severity"] == "warning"
     assert record(ERROR)["severity"] == "error"
-    assert record(loop.IterationFailed(1, 3, 5.0, 1, 3, FAILURE))["failure"]["kind"] == "exit"
+    assert record(failed(1, 3, 5.0, 1, 3, FAILURE))["failure"]["kind"] == "exit"
 
 
 def test_what_is_unknown_is_null() -> None:
@@ -99,8 +100,8 @@ def test_what_is_unknown_is_null() -> None:
 
 def test_a_failure_carries_its_context() -> None:
     failure = dataclasses.replace(FAILURE, preview="first\nwords", suffix="last")
-    read = record(loop.IterationFailed(2, 5, 5.1, 1, 3, failure))
-    assert (read["number"], read["consecutive_failures"], read["threshold"]) == (2, 1, 3)
+    read = record(failed(2, 5, 5.1, 1, 3, failure))
+    assert (read["iteration"], read["consecutive_failures"], read["threshold"]) == (2, 1, 3)
     assert read["failure"] == dataclasses.asdict(failure)
 
 

@@ -25,6 +25,10 @@ from support.happenings import (
     SAMPLES,
     SUCCEEDED,
     TIMEOUT,
+    completed,
+    done,
+    failed,
+    interrupted,
     stats,
     written,
 )
@@ -48,8 +52,8 @@ def started(clock: str, number: int) -> tuple[str, Event]:
     return clock, loop.IterationStarted("build", number, 5)
 
 
-def failed(clock: str, number: int) -> tuple[str, Event]:
-    return clock, loop.IterationFailed(number, 5, 5.1, number, 3, FAILURE)
+def failed_at(clock: str, number: int) -> tuple[str, Event]:
+    return clock, failed(number, 5, 5.1, number, 3, FAILURE)
 
 
 # -- the examples of seed 004 ------------------------------------------------------------------
@@ -60,11 +64,11 @@ def test_example_1_consecutive_failures_leading_to_abort() -> None:
         "logfmt",
         ("21:00:00", loop.RunStarted("build", 5, "agent")),
         started("21:00:00.000", 1),
-        failed("21:00:05.100", 1),
+        failed_at("21:00:05.100", 1),
         started("21:00:05.200", 2),
-        failed("21:00:10.300", 2),
+        failed_at("21:00:10.300", 2),
         started("21:00:10.400", 3),
-        failed("21:00:15.500", 3),
+        failed_at("21:00:15.500", 3),
         ("21:00:15.600", ABORTED),
     )
     starts(
@@ -86,11 +90,11 @@ def test_example_2_failure_followed_by_success() -> None:
     log = written(
         "logfmt",
         started("21:00:00.000", 1),
-        failed("21:00:05.100", 1),
+        failed_at("21:00:05.100", 1),
         started("21:00:05.200", 2),
         (
             "21:00:20.300",
-            loop.IterationDone(2, 5, 15.1, "SUCCESS", truncated=False, despite_exit=False),
+            done(2, 5, 15.1, "SUCCESS", truncated=False, despite_exit=False),
         ),
         ("21:00:20.400", ended),
     )
@@ -114,7 +118,7 @@ def test_example_3_the_signal_overrides_the_exit_code() -> None:
         ("21:00:15.100", loop.ExitOverridden(1, "SUCCESS", 1, None)),
         (
             "21:00:15.100",
-            loop.IterationDone(1, 5, 15.1, "SUCCESS", truncated=False, despite_exit=True),
+            done(1, 5, 15.1, "SUCCESS", truncated=False, despite_exit=True),
         ),
         ("21:00:15.200", ended),
     )
@@ -135,7 +139,7 @@ def test_example_4_timeout_kills_the_process() -> None:
         started("21:00:00.000", 1),
         ("21:01:00.100", process.ClockExpired("iteration_timeout", 60.0)),
         ("21:01:05.200", process.ProcessKilled(12345)),
-        ("21:01:05.300", loop.IterationFailed(1, 5, 65.3, 1, 3, TIMEOUT)),
+        ("21:01:05.300", failed(1, 5, 65.3, 1, 3, TIMEOUT)),
         started("21:01:05.400", 2),
     )
     starts(
@@ -182,7 +186,7 @@ def test_example_7_output_buffer_overflow() -> None:
         "logfmt",
         started("21:00:00.000", 1),
         ("21:00:15.100", loop.OutputTruncated(1, "stdout", 5242880, 1048576)),
-        ("21:00:15.200", loop.IterationCompleted(1, 5, 15.2, truncated=True)),
+        ("21:00:15.200", completed(1, 5, 15.2, truncated=True)),
     )
     starts(
         log,
@@ -202,7 +206,7 @@ def test_example_8_sigint_during_an_iteration() -> None:
         ("21:00:05.100", process.InterruptSeen("SIGINT")),
         ("21:00:05.200", process.ProcessStopping(12345)),
         ("21:00:05.300", process.ProcessStopped(12345)),
-        ("21:00:05.300", loop.IterationInterrupted(2, 5, 5.3)),
+        ("21:00:05.300", interrupted(2, 5, 5.3)),
         ("21:00:05.400", INTERRUPTED),
     )
     starts(
@@ -221,7 +225,7 @@ def test_example_8_sigint_during_an_iteration() -> None:
 
 
 def test_an_iteration_that_kept_everything_does_not_speak_of_truncation() -> None:
-    line = written("logfmt", ("10:00:00", loop.IterationCompleted(1, 5, 15.2, truncated=False)))
+    line = written("logfmt", ("10:00:00", completed(1, 5, 15.2, truncated=False)))
     assert line == "[10:00:00.000] INFO Completed iteration 1/5 elapsed=15.2s status=success\n"
 
 
@@ -254,7 +258,7 @@ def test_the_end_at_the_maximum_has_status_and_statistics() -> None:
     ids=["exit", "crash", "FAILURE", "timeout"],
 )
 def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -> None:
-    line = logfmt.render(loop.IterationFailed(2, 5, 5.0, 1, 3, failure)) or ""
+    line = logfmt.render(failed(2, 5, 5.0, 1, 3, failure)) or ""
     found = fields(line)
     assert list(found.items())[: len(expected)] == list(expected.items())
     assert found["command"] == "agent --flag"
@@ -263,7 +267,7 @@ def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -
 
 def test_the_output_of_a_failure_stays_on_its_line() -> None:
     failure = dataclasses.replace(FAILURE, preview='first "words"\nand more', suffix="last\twords")
-    line = logfmt.render(loop.IterationFailed(1, 5, 5.0, 1, 3, failure)) or ""
+    line = logfmt.render(failed(1, 5, 5.0, 1, 3, failure)) or ""
     assert "\n" not in line
     assert fields(line)["output_first"] == 'first "words"\nand more'
     assert fields(line)["output_last"] == "last\twords"

@@ -9,6 +9,7 @@ import pytest
 from rooda.loop import events as loop
 from rooda.loop.events import Event, Level, level
 from rooda.loop.failure import FailureContext
+from rooda.loop.outcome import Verdict
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.views import text
@@ -29,6 +30,10 @@ from support.happenings import (
     SUCCEEDED,
     TIMEOUT,
     WARNING,
+    completed,
+    done,
+    failed,
+    interrupted,
     stamped,
     stats,
     written,
@@ -44,9 +49,9 @@ def iterations(
     for number, seconds in enumerate(durations, 1):
         happened.append((clocks[number - 1], loop.IterationStarted("build", number, maximum)))
         failures = failures + 1 if number in failing else 0
-        end: Event = loop.IterationCompleted(number, maximum, seconds, truncated=False)
+        end: Event = completed(number, maximum, seconds, truncated=False)
         if failures:
-            end = loop.IterationFailed(number, maximum, seconds, failures, 3, FAILURE)
+            end = failed(number, maximum, seconds, failures, 3, FAILURE)
         happened.append((clocks[number], end))
     return happened
 
@@ -133,9 +138,9 @@ def test_example_6_unlimited_with_recovery() -> None:
         "text",
         ("10:00:00", loop.RunStarted("build", None, "agent")),
         ("10:01:55", loop.IterationStarted("build", 3, None)),
-        ("10:02:10", loop.IterationFailed(3, None, 15.0, 1, 3, FAILURE)),
+        ("10:02:10", failed(3, None, 15.0, 1, 3, FAILURE)),
         ("10:02:10", loop.IterationStarted("build", 4, None)),
-        ("10:02:52", loop.IterationCompleted(4, None, 42.0, truncated=False)),
+        ("10:02:52", completed(4, None, 42.0, truncated=False)),
     )
     assert (
         without_context(log)
@@ -218,7 +223,7 @@ def test_example_6_unlimited_with_recovery() -> None:
         ),
         (process.ProcessStopping(123), "Killing AI CLI process (pid 123)"),
         (process.ProcessStopped(123), "AI CLI terminated"),
-        (loop.IterationInterrupted(2, 5, 3.3), "Iteration 2/5 interrupted after 3.3s"),
+        (interrupted(2, 5, 3.3), "Iteration 2/5 interrupted after 3.3s"),
         (
             loop.PromptFailed(2, "a.md does not exist", "Create it"),
             (
@@ -260,7 +265,7 @@ def test_every_end_has_its_timing(ended: loop.RunEnded) -> None:
     ],
 )
 def test_durations(seconds: float, shown: str) -> None:
-    event = loop.IterationCompleted(1, 3, seconds, truncated=False)
+    event = completed(1, 3, seconds, truncated=False)
     assert text.render(event) == f"Iteration 1/3 completed in {shown} (success)"
 
 
@@ -269,7 +274,7 @@ def test_durations(seconds: float, shown: str) -> None:
 
 def context(failure: FailureContext) -> list[str]:
     """The indented lines below a failed iteration."""
-    line, *below = (text.render(loop.IterationFailed(1, 3, 5.0, 1, 3, failure)) or "").split("\n")
+    line, *below = (text.render(failed(1, 3, 5.0, 1, 3, failure)) or "").split("\n")
     assert line == "Iteration 1/3 completed in 5.0s (failure, consecutive: 1/3)"
     assert all(entry.startswith("  ") for entry in below)
     return below
@@ -321,6 +326,8 @@ def test_there_is_a_sample_of_every_event() -> None:
 def test_every_event_has_its_line_or_none(event: Event) -> None:
     line = text.render(event)
     silent = isinstance(event, process.Output | process.Tick)
+    if isinstance(event, loop.IterationEnded):
+        silent = event.verdict is Verdict.ABORT  # an error has said it before
     assert (line is None) == silent
     assert line is None or (line.strip() and not line.endswith("\n"))
 
@@ -357,8 +364,8 @@ def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[Level]
         (loop.SignalsScanned(1, success=True, failure=False, believed=True), Level.DEBUG),
         (loop.RunStarted("build", 3, "agent"), Level.INFO),
         (loop.IterationStarted("build", 1, 3), Level.INFO),
-        (loop.IterationCompleted(1, 3, 1.0, truncated=False), Level.INFO),
-        (loop.IterationDone(1, 3, 1.0, "SUCCESS", truncated=False, despite_exit=False), Level.INFO),
+        (completed(1, 3, 1.0, truncated=False), Level.INFO),
+        (done(1, 3, 1.0, "SUCCESS", truncated=False, despite_exit=False), Level.INFO),
         (ENDED, Level.INFO),
         (SUCCEEDED, Level.INFO),
         (INTERRUPTED, Level.INFO),
@@ -370,7 +377,7 @@ def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[Level]
         (process.ProcessKilled(1), Level.WARN),
         (process.ProcessSurvived(1), Level.WARN),
         (ERROR, Level.ERROR),
-        (loop.IterationFailed(1, 3, 1.0, 1, 3, FAILURE), Level.ERROR),
+        (failed(1, 3, 1.0, 1, 3, FAILURE), Level.ERROR),
         (loop.PromptFailed(1, "a", "b"), Level.ERROR),
         (loop.StartFailed(1, "a", "b", "c"), Level.ERROR),
         (ABORTED, Level.ERROR),

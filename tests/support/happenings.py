@@ -2,15 +2,16 @@
 
 import dataclasses
 from datetime import datetime, timedelta, timezone
-from typing import get_args
+from typing import Any, get_args
 
 from rooda.config.problems import Severity
 from rooda.loop import events as loop
 from rooda.loop.events import Event, Level, Stamped
 from rooda.loop.failure import FailureContext
-from rooda.loop.outcome import FailureKind
+from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
+from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.views.log import Log
 from rooda.views.timestamps import DEFAULTS, FORMATS
@@ -80,9 +81,60 @@ BLOCKED = dataclasses.replace(
     exit_code=0,
 )
 
+
+def ended(
+    number: int, maximum: int | None, seconds: float, verdict: Verdict, **more: Any
+) -> loop.IterationEnded:
+    """The end of an iteration; what is not said is as in an ordinary one."""
+    usual: dict[str, Any] = {
+        "promise_signal": None,
+        "truncated": False,
+        "despite_exit": False,
+        "consecutive_failures": 0,
+        "threshold": 3,
+        "failure": None,
+    }
+    return loop.IterationEnded(number, maximum, seconds, verdict, **(usual | more))
+
+
+def completed(
+    number: int, maximum: int | None, seconds: float, *, truncated: bool
+) -> loop.IterationEnded:
+    return ended(number, maximum, seconds, Verdict.SUCCESS, truncated=truncated)
+
+
+def done(
+    number: int,
+    maximum: int | None,
+    seconds: float,
+    word: str,
+    *,
+    truncated: bool,
+    despite_exit: bool,
+) -> loop.IterationEnded:
+    more = {"promise_signal": word, "truncated": truncated, "despite_exit": despite_exit}
+    return ended(number, maximum, seconds, Verdict.DONE, **more)
+
+
+def failed(
+    number: int,
+    maximum: int | None,
+    seconds: float,
+    consecutive: int,
+    threshold: int,
+    failure: FailureContext,
+) -> loop.IterationEnded:
+    more = {"consecutive_failures": consecutive, "threshold": threshold, "failure": failure}
+    return ended(number, maximum, seconds, Verdict.FAILURE, **more)
+
+
+def interrupted(number: int, maximum: int | None, seconds: float) -> loop.IterationEnded:
+    return ended(number, maximum, seconds, Verdict.INTERRUPTED)
+
+
 ENDED = loop.RunEnded(
     status=Status.MAX_ITERS,
-    rule="max-iterations",
+    rule=Rule.MAX_ITERATIONS,
     reason="",
     exit_code=2,
     iterations=3,
@@ -95,13 +147,13 @@ ENDED = loop.RunEnded(
     stats=stats(45.2, 38.7, 52.1),
 )
 SUCCEEDED = dataclasses.replace(
-    ENDED, status=Status.SUCCESS, rule="signal", exit_code=0, promise_signal="SUCCESS"
+    ENDED, status=Status.SUCCESS, rule=Rule.SIGNAL, exit_code=0, promise_signal="SUCCESS"
 )
 ABORTED = dataclasses.replace(
-    ENDED, status=Status.ABORTED, rule="failure-threshold", exit_code=1, consecutive_failures=3
+    ENDED, status=Status.ABORTED, rule=Rule.FAILURE_THRESHOLD, exit_code=1, consecutive_failures=3
 )
 INTERRUPTED = dataclasses.replace(
-    ENDED, status=Status.INTERRUPTED, rule="interrupted", exit_code=130, signal="SIGINT"
+    ENDED, status=Status.INTERRUPTED, rule=Rule.INTERRUPTED, exit_code=130, signal="SIGINT"
 )
 WARNING = loop.ProblemFound(
     Severity.WARNING, "Config validation failed", "mind the gap", "Step over it", "", None, ""
@@ -130,17 +182,20 @@ SAMPLES: tuple[Event, ...] = (
     loop.StartFailed(2, "agent --flag", "agent: Permission denied", "Check its mode"),
     loop.OutputTruncated(1, "stdout", 5242880, 1048576),
     loop.SignalsScanned(1, success=True, failure=False, believed=True),
-    loop.IterationCompleted(1, 3, 45.2, truncated=False),
-    loop.IterationCompleted(1, None, 45.2, truncated=True),
+    completed(1, 3, 45.2, truncated=False),
+    completed(1, None, 45.2, truncated=True),
     loop.ExitOverridden(1, "SUCCESS", 1, None),
     loop.ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
-    loop.IterationDone(2, 5, 15.0, "SUCCESS", truncated=False, despite_exit=False),
-    loop.IterationDone(2, 5, 15.0, "SUCCESS", truncated=True, despite_exit=True),
-    loop.IterationFailed(1, 3, 5.0, 1, 3, FAILURE),
-    loop.IterationFailed(1, 3, 5.0, 1, 3, TIMEOUT),
-    loop.IterationFailed(1, 3, 5.0, 1, 3, CRASH),
-    loop.IterationFailed(1, 3, 5.0, 1, 3, BLOCKED),
-    loop.IterationInterrupted(2, 5, 3.3),
+    done(2, 5, 15.0, "SUCCESS", truncated=False, despite_exit=False),
+    done(2, 5, 15.0, "SUCCESS", truncated=True, despite_exit=True),
+    failed(1, 3, 5.0, 1, 3, FAILURE),
+    failed(1, 3, 5.0, 1, 3, TIMEOUT),
+    failed(1, 3, 5.0, 1, 3, CRASH),
+    failed(1, 3, 5.0, 1, 3, BLOCKED),
+    interrupted(2, 5, 3.3),
+    ended(2, 5, 0.0, Verdict.ABORT),
+    loop.StateUnwritable(1, "No space left on device"),
+    loop.ListenerFailed("LiveLine", "ValueError: no"),
     ENDED,
     SUCCEEDED,
     ABORTED,
@@ -169,7 +224,9 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.RunStarted(EVIL, 3, EVIL),
     loop.IterationStarted(EVIL, 1, 3),
     loop.PromptFailed(1, EVIL, EVIL),
+    loop.StateUnwritable(1, EVIL),
+    loop.ListenerFailed(EVIL, EVIL),
     loop.StartFailed(1, EVIL, EVIL, EVIL),
-    loop.IterationFailed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
+    failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
     dataclasses.replace(ABORTED, reason=EVIL),
 )

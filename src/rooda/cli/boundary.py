@@ -2,29 +2,19 @@
 
 import contextlib
 import errno
-import os
-import platform
 import sys
-import tempfile
-import traceback
-from datetime import datetime
 from io import TextIOWrapper
-from pathlib import Path
 
 import click
 
-from rooda import __version__
+from rooda.cli import crash
 from rooda.cli.app import Session, app
-from rooda.cli.flags import masked
 from rooda.config.problems import InvalidInput
 from rooda.process.interrupts import Interrupts
-from rooda.text.controls import one_line
 from rooda.views import problems
 
 USAGE_ERROR = 1
 INTERNAL_ERROR = 3
-
-_LONGEST_MESSAGE = 300
 
 
 def run(arguments: list[str], interrupts: Interrupts) -> int:
@@ -102,35 +92,5 @@ def _complain(text: str) -> None:
 
 
 def _internal(error: Exception, arguments: list[str]) -> int:
-    """An error of ours: a short message, and a log fit for a bug report."""
-    report = "\n".join(
-        [
-            f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
-            f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
-            # Names of variables alone: values may be secrets.
-            f"arguments: {[masked(word) for word in arguments]!r}",
-            f"variables: {' '.join(sorted(n for n in os.environ if n.startswith('ROODA_')))}",
-            "",
-            "".join(traceback.format_exception(error)),
-        ]
-    )
-    words = one_line(str(error))[:_LONGEST_MESSAGE]
-    _complain(
-        f"Internal error: {type(error).__name__}: {words}\n"
-        f"  This is a bug in rooda, not in your setup. Details for a report: {_keep(report)}\n"
-    )
+    crash.tell(error, arguments)
     return INTERNAL_ERROR
-
-
-def _keep(report: str) -> str:
-    """Write the report where the user can find it; the name of the file, or why there is none."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
-    name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
-    for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            file = folder / name
-            file.touch(mode=0o600)
-            file.write_text(report, encoding="utf-8", errors="replace")
-            return str(file)
-    return f"(no log could be written)\n{report}"

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from rooda.cli import crash
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
@@ -19,7 +20,6 @@ from rooda.config.settings import (
 )
 from rooda.loop import run as loop
 from rooda.loop.events import ConfigResolved, Emitter, Level, ProblemFound
-from rooda.loop.promptfile import make_state_folder
 from rooda.process.interrupts import Interrupts
 from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
@@ -29,6 +29,7 @@ from rooda.views.problems import render_all
 from rooda.views.separators import Separators
 from rooda.views.sink import Sink
 from rooda.views.terminal import Terminal
+from rooda.workspace.state import make_state_folder
 
 
 @dataclass(slots=True)
@@ -56,7 +57,10 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
         try:
             _introduce(prepared, wiring.emitter)
             edge = loop.Edge(wiring.emitter, interrupts, tick=wiring.tick)
-            return loop.run(plan, edge).exit_code
+            code = loop.run(plan, edge).exit_code
+            for failure in wiring.emitter.failures:
+                crash.tell(failure, sys.argv[1:])
+            return code
         finally:
             wiring.terminal.hide_status()
             for close in wiring.closing:

@@ -18,8 +18,8 @@ from rooda.prompts.context import Context
 from rooda.prompts.parts import Part, PromptError, TextPart
 from rooda.text.paths import file_mode, is_folder
 from rooda.text.sizes import approximate_size
+from rooda.workspace.state import STATE_FOLDER
 
-STATE_FOLDER = ".rooda"
 LITTLE_DISK = 200 * 1024 * 1024
 
 

@@ -11,8 +11,10 @@ from enum import IntEnum
 
 from rooda.config.problems import Severity
 from rooda.loop.failure import FailureContext
+from rooda.loop.outcome import Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
+from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 
@@ -59,10 +61,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class IterationStarted:
-    """An iteration begins; `number` counts from 1."""
+    """An iteration begins; iterations are counted from 1."""
 
     procedure: str
-    number: int
+    iteration: int
     max_iterations: int | None
 
 
@@ -70,7 +72,7 @@ class IterationStarted:
 class PromptAssembled:
     """The prompt is ready."""
 
-    number: int
+    iteration: int
     size: int
 
 
@@ -78,7 +80,7 @@ class PromptAssembled:
 class PromptFailed:
     """The prompt can't be made any more; the run is aborted."""
 
-    number: int
+    iteration: int
     error: str
     suggestion: str
 
@@ -87,7 +89,7 @@ class PromptFailed:
 class StartFailed:
     """The agent can't be started; the run is aborted."""
 
-    number: int
+    iteration: int
     command: str
     error: str
     suggestion: str
@@ -97,7 +99,7 @@ class StartFailed:
 class OutputTruncated:
     """More was printed than is kept; the beginning was dropped."""
 
-    number: int
+    iteration: int
     stream: str
     actual_size: int
     buffer_limit: int
@@ -107,63 +109,39 @@ class OutputTruncated:
 class SignalsScanned:
     """Which signals the agent gave; after a timeout they are not believed."""
 
-    number: int
+    iteration: int
     success: bool
     failure: bool
     believed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class IterationCompleted:
-    """A good iteration, and there is more to do."""
-
-    number: int
-    max_iterations: int | None
-    duration: float
-    truncated: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ExitOverridden:
     """The agent ended badly but signaled that the job is done: the signal is believed."""
 
-    number: int
+    iteration: int
     promise_signal: str
     exit_code: int
     exit_signal: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class IterationDone:
-    """The agent signaled that the job is done."""
+class IterationEnded:
+    """An iteration has ended, whatever way: told once for each that started.
 
-    number: int
+    `failure` says how, where the verdict is a failure.
+    """
+
+    iteration: int
     max_iterations: int | None
     duration: float
-    promise_signal: str
+    verdict: Verdict
+    promise_signal: str | None
     truncated: bool
     despite_exit: bool
-
-
-@dataclass(frozen=True, slots=True)
-class IterationFailed:
-    """An iteration failed; the context says how."""
-
-    number: int
-    max_iterations: int | None
-    duration: float
     consecutive_failures: int
     threshold: int
-    failure: FailureContext
-
-
-@dataclass(frozen=True, slots=True)
-class IterationInterrupted:
-    """The user stopped the run in the middle of an iteration."""
-
-    number: int
-    max_iterations: int | None
-    duration: float
+    failure: FailureContext | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +149,7 @@ class RunEnded:
     """The run is over: status, why, and the statistics of every iteration that ran."""
 
     status: Status
-    rule: str
+    rule: Rule
     reason: str
     exit_code: int
     iterations: int
@@ -184,6 +162,22 @@ class RunEnded:
     stats: Stats
 
 
+@dataclass(frozen=True, slots=True)
+class StateUnwritable:
+    """`.rooda` can't be written any more; the prompt goes to a temporary file instead."""
+
+    iteration: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerFailed:
+    """A view broke and hears nothing any more; the run goes on."""
+
+    listener: str
+    error: str
+
+
 LoopEvent = (
     ConfigResolved
     | ProblemFound
@@ -194,11 +188,10 @@ LoopEvent = (
     | StartFailed
     | OutputTruncated
     | SignalsScanned
-    | IterationCompleted
     | ExitOverridden
-    | IterationDone
-    | IterationFailed
-    | IterationInterrupted
+    | IterationEnded
+    | StateUnwritable
+    | ListenerFailed
     | RunEnded
 )
 Event = LoopEvent | ProcessEvent
@@ -218,13 +211,16 @@ LEVELS: dict[type[Event], Level] = {
     process.LeftoversStopped: Level.WARN,
     PromptFailed: Level.ERROR,
     StartFailed: Level.ERROR,
-    IterationFailed: Level.ERROR,
+    ListenerFailed: Level.ERROR,
+    StateUnwritable: Level.WARN,
 }
 
 
 def level(event: Event) -> Level:
     """The level of an event; most are news (INFO)."""
     if isinstance(event, RunEnded) and event.status is Status.ABORTED:
+        return Level.ERROR
+    if isinstance(event, IterationEnded) and event.verdict is Verdict.FAILURE:
         return Level.ERROR
     if isinstance(event, ProblemFound):
         return Level.ERROR if event.severity is Severity.ERROR else Level.WARN
@@ -233,18 +229,23 @@ def level(event: Event) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """An event and when it happened: wall clock, and seconds since the run began."""
+    """An event, and when it happened: wall clock, seconds since the run began, iteration if any."""
 
     event: Event
     at: datetime
     elapsed: float
+    iteration: int | None = None
 
 
 Listener = Callable[[Stamped], None]
 
 
 class Emitter:
-    """Stamps events and hands them to the listeners, in order."""
+    """Stamps events and hands them to the listeners, in order.
+
+    A listener that raises is an error of ours, and no reason to end a night's work: it is left
+    out from then on, the others are told, and `failures` keeps the error for the report.
+    """
 
     def __init__(
         self,
@@ -253,10 +254,12 @@ class Emitter:
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.failures: list[Exception] = []
         self._listeners = list(listeners)
         self._now = now
         self._monotonic = monotonic
         self._began = monotonic()
+        self._iteration: int | None = None
 
     def add(self, listener: Listener) -> None:
         """Let one more listener hear what comes."""
@@ -264,6 +267,16 @@ class Emitter:
 
     def __call__(self, event: Event) -> None:
         """Tell everybody."""
-        stamped = Stamped(event, self._now(), self._monotonic() - self._began)
-        for listener in self._listeners:
-            listener(stamped)
+        if isinstance(event, IterationStarted):
+            self._iteration = event.iteration
+        elapsed = self._monotonic() - self._began
+        stamped = Stamped(event, self._now(), elapsed, self._iteration)
+        for listener in list(self._listeners):
+            try:
+                listener(stamped)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on
+                self._listeners.remove(listener)
+                self.failures.append(error)
+                self(ListenerFailed(type(listener).__name__, f"{type(error).__name__}: {error}"))
+        if isinstance(event, IterationEnded):
+            self._iteration = None

@@ -25,6 +25,7 @@ class FailureKind(StrEnum):
     SIGNAL = "signal"
     TIMEOUT = "timeout"
     NOT_STARTED = "not-started"
+    PROMPT = "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class Outcome:
     kind: FailureKind | None = None
     reason: str = ""
     despite_exit: bool = False
+
+
+# What was said before one of these is not believed: the agent was cut off, or never spoke.
+CUT_OFF = (TimedOut, Interrupted, NotStarted)
 
 
 def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) -> Outcome:

@@ -13,7 +13,9 @@ from functools import cached_property
 
 from rooda.text.tags import promise_tag
 
-_ANSI = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
+_ANSI = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-;=-Z\\^-~])"
+)
 # What people and programs put around a line that they quote: > | │ # * - " ' ` and spaces.
 _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
 _AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
@@ -21,6 +23,8 @@ _FARTHEST = 64  # lines without words between two lines that still count as cons
 # A listing's line number: `12: `, `12 | `, `12→`.
 _NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
 _TAG = re.compile(rb"<promise>[A-Za-z0-9_.-]+</promise>")
+_ESCAPED = re.compile(rb'\\(?:n|r|t|")')
+_UNESCAPED = {b"\\n": b"\n", b"\\r": b"", b"\\t": b"\t", b'\\"': b'"'}
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
@@ -46,6 +50,7 @@ class Promises:
 
 def scan(output: bytes, words: Words, prompt: "Prompt", *, truncated: bool = False) -> Promises:
     """The signals on one stream. `truncated`: the output starts in the middle of a line."""
+    output = _plain(output)
     return Promises(
         success=_said(output, words.success, words, prompt, truncated=truncated),
         failure=_said(output, words.failure, words, prompt, truncated=truncated),
@@ -60,7 +65,7 @@ class Prompt:
 
     @cached_property
     def _lines(self) -> list[bytes]:
-        return [line for line in map(_normal, self._text.split(b"\n")) if line]
+        return [line for line in map(_normal, _plain(self._text).split(b"\n")) if line]
 
     @cached_property
     def _known(self) -> frozenset[bytes]:
@@ -73,6 +78,15 @@ class Prompt:
     def has(self, line: bytes) -> bool:
         """Whether this is a line of the prompt."""
         return line in self._known
+
+    @cached_property
+    def _telling(self) -> tuple[bytes, ...]:
+        """The lines that have a tag and more: the ones that say how to signal."""
+        return tuple(line for line in self._known if _TAG.search(line) and not is_bare(line))
+
+    def is_end_of_echo(self, line: bytes) -> bool:
+        """Whether the line ends with one that says how to signal, whatever stands in front."""
+        return line.endswith(self._telling)
 
     def has_pair(self, line: bytes, before: bytes, after: bytes) -> bool:
         """Whether the line follows one or precedes the other in the prompt too."""
@@ -96,7 +110,7 @@ def _said(
     wanted = promise_tag(word).encode()
     if words.last_line_only:
         start, end = _last_line(output)
-        if _plain(output[start:end]).strip() != wanted:
+        if output[start:end].strip() != wanted:
             return False
         return not _is_echo(output, start, end, prompt, truncated=truncated)
     return any(
@@ -106,23 +120,32 @@ def _said(
 
 
 def _is_echo(output: bytes, start: int, end: int, prompt: Prompt, *, truncated: bool) -> bool:
-    line = _normal(output[start:end])
-    if truncated and start == 0:
-        return prompt.ends_with(line)
-    if not prompt.has(line):
-        return False
-    return not is_bare(line) or prompt.has_pair(line, *_neighbours(output, start, end))
+    raw = output[start:end]
+    if _ESCAPED.search(raw):
+        # JSON has a whole text on one line; each line of that text is judged by itself.
+        inner = _ESCAPED.sub(lambda match: _UNESCAPED[match[0]], raw)
+        found = _TAG.finditer(inner)
+        lines = {_line_around(inner, match.start()) for match in found}
+        return all(_is_echo(inner, *place, prompt, truncated=False) for place in lines)
+    line = _normal(raw)
+    if prompt.is_end_of_echo(line) or (truncated and start == 0 and prompt.ends_with(line)):
+        return True
+    return prompt.has(line) and prompt.has_pair(line, *_neighbours(output, start, end))
 
 
 def _lines_with(output: bytes, wanted: bytes) -> Iterator[tuple[int, int]]:
     """Start and end of every line that has the tag."""
     found = output.find(wanted)
     while found != -1:
-        start = output.rfind(b"\n", 0, found) + 1
-        end = output.find(b"\n", found)
-        end = len(output) if end == -1 else end
+        start, end = _line_around(output, found)
         yield start, end
         found = output.find(wanted, end)
+
+
+def _line_around(output: bytes, place: int) -> tuple[int, int]:
+    start = output.rfind(b"\n", 0, place) + 1
+    end = output.find(b"\n", place)
+    return start, len(output) if end == -1 else end
 
 
 def _last_line(output: bytes) -> tuple[int, int]:
@@ -130,7 +153,7 @@ def _last_line(output: bytes) -> tuple[int, int]:
     start = end = len(output.rstrip())
     for _ in range(_FARTHEST):
         start = output.rfind(b"\n", 0, end) + 1
-        if start == 0 or _plain(output[start:end]).strip():
+        if start == 0 or output[start:end].strip():
             break
         end = start - 1
     return start, end
@@ -154,8 +177,7 @@ def _neighbours(output: bytes, start: int, end: int) -> tuple[bytes, bytes]:
 
 
 def _normal(line: bytes) -> bytes:
-    """A line without colours and without what stands around a quotation."""
-    line = _plain(line)
+    """A line without what stands around a quotation."""
     if number := _NUMBER.match(line):
         line = line[number.end() :]
     return line.lstrip(_BEFORE).rstrip(_AFTER)

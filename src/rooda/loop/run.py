@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import IO
 
 from rooda.config.plan import Plan
 from rooda.config.settings import (
@@ -19,16 +20,16 @@ from rooda.config.settings import (
 )
 from rooda.loop import events, failure
 from rooda.loop.events import Event
-from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
+from rooda.loop.outcome import CUT_OFF, FailureKind, Outcome, Verdict, judge
 from rooda.loop.promises import Promises, Prompt, Words, scan
-from rooda.loop.promptfile import open_prompt
-from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Stop, stop
+from rooda.loop.state import Limits, State
+from rooda.loop.stops import Rule, Stop, exit_code, stop
 from rooda.process import run as process
 from rooda.process.events import InterruptSeen
-from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, TimedOut, signal_name
+from rooda.process.exits import Exited, Signalled, signal_name
 from rooda.process.interrupts import Interrupts
 from rooda.prompts.parts import PromptError
+from rooda.workspace.state import open_prompt
 
 Execute = Callable[[process.Request, Interrupts, process.Listener], process.Result]
 
@@ -44,15 +45,19 @@ class Edge:
     tick: float | None = None
 
 
-def run(plan: Plan, edge: Edge) -> events.RunEnded:
+def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     """Iterate until a stop condition holds."""
     began = edge.monotonic()
+    state = state or State()
     limits = Limits(plan.values.iterations.maximum, plan.values[FAILURE_THRESHOLD])
     edge.emit(events.RunStarted(plan.procedure, limits.max_iterations, plan.command.text))
-    state = State()
     while (found := stop(_noticed(state, edge), limits)) is None:
         state = _iterate(plan, limits, state, edge)
+    if found.rule is Rule.INTERRUPTED and not _was_interrupted(state):
+        # Between iterations nobody watched a process, so nobody has said it yet.
+        edge.emit(InterruptSeen(signal_name(edge.interrupts.received[0])))
     ended = _ended(plan, limits, state, found, edge, edge.monotonic() - began)
+    edge.interrupts.acknowledge()
     edge.emit(ended)
     return ended
 
@@ -61,53 +66,66 @@ def _noticed(state: State, edge: Edge) -> State:
     return replace(state, interrupted=bool(edge.interrupts.received))
 
 
+def _was_interrupted(state: State) -> bool:
+    return state.last is not None and state.last.verdict is Verdict.INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What came of starting the agent once; no result when it was not even started."""
+
+    outcome: Outcome
+    promises: Promises = field(default_factory=Promises)
+    result: process.Result | None = None
+
+
 def _iterate(plan: Plan, limits: Limits, state: State, edge: Edge) -> State:
-    """One iteration: prompt, agent, signals, outcome."""
+    """One iteration: an attempt, its place in the state, and the story of it."""
     number, began = state.iteration + 1, edge.monotonic()
     edge.emit(events.IterationStarted(plan.procedure, number, limits.max_iterations))
-    try:
-        prompt = plan.prompt().encode("utf-8", "surrogateescape")
-    except PromptError as error:
-        edge.emit(events.PromptFailed(number, str(error), error.hint))
-        aborted = Outcome(Verdict.ABORT, FailureKind.NOT_STARTED, f"prompt assembly: {error}")
-        return state.after(aborted, 0.0)
-    edge.emit(events.PromptAssembled(number, len(prompt)))
-    result = _execute(plan, prompt, edge)
-    promises = _scan(plan, number, prompt, result, edge)
-    ignore = plan.values[IGNORE_EXIT_STATUS]
-    outcome = judge(result.exit, promises, ignore_exit_status=ignore)
+    attempt = _attempt(plan, number, edge)
     duration = edge.monotonic() - began
-    after = state.after(outcome, duration)
-    for event in _story(plan, limits, after, _Ended(number, duration, outcome, result, promises)):
+    after = state.after(attempt.outcome, duration)
+    for event in _story(plan, limits, after, number, duration, attempt):
         edge.emit(event)
     return after
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """An iteration that has ended."""
+def _attempt(plan: Plan, number: int, edge: Edge) -> _Attempt:
+    """Prompt, agent, signals, outcome."""
+    try:
+        prompt = plan.prompt().encode("utf-8", "surrogateescape")
+        edge.emit(events.PromptAssembled(number, len(prompt)))
+        with open_prompt(plan.workspace, prompt, _unwritable(number, edge)) as stdin:
+            result = _execute(plan, stdin, edge)
+    except (PromptError, OSError) as error:
+        hint = error.hint if isinstance(error, PromptError) else "Free some disk space"
+        edge.emit(events.PromptFailed(number, str(error), hint))
+        reason = f"prompt assembly: {error}"
+        return _Attempt(Outcome(Verdict.ABORT, FailureKind.PROMPT, reason))
+    promises = _scan(plan, number, prompt, result, edge)
+    ignore = plan.values[IGNORE_EXIT_STATUS]
+    outcome = judge(result.exit, promises, ignore_exit_status=ignore)
+    return _Attempt(outcome, promises, result)
 
-    number: int
-    duration: float
-    outcome: Outcome
-    result: process.Result
-    promises: Promises
+
+def _unwritable(number: int, edge: Edge) -> Callable[[OSError], None]:
+    return lambda error: edge.emit(events.StateUnwritable(number, str(error)))
 
 
-def _execute(plan: Plan, prompt: bytes, edge: Edge) -> process.Result:
+def _execute(plan: Plan, stdin: IO[bytes], edge: Edge) -> process.Result:
     values = plan.values
-    with open_prompt(plan.workspace, prompt) as stdin:
-        request = process.Request(
-            argv=plan.argv,
-            cwd=plan.working_dir,
-            environ=plan.environ,
-            stdin=stdin,
-            output_limit=values[MAX_OUTPUT_BUFFER],
-            timeout=values[ITERATION_TIMEOUT],
-            kill_grace=values[KILL_GRACE],
-            tick=edge.tick,
-        )
-        return edge.execute(request, edge.interrupts, edge.emit)
+    request = process.Request(
+        argv=plan.argv,
+        cwd=plan.working_dir,
+        environ=plan.environ,
+        stdin=stdin,
+        output_limit=values[MAX_OUTPUT_BUFFER],
+        timeout=values[ITERATION_TIMEOUT],
+        kill_grace=values[KILL_GRACE],
+        tick=edge.tick,
+    )
+    return edge.execute(request, edge.interrupts, edge.emit)
 
 
 def _scan(plan: Plan, number: int, prompt: bytes, result: process.Result, edge: Edge) -> Promises:
@@ -126,42 +144,39 @@ def _scan(plan: Plan, number: int, prompt: bytes, result: process.Result, edge: 
             edge.emit(events.OutputTruncated(number, name, stream.total, limit))
         if streams in ("both", name):
             promises |= scan(stream.tail, words, prepared, truncated=stream.truncated)
-    believed = not isinstance(result.exit, TimedOut | Interrupted | NotStarted)
+    believed = not isinstance(result.exit, CUT_OFF)
     edge.emit(events.SignalsScanned(number, promises.success, promises.failure, believed))
     return promises
 
 
-def _story(plan: Plan, limits: Limits, after: State, ended: _Ended) -> Iterator[Event]:
+def _story(
+    plan: Plan, limits: Limits, after: State, number: int, duration: float, attempt: _Attempt
+) -> Iterator[Event]:
     """What to say of an iteration that has ended."""
-    number, maximum, end = ended.number, limits.max_iterations, ended.result.exit
-    truncated = ended.result.stdout.truncated or ended.result.stderr.truncated
-    outcome = ended.outcome
-    match outcome.verdict:
-        case Verdict.SUCCESS:
-            yield events.IterationCompleted(number, maximum, ended.duration, truncated)
-        case Verdict.DONE:
-            word = plan.values[SIGNALS_SUCCESS] or ""
-            if outcome.despite_exit and isinstance(end, Exited | Signalled):
-                name = end.name if isinstance(end, Signalled) else None
-                yield events.ExitOverridden(number, word, end.code, name)
-            yield events.IterationDone(
-                number, maximum, ended.duration, word, truncated, outcome.despite_exit
-            )
-        case Verdict.FAILURE:
-            word_said = _word_said(plan, ended.promises)
-            yield events.IterationFailed(
-                number,
-                maximum,
-                ended.duration,
-                after.consecutive_failures,
-                limits.failure_threshold,
-                failure.context(plan.command.text, outcome, ended.result, word_said),
-            )
-        case Verdict.INTERRUPTED:
-            yield events.IterationInterrupted(number, maximum, ended.duration)
-        case Verdict.ABORT:
-            hint = failure.suggestion(FailureKind.NOT_STARTED, end, 0)
+    outcome, result = attempt.outcome, attempt.result
+    word = _word_said(plan, attempt.promises)
+    context = None
+    if result is not None:
+        if outcome.despite_exit and isinstance(result.exit, Exited | Signalled):
+            name = result.exit.name if isinstance(result.exit, Signalled) else None
+            yield events.ExitOverridden(number, word or "", result.exit.code, name)
+        if outcome.kind is FailureKind.NOT_STARTED:
+            hint = failure.suggestion(FailureKind.NOT_STARTED, result.exit, 0)
             yield events.StartFailed(number, plan.command.text, outcome.reason, hint)
+        if outcome.verdict is Verdict.FAILURE:
+            context = failure.context(plan.command.text, outcome, result, word)
+    yield events.IterationEnded(
+        iteration=number,
+        max_iterations=limits.max_iterations,
+        duration=duration,
+        verdict=outcome.verdict,
+        promise_signal=word,
+        truncated=result is not None and (result.stdout.truncated or result.stderr.truncated),
+        despite_exit=outcome.despite_exit,
+        consecutive_failures=after.consecutive_failures,
+        threshold=limits.failure_threshold,
+        failure=context,
+    )
 
 
 def _word_said(plan: Plan, promises: Promises) -> str | None:
@@ -174,27 +189,16 @@ def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, edge: Edge, total: float
 ) -> events.RunEnded:
     received = edge.interrupts.received
-    if found.status is Status.INTERRUPTED and (
-        state.last is None or state.last.verdict is not Verdict.INTERRUPTED
-    ):
-        # Between iterations nobody watched a process, so nobody has said it yet.
-        edge.emit(InterruptSeen(signal_name(received[0])))
-    codes = {
-        Status.SUCCESS: 0,
-        Status.ABORTED: 1,
-        Status.MAX_ITERS: plan.values[MAX_ITERS_EXIT_CODE],
-        Status.INTERRUPTED: 130,
-    }
     return events.RunEnded(
         status=found.status,
         rule=found.rule,
         reason=found.reason,
-        exit_code=codes[found.status],
+        exit_code=exit_code(found.status, at_maximum=plan.values[MAX_ITERS_EXIT_CODE]),
         iterations=state.iteration,
         consecutive_failures=state.consecutive_failures,
         threshold=limits.failure_threshold,
         max_iterations=limits.max_iterations,
-        promise_signal=plan.values[SIGNALS_SUCCESS] if found.rule == "signal" else None,
+        promise_signal=plan.values[SIGNALS_SUCCESS] if found.rule is Rule.SIGNAL else None,
         signal=signal_name(received[0]) if received else None,
         total=total,
         stats=state.stats,

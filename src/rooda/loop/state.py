@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
+
+NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
 
 
 class Status(StrEnum):
@@ -37,11 +39,10 @@ class State:
 
     def after(self, outcome: Outcome, seconds: float) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""
-        match outcome.verdict:
-            case Verdict.ABORT:
-                return replace(self, last=outcome)  # it never ran
-            case Verdict.INTERRUPTED:
-                return replace(self, stats=self.stats.add(seconds), last=outcome)
+        if outcome.verdict is Verdict.ABORT and outcome.kind in NEVER_RAN:
+            return replace(self, last=outcome)
+        if outcome.verdict is Verdict.INTERRUPTED:
+            return replace(self, stats=self.stats.add(seconds), last=outcome)
         failed = outcome.verdict is Verdict.FAILURE
         return replace(
             self,

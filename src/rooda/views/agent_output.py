@@ -2,18 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from rooda.loop.events import (
-    IterationCompleted,
-    IterationDone,
-    IterationFailed,
-    IterationInterrupted,
-    Stamped,
-)
+from rooda.loop.events import IterationEnded, Stamped
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner
 from rooda.views.terminal import Terminal
-
-_ENDS = (IterationCompleted, IterationDone, IterationFailed, IterationInterrupted)
 
 
 @dataclass(slots=True)
@@ -30,7 +22,7 @@ class AgentOutput:
         if isinstance(event, Output):
             cleaner = self.cleaners.setdefault(event.stream, StreamCleaner())
             self.terminal.agent(cleaner.feed(event.data), to_stderr=self.to_stderr)
-        elif isinstance(event, _ENDS):
+        elif isinstance(event, IterationEnded):
             for cleaner in self.cleaners.values():
                 self.terminal.agent(cleaner.finish(), to_stderr=self.to_stderr)
             self.cleaners.clear()

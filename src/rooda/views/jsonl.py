@@ -33,6 +33,8 @@ def render(stamped: Stamped, time: str | None) -> str | None:
         "level": level(event).name.lower(),
         "event": event_name(type(event)),
     }
+    if stamped.iteration is not None:
+        head["iteration"] = stamped.iteration
     body = asdict(event)
     if isinstance(event, RunEnded):
         body["stats"]["stddev"] = event.stats.stddev

@@ -57,20 +57,14 @@ class LiveLine:
         event, now = stamped.event, stamped.elapsed
         match event:
             case loop.IterationStarted():
-                self.activity = Activity(position(event.number, event.max_iterations), now)
+                self.activity = Activity(position(event.iteration, event.max_iterations), now)
                 self._carry = b""
             case Output(_, data) if self.activity is not None:
                 self.activity = self._heard(self.activity, data, now)
             case Tick() if self.activity is not None:
                 width = self.terminal.width
                 self.terminal.show_status(status_line(self.activity, now, width))
-            case (
-                loop.IterationCompleted()
-                | loop.IterationDone()
-                | loop.IterationFailed()
-                | loop.IterationInterrupted()
-                | loop.RunEnded()
-            ):
+            case loop.IterationEnded() | loop.RunEnded():
                 self.activity = None
                 self.terminal.hide_status()
             case _:

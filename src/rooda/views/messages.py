@@ -10,7 +10,7 @@ from rooda.config.problems import Severity
 from rooda.loop import events as loop
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
-from rooda.loop.outcome import FailureKind
+from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.process import events as process
@@ -40,21 +40,21 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
         case loop.ProblemFound():
             return _problem(event)
         case loop.IterationStarted():
-            where = position(event.number, event.max_iterations)
+            where = position(event.iteration, event.max_iterations)
             return Message(f"Starting iteration {where}", (("procedure", event.procedure),))
-        case loop.PromptAssembled(number, size):
-            return Message("Prompt assembled", (("iteration", number), ("size", size)))
-        case loop.PromptFailed(number, error, suggestion):
+        case loop.PromptAssembled(iteration, size):
+            return Message("Prompt assembled", (("iteration", iteration), ("size", size)))
+        case loop.PromptFailed(iteration, error, suggestion):
             return Message(
                 "Prompt assembly failed",
-                (("iteration", number), ("error", error), ("suggestion", suggestion)),
+                (("iteration", iteration), ("error", error), ("suggestion", suggestion)),
             )
         case loop.StartFailed():
             return Message(
                 "AI CLI could not be started",
                 (
                     ("error", event.error),
-                    ("iteration", event.number),
+                    ("iteration", event.iteration),
                     ("command", event.command),
                     ("suggestion", event.suggestion),
                 ),
@@ -67,7 +67,7 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                     ("buffer_limit", event.buffer_limit),
                     ("action", "truncating_from_beginning"),
                     ("stream", event.stream),
-                    ("iteration", event.number),
+                    ("iteration", event.iteration),
                 ),
             )
         case loop.SignalsScanned():
@@ -77,7 +77,7 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                     ("success", event.success),
                     ("failure", event.failure),
                     ("believed", event.believed),
-                    ("iteration", event.number),
+                    ("iteration", event.iteration),
                 ),
             )
         case loop.ExitOverridden():
@@ -87,35 +87,21 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                     ("exit_code", event.exit_code),
                     ("promise_signal", event.promise_signal),
                     ("signal", event.exit_signal),
-                    ("iteration", event.number),
+                    ("iteration", event.iteration),
                 ),
             )
-        case loop.IterationCompleted():
-            where = position(event.number, event.max_iterations)
+        case loop.IterationEnded():
+            return _iteration_ended(event)
+        case loop.StateUnwritable(iteration, error):
             return Message(
-                f"Completed iteration {where}",
-                (
-                    ("elapsed", format_duration(event.duration)),
-                    ("status", "success"),
-                    ("truncated", True if event.truncated else None),
-                ),
+                "The state folder can't be written; a temporary file is used instead",
+                (("error", error), ("iteration", iteration)),
             )
-        case loop.IterationDone():
-            if event.despite_exit:
-                return None  # the warning has said it
+        case loop.ListenerFailed(listener, error):
             return Message(
-                "AI CLI succeeded",
-                (
-                    ("promise_signal", event.promise_signal),
-                    ("iteration", event.number),
-                    ("elapsed", format_duration(event.duration)),
-                    ("truncated", True if event.truncated else None),
-                ),
+                "A view broke and shows nothing any more; the run goes on",
+                (("view", listener), ("error", error)),
             )
-        case loop.IterationFailed():
-            return _failed(event)
-        case loop.IterationInterrupted():
-            return None  # the end of the run says it
         case loop.RunEnded():
             return _ended(event)
         case process.ClockExpired(clock, after):
@@ -161,8 +147,26 @@ def _problem(event: loop.ProblemFound) -> Message:
     )
 
 
-def _failed(event: loop.IterationFailed) -> Message:
-    failure = event.failure
+def _iteration_ended(event: loop.IterationEnded) -> Message | None:
+    truncated: Field = ("truncated", True if event.truncated else None)
+    elapsed: Field = ("elapsed", format_duration(event.duration))
+    match event.verdict:
+        case Verdict.SUCCESS:
+            where = position(event.iteration, event.max_iterations)
+            return Message(
+                f"Completed iteration {where}", (elapsed, ("status", "success"), truncated)
+            )
+        case Verdict.DONE if not event.despite_exit:  # else a warning has said it
+            signal: Field = ("promise_signal", event.promise_signal)
+            iteration: Field = ("iteration", event.iteration)
+            return Message("AI CLI succeeded", (signal, iteration, elapsed, truncated))
+        case Verdict.FAILURE if event.failure is not None:
+            return _failed(event, event.failure)
+        case _:
+            return None  # the end of the run says it
+
+
+def _failed(event: loop.IterationEnded, failure: FailureContext) -> Message:
     how: tuple[Field, ...]
     match failure.kind:
         case FailureKind.TIMEOUT:
@@ -180,7 +184,7 @@ def _failed(event: loop.IterationFailed) -> Message:
             *how,
             ("consecutive_failures", event.consecutive_failures),
             ("threshold", event.threshold),
-            ("iteration", event.number),
+            ("iteration", event.iteration),
             ("elapsed", format_duration(event.duration)),
             ("ignored_signal", _ignored_signal(failure)),
             ("command", failure.command),

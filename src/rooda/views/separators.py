@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rooda.loop.events import IterationCompleted, IterationDone, IterationFailed, Stamped
+from rooda.loop.events import IterationEnded, Stamped
 from rooda.views.terminal import Terminal
 
 _LINE = "=" * 24
@@ -17,5 +17,5 @@ class Separators:
     def __call__(self, stamped: Stamped) -> None:
         """Draw the line with the number of the iteration that ended."""
         event = stamped.event
-        if isinstance(event, IterationCompleted | IterationDone | IterationFailed):
-            self.terminal.log(f"\n\n{_LINE} LOOP {event.number} {_LINE}\n\n")
+        if isinstance(event, IterationEnded):
+            self.terminal.log(f"\n\n{_LINE} LOOP {event.iteration} {_LINE}\n\n")

@@ -3,7 +3,7 @@
 from rooda.loop import events as loop
 from rooda.loop.events import Event, Level, level
 from rooda.loop.failure import PREVIEW, FailureContext
-from rooda.loop.outcome import FailureKind
+from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.process import events as process
 from rooda.text.controls import clean, one_line
@@ -21,16 +21,9 @@ def render(event: Event) -> str | None:
             limit = "unlimited" if maximum is None else f"max {count(maximum, 'iteration')}"
             return f"Starting procedure: {one_line(event.procedure)} ({limit})"
         case loop.IterationStarted():
-            return f"Iteration {position(event.number, event.max_iterations)} starting..."
-        case loop.IterationCompleted() | loop.IterationDone():
-            return _completed(event, "success")
-        case loop.IterationFailed():
-            failures = f"{event.consecutive_failures}/{event.threshold}"
-            line = _completed(event, f"failure, consecutive: {failures}")
-            return "\n".join([line, *_context(event.failure)])
-        case loop.IterationInterrupted():
-            where = position(event.number, event.max_iterations)
-            return f"Iteration {where} interrupted after {format_duration(event.duration)}"
+            return f"Iteration {position(event.iteration, event.max_iterations)} starting..."
+        case loop.IterationEnded():
+            return _iteration_ended(event)
         case loop.RunEnded():
             return _ended(event)
         case process.InterruptSeen(signal, again):
@@ -47,11 +40,20 @@ def render(event: Event) -> str | None:
             return f"{prefix}{one_line(message.words)}{render_fields(message.fields)}"
 
 
-def _completed(
-    event: loop.IterationCompleted | loop.IterationDone | loop.IterationFailed, outcome: str
-) -> str:
-    where = position(event.number, event.max_iterations)
-    return f"Iteration {where} completed in {format_duration(event.duration)} ({outcome})"
+def _iteration_ended(event: loop.IterationEnded) -> str | None:
+    where = f"Iteration {position(event.iteration, event.max_iterations)}"
+    duration = format_duration(event.duration)
+    match event.verdict:
+        case Verdict.SUCCESS | Verdict.DONE:
+            return f"{where} completed in {duration} (success)"
+        case Verdict.FAILURE:
+            count_ = f"{event.consecutive_failures}/{event.threshold}"
+            line = f"{where} completed in {duration} (failure, consecutive: {count_})"
+            return "\n".join([line, *(_context(event.failure) if event.failure else ())])
+        case Verdict.INTERRUPTED:
+            return f"{where} interrupted after {duration}"
+        case Verdict.ABORT:
+            return None  # an error has said it
 
 
 def _context(failure: FailureContext) -> list[str]:

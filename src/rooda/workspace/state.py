@@ -1,15 +1,16 @@
-"""The prompt as a file, so that an agent may read it whenever and however it likes.
+"""`.rooda`: rooda's own folder in the workspace. It keeps itself private and out of git.
 
-A file needs no writer, can't deadlock with an agent that prints before it reads, and stays as
-evidence. It is in the workspace's `.rooda`, which keeps itself out of git.
+The prompt is a file in it, so that an agent may read it whenever and however it likes: a file
+needs no writer, can't deadlock with an agent that prints before it reads, and stays as evidence.
 """
 
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from rooda.config.checks import STATE_FOLDER
+STATE_FOLDER = ".rooda"
 
 _NAME = "prompt.md"
 
@@ -26,11 +27,11 @@ def make_state_folder(workspace: Path) -> Path:
     return folder
 
 
-def open_prompt(workspace: Path, prompt: bytes) -> IO[bytes]:
+def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], None]) -> IO[bytes]:
     """The prompt, open for reading at its beginning.
 
     An agent may have deleted the folder or filled the disk since the run began: then it is made
-    anew, or the prompt goes to the system's temporary folder.
+    anew, or the prompt goes to the system's temporary folder, which may fail as well (OSError).
     """
     try:
         path = make_state_folder(workspace) / _NAME
@@ -38,7 +39,8 @@ def open_prompt(workspace: Path, prompt: bytes) -> IO[bytes]:
         with path.open("xb") as file:
             file.write(prompt)
         return path.open("rb")
-    except OSError:
+    except OSError as error:
+        on_trouble(error)
         temporary = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         temporary.write(prompt)
         temporary.seek(0)

@@ -1,0 +1,54 @@
+"""An error of rooda's own: a short message, and a log file fit for a bug report."""
+
+import contextlib
+import os
+import platform
+import tempfile
+import traceback
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from rooda import __version__
+from rooda.cli.flags import masked
+from rooda.text.controls import one_line
+
+_LONGEST_MESSAGE = 300
+
+
+def tell(error: Exception, arguments: Sequence[str]) -> None:
+    """Say it on standard error and keep the details."""
+    report = "\n".join(
+        [
+            f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
+            f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
+            # Names of variables alone: values may be secrets.
+            f"arguments: {[masked(word) for word in arguments]!r}",
+            f"variables: {' '.join(sorted(n for n in os.environ if n.startswith('ROODA_')))}",
+            "",
+            "".join(traceback.format_exception(error)),
+        ]
+    )
+    words = one_line(str(error))[:_LONGEST_MESSAGE]
+    message = (
+        f"Internal error: {type(error).__name__}: {words}\n"
+        f"  This is a bug in rooda, not in your setup. Details for a report: {_keep(report)}\n"
+    )
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(message, err=True, nl=False)
+
+
+def _keep(report: str) -> str:
+    """Write the report where the user can find it; the name of the file, or why there is none."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
+    name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
+    for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / name
+            file.touch(mode=0o600)
+            file.write_text(report, encoding="utf-8", errors="replace")
+            return str(file)
+    return f"(no log could be written)\n{report}"

@@ -1,0 +1,1 @@
+"""The folder that a run works in, and what rooda keeps there."""
