@@ -359,8 +359,8 @@ def test_list_as_json(inside: Inside) -> None:
 def test_list_of_aliases(inside: Inside) -> None:
     inside.workspace.config("ai_cmd_aliases: {mine: my-agent -p, qwen: null}\n")
     lines = inside("list", "--aliases").out.splitlines()
-    assert lines[0].split() == ["ALIAS", "COMMAND", "SOURCE"]
-    assert re.match(r"mine +my-agent -p +workspace: ./rooda-config.yml:1", lines[-1])
+    assert lines[0].split() == ["ALIAS", "SOURCE", "COMMAND"]
+    assert re.match(r"mine +workspace: ./rooda-config.yml:1 +my-agent -p", lines[-1])
     rows = json.loads(inside("list", "--aliases", "--json").out)
     assert [row["name"] for row in rows] == [
         "claude",

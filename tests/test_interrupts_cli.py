@@ -55,7 +55,7 @@ def test_an_obedient_agent_is_gone_within_a_second(
     assert done.log[-6:-1] == [
         "Iteration 3/5 starting...",
         f"Received {number.name}, shutting down...",
-        f"Killing AI CLI process (pid {agent})",
+        f"Killing AI CLI process (pid {agent}); a second Ctrl+C kills it at once",
         "AI CLI terminated",
         done.log[-2],
     ]

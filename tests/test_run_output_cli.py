@@ -373,9 +373,9 @@ def test_every_json_line_is_an_event(workspace: Workspace) -> None:
     assert [name for name in names if name.startswith(("run_", "iteration_"))] == [
         "run_started",
         "iteration_started",
-        "iteration_failed",
+        "iteration_ended",
         "iteration_started",
-        "iteration_done",
+        "iteration_ended",
         "run_ended",
     ]
     assert "problem_found" in names, "a warning is an event too"

@@ -86,13 +86,13 @@ def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: N
     command = workspace.agent("sleep 1.3")  # a live line is drawn every half second
     cases: dict[str, tuple[tuple[str, ...], dict[str, str | None]]] = {
         "none of them": ((), {}),
+        "a silent agent with --verbose": (("--verbose",), {}),
         "CI": ((), {"CI": "true"}),
         "dumb": ((), {"TERM": "dumb"}),
         "no TERM": ((), {"TERM": None}),
         "quiet": (("--quiet",), {}),
         "json": (("--log-format", "json"), {}),
         "logfmt": (("--log-format", "logfmt"), {}),
-        "verbose": (("--verbose",), {}),
     }
     screens = {name: Screen() for name in cases}
     try:
@@ -104,7 +104,7 @@ def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: N
         )
         shown = [name for name, screen in screens.items() if "·".encode() in screen.sent]
         driven = [name for name, screen in screens.items() if RAW.search(screen.sent)]
-        assert shown == driven == ["none of them"]
+        assert shown == driven == ["none of them", "a silent agent with --verbose"]
         done = in_a_pipe.finish()
         assert "·" not in done.err
         assert not RAW.search((done.out + done.err).encode())

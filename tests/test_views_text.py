@@ -221,7 +221,10 @@ def test_example_6_unlimited_with_recovery() -> None:
             process.InterruptSeen("SIGTERM", again=True),
             "Received SIGTERM again, killing at once",
         ),
-        (process.ProcessStopping(123), "Killing AI CLI process (pid 123)"),
+        (
+            process.ProcessStopping(123),
+            "Killing AI CLI process (pid 123); a second Ctrl+C kills it at once",
+        ),
         (process.ProcessStopped(123), "AI CLI terminated"),
         (interrupted(2, 5, 3.3), "Iteration 2/5 interrupted after 3.3s"),
         (

@@ -135,7 +135,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a 
         case TextMap():
             return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
         case SignalWord():
-            return Sample("READY", "READY", "READY")
+            word = setting.key.rpartition(".")[2].upper() + "-WORD"
+            return Sample(word, word, word)
         case FolderText():
             return Sample("some/folder", "some/folder", "some/folder")
         case PathText():

@@ -28,12 +28,6 @@ _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 Flags = dict[str, tuple[str, str]]
 
 
-# For the commands that read; a run has its own among its flags.
-config_option = click.option(
-    "--config", metavar="PATH", type=click.Path(), help="Config file instead of ./rooda-config.yml."
-)
-
-
 class RunOption(click.Option):
     """An option that knows its section of the help."""
 
@@ -86,10 +80,33 @@ def setting_option(setting: Setting[Any]) -> RunOption:
     )
 
 
+class PathHint(click.ParamType[str]):
+    """Text that names a file: the shell offers files, and the check is ours, with all others."""
+
+    name = "path"
+
+    def __init__(self, offer: str = "file") -> None:
+        self._offer = offer
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's form
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Leave it to the shell."""
+        return [CompletionItem(incomplete, type=self._offer)]
+
+
+# For the commands that read; a run has its own among its flags.
+config_option = click.option(
+    "--config", metavar="PATH", type=PathHint(), help="Config file instead of ./rooda-config.yml."
+)
+
+
 def _type(kind: Kind[Any]) -> click.ParamType[Any]:
-    """Text for us to check; what is said here only tells the shell what to offer."""
     if isinstance(kind, PathText):
-        return click.Path(file_okay=not isinstance(kind, FolderText))
+        return PathHint("dir" if isinstance(kind, FolderText) else "file")
     return click.STRING
 
 
@@ -127,7 +144,7 @@ def run_options() -> list[click.Parameter]:
             ["-c", "--context", "contexts"],
             multiple=True,
             metavar="TEXT-or-FILE",
-            type=click.Path(),
+            type=PathHint(),
             help="Add to the prompt: a file that exists is read, anything else is text",
             section=PROMPT,
         )
@@ -137,7 +154,7 @@ def run_options() -> list[click.Parameter]:
             [f"--{phase}"],
             multiple=True,
             metavar="TEXT-or-FILE",
-            type=click.Path(),
+            type=PathHint(),
             help=f"Replace the {phase} phase",
             section=PROMPT,
         )
@@ -150,7 +167,7 @@ def run_options() -> list[click.Parameter]:
         RunOption(
             ["--config"],
             metavar="PATH",
-            type=click.Path(),
+            type=PathHint(),
             help="Config file instead of ./rooda-config.yml",
         ),
     ]

@@ -1,4 +1,4 @@
-"""The entry point and the one error boundary: nothing else exits or prints a traceback.
+"""The entry point. What goes wrong in a command becomes a message in `boundary.py`.
 
 Kept light: `rooda --version` imports nothing but this, and signals are ours before anything heavy
 is loaded.
@@ -15,8 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `rooda` with the given arguments and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments in (["--version"], ["version"]):
-        sys.stdout.write(f"rooda {__version__}\n")
-        return 0
+        return _print_version()
     if sys.platform == "win32":
         sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
         return 1
@@ -33,6 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = boundary.run(arguments, interrupts)
     interrupts.ignore_from_now_on()
     return boundary.flush(code)
+
+
+def _print_version() -> int:
+    try:
+        os.write(1, f"rooda {__version__}\n".encode())
+    except OSError:
+        return 1  # nobody there, or no room
+    return 0
 
 
 def _open_standard_descriptors() -> None:

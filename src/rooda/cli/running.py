@@ -1,9 +1,10 @@
 """Start a prepared run: wire the views to the events, run the loop, return the exit code."""
 
-import os
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rooda.cli import crash
 from rooda.config.plan import Plan, Prepared
@@ -25,6 +26,7 @@ from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
 from rooda.views.live import LiveLine
 from rooda.views.log import Log
+from rooda.views.log_file import LogFile
 from rooda.views.problems import render_all
 from rooda.views.separators import Separators
 from rooda.views.sink import Sink
@@ -83,7 +85,7 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
         wiring.emitter.add(Separators(terminal))
     if values[SHOW_AI_OUTPUT]:
         wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
-    elif _wants_live_line(err, values, plan):
+    if _wants_live_line(err, values, plan):
         wiring.emitter.add(LiveLine(terminal))
         wiring.tick = live.TICK
     return wiring
@@ -114,18 +116,18 @@ def _log(values: Values, write: Callable[[str], None], default_time: str) -> Log
 
 
 def _add_log_file(values: Values, wiring: _Wiring) -> None:
-    name = str(values[LOG_FILE])
     try:
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o644)
+        file = LogFile(Path(str(values[LOG_FILE])))
     except OSError as error:
-        problem = Problem(
-            f"the log file {name} can't be written: {error.strerror}",
+        problem = Problem.at(
+            values.origin(LOG_FILE),
+            values.field(LOG_FILE),
+            f"the log file {values[LOG_FILE]} can't be written: {error.strerror}",
             "Choose another with --log-file",
-            field="loop.log_file",
         )
         raise InvalidInput([problem]) from None
-    wiring.closing.append(lambda: os.close(fd))
-    wiring.emitter.add(_log(values, Sink(fd).write, timestamps.LOG_FILE_DEFAULT))
+    wiring.closing.append(file.close)
+    wiring.emitter.add(_log(values, file.write, timestamps.LOG_FILE_DEFAULT))
 
 
 def _introduce(prepared: Prepared, emitter: Emitter) -> None:
@@ -147,14 +149,20 @@ def _unwritable(error: OSError) -> Problem:
 
 
 def report(problems: Sequence[Problem], values: Values) -> None:
-    """Say what is wrong, in the form that the log would have."""
+    """Say what is wrong, in the form that the log would have, and in the log file too."""
     err = Sink(_descriptor(sys.stderr, 2))
+    wiring = _Wiring(Emitter(), Terminal(err, err))
     if values[LOG_FORMAT] == "text":
         err.write(render_all(problems))
-        return
-    emitter = Emitter([_log(values, err.write, timestamps.DEFAULTS[values[LOG_FORMAT]])])
+    else:
+        wiring.emitter.add(_log(values, err.write, timestamps.DEFAULTS[values[LOG_FORMAT]]))
+    if values[LOG_FILE] is not None:
+        with contextlib.suppress(InvalidInput):  # said already
+            _add_log_file(values, wiring)
     for problem in problems:
-        emitter(_found(problem))
+        wiring.emitter(_found(problem))
+    for close in wiring.closing:
+        close()
 
 
 def _found(problem: Problem) -> ProblemFound:

@@ -20,6 +20,7 @@ from rooda.text.paths import file_mode, is_folder
 from rooda.text.sizes import approximate_size
 from rooda.workspace.state import STATE_FOLDER
 
+_MOVE = "Move it away"
 LITTLE_DISK = 200 * 1024 * 1024
 
 
@@ -47,10 +48,14 @@ def check_program(
     if found:
         return Check(f"AI command binary exists: {found}")
     if "/" in name:
-        exists = file_mode(folder / name) != 0
+        mode = file_mode(folder / name)
         details = (f"Looked for: {folder / name}",)
-        word = "is not an executable file" if exists else "not found"
-        fix = f"Make it executable: chmod +x {name}" if exists else "Correct the path"
+        word = "is not an executable file" if mode else "not found"
+        is_file = mode and not stat.S_ISDIR(mode)
+        fix = f"Make it executable: chmod +x {name}" if is_file else "Correct the path"
+    elif "=" in name:
+        details = (f"Searched PATH: {path}",)
+        word, fix = "not found", "Give variables with --env NAME=VALUE: no shell is used"
     else:
         details = (f"Searched PATH: {path}",)
         word, fix = "not found", "Install it, or choose another with --ai-cmd or --ai-cmd-alias"
@@ -121,7 +126,10 @@ def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator
         yield _wrong(text, "Create it, or name another", values, WORKING_DIR)
     state = workspace / STATE_FOLDER
     target = state if file_mode(state) else workspace
-    if not _writable_folder(target):
+    if state.is_symlink() or (file_mode(state) and not is_folder(state)):
+        text = f"{STATE_FOLDER} is not a folder, and rooda needs one of that name: {state}"
+        yield Check(text, (_MOVE,), Problem(text, _MOVE, title="Workspace not writable"))
+    elif not _writable_folder(target):
         text = f"Workspace can't be written to: {target}"
         fix = "Start rooda in a folder of your own, or correct the folder's mode"
         yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))

@@ -1,5 +1,6 @@
 """Which AI command holds, and whether it can be one."""
 
+import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
 from rooda.text.nearmiss import did_you_mean
+
+_SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +124,8 @@ def split(text: str, origin: Origin, field: str, problems: list[Problem]) -> tup
         message = "the AI command names no program"
         problems.append(Problem.at(origin, field, message, "Begin with the name of a program"))
         return ()
-    return words
+    if shell := [word for word in words if word in _SHELL_WORDS]:
+        message = f"the AI command is not handed to a shell: {shell[0]!r} is passed on as it is"
+        advice = "Put it into a script, or write: sh -c '...'"
+        problems.append(Problem.at(origin, field, message, advice, Severity.WARNING))
+    return (os.path.expanduser(words[0]), *words[1:])  # noqa: PTH111 - never raises

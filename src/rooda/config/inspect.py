@@ -1,14 +1,21 @@
 """Look at the whole configuration, for `config show` and `config check`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rooda.config import checks as look
-from rooda.config.command import choose, split, unknown_alias
+from rooda.config.command import (
+    AgentCommand,
+    Choice,
+    choose,
+    command_of,
+    split,
+    unknown_alias,
+)
 from rooda.config.layers import Layers
 from rooda.config.locate import read_layers
 from rooda.config.origin import Tier
-from rooda.config.problems import Problem, in_order
+from rooda.config.problems import Problem, Severity, in_order
 from rooda.config.resolve import Values, resolve
 from rooda.config.validate import check_procedures, check_zero_counts, unknown_procedure
 from rooda.config.world import World
@@ -38,7 +45,7 @@ def inspect(
     problems += check_procedures(layers, commands, {})
     problems += check_zero_counts(layers, procedure)
     problems += _prompts(layers)
-    problems += _commands(layers)
+    problems += _commands(layers, world)
     return Inspection(layers, resolve(layers, procedure), tuple(in_order(problems)))
 
 
@@ -52,7 +59,16 @@ def _prompts(layers: Layers) -> Iterator[Problem]:
                 yield from look.unused_parameters(part, value)
 
 
-def _commands(layers: Layers) -> Iterator[Problem]:
+def _missing_program(
+    words: tuple[str, ...], command: AgentCommand, world: World
+) -> Iterator[Problem]:
+    """Only a warning: the file may be for another machine."""
+    problem = look.check_program(words, command, world.folder, world.environ).problem
+    if problem is not None:
+        yield replace(problem, severity=Severity.WARNING)
+
+
+def _commands(layers: Layers, world: World) -> Iterator[Problem]:
     """Aliases that are used and don't exist, and commands that can't be split; each place once."""
     seen = set()
     problems: list[Problem] = []
@@ -63,7 +79,10 @@ def _commands(layers: Layers) -> Iterator[Problem]:
                 continue
             seen.add(valued.origin)
             if valued is choice.direct:
-                split(valued.value, valued.origin, valued.field, problems)
+                words = split(valued.value, valued.origin, valued.field, problems)
+                command = command_of(layers, Choice(direct=valued))
+                if words and command is not None:
+                    problems += _missing_program(words, command, world)
             elif valued.value not in layers.aliases():
                 problems.append(unknown_alias(layers, valued))
     for defined in layers.aliases().values():

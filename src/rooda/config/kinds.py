@@ -80,6 +80,7 @@ class Integer(Kind[int]):
 
     minimum: int
     maximum: int = 10**9
+    advised: int | None = None  # the least that makes sense, where less is judged elsewhere
     metavar = "N"
 
     def check(self, raw: object) -> int:
@@ -88,10 +89,10 @@ class Integer(Kind[int]):
         if isinstance(raw, bool) or not isinstance(raw, int):
             raise WrongValue(f"must be a whole number, not {brief(raw)}", "Write it in digits")
         if not self.minimum <= raw <= self.maximum:
+            least = self.minimum if self.advised is None else self.advised
             most = f" and at most {self.maximum}" if raw > self.maximum else ""
             raise WrongValue(
-                f"must be {self.minimum} or more{most}, not {brief(raw)}",
-                f"Set to {self.minimum} or more{most}",
+                f"must be {least} or more{most}, not {brief(raw)}", f"Set to {least} or more{most}"
             )
         return raw
 

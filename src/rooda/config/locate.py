@@ -72,7 +72,9 @@ def _read(
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        if required:
+        if path.is_symlink():
+            problems.append(Problem("is a link to nothing", "Mend or remove the link", file=shown))
+        elif required:
             problems.append(Problem("the file does not exist", "Correct --config", file=shown))
         return Layer(tier)
     except (OSError, ValueError) as error:

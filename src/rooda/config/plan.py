@@ -19,6 +19,7 @@ from rooda.config.settings import (
 )
 from rooda.config.validate import (
     check_procedures,
+    check_signal_words,
     check_zero_counts,
     unknown_procedure,
     warn_of_iterations,
@@ -92,6 +93,7 @@ def prepare(request: Request, world: World) -> Prepared:
         layers, request.commands, {request.procedure: tuple(request.phases)}
     )
     problems += check_zero_counts(layers, request.procedure)
+    problems += check_signal_words(values)
     problems += warn_of_iterations(layers.cli, values)
 
     folder = world.folder

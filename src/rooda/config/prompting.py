@@ -39,10 +39,12 @@ def choose_contexts(
         source = _text_or_file(text, flag, folder, problems)
         if source is None:
             continue
-        if _means_a_missing_file(source, text):
+        is_a_folder = isinstance(source, TextPart) and is_folder(anchored(folder, text))
+        if is_a_folder or _means_a_missing_file(source, text):
+            what = "is a folder" if is_a_folder else "looks like a file, and there is no such file"
             problems.append(
                 Problem(
-                    f"{text!r} looks like a file, and there is no such file: it is taken as text",
+                    f"{text!r} {what}: it is taken as text",
                     "Correct the path if a file was meant",
                     field=flag,
                     severity=Severity.WARNING,
@@ -76,10 +78,15 @@ def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> 
 def _text_or_file(
     text: str, flag: str, folder: Path, problems: list[Problem]
 ) -> TextPart | FilePart | None:
-    if text.strip():
+    if not text.strip():
+        problems.append(Problem("must not be empty", "Give text or a file", field=flag))
+        return None
+    try:
         return text_or_file(text, folder)
-    problems.append(Problem("must not be empty", "Give text or a file", field=flag))
-    return None
+    except PermissionError as error:
+        message = f"{text!r} can't be read: {error.strerror}"
+        problems.append(Problem(message, "Check the modes of file and folders", field=flag))
+        return None
 
 
 def _means_a_missing_file(source: TextPart | FilePart, text: str) -> bool:

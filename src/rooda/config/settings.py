@@ -110,7 +110,7 @@ ITERATION_MODE: Setting[str] = Setting(
 )
 MAX_ITERATIONS: Setting[int] = Setting(
     "default_max_iterations",
-    Integer(0),  # 0 is judged with the preset at hand: it is an error, or means unlimited
+    Integer(0, advised=1),  # 0 is judged with the preset at hand: an error, or unlimited
     5,
     "How many iterations to run at most",
     RUN,

@@ -9,6 +9,8 @@ from rooda.config.settings import (
     ITERATION_MODE,
     ITERATION_TIMEOUT,
     MAX_ITERATIONS,
+    SIGNALS_FAILURE,
+    SIGNALS_SUCCESS,
     ZERO_MEANS_UNLIMITED,
 )
 from rooda.prompts.parts import PHASES
@@ -70,6 +72,18 @@ def _zero(values: Mapping[str, Valued]) -> Iterator[Problem]:
     valued = values.get(MAX_ITERATIONS.key)
     if valued is not None and valued.value == 0:
         yield valued.problem("must be 1 or more, not 0", MAX_ITERATIONS.fix)
+
+
+def check_signal_words(values: Values) -> Iterator[Problem]:
+    """One word can't mean both."""
+    word = values[SIGNALS_SUCCESS]
+    if word is not None and word == values[SIGNALS_FAILURE]:
+        yield Problem.at(
+            values.origin(SIGNALS_SUCCESS),
+            values.field(SIGNALS_SUCCESS),
+            f"{word!r} is the word for success and for failure",
+            "Choose two words",
+        )
 
 
 def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:

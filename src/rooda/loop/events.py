@@ -172,7 +172,7 @@ class StateUnwritable:
 
 @dataclass(frozen=True, slots=True)
 class ListenerFailed:
-    """A view broke and hears nothing any more; the run goes on."""
+    """A log or view can't be written, or broke; the run goes on."""
 
     listener: str
     error: str
@@ -243,8 +243,9 @@ Listener = Callable[[Stamped], None]
 class Emitter:
     """Stamps events and hands them to the listeners, in order.
 
-    A listener that raises is an error of ours, and no reason to end a night's work: it is left
-    out from then on, the others are told, and `failures` keeps the error for the report.
+    One that can't write (a full disk) is told of once and tried again. Any other exception is an
+    error of ours, and no reason to end a night's work: the listener is left out from then on, the
+    others are told, and `failures` keeps the error for the report.
     """
 
     def __init__(
@@ -260,6 +261,7 @@ class Emitter:
         self._monotonic = monotonic
         self._began = monotonic()
         self._iteration: int | None = None
+        self._in_trouble: set[int] = set()
 
     def add(self, listener: Listener) -> None:
         """Let one more listener hear what comes."""
@@ -274,6 +276,10 @@ class Emitter:
         for listener in list(self._listeners):
             try:
                 listener(stamped)
+            except OSError as error:
+                if id(listener) not in self._in_trouble:
+                    self._in_trouble.add(id(listener))
+                    self(ListenerFailed(type(listener).__name__, str(error)))
             except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on
                 self._listeners.remove(listener)
                 self.failures.append(error)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rooda.loop.outcome import FailureKind, Outcome
-from rooda.process.exits import Exit, Exited, Signalled, TimedOut
+from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
 from rooda.process.run import Result
 from rooda.process.tail import HEAD, Captured
 from rooda.text.controls import clean
@@ -57,16 +57,16 @@ def context(
 
 
 def excerpt(stdout: Captured, stderr: Captured) -> tuple[str, str]:
-    """First and last 500 characters, standard output before standard error.
+    """First and last 500 characters, in the order in which the streams spoke.
 
     Short output is whole in the first part, and the second is empty.
     """
     streams = [stream for stream in (stdout, stderr) if stream.total]
-    first = _joined(stream.head for stream in streams)
+    first = _joined(stream.head for stream in sorted(streams, key=lambda s: s.first_at))
     if len(first) <= PREVIEW and all(stream.total <= len(stream.head) for stream in streams):
         return first, ""
-    # From the end: what was said last is the most likely reason, wherever it was said.
-    last = _joined(stream.tail[-HEAD:] for stream in streams)
+    # What was said last is the most likely reason, on whichever stream.
+    last = _joined(stream.tail[-HEAD:] for stream in sorted(streams, key=lambda s: s.last_at))
     return first[:PREVIEW], last[-PREVIEW:]
 
 
@@ -86,8 +86,10 @@ def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
             return "Look for an out-of-memory kill in the system's log"
         case FailureKind.CRASH:
             return "Run the command by hand to see whether it crashes there too"
+        case FailureKind.NOT_STARTED if isinstance(end, NotStarted) and end.is_about_files:
+            return "Check that it is installed and its folder there; a script needs a #! line"
         case FailureKind.NOT_STARTED:
-            return "Check that the program is installed, executable, and starts with a #! line"
+            return "The system refused: look at its limits (ulimit -a), memory and processes"
     if not printed:
         return "It printed nothing: run the command by hand, or with --verbose"
     return "Read its output above, or run again with --verbose"

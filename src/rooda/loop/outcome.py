@@ -48,7 +48,7 @@ def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) ->
     Only a timeout and an interruption beat the signals: what was said then is not believed.
     """
     match end:
-        case NotStarted(reason):
+        case NotStarted(reason=reason):
             return Outcome(Verdict.ABORT, FailureKind.NOT_STARTED, reason)
         case Interrupted():
             return Outcome(Verdict.INTERRUPTED, reason=end.name)

@@ -1,5 +1,6 @@
 """How a process ended. A union, so that nonsense can't be built."""
 
+import errno
 import signal
 from dataclasses import dataclass
 
@@ -50,9 +51,23 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """The system refused to start it."""
+    """The system refused to start it; `error` is its number for that."""
 
     reason: str
+    error: int = errno.ENOENT
+
+    @property
+    def is_about_files(self) -> bool:
+        """Whether the program or its folder is the reason, and not the machine."""
+        files = (
+            errno.ENOENT,
+            errno.EACCES,
+            errno.ENOEXEC,
+            errno.ENOTDIR,
+            errno.EISDIR,
+            errno.EPERM,
+        )
+        return self.error in files
 
 
 Exit = Exited | Signalled | TimedOut | Interrupted | NotStarted

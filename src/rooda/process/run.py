@@ -6,6 +6,7 @@ then we go on without it. After a clean end the group is stopped as well.
 """
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
@@ -87,7 +88,8 @@ def run(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
         )
     except (OSError, ValueError) as error:
         nothing = buffers["stdout"].captured()
-        return Result(NotStarted(_reason(error, request)), nothing, nothing, 0.0)
+        number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
+        return Result(NotStarted(_reason(error, request), number), nothing, nothing, 0.0)
     with _closing_pipes(child):
         try:
             listener(happened.ProcessStarted(child.pid))

@@ -1,7 +1,8 @@
 """Keep the end of an endless stream, and a little of its beginning, in bounded memory."""
 
+import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 HEAD = 4096
 _BLOCK = 64 * 1024
@@ -9,11 +10,13 @@ _BLOCK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What is left of a stream: its first bytes, its last bytes, and how many there were."""
+    """What is left of a stream: its first and last bytes, how many there were, and when."""
 
     head: bytes
     tail: bytes
     total: int
+    first_at: float = field(default=0.0, compare=False)
+    last_at: float = field(default=0.0, compare=False)
 
     @property
     def truncated(self) -> bool:
@@ -34,9 +37,12 @@ class TailBuffer:
         self._head = bytearray()
         self._blocks: deque[bytearray] = deque()
         self._kept = 0
+        self._first_at = self._last_at = 0.0
 
     def append(self, data: bytes) -> None:
         """Add what was read."""
+        self._last_at = time.monotonic()
+        self._first_at = self._first_at or self._last_at
         self.total += len(data)
         if len(self._head) < HEAD:
             self._head += data[: HEAD - len(self._head)]
@@ -54,4 +60,5 @@ class TailBuffer:
         if excess:
             del self._blocks[0][:excess]
             self._kept -= excess
-        return Captured(bytes(self._head), b"".join(self._blocks), self.total)
+        tail = b"".join(self._blocks)
+        return Captured(bytes(self._head), tail, self.total, self._first_at, self._last_at)

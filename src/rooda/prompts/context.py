@@ -35,7 +35,8 @@ def looks_like_path(value: str) -> bool:
 def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
     """An existing file is a file, anything else is text.
 
-    A pipe, such as bash's `<(command)`, can be read only once, so it becomes text here.
+    A pipe, such as bash's `<(command)`, can be read only once, so it becomes text here. A path
+    that may not be looked at raises PermissionError.
     """
     if "\n" in value or "\0" in value:
         return TextPart(value)
@@ -46,6 +47,9 @@ def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
             return FilePart(path, value)
         if stat.S_ISFIFO(mode):
             return TextPart(path.read_bytes().decode("utf-8", "replace"), name=value)
-    except (OSError, ValueError, RuntimeError):
-        pass  # too long for a name, no such file, no such user: so it is text
+    except PermissionError:
+        if looks_like_path(value):
+            raise
+    except (OSError, ValueError):
+        pass  # too long for a name, or no such file: so it is text
     return TextPart(value)

@@ -99,7 +99,7 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             )
         case loop.ListenerFailed(listener, error):
             return Message(
-                "A view broke and shows nothing any more; the run goes on",
+                "A log or view failed; the run goes on",
                 (("view", listener), ("error", error)),
             )
         case loop.RunEnded():

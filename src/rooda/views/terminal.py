@@ -5,6 +5,7 @@ import os
 from rooda.views.sink import Sink
 
 _CLEAR = "\r\x1b[2K"
+_CLEAR_BELOW = "\r\x1b[J"
 
 
 class Terminal:
@@ -47,11 +48,22 @@ class Terminal:
 
     def show_status(self, line: str) -> None:
         """Draw the live line in place of the one before."""
+        if self._mid_line is not None or not self._is_ours():
+            return
+        self.hide_status()
         self._status = line
-        self._err.write(f"{_CLEAR}{line}")
+        self._err.write(line)
 
     def hide_status(self) -> None:
-        """Take the live line away."""
+        """Take the live line away; it has more rows when the terminal became narrower since."""
         if self._status:
+            rows = (len(self._status) - 1) // max(1, self.width)
             self._status = ""
-            self._err.write(_CLEAR)
+            self._err.write(f"\x1b[{rows}A{_CLEAR_BELOW}" if rows else _CLEAR)
+
+    def _is_ours(self) -> bool:
+        """Whether we are in the foreground; behind a prompt we would draw over what is typed."""
+        try:
+            return os.tcgetpgrp(self._err.fd) == os.getpgrp()
+        except OSError:
+            return True

@@ -31,7 +31,7 @@ def render(event: Event) -> str | None:
                 f"Received {signal}{' again, killing at once' if again else ', shutting down...'}"
             )
         case process.ProcessStopping(pid):
-            return f"Killing AI CLI process (pid {pid})"
+            return f"Killing AI CLI process (pid {pid}); a second Ctrl+C kills it at once"
         case _:
             message = describe(event)
             if message is None:

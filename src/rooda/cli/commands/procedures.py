@@ -60,8 +60,8 @@ def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
             {"name": name, "command": held.value.command, "source": held.origin.exact}
             for name, held in layers.aliases().items()
         ]
-        table = [(str(r["name"]), str(r["command"]), str(r["source"])) for r in rows]
-        titles = ("ALIAS", "COMMAND", "SOURCE")
+        table = [(str(r["name"]), str(r["source"]), str(r["command"])) for r in rows]
+        titles = ("ALIAS", "SOURCE", "COMMAND")
     else:
         rows = [_describe(layers, name) for name in layers.procedure_names()]
         table = [
@@ -71,7 +71,8 @@ def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
-        click.echo(render_table(titles, table), nl=False)
+        # A command that was cut could be copied and run.
+        click.echo(render_table(titles, table, whole=aliases), nl=False)
 
 
 def _maximum(maximum: object) -> str:

@@ -60,6 +60,7 @@ run = _Run(
         *run_options(),
     ],
     help="Run a procedure until its work is done or a limit is reached.",
-    epilog="A value of `none` takes a setting away. Settings can also stand in rooda-config.yml "
-    "and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; `rooda config show` tells which holds.",
+    epilog="A value of `none` takes a setting away where it may be missing. Settings can also be "
+    "in rooda-config.yml and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; "
+    "`rooda config show` tells which holds.",
 )
