@@ -34,7 +34,8 @@ bench: $(VENV)/.dev
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "rooda needs Python 3.11 or newer; none was found on the PATH" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); } || \
+		{ rm -rf $(VENV); echo "Python's venv module is missing (Debian: apt install python3-venv)" >&2; exit 1; }
 	@echo "Setting up in $(VENV) ..."
 	@$(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .

@@ -21,7 +21,14 @@ def blocks(page: Path, language: str) -> list[str]:
 
 def shell_commands(page: Path) -> list[list[str]]:
     lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
+    commands = [words for line in lines if (words := shlex.split(line, comments=True))]
+    return [_without_shell(words) for words in commands]
+
+
+def _without_shell(words: list[str]) -> list[str]:
+    """`nohup COMMAND > file 2>&1 &` is about the command."""
+    words = words[1:] if words[0] == "nohup" else words
+    return words[: words.index(">")] if ">" in words else words
 
 
 ROODA_COMMANDS = [

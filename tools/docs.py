@@ -8,6 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from rooda.config.settings import SETTINGS, Setting
 from rooda.loop.events import LEVELS, Event, Level, ProblemFound, RunEnded
+from rooda.loop.stats import Stats
 from rooda.views.jsonl import UNLOGGED, event_name
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -54,6 +55,8 @@ def _type_name(hint: Any) -> str:
         return " or ".join(_type_name(arg) for arg in get_args(hint))
     if hint is type(None):
         return "null"
+    if hint is Stats:
+        return "{" + ", ".join(Stats().summary()) + "}, stddev null before the second iteration"
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)
         return "{" + ", ".join(f"{f.name} {_type_name(hints[f.name])}" for f in fields(hint)) + "}"

@@ -60,6 +60,7 @@ def _git(folder: Path, *words: str) -> str:
         capture_output=True,
         text=True,
         env=environment(os.environ),
+        start_new_session=True,  # Ctrl+C is for rooda, which ends the demo in order
     )
     return done.stdout
 

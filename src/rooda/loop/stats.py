@@ -30,6 +30,11 @@ class Stats:
             self.m2 + before * (seconds - mean),
         )
 
+    def summary(self) -> dict[str, float | None]:
+        """What others may see of it; `m2` is the method's own."""
+        names = ("count", "total", "minimum", "maximum", "mean", "stddev")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def stddev(self) -> float | None:
         """The population standard deviation; unknown before the second duration."""

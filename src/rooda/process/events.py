@@ -8,14 +8,14 @@ Stream = Literal["stdout", "stderr"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessStarted:
-    """It runs."""
+    """The program runs."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """It printed something."""
+    """The program printed something."""
 
     stream: Stream
     data: bytes
@@ -28,7 +28,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class ClockExpired:
-    """It ran out of time and is being asked to stop."""
+    """The program ran out of time and is asked to stop."""
 
     clock: str
     after: float
@@ -44,35 +44,35 @@ class InterruptSeen:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStopping:
-    """It is being stopped because of a signal to us."""
+    """The program is asked to stop because of a signal to us."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessKilled:
-    """It did not stop when asked, so it is killed."""
+    """The program did not stop when asked, so it is killed."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSurvived:
-    """Not even that ended it; we go on without it."""
+    """Not even SIGKILL ended the program; the run goes on without it."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessStopped:
-    """It is gone, after we stopped it."""
+    """The program is gone, after a signal to us."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class LeftoversStopped:
-    """It ended by itself, but its group had not: the rest was stopped."""
+    """The program ended by itself, but its group had not: the rest was stopped."""
 
     pid: int
 

@@ -37,7 +37,7 @@ def render(stamped: Stamped, time: str | None) -> str | None:
         head["iteration"] = stamped.iteration
     body = asdict(event)
     if isinstance(event, RunEnded):
-        body["stats"]["stddev"] = event.stats.stddev
+        body["stats"] = event.stats.summary()
     line = json.dumps(head | body, ensure_ascii=False, default=str)
     # JSON lets these stand as they are, a terminal does not.
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
