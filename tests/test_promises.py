@@ -360,3 +360,11 @@ def test_an_echo_is_known_by_its_end_and_inside_json(line: bytes) -> None:
 def test_a_signal_beside_echoes_and_inside_json_counts(line: bytes) -> None:
     prompt = Prompt(b"# Title\n\n" + TELLING + b"\nmore\n")
     assert scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt) == Promises(success=True)
+
+
+def test_an_echo_of_one_word_in_json_does_not_spoil_the_other() -> None:
+    blocked = b"- Blocked: print <promise>FAILURE</promise> as the last line"
+    prompt = Prompt(b"# Title\n\n" + TELLING + b"\n" + blocked + b"\n")
+    text = f"{TELLING.decode()}\n{blocked.decode()}\n\nready\n<promise>SUCCESS</promise>"
+    line = json.dumps({"text": text}).encode()
+    assert scan(line, Words("SUCCESS", "FAILURE"), prompt) == Promises(success=True)

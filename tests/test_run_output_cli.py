@@ -219,7 +219,8 @@ def test_truncated_output_is_warned_of(workspace: Workspace) -> None:
     done = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
     assert (
         "WARN: AI CLI output exceeded buffer size actual_size=5014 buffer_limit=1024 "
-        "action=truncating_from_beginning stream=stdout iteration=1"
+        "action=truncating_from_beginning stream=stdout iteration=1 "
+        'suggestion="Raise max_output_buffer if this happens often"'
     ) in done.log
     assert "    | the beginning" in done.err, "the first words are kept for the reader"
 

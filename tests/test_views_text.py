@@ -195,7 +195,8 @@ def test_example_6_unlimited_with_recovery() -> None:
             loop.OutputTruncated(1, "stdout", 5242880, 1048576),
             (
                 "WARN: AI CLI output exceeded buffer size actual_size=5242880 buffer_limit=1048576 "
-                "action=truncating_from_beginning stream=stdout iteration=1"
+                "action=truncating_from_beginning stream=stdout iteration=1 "
+                'suggestion="Raise max_output_buffer if this happens often"'
             ),
         ),
         (

@@ -113,21 +113,25 @@ def _said(
         if output[start:end].strip() != wanted:
             return False
         return not _is_echo(output, start, end, prompt, truncated=truncated)
-    return any(
-        not _is_echo(output, start, end, prompt, truncated=truncated)
-        for start, end in _lines_with(output, wanted)
-    )
+    return _is_anywhere(output, wanted, prompt, truncated=truncated)
+
+
+def _is_anywhere(output: bytes, wanted: bytes, prompt: Prompt, *, truncated: bool) -> bool:
+    for start, end in _lines_with(output, wanted):
+        line = output[start:end]
+        if _ESCAPED.search(line):
+            # JSON has a whole text on one line; each line of that text is judged by itself.
+            text = _ESCAPED.sub(lambda match: _UNESCAPED[match[0]], line)
+            text = text.replace(b"\\", b"")  # so that this happens once
+            if _is_anywhere(text, wanted, prompt, truncated=False):
+                return True
+        elif not _is_echo(output, start, end, prompt, truncated=truncated):
+            return True
+    return False
 
 
 def _is_echo(output: bytes, start: int, end: int, prompt: Prompt, *, truncated: bool) -> bool:
-    raw = output[start:end]
-    if _ESCAPED.search(raw):
-        # JSON has a whole text on one line; each line of that text is judged by itself.
-        inner = _ESCAPED.sub(lambda match: _UNESCAPED[match[0]], raw)
-        found = _TAG.finditer(inner)
-        lines = {_line_around(inner, match.start()) for match in found}
-        return all(_is_echo(inner, *place, prompt, truncated=False) for place in lines)
-    line = _normal(raw)
+    line = _normal(output[start:end])
     if prompt.is_end_of_echo(line) or (truncated and start == 0 and prompt.ends_with(line)):
         return True
     return prompt.has(line) and prompt.has_pair(line, *_neighbours(output, start, end))

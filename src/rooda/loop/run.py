@@ -96,13 +96,14 @@ def _attempt(plan: Plan, number: int, edge: Edge) -> _Attempt:
     try:
         prompt = plan.prompt().encode("utf-8", "surrogateescape")
         edge.emit(events.PromptAssembled(number, len(prompt)))
-        with open_prompt(plan.workspace, prompt, _unwritable(number, edge)) as stdin:
-            result = _execute(plan, stdin, edge)
+        stdin = open_prompt(plan.workspace, prompt, _unwritable(number, edge))
     except (PromptError, OSError) as error:
         hint = error.hint if isinstance(error, PromptError) else "Free some disk space"
         edge.emit(events.PromptFailed(number, str(error), hint))
         reason = f"prompt assembly: {error}"
         return _Attempt(Outcome(Verdict.ABORT, FailureKind.PROMPT, reason))
+    with stdin:
+        result = _execute(plan, stdin, edge)
     promises = _scan(plan, number, prompt, result, edge)
     ignore = plan.values[IGNORE_EXIT_STATUS]
     outcome = judge(result.exit, promises, ignore_exit_status=ignore)

@@ -68,6 +68,7 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                     ("action", "truncating_from_beginning"),
                     ("stream", event.stream),
                     ("iteration", event.iteration),
+                    ("suggestion", "Raise max_output_buffer if this happens often"),
                 ),
             )
         case loop.SignalsScanned():
