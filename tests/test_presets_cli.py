@@ -72,3 +72,14 @@ def test_an_unknown_preset_is_an_error_with_a_near_miss(workspace: Workspace) ->
     done = workspace.work("true", "--preset", "rlph")
     assert done.code == 1
     assert "Did you mean 'ralph'?" in done.err
+
+
+def test_the_built_in_prompts_speak_the_policy_s_words(workspace: Workspace) -> None:
+    workspace.write("mine.md", "My own words: <promise>SUCCESS</promise>\n")
+    args = ("--signals-success", "DONE", "--signals-failure", "STUCK", "--orient", "mine.md")
+    done = workspace.rooda("build", "--ai-cmd", "true", "--dry-run", *args)
+    assert done.code == 0
+    assert "<promise>DONE</promise>" in done.out
+    assert "<promise>STUCK</promise>" in done.out
+    assert "<promise>FAILURE</promise>" not in done.out
+    assert "My own words: <promise>SUCCESS</promise>" in done.out, "the user's text stays"

@@ -14,6 +14,7 @@ from rooda.config.prompting import choose_contexts, choose_phases
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
     ENV,
+    SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
     WORKING_DIR,
 )
@@ -59,7 +60,12 @@ class Plan:
 
     def prompt(self) -> str:
         """The prompt of an iteration, its files read anew."""
-        return assemble(self.phases, self.contexts)
+        own = {
+            SIGNALS_SUCCESS.default: self.values[SIGNALS_SUCCESS],
+            SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
+        }
+        words = {default: word for default, word in own.items() if default and word}
+        return assemble(self.phases, self.contexts, words)
 
 
 @dataclass(frozen=True, slots=True)
