@@ -1,5 +1,6 @@
 """Write the generated tables in docs/ anew from the code: `make docs`. A test tells when stale."""
 
+import inspect
 import re
 import types
 from dataclasses import fields, is_dataclass
@@ -37,7 +38,7 @@ def events_table() -> str:
             continue
         hints = get_type_hints(kind)
         names = ", ".join(f"`{f.name}` {_type_name(hints[f.name])}" for f in fields(kind))
-        about = (kind.__doc__ or "").replace("\n    ", " ").strip()
+        about = " ".join(inspect.cleandoc(kind.__doc__ or "").split())
         rows.append(f"| `{event_name(kind)}` | {_level(kind)} | {names} | {about} |")
     return "\n".join(rows)
 
