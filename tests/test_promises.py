@@ -1,7 +1,6 @@
 """Where a signal counts: exact, on one stream, and never inside an echo of the prompt."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -296,33 +295,32 @@ HOSTILE = {
 }
 
 
+# What is quadratic would take minutes here, and nobody can interrupt the scan.
+no_burden = pytest.mark.timeout(20)
+
+
+@no_burden
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])
 def test_ten_hostile_megabytes_are_scanned_in_time(unit: bytes, words: Words) -> None:
-    output = unit * (MEGABYTES_10 // len(unit)) + SENTENCE
-    # Quadratic would be hours. Nobody can interrupt the scan, so it has to be seconds.
-    began = time.process_time()
-    scan(output, words, PROMPT)
-    assert time.process_time() - began < 5
+    output = unit * (MEGABYTES_10 // len(unit)) + SENTENCE + b"\n" + SUCCESS
+    assert scan(output, words, PROMPT).success
 
 
+@no_burden
 def test_a_colour_code_without_end_is_scanned_in_time() -> None:
-    began = time.process_time()
     scan(b"\x1b[" + b"0" * MEGABYTES_10 + SENTENCE, WORDS, PROMPT)
-    assert time.process_time() - began < 5
 
 
+@no_burden
 def test_empty_lines_behind_the_last_line_are_passed_in_time() -> None:
-    began = time.process_time()
     assert signals(SUCCESS + b"\n" * MEGABYTES_10, words=LAST_LINE) == "success"
-    assert time.process_time() - began < 5
 
 
+@no_burden
 def test_a_huge_prompt_is_no_burden() -> None:
     lines = [b"line %d says <promise>SUCCESS</promise>" % n for n in range(50_000)]
-    began = time.process_time()
     assert signals(b"\n".join(lines), Prompt(b"\n".join(lines))) == "none"
-    assert time.process_time() - began < 10
 
 
 # -- echoes in disguise ------------------------------------------------------------------------

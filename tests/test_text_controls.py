@@ -1,7 +1,6 @@
 """What an untrusted program printed never drives the user's terminal, however it was cut."""
 
 import re
-import time
 from itertools import pairwise
 
 import pytest
@@ -130,12 +129,8 @@ def test_a_sequence_that_never_ends_holds_back_no_more_than_a_little() -> None:
      "\x9b0", "\x90\x1b", "\x07", "\x1b ", "é"],
     ids=ascii,
 )  # fmt: skip
+@pytest.mark.timeout(20)  # what is quadratic would take minutes
 def test_a_hostile_megabyte_takes_moments(unit: str, piece: int) -> None:
-    # What is quadratic would take minutes for the megabyte, so it is caught on the way there.
-    for size in (4_000, 16_000, 64_000, 1_000_000):
-        data = (unit * size)[:size].encode()
-        before = time.process_time()
-        shown = fed([data[at : at + piece] for at in range(0, len(data), piece)])
-        taken = time.process_time() - before
-        assert taken < 0.2 + size * 4e-6, f"{size:,} characters took {taken:.1f}s"
-        assert not CONTROL.search(shown)
+    data = (unit * 1_000_000)[:1_000_000].encode()
+    shown = fed([data[at : at + piece] for at in range(0, len(data), piece)])
+    assert not CONTROL.search(shown)

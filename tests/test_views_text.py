@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import time
 
 import pytest
 
@@ -415,14 +414,12 @@ def test_forms_of_the_time(form: str | None, start: str) -> None:
     [b"\r", "\x9d".encode(), b"\x1b]", b"\x1b[", b"\x1b[0", b"\x1bP\x1b"],
     ids=["returns", "8-bit strings", "strings", "sequences", "numbers", "device strings"],
 )
+@pytest.mark.timeout(5)  # while it cleans, no clock is watched; quadratic takes 10 s and more
 def test_a_flood_of_control_codes_is_cleaned_in_time(unit: bytes) -> None:
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
         view = AgentOutput(Terminal(Sink(sink), Sink(sink)), to_stderr=False)
         data = unit * (128 * 1024 // len(unit)) + b"x"  # half of what one read gives
-        began = time.process_time()
         view(stamped("10:00:00", Output("stdout", data)))
-        # While it cleans, no clock is watched and no signal seen. Linear is a few hundredths.
-        assert time.process_time() - began < 1
     finally:
         os.close(sink)

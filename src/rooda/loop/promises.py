@@ -80,13 +80,17 @@ class Prompt:
         return line in self._known
 
     @cached_property
-    def _telling(self) -> tuple[bytes, ...]:
+    def _telling(self) -> frozenset[bytes]:
         """The lines that have a tag and more: the ones that say how to signal."""
-        return tuple(line for line in self._known if _TAG.search(line) and not is_bare(line))
+        return frozenset(line for line in self._known if _TAG.search(line) and not is_bare(line))
+
+    @cached_property
+    def _lengths(self) -> frozenset[int]:
+        return frozenset(map(len, self._telling))
 
     def is_end_of_echo(self, line: bytes) -> bool:
         """Whether the line ends with one that says how to signal, whatever stands in front."""
-        return line.endswith(self._telling)
+        return any(line[-length:] in self._telling for length in self._lengths)
 
     def has_pair(self, line: bytes, before: bytes, after: bytes) -> bool:
         """Whether the line follows one or precedes the other in the prompt too."""
