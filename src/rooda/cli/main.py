@@ -5,6 +5,7 @@ is loaded.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -19,15 +20,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":
         sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
         return 1
-    from rooda.process.interrupts import Interrupts, end_at_once  # noqa: PLC0415 - POSIX alone
+    _end_on_signals()
+    _open_standard_descriptors()
+    # Imported here: they are heavy, and the signals must be ours before.
+    from rooda.process.interrupts import Interrupts  # noqa: PLC0415
 
-    try:
-        _open_standard_descriptors()
-        interrupts = Interrupts()
-        interrupts.install()
-    except KeyboardInterrupt:  # before the signals were ours
-        end_at_once()
-    from rooda.cli import boundary  # noqa: PLC0415 - heavy, and signals must be ours first
+    interrupts = Interrupts()
+    interrupts.install()
+    from rooda.cli import boundary  # noqa: PLC0415
 
     code = boundary.run(arguments, interrupts)
     interrupts.ignore_from_now_on()
@@ -40,6 +40,13 @@ def _print_version() -> int:
     except OSError:
         return 1  # nobody there, or no room
     return 0
+
+
+def _end_on_signals() -> None:
+    """Until `Interrupts` takes over, a moment later; what we inherited as ignored stays so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: os._exit(130))
 
 
 def _open_standard_descriptors() -> None:
