@@ -3,6 +3,7 @@
 Start-up is left out on both sides by taking the difference of a long and a short run.
 """
 
+import subprocess
 import sysconfig
 from pathlib import Path
 
@@ -31,9 +32,9 @@ def measure(folder: Path) -> bool:
     shown = [rooda, "build", "--ai-cmd", "./agent", "--dry-run"]
     (folder / "PROMPT").write_text(_prompt(shown, folder))
 
-    def per_iteration(words: list[str], last: str = "") -> float:
-        ends = [seconds([*words, str(n), *filter(None, [last])], folder) for n in (SHORT, LONG)]
-        return (ends[1] - ends[0]) / (LONG - SHORT)
+    def per_iteration(words: list[str]) -> float:
+        short, long = (seconds([*words, str(n)], folder) for n in (SHORT, LONG))
+        return (long - short) / (LONG - SHORT)
 
     ours, theirs = alternate(
         lambda: per_iteration([*command, "-n"]),
@@ -45,7 +46,5 @@ def measure(folder: Path) -> bool:
 
 
 def _prompt(command: list[str], folder: Path) -> str:
-    import subprocess  # noqa: PLC0415
-
     shown = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
     return shown.split("─" * 40)[1]
