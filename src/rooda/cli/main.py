@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from rooda import __version__
+from rooda.process.ending import end_at_once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +47,7 @@ def _end_on_signals() -> None:
     """Until `Interrupts` takes over, a moment later; what we inherited as ignored stays so."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: os._exit(130))
+            signal.signal(number, end_at_once)
 
 
 def _open_standard_descriptors() -> None:

@@ -7,17 +7,14 @@ that an iteration is never left half stopped.
 
 import contextlib
 import os
-import select
 import signal
 from collections.abc import Iterator
 from types import FrameType
-from typing import NoReturn
+
+from rooda.process.ending import end_at_once
 
 # SIGQUIT too: who presses Ctrl+\\ does not want the agent to live on.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-
-INTERRUPTED = 130
-_STANDARD_ERROR = 2
 
 
 class Interrupts:
@@ -74,18 +71,6 @@ class Interrupts:
         self.received.append(number)
         if not self._deferred:
             end_at_once()
-
-
-def end_at_once() -> NoReturn:
-    """End as interrupted.
-
-    Not by an exception: in a destructor, a weak reference's callback or `__set_name__` it would be
-    lost or turned into another, and imports are full of those.
-    """
-    with contextlib.suppress(OSError):
-        if select.select([], [_STANDARD_ERROR], [], 0)[1]:
-            os.write(_STANDARD_ERROR, b"Interrupted\n")
-    os._exit(INTERRUPTED)
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
