@@ -1,6 +1,7 @@
 """The flags of a run, made from the table of settings."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ from click.shell_completion import CompletionItem
 
 from rooda.cli.names import alias_names
 from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextMap
-from rooda.config.overrides import join_pairs
 from rooda.config.settings import (
     AI_CMD_ALIAS,
     ENV,
@@ -259,7 +259,7 @@ def given_flags(parameters: Mapping[str, Any]) -> Flags:
             flag = name if value else f"--no-{name.removeprefix('--')}"
             flags[setting.key] = (flag, "true" if value else "false")
         elif isinstance(value, tuple):
-            flags[setting.key] = (name, join_pairs(value))
+            flags[setting.key] = (name, shlex.join(value))
         else:
             flags[setting.key] = (name, value)
     return flags

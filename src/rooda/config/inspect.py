@@ -68,7 +68,7 @@ def _missing_program(
         yield replace(problem, severity=Severity.WARNING)
 
 
-def _commands(layers: Layers, world: World) -> Iterator[Problem]:
+def _commands(layers: Layers, world: World) -> list[Problem]:
     """Aliases that are used and don't exist, and commands that can't be split; each place once."""
     seen = set()
     problems: list[Problem] = []
@@ -88,4 +88,4 @@ def _commands(layers: Layers, world: World) -> Iterator[Problem]:
     for defined in layers.aliases().values():
         if defined.origin.tier is not Tier.BUILTIN:
             split(defined.value.command, defined.origin, defined.field, problems)
-    yield from problems
+    return problems

@@ -1,6 +1,6 @@
 """The layers that come from outside the files: environment variables and flags."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rooda.config.kinds import PathText, WrongValue
@@ -63,10 +63,3 @@ def _add(
     if isinstance(setting.kind, PathText) and value is not None:
         value = str(anchored(world.folder, value, world.home))
     layer.loop[setting.key] = Valued(value, origin, origin.source)
-
-
-def join_pairs(pairs: Iterable[str]) -> str:
-    """Repeated NAME=VALUE flags as one text."""
-    import shlex  # noqa: PLC0415 - only a run with such a flag needs it
-
-    return shlex.join(pairs)
