@@ -7,10 +7,19 @@ Stream = Literal["stdout", "stderr"]
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessStarted:
-    """The program runs."""
+class Named:
+    """A process, as people know it."""
 
     pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStarted:
+    """The program runs. With its start time (in the system's unit) the pid is unmistakable."""
+
+    pid: int
+    started: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +37,11 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class ClockExpired:
-    """The program ran out of time and is asked to stop."""
+    """The program ran out of time and is asked to stop; `evidence` is what was seen."""
 
     clock: str
     after: float
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +61,17 @@ class ProcessStopping:
 
 @dataclass(frozen=True, slots=True)
 class ProcessKilled:
-    """The program did not stop when asked, so it is killed."""
+    """Not all of the program's processes stopped when asked, so they are killed."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSurvived:
-    """Not even SIGKILL ended the program; the run goes on without it."""
+    """Not even SIGKILL ended these; the run goes on without them."""
 
     pid: int
+    processes: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +83,51 @@ class ProcessStopped:
 
 @dataclass(frozen=True, slots=True)
 class LeftoversStopped:
-    """The program ended by itself, but its group had not: the rest was stopped."""
+    """The program ended by itself and left these behind: they were stopped."""
 
     pid: int
+    processes: tuple[Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLost:
+    """Our hold on the program is lost; what could be found of it was stopped."""
+
+    pid: int
+    reason: str
+    processes: tuple[Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPaused:
+    """We are about to be stopped (Ctrl+Z), and the program stands still with us."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResumed:
+    """We were continued, and the program with us."""
+
+    pid: int
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSlept:
+    """The machine was suspended; no clock counted that."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptTrimmed:
+    """More was printed than is kept on disk; `reason` says why, where it is not the limit."""
+
+    stream: Stream
+    size: int
+    kept: int
+    reason: str = ""
 
 
 ProcessEvent = (
@@ -88,4 +141,9 @@ ProcessEvent = (
     | ProcessSurvived
     | ProcessStopped
     | LeftoversStopped
+    | ProcessLost
+    | ProcessPaused
+    | ProcessResumed
+    | MachineSlept
+    | TranscriptTrimmed
 )

@@ -2,7 +2,7 @@
 
 import errno
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,26 @@ class Signalled:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """A clock ran out and we stopped it. `clock` is the name of the setting."""
+    """A clock ran out and we stopped it: the name of the clock, its limit, and what was seen."""
 
     clock: str
     after: float
+    evidence: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lingered:
+    """Its result was in but it did not exit in time, so we stopped it. The result counts."""
+
+    clock: str
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Our hold on it was lost (somebody killed the warden), so what could be found was stopped."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +86,7 @@ class NotStarted:
         return self.error in files
 
 
-Exit = Exited | Signalled | TimedOut | Interrupted | NotStarted
+Exit = Exited | Signalled | TimedOut | Lingered | Interrupted | Lost | NotStarted
 
 
 def from_returncode(returncode: int) -> Exited | Signalled:

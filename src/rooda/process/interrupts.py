@@ -18,12 +18,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupts:
-    """Owns the handlers and a pipe that wakes a `select` when a signal or a child's end comes."""
+    """Owns the handlers and a pipe that wakes a `select` when a signal comes."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
         self.acknowledged = 0
+        self.stop_wanted = False  # Ctrl+Z came while a program was watched
         self._deferred = False
+        self._watching = False
         self.wake_fd, self._write_fd = os.pipe()
         os.set_blocking(self.wake_fd, False)
         os.set_blocking(self._write_fd, False)
@@ -33,10 +35,12 @@ class Interrupts:
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._handle)
-        # A handler of our own, and not SIG_IGN: ignored signals would be inherited by the child.
-        signal.signal(signal.SIGCHLD, _nothing)
-        # A careless parent may have left them blocked, and then no end of a child would be seen.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGCHLD})
+        if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGTSTP, self._handle_stop)
+        # A careless parent may have ignored it, and then no child could be waited for.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # Or blocked: a program would inherit that.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGTSTP, signal.SIGCHLD})
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
     @contextlib.contextmanager
@@ -47,6 +51,24 @@ class Interrupts:
             yield
         finally:
             self._deferred = before
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note a Ctrl+Z as well: who watches a program stops that first, and then us."""
+        self._watching = True
+        try:
+            yield
+        finally:
+            self._watching = False
+            if self.stop_wanted:
+                self.stop_ourselves()
+
+    def stop_ourselves(self) -> None:
+        """Be stopped as by Ctrl+Z; returns when we are continued."""
+        self.stop_wanted = False
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, self._handle_stop)
 
     def ignore_from_now_on(self) -> None:
         """The end has been decided; a signal changes nothing any more.
@@ -72,6 +94,8 @@ class Interrupts:
         if not self._deferred:
             end_at_once()
 
-
-def _nothing(number: int, frame: FrameType | None) -> None:
-    """Exist, so that the end of a child wakes the pipe."""
+    def _handle_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
+        if self._watching:
+            self.stop_wanted = True
+        else:
+            self.stop_ourselves()

@@ -1,6 +1,5 @@
 """Keep the end of an endless stream, and a little of its beginning, in bounded memory."""
 
-import time
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -35,21 +34,22 @@ class TailBuffer:
         self.total = 0
         self._limit = limit
         self._head = bytearray()
-        self._blocks: deque[bytearray] = deque()
+        self._blocks: deque[bytes | bytearray] = deque()
         self._kept = 0
         self._first_at = self._last_at = 0.0
 
-    def append(self, data: bytes) -> None:
-        """Add what was read."""
-        self._last_at = time.monotonic()
-        self._first_at = self._first_at or self._last_at
+    def append(self, data: bytes, at: float = 0.0) -> None:
+        """Add what was read, and when."""
+        self._last_at = at
+        self._first_at = self._first_at or at
         self.total += len(data)
         if len(self._head) < HEAD:
             self._head += data[: HEAD - len(self._head)]
-        if self._blocks and len(self._blocks[-1]) + len(data) <= _BLOCK:
-            self._blocks[-1] += data
+        last = self._blocks[-1] if self._blocks else b""
+        if isinstance(last, bytearray) and len(last) + len(data) <= _BLOCK:
+            last += data
         else:
-            self._blocks.append(bytearray(data))
+            self._blocks.append(data if len(data) >= _BLOCK else bytearray(data))
         self._kept += len(data)
         while self._kept - len(self._blocks[0]) >= self._limit:
             self._kept -= len(self._blocks.popleft())
@@ -58,7 +58,7 @@ class TailBuffer:
         """What is kept now."""
         excess = max(0, self._kept - self._limit)
         if excess:
-            del self._blocks[0][:excess]
+            self._blocks[0] = self._blocks[0][excess:]
             self._kept -= excess
         tail = b"".join(self._blocks)
         return Captured(bytes(self._head), tail, self.total, self._first_at, self._last_at)

@@ -1,0 +1,76 @@
+"""The transcript: both streams as files, with a bound on what they take of the disk."""
+
+import os
+from collections.abc import Mapping
+
+from rooda.process.capture.bounds import Kept, hole, shares
+from rooda.process.capture.holes import punch
+from rooda.process.capture.spoken import STREAMS
+from rooda.process.events import Stream
+
+NO_HOLES = "the file system can't free the middle of a file"
+_STEP = 1024 * 1024  # holes grow by this much at least, but for the last time
+
+
+class Disk:
+    """Keeps head and tail of each stream. `trouble` says why something could not be kept."""
+
+    def __init__(self, files: Mapping[Stream, int], limit: int) -> None:
+        self.trouble = ""
+        self._files = files
+        self._limit = limit
+        self._written = dict.fromkeys(STREAMS, 0)
+        self._holes: dict[Stream, tuple[int, int]] = dict.fromkeys(STREAMS, (0, 0))
+        self._can_punch = True
+
+    def write(self, stream: Stream, data: bytes) -> None:
+        """Add to the file (where the program itself does not write to it)."""
+        full = not self._can_punch and sum(self._written.values()) + len(data) > self._limit
+        if self.trouble and (full or self.trouble != NO_HOLES):
+            return
+        rest = memoryview(data)
+        try:
+            while rest:
+                sent = os.write(self._files[stream], rest)
+                self._written[stream] += sent
+                rest = rest[sent:]
+        except OSError as error:
+            self.trouble = error.strerror or str(error)
+            return
+        self.keep_within(self._written)
+
+    def keep_within(self, sizes: Mapping[Stream, int], step: int = _STEP) -> None:
+        """Free the middle of what has grown too long; `sizes` is what may be looked at."""
+        if not self._can_punch:
+            return
+        share = shares(self._limit, sizes["stdout"], sizes["stderr"])
+        for stream, part in zip(STREAMS, share, strict=True):
+            start, end = hole(sizes[stream], part)
+            old_start, old_end = self._holes[stream]
+            if (end - start) - (old_end - old_start) < step:
+                continue
+            if not punch(self._files[stream], start, end):
+                self._can_punch, self.trouble = False, NO_HOLES
+                return
+            self._holes[stream] = (start, end)
+
+    def finish(self, sizes: Mapping[Stream, int] | None = None) -> dict[Stream, Kept]:
+        """Bring the files within the bound for good, and say what is left of each.
+
+        `sizes` are those of files that the program wrote itself. Where no hole can be made, their
+        ends are cut off now: before, that would have lost what nobody had read yet.
+        """
+        found = dict(self._written if sizes is None else sizes)
+        self.keep_within(found, step=1)
+        if sizes is not None and not self._can_punch:
+            parts = shares(self._limit, found["stdout"], found["stderr"])
+            for stream, part in zip(STREAMS, parts, strict=True):
+                if found[stream] > part:
+                    os.truncate(self._files[stream], part)
+                    self._holes[stream] = (part, found[stream])
+        return {
+            stream: Kept(found[stream], *self._holes[stream])
+            if self._holes[stream] != (0, 0)
+            else Kept(found[stream], found[stream], found[stream])
+            for stream in STREAMS
+        }

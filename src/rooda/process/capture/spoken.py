@@ -1,0 +1,43 @@
+"""What a program has said so far: the ends of both streams in memory, and their order."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rooda.process.capture.order import Order
+from rooda.process.capture.tail import Captured, TailBuffer
+from rooda.process.events import Output, Stream
+
+STREAMS: Final[tuple[Stream, Stream]] = ("stdout", "stderr")
+
+
+class Spoken:
+    """Takes every piece as it arrives and passes it on."""
+
+    def __init__(
+        self, limit: int, tell: Callable[[Output], None], now: Callable[[], float]
+    ) -> None:
+        self.order = Order()
+        self.last_at: float | None = None
+        self._now = now
+        self._tell = tell
+        self._buffers: Mapping[Stream, TailBuffer] = {name: TailBuffer(limit) for name in STREAMS}
+
+    def take(self, stream: Stream, data: bytes) -> None:
+        """A piece has arrived."""
+        self.last_at = self._now()
+        self._buffers[stream].append(data, self.last_at)
+        self.order.add(stream, len(data))
+        self._tell(Output(stream, data))
+
+    def size(self, stream: Stream) -> int:
+        """How much this stream has said."""
+        return self._buffers[stream].total
+
+    @property
+    def total(self) -> int:
+        """How much both have said."""
+        return sum(buffer.total for buffer in self._buffers.values())
+
+    def captured(self, stream: Stream) -> Captured:
+        """What is kept of a stream."""
+        return self._buffers[stream].captured()

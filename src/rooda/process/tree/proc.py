@@ -1,0 +1,102 @@
+"""The census of Linux: /proc, read with as few system calls as possible."""
+
+import os
+
+from rooda.process.tree.process import Process
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = 4096  # a file of /proc may be given out by the page; less than one is its end
+_LONGEST = 1 << 20  # no environment or command line is read further than this
+
+
+class ProcFs:
+    """Reads /proc. What vanishes while it is looked at is simply not there."""
+
+    def everyone(self) -> list[Process]:
+        """All processes that can be seen."""
+        try:
+            names = os.listdir("/proc")  # noqa: PTH208 - names are all that is needed, and fast
+        except OSError:
+            return []
+        seen = (self.look_at(int(name)) for name in names if name.isdigit())
+        return [process for process in seen if process is not None]
+
+    def look_at(self, pid: int) -> Process | None:
+        """One process, or None when it is gone."""
+        line = _read(f"/proc/{pid}/stat", _PAGE)
+        # The name in parentheses may contain anything, so look behind its end.
+        start, end = line.find(b"("), line.rfind(b")")
+        fields = line[end + 1 :].split()
+        if len(fields) < 20:  # noqa: PLR2004 - the start time is the twentieth
+            return None
+        return Process(
+            pid=pid,
+            parent=int(fields[1]),
+            group=int(fields[2]),
+            session=int(fields[3]),
+            started=int(fields[19]),
+            ended=fields[0] in (b"Z", b"X"),
+            cpu=sum(map(int, fields[11:15])) / _TICKS,
+            name=line[start + 1 : end].decode("utf-8", "replace"),
+        )
+
+    def words(self, pid: int) -> list[str]:
+        """The command line; empty where it can't be read."""
+        line = _read(f"/proc/{pid}/cmdline", 65536).decode("utf-8", "replace")
+        return line.rstrip("\0").split("\0") if line.strip("\0") else []
+
+    def has_mark(self, pid: int, mark: str) -> bool:
+        """Whether `NAME=value` was in the environment that it was started with."""
+        variables = _read(f"/proc/{pid}/environ", _LONGEST).split(b"\0")
+        return os.fsencode(mark) in variables
+
+    def folder(self, pid: int) -> str | None:
+        """Its current folder, where that can be read."""
+        try:
+            return os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115 - a string is enough
+        except OSError:
+            return None
+
+    def writes_to(self, pid: int, files: frozenset[tuple[int, int]]) -> bool:
+        """Whether it has one of these files (device, inode) open for writing."""
+        try:
+            numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - as above
+        except OSError:
+            return False
+        held = (fd for fd in numbers if _identity(f"/proc/{pid}/fd/{fd}") in files)
+        return any(_is_for_writing(_read(f"/proc/{pid}/fdinfo/{fd}", _PAGE)) for fd in held)
+
+
+def direct_children() -> list[int]:
+    """Our own children in one look: much faster than a census. Zombies are among them."""
+    pid = os.getpid()
+    return [int(number) for number in _read(f"/proc/{pid}/task/{pid}/children", _LONGEST).split()]
+
+
+def _read(path: str, most: int) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        found = os.read(fd, most)
+        while len(found) < most and len(found) % _PAGE == 0 and (more := os.read(fd, most)):
+            found += more
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return found
+
+
+def _is_for_writing(info: bytes) -> bool:
+    flags = info.partition(b"flags:")[2].split()
+    return bool(flags) and int(flags[0], 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - once per descriptor of a process
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)

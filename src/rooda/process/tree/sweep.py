@@ -1,0 +1,70 @@
+"""The census of systems without /proc (macOS): psutil. Tested on Linux, where it works too."""
+
+import os
+
+import psutil
+
+from rooda.process.tree.process import Process
+
+_GONE = (psutil.Error, OSError)
+
+
+class Sweep:
+    """Asks psutil. What vanishes while it is looked at is simply not there."""
+
+    def everyone(self) -> list[Process]:
+        """All processes that can be seen."""
+        found = (self.look_at(pid) for pid in psutil.pids())
+        return [process for process in found if process is not None]
+
+    def look_at(self, pid: int) -> Process | None:
+        """One process, or None when it is gone."""
+        try:
+            with (process := psutil.Process(pid)).oneshot():
+                return Process(
+                    pid=pid,
+                    parent=process.ppid(),
+                    group=os.getpgid(pid),
+                    session=os.getsid(pid),
+                    started=process.create_time(),
+                    ended=process.status() == psutil.STATUS_ZOMBIE,
+                    cpu=_cpu(process),
+                    name=process.name(),
+                )
+        except _GONE:
+            return None
+
+    def words(self, pid: int) -> list[str]:
+        """The command line; empty where it can't be read."""
+        try:
+            return list(psutil.Process(pid).cmdline())
+        except _GONE:
+            return []
+
+    def has_mark(self, pid: int, mark: str) -> bool:
+        """Whether `NAME=value` was in the environment that it was started with."""
+        name, _, value = mark.partition("=")
+        try:
+            return bool(psutil.Process(pid).environ().get(name) == value)
+        except _GONE:
+            return False
+
+    def folder(self, pid: int) -> str | None:
+        """Its current folder, where that can be read."""
+        try:
+            return str(psutil.Process(pid).cwd())
+        except _GONE:
+            return None
+
+    def writes_to(self, pid: int, files: frozenset[tuple[int, int]]) -> bool:  # noqa: ARG002
+        """Nobody can tell here who writes and who only reads."""
+        return False
+
+
+def _cpu(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:  # somebody else's
+        return 0.0
+    of_children = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+    return float(times.user + times.system + of_children)
