@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from rooda.loop.failure import FailureContext, context, excerpt, suggestion
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.process.capture.tail import Captured, TailBuffer
 from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
-from rooda.process.run import Result
-from rooda.process.tail import Captured, TailBuffer
+from rooda.process.request import Result
 
 NOTHING = Captured(b"", b"", 0)
 SEGV = Signalled(signal.SIGSEGV)

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from rooda.process import events as happened
+from rooda.process.clocks import Clock, Since
 from rooda.process.events import ProcessEvent
 from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import SIGNALS, Interrupts
-from rooda.process.run import Listener, Request, Result, run
+from rooda.process.request import Listener, Request, Result
+from rooda.process.run import Runner
 from support.children import Nursery
 from support.workspace import alive
 
@@ -43,6 +45,7 @@ class Stage:
 
     folder: Path
     interrupts: Interrupts
+    runner: Runner
     events: list[ProcessEvent] = field(default_factory=list)
 
     def sh(self, body: str, listener: Listener | None = None, **bounds: Any) -> Result:
@@ -59,6 +62,7 @@ class Stage:
         prompt: bytes = b"the prompt\n",
         environ: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        timeout: float | None = None,
         **bounds: Any,
     ) -> Result:
         def listen(event: ProcessEvent) -> None:
@@ -70,8 +74,10 @@ class Stage:
         file.write_bytes(prompt)
         with file.open("rb") as stdin:
             request = Request(argv, cwd or self.folder, environ or os.environ, stdin, 10_000_000)
+            if timeout is not None:
+                bounds["clocks"] = (Clock("iteration_timeout", timeout, Since.START),)
             request = replace(request, **bounds)
-            return run(request, self.interrupts, listen)
+            return self.runner.run(request, self.interrupts, listen)
 
     def heard(self, kind: type[ProcessEvent]) -> int:
         return sum(isinstance(event, kind) for event in self.events)
@@ -118,8 +124,9 @@ def nursery(tmp_path: Path) -> Iterator[Nursery]:
 @pytest.fixture
 def stage(tmp_path: Path, interrupts: Interrupts, nursery: Nursery) -> Iterator[Stage]:
     assert nursery.folder == tmp_path
-    found = Stage(tmp_path, interrupts)
-    yield found
+    with Runner("test-" + tmp_path.name) as runner:
+        found = Stage(tmp_path, interrupts, runner)
+        yield found
     for event in found.events:
         if isinstance(event, happened.ProcessStarted):
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -374,7 +381,7 @@ def test_who_ignores_the_request_is_killed_after_the_grace(stage: Stage) -> None
     assert result.exit == TimedOut("iteration_timeout", 0.6)
     assert stage.told == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
     assert 1.1 <= result.duration < 10
-    assert not result.still_alive
+    assert not result.survivors
     assert not alive(stage.pid)
 
 
@@ -640,5 +647,6 @@ def test_signals_that_were_dealt_with_stop_no_later_program(stage: Stage) -> Non
 
 
 def test_an_end_is_seen_although_nobody_took_over_the_signals(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, Interrupts())
-    assert stage.sh("exec >&- 2>&-; sleep 0.2; exit 4").exit == Exited(4)
+    with Runner() as runner:
+        stage = Stage(tmp_path, Interrupts(), runner)
+        assert stage.sh("exec >&- 2>&-; sleep 0.2; exit 4").exit == Exited(4)

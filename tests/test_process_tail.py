@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rooda.process.tail import HEAD, Captured, TailBuffer
+from rooda.process.capture.tail import HEAD, Captured, TailBuffer
 
 # Every four bytes are different, so that a shift by one would be seen.
 STREAM = b"".join(n.to_bytes(4, "big") for n in range(100_000))

@@ -34,11 +34,12 @@ from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind
 from rooda.loop.run import Edge, run
 from rooda.loop.state import Status
+from rooda.process.capture.tail import Captured
+from rooda.process.clocks import Clock, Since
 from rooda.process.events import InterruptSeen, Output, ProcessStarted
 from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import Interrupts
-from rooda.process.run import Listener, Request, Result
-from rooda.process.tail import Captured
+from rooda.process.request import Listener, Request, Result
 from rooda.prompts.parts import FilePart, Part, TextPart
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
@@ -244,7 +245,11 @@ def test_the_request_carries_the_plan(world: World) -> None:
         world.folder,
         {"A": "b"},
     )
-    assert (request.timeout, request.kill_grace, request.output_limit) == (60.0, 2.0, 2048)
+    assert (request.kill_grace, request.output_limit) == (2.0, 2048)
+    assert request.clocks == (
+        Clock("iteration_timeout", 60.0, Since.START),
+        Clock("result_grace", 30.0, Since.RESULT),
+    )
 
 
 # -- how runs end ------------------------------------------------------------------------------

@@ -235,8 +235,13 @@ def test_a_signal_that_the_truncation_dropped_does_not_count(workspace: Workspac
 def test_a_timeout_has_its_lines_and_shows_partial_output(workspace: Workspace) -> None:
     agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
     done = workspace.work(agent, "-n", "2", "--iteration-timeout", "1")
-    assert normal(done)[2:6] == [
-        "WARN: AI CLI exceeded timeout timeout=1s action=sending_sigterm clock=iteration_timeout",
+    expired, *others = normal(done)[2:6]
+    assert re.fullmatch(
+        "WARN: AI CLI exceeded timeout timeout=1s action=sending_sigterm "
+        r'clock=iteration_timeout evidence="33 B printed, the last \w+ ago"',
+        expired,
+    )
+    assert others == [
         "Iteration 1/2 completed in Xs (failure, consecutive: 1/3)",
         "Iteration 2/2 starting...",
         "Iteration 2/2 completed in Xs (success)",

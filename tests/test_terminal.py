@@ -97,7 +97,7 @@ def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: N
     screens = {name: Screen() for name in cases}
     try:
         for name, (args, env) in cases.items():
-            screens[name].start(workspace, *work(command, *args), env=env)
+            screens[name].start(workspace.sibling(name), *work(command, *args), env=env)
         in_a_pipe = nursery.start(workspace, *work(command))
         assert {name: screen.finish() for name, screen in screens.items()} == dict.fromkeys(
             cases, 2
@@ -334,10 +334,13 @@ def writable(screen: Screen) -> bool:
 def test_a_terminal_that_takes_nothing_more_does_not_keep_rooda(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    command = workspace.agent("echo $$ > $$.pid; yes")
+    command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; yes")
     screens = [Screen() for _ in range(6)]  # how full a terminal is differs from time to time
     try:
-        processes = [screen.start(workspace, *work(command, "--verbose")) for screen in screens]
+        processes = [
+            screen.start(workspace.sibling(str(n)), *work(command, "--verbose"))
+            for n, screen in enumerate(screens)
+        ]
         until(lambda: not any(map(writable, screens)), "full terminals")
         for process, number in zip(processes, [2, 15, 1] * 2, strict=True):
             process.send_signal(number)

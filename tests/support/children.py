@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from support.workspace import ROODA, Running, Workspace, wait_for
 
@@ -53,6 +55,33 @@ class Nursery:
         for file in self.folder.rglob("*.pid"):
             with contextlib.suppress(ValueError, ProcessLookupError):
                 os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def frozen_cgroup() -> Iterator[Path]:
+    """A group whose frozen members not even SIGKILL ends; needs root and cgroup v1."""
+    group = Path("/sys/fs/cgroup/freezer") / f"rooda-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"nothing is immortal here: {error}")
+    try:
+        yield group
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        for pid in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        until(lambda: not (group / "cgroup.procs").read_text(), "the end of the immortals")
+        group.rmdir()
+
+
+def state_of_freezer(pid: int) -> str:
+    """Of the group that the process is in."""
+    found = re.search(r":freezer:(.*)", Path(f"/proc/{pid}/cgroup").read_text())
+    assert found is not None
+    file = Path("/sys/fs/cgroup/freezer") / found[1].lstrip("/") / "freezer.state"
+    return file.read_text() if file.exists() else ""
 
 
 def until(done: Callable[[], bool], what: str, timeout: float = 20) -> None:

@@ -25,6 +25,7 @@ from rooda.config.kinds import (
     SignalWord,
     Size,
     Text,
+    TextList,
     TextMap,
 )
 from rooda.config.layers import Layer
@@ -132,6 +133,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a 
         case Choice():
             word = next(w for w in reversed(setting.kind.options) if w != setting.default)
             return Sample(json.dumps(word), word, word)
+        case TextList():
+            return Sample("[one, two words]", "one 'two words'", ("one", "two words"))
         case TextMap():
             return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
         case SignalWord():
@@ -149,6 +152,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a 
 
 def wrong_text(setting: Setting[Any]) -> str:
     """Text that a variable or flag of this row must not accept."""
+    if isinstance(setting.kind, TextList):
+        return "an 'open quote"
     return "   " if isinstance(setting.kind, Text) else "no such value"
 
 

@@ -168,6 +168,8 @@ ERROR = loop.ProblemFound(
     "loop.iteration_timeout",
 )
 
+NAMED = process.Named(4711, "sleep 600")
+
 # One event of each class, and more where a class has several faces.
 SAMPLES: tuple[Event, ...] = (
     loop.ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
@@ -195,6 +197,8 @@ SAMPLES: tuple[Event, ...] = (
     interrupted(2, 5, 3.3),
     ended(2, 5, 0.0, Verdict.ABORT),
     loop.StateUnwritable(1, "No space left on device"),
+    loop.EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
+    loop.Unlocked("/srv/project", "No locks available"),
     loop.ListenerFailed("LiveLine", "ValueError: no"),
     ENDED,
     SUCCEEDED,
@@ -205,13 +209,21 @@ SAMPLES: tuple[Event, ...] = (
     process.Output("stdout", b"hello\n"),
     process.Tick(),
     process.ClockExpired("iteration_timeout", 60.0),
+    process.ClockExpired("idle_timeout", 60.0, "nothing was printed"),
     process.InterruptSeen("SIGINT"),
     process.InterruptSeen("SIGINT", again=True),
     process.ProcessStopping(12345),
     process.ProcessKilled(12345),
     process.ProcessSurvived(12345),
+    process.ProcessSurvived(12345, (NAMED,)),
     process.ProcessStopped(12345),
-    process.LeftoversStopped(12345),
+    process.LeftoversStopped(12345, (NAMED,)),
+    process.ProcessLost(12345, "end of file", (NAMED,)),
+    process.ProcessPaused(12345),
+    process.ProcessResumed(12345, 61.0),
+    process.MachineSlept(3600.0),
+    process.TranscriptTrimmed("stdout", 5242880, 1048576),
+    process.TranscriptTrimmed("stdout", 5242880, 1048576, "No space left on device"),
 )
 
 # Text that comes from a file, a name or an agent, and should not drive anything.
@@ -225,6 +237,10 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.IterationStarted(EVIL, 1, 3),
     loop.PromptFailed(1, EVIL, EVIL),
     loop.StateUnwritable(1, EVIL),
+    loop.EarlierRunCleared(EVIL, (process.Named(1, EVIL),), (process.Named(2, EVIL),)),
+    process.LeftoversStopped(1, (process.Named(2, EVIL),)),
+    process.ProcessSurvived(1, (process.Named(2, EVIL),)),
+    process.ProcessLost(1, EVIL, (process.Named(2, EVIL),)),
     loop.ListenerFailed(EVIL, EVIL),
     loop.StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),

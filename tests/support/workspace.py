@@ -73,6 +73,13 @@ class Workspace:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
+    def sibling(self, name: str) -> "Workspace":
+        """Another work folder of the same user; only one run may work in each."""
+        path = self.path.parent / name
+        path.mkdir()
+        (path / "rooda-config.yml").write_text(PROCEDURE)
+        return Workspace(path, self.home, self.env)
+
     def config(self, content: str) -> Path:
         return self.write("rooda-config.yml", content)
 

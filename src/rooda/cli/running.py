@@ -3,10 +3,12 @@
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rooda.cli import crash
+from rooda.cli.alone import only_run
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
@@ -22,6 +24,7 @@ from rooda.config.settings import (
 from rooda.loop import run as loop
 from rooda.loop.events import ConfigResolved, Emitter, Level, ProblemFound
 from rooda.process.interrupts import Interrupts
+from rooda.process.run import Runner
 from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
 from rooda.views.live import LiveLine
@@ -54,19 +57,23 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
     except OSError as error:
         raise InvalidInput([_unwritable(error)]) from None
     # From here on a signal ends the run in order: noted, acted upon, told.
-    with interrupts.deferred():
+    with interrupts.deferred(), ExitStack() as closing:
+        alone = closing.enter_context(only_run(plan))
+        runner = closing.enter_context(Runner(alone.run))
         wiring = _wire(plan, interrupts)
-        try:
-            _introduce(prepared, wiring.emitter)
-            edge = loop.Edge(wiring.emitter, interrupts, tick=wiring.tick)
-            code = loop.run(plan, edge).exit_code
-            for failure in wiring.emitter.failures:
-                crash.tell(failure, sys.argv[1:])
-            return code
-        finally:
-            wiring.terminal.hide_status()
-            for close in wiring.closing:
-                close()
+        for close in wiring.closing:
+            closing.callback(close)
+        closing.callback(wiring.terminal.hide_status)
+        _introduce(prepared, wiring.emitter)
+        wiring.emitter.add(alone.note_agent)
+        alone.clear_what_is_left(wiring.emitter)
+        edge = loop.Edge(
+            wiring.emitter, interrupts, runner.run, runner.stopwatch.now, tick=wiring.tick
+        )
+        code = loop.run(plan, edge).exit_code
+        for failure in wiring.emitter.failures:
+            crash.tell(failure, sys.argv[1:])
+        return code
 
 
 def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:

@@ -4,8 +4,9 @@ import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from rooda.config.layers import Alias, Layers, Level, Scope, Valued
+from rooda.config.layers import KNOWN_CLIS, Alias, Layers, Level, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
@@ -23,6 +24,11 @@ class AgentCommand:
     origin: Origin
     field: str
     adapter: str | None = None
+
+
+def is_known_cli(command: AgentCommand, argv: tuple[str, ...]) -> bool:
+    """Whether an agent CLI is started that we know, by its alias or by its program's name."""
+    return (command.adapter or PurePath(argv[0]).name) in KNOWN_CLIS
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,6 +249,31 @@ class SignalWord(Text):
         return {"type": "string", "pattern": "^[A-Za-z0-9_.-]+$"}
 
 
+class TextList(Kind[tuple[str, ...]]):
+    """Several texts."""
+
+    metavar = "TEXT ..."
+
+    def check(self, raw: object) -> tuple[str, ...]:
+        items = [raw] if isinstance(raw, str) else raw
+        if not isinstance(items, (list, tuple)):
+            raise WrongValue(f"must be a list of texts, not {brief(raw)}", "Write [one, two]")
+        return tuple(Text().check(item) for item in items)
+
+    def from_text(self, text: str) -> tuple[str, ...]:
+        try:
+            return self.check(shlex.split(text))
+        except ValueError as error:
+            raise WrongValue(f"can't be split into words: {error}", "Check the quotes") from None
+
+    def show(self, value: tuple[str, ...]) -> str:
+        return shlex.join(value) or "none"
+
+    def schema(self) -> Schema:
+        item = Text().schema()
+        return {"anyOf": [item, {"type": "array", "items": item}]}
+
+
 class TextMap(Kind[Mapping[str, str | None]]):
     """Names with values; a null value takes a name away."""
 

@@ -33,7 +33,7 @@ class Valued:
 
 
 # Whose output a command may say that it prints.
-ADAPTERS = (
+KNOWN_CLIS = (
     "claude",
     "codex",
     "gemini",
@@ -42,8 +42,8 @@ ADAPTERS = (
     "copilot",
     "cursor-agent",
     "kiro-cli",
-    "text",
 )
+ADAPTERS = (*KNOWN_CLIS, "text")
 
 
 @dataclass(frozen=True, slots=True)

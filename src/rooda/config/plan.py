@@ -6,13 +6,21 @@ from pathlib import Path
 
 from rooda.config import checks as look
 from rooda.config.checks import Check
-from rooda.config.command import AgentCommand, choice_problems, choose, command_of, split
+from rooda.config.command import (
+    AgentCommand,
+    choice_problems,
+    choose,
+    command_of,
+    is_known_cli,
+    split,
+)
 from rooda.config.layers import Layers, PhaseValue
 from rooda.config.locate import read_layers
 from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_phases
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
+    CAPTURE,
     ENV,
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
@@ -57,6 +65,12 @@ class Plan:
     workspace: Path
     working_dir: Path
     environ: Mapping[str, str]
+
+    @property
+    def writes_to_files(self) -> bool:
+        """Whether the agent's output goes to files: a known CLI may exit before a pipe is empty."""
+        chosen = self.values[CAPTURE]
+        return chosen == "file" or (chosen == "auto" and is_known_cli(self.command, self.argv))
 
     def prompt(self) -> str:
         """The prompt of an iteration, its files read anew."""

@@ -19,6 +19,7 @@ from rooda.config.kinds import (
     SignalWord,
     Size,
     Text,
+    TextList,
     TextMap,
     Timeout,
     WrongValue,
@@ -129,6 +130,37 @@ ITERATION_TIMEOUT: Setting[float | None] = Setting(
     nullable=True,
     always_in_dry_run=True,
 )
+FIRST_OUTPUT_TIMEOUT: Setting[float | None] = Setting(
+    "first_output_timeout",
+    Timeout(0.1),
+    None,
+    "Stop an agent that has printed nothing for so long after its start",
+    RUN,
+    nullable=True,
+)
+IDLE_TIMEOUT: Setting[float | None] = Setting(
+    "idle_timeout",
+    Timeout(0.5),
+    None,
+    "Stop an agent that shows no sign of life for so long: no output, no CPU time, no file changed",
+    RUN,
+    nullable=True,
+)
+RESULT_GRACE: Setting[float] = Setting(
+    "result_grace",
+    Seconds(0),
+    30.0,
+    "How long an agent that has reported its result may take to exit",
+    RUN,
+)
+MAX_DURATION: Setting[float | None] = Setting(
+    "max_duration",
+    Timeout(1),
+    None,
+    "Stop the agent and end the run as aborted after so long",
+    RUN,
+    nullable=True,
+)
 MAX_OUTPUT_BUFFER: Setting[int] = Setting(
     "max_output_buffer",
     Size(1024),
@@ -150,6 +182,28 @@ KILL_GRACE: Setting[float] = Setting(
     Seconds(0),
     5.0,
     "Time between SIGTERM and SIGKILL when the agent is stopped",
+    AGENT,
+)
+KEEP_PROCESSES: Setting[tuple[str, ...]] = Setting(
+    "keep_processes",
+    TextList(),
+    (),
+    "Processes that may outlive an iteration, by name or command line; * and ? stand for anything",
+    AGENT,
+    nullable=True,
+)
+CAPTURE: Setting[str] = Setting(
+    "capture",
+    Choice(("auto", "file", "pipe")),
+    "auto",
+    "What the agent prints to: files, pipes, or files for known CLIs and pipes for other commands",
+    AGENT,
+)
+MAX_TRANSCRIPT: Setting[int] = Setting(
+    "max_transcript",
+    Size(64 * 1024),
+    256 * 1024 * 1024,
+    "How much of an iteration's output is kept on disk: its beginning and its end",
     AGENT,
 )
 AI_CMD: Setting[str | None] = Setting(
@@ -301,11 +355,18 @@ SETTINGS: tuple[Setting[Any], ...] = (
     MAX_ITERATIONS,
     ITERATION_MODE,
     ITERATION_TIMEOUT,
+    FIRST_OUTPUT_TIMEOUT,
+    IDLE_TIMEOUT,
+    RESULT_GRACE,
+    MAX_DURATION,
     MAX_OUTPUT_BUFFER,
+    MAX_TRANSCRIPT,
     FAILURE_THRESHOLD,
     AI_CMD,
     AI_CMD_ALIAS,
+    CAPTURE,
     KILL_GRACE,
+    KEEP_PROCESSES,
     WORKING_DIR,
     ENV,
     SHOW_AI_OUTPUT,

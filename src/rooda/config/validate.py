@@ -6,8 +6,10 @@ from rooda.config.layers import Layer, Layers, Valued
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
+    IDLE_TIMEOUT,
     ITERATION_MODE,
     ITERATION_TIMEOUT,
+    MAX_DURATION,
     MAX_ITERATIONS,
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
@@ -95,9 +97,10 @@ def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:
             f"Drop {mode.field}",
             Severity.WARNING,
         )
-    if values.iterations.maximum is None and values[ITERATION_TIMEOUT] is None:
+    clocks = (ITERATION_TIMEOUT, IDLE_TIMEOUT, MAX_DURATION)
+    if values.iterations.maximum is None and all(values[clock] is None for clock in clocks):
         yield Problem(
             "the run is unlimited and has no clock: a hung agent would hold it for ever",
-            "Set --iteration-timeout",
+            "Set --iteration-timeout, --idle-timeout or --max-duration",
             severity=Severity.WARNING,
         )

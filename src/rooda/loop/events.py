@@ -171,6 +171,23 @@ class StateUnwritable:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierRunCleared:
+    """An earlier run here was killed and left processes behind: they were stopped now."""
+
+    run: str
+    processes: tuple[process.Named, ...]
+    survivors: tuple[process.Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unlocked:
+    """The work tree can't be locked on this file system; nothing keeps a second run away."""
+
+    folder: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class ListenerFailed:
     """A log or view can't be written, or broke; the run goes on."""
 
@@ -191,6 +208,8 @@ LoopEvent = (
     | ExitOverridden
     | IterationEnded
     | StateUnwritable
+    | EarlierRunCleared
+    | Unlocked
     | ListenerFailed
     | RunEnded
 )
@@ -213,6 +232,10 @@ LEVELS: dict[type[Event], Level] = {
     StartFailed: Level.ERROR,
     ListenerFailed: Level.ERROR,
     StateUnwritable: Level.WARN,
+    EarlierRunCleared: Level.WARN,
+    Unlocked: Level.WARN,
+    process.ProcessLost: Level.WARN,
+    process.TranscriptTrimmed: Level.WARN,
 }
 
 

@@ -4,12 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rooda.loop.outcome import FailureKind, Outcome
-from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
-from rooda.process.run import Result
-from rooda.process.tail import HEAD, Captured
+from rooda.process.capture.tail import HEAD, Captured
+from rooda.process.exits import Exit, Exited, Lost, NotStarted, Signalled, TimedOut
+from rooda.process.request import Result
 from rooda.text.controls import clean
 
 PREVIEW = 500
+
+_TIMEOUT_ADVICE = {
+    "first_output_timeout": "Run the command by hand: it may wait for a login or for a question",
+    "idle_timeout": "Raise idle_timeout if it only waited, or see what it waits for with --verbose",
+    "max_duration": "Raise max_duration to give the whole run more time",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class FailureContext:
     suffix: str
     truncated: bool
     suggestion: str
+    evidence: str = ""  # what was seen when a clock ran out
 
 
 def context(
@@ -53,6 +60,7 @@ def context(
         suffix=suffix,
         truncated=stdout.truncated or stderr.truncated,
         suggestion=suggestion(kind, end, stdout.total + stderr.total),
+        evidence=end.evidence if isinstance(end, TimedOut) else "",
     )
 
 
@@ -78,8 +86,12 @@ def _joined(pieces: Iterable[bytes]) -> str:
 def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
     """What to try next."""
     match kind:
+        case FailureKind.TIMEOUT if isinstance(end, TimedOut) and end.clock in _TIMEOUT_ADVICE:
+            return _TIMEOUT_ADVICE[end.clock]
         case FailureKind.TIMEOUT:
             return "Raise iteration_timeout if the work takes longer, or give the agent less to do"
+        case FailureKind.CRASH if isinstance(end, Lost):
+            return "See who kills rooda's processes: the agent, or the system for want of memory?"
         case FailureKind.SIGNAL:
             return "Read the end of the output: the agent says what it is blocked by"
         case FailureKind.CRASH if isinstance(end, Signalled) and end.name == "SIGKILL":

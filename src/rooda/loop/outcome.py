@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rooda.loop.promises import Promises
-from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
+from rooda.process.exits import (
+    Exit,
+    Exited,
+    Interrupted,
+    Lingered,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
 
 
 class Verdict(StrEnum):
@@ -39,7 +48,7 @@ class Outcome:
 
 
 # What was said before one of these is not believed: the agent was cut off, or never spoke.
-CUT_OFF = (TimedOut, Interrupted, NotStarted)
+CUT_OFF = (TimedOut, Interrupted, Lost, NotStarted)
 
 
 def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) -> Outcome:
@@ -54,13 +63,16 @@ def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) ->
             return Outcome(Verdict.INTERRUPTED, reason=end.name)
         case TimedOut(clock):
             return Outcome(Verdict.FAILURE, FailureKind.TIMEOUT, clock)
+        case Lost(reason):
+            return Outcome(Verdict.FAILURE, FailureKind.CRASH, reason)
     if promises.failure:
         return Outcome(Verdict.FAILURE, FailureKind.SIGNAL, "the agent says that it is blocked")
-    ended_well = end == Exited(0) or ignore_exit_status
+    ended_well = isinstance(end, Lingered) or end == Exited(0) or ignore_exit_status
     if promises.success:
         return Outcome(Verdict.DONE, despite_exit=not ended_well)
     if ended_well:
         return Outcome(Verdict.SUCCESS)
     if isinstance(end, Signalled):
         return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"killed by {end.name}")
-    return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"exit code {end.code}")
+    code = end.code if isinstance(end, Exited) else 0
+    return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"exit code {code}")

@@ -1,5 +1,6 @@
 """The run itself: the pure parts in their order, and the world at the edge."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -8,11 +9,17 @@ from typing import IO
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     FAILURE_THRESHOLD,
+    FIRST_OUTPUT_TIMEOUT,
+    IDLE_TIMEOUT,
     IGNORE_EXIT_STATUS,
     ITERATION_TIMEOUT,
+    KEEP_PROCESSES,
     KILL_GRACE,
+    MAX_DURATION,
     MAX_ITERS_EXIT_CODE,
     MAX_OUTPUT_BUFFER,
+    MAX_TRANSCRIPT,
+    RESULT_GRACE,
     SIGNALS_FAILURE,
     SIGNALS_MATCH,
     SIGNALS_STREAMS,
@@ -24,14 +31,16 @@ from rooda.loop.outcome import CUT_OFF, FailureKind, Outcome, Verdict, judge
 from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.loop.state import Limits, State
 from rooda.loop.stops import Rule, Stop, exit_code, stop
-from rooda.process import run as process
+from rooda.process.clocks import Clock, Since
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import Exited, Signalled, signal_name
 from rooda.process.interrupts import Interrupts
+from rooda.process.request import Listener, Request, Result, Transcript
 from rooda.prompts.parts import PromptError
-from rooda.workspace.state import open_prompt
+from rooda.workspace.state import open_prompt, open_transcript
+from rooda.workspace.tree import changed_within
 
-Execute = Callable[[process.Request, Interrupts, process.Listener], process.Result]
+Execute = Callable[[Request, Interrupts, Listener], Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ class Edge:
 
     emit: Callable[[Event], None]
     interrupts: Interrupts
-    execute: Execute = process.run
+    execute: Execute
     monotonic: Callable[[], float] = time.monotonic
     tick: float | None = None
 
@@ -49,9 +58,16 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     """Iterate until a stop condition holds."""
     began = edge.monotonic()
     state = state or State()
-    limits = Limits(plan.values.iterations.maximum, plan.values[FAILURE_THRESHOLD])
+    limits = Limits(
+        plan.values.iterations.maximum, plan.values[FAILURE_THRESHOLD], plan.values[MAX_DURATION]
+    )
+    before = state.elapsed
     edge.emit(events.RunStarted(plan.procedure, limits.max_iterations, plan.command.text))
-    while (found := stop(_noticed(state, edge), limits)) is None:
+    while True:
+        elapsed = before + edge.monotonic() - began
+        state = replace(state, elapsed=elapsed, interrupted=bool(edge.interrupts.received))
+        if (found := stop(state, limits)) is not None:
+            break
         state = _iterate(plan, limits, state, edge)
     if found.rule is Rule.INTERRUPTED and not _was_interrupted(state):
         # Between iterations nobody watched a process, so nobody has said it yet.
@@ -60,10 +76,6 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     edge.interrupts.acknowledge()
     edge.emit(ended)
     return ended
-
-
-def _noticed(state: State, edge: Edge) -> State:
-    return replace(state, interrupted=bool(edge.interrupts.received))
 
 
 def _was_interrupted(state: State) -> bool:
@@ -76,14 +88,14 @@ class _Attempt:
 
     outcome: Outcome
     promises: Promises = field(default_factory=Promises)
-    result: process.Result | None = None
+    result: Result | None = None
 
 
 def _iterate(plan: Plan, limits: Limits, state: State, edge: Edge) -> State:
     """One iteration: an attempt, its place in the state, and the story of it."""
     number, began = state.iteration + 1, edge.monotonic()
     edge.emit(events.IterationStarted(plan.procedure, number, limits.max_iterations))
-    attempt = _attempt(plan, number, edge)
+    attempt = _attempt(plan, number, _clocks(plan, limits, state), edge)
     duration = edge.monotonic() - began
     after = state.after(attempt.outcome, duration)
     for event in _story(plan, limits, after, number, duration, attempt):
@@ -91,7 +103,21 @@ def _iterate(plan: Plan, limits: Limits, state: State, edge: Edge) -> State:
     return after
 
 
-def _attempt(plan: Plan, number: int, edge: Edge) -> _Attempt:
+def _clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
+    """The clocks that are on, by the names of their settings."""
+    left = None if limits.max_duration is None else max(0.0, limits.max_duration - state.elapsed)
+    values = plan.values
+    clocks = (
+        (FIRST_OUTPUT_TIMEOUT.key, values[FIRST_OUTPUT_TIMEOUT], Since.FIRST_OUTPUT),
+        (IDLE_TIMEOUT.key, values[IDLE_TIMEOUT], Since.ACTIVITY),
+        (ITERATION_TIMEOUT.key, values[ITERATION_TIMEOUT], Since.START),
+        (RESULT_GRACE.key, values[RESULT_GRACE], Since.RESULT),
+        (MAX_DURATION.key, left, Since.START),
+    )
+    return tuple(Clock(name, limit, since) for name, limit, since in clocks if limit is not None)
+
+
+def _attempt(plan: Plan, number: int, clocks: tuple[Clock, ...], edge: Edge) -> _Attempt:
     """Prompt, agent, signals, outcome."""
     try:
         prompt = plan.prompt().encode("utf-8", "surrogateescape")
@@ -102,8 +128,8 @@ def _attempt(plan: Plan, number: int, edge: Edge) -> _Attempt:
         edge.emit(events.PromptFailed(number, str(error), hint))
         reason = f"prompt assembly: {error}"
         return _Attempt(Outcome(Verdict.ABORT, FailureKind.PROMPT, reason))
-    with stdin:
-        result = _execute(plan, stdin, edge)
+    with stdin, _transcript(plan, number, edge) as transcript:
+        result = _execute(plan, stdin, transcript, clocks, edge)
     promises = _scan(plan, number, prompt, result, edge)
     ignore = plan.values[IGNORE_EXIT_STATUS]
     outcome = judge(result.exit, promises, ignore_exit_status=ignore)
@@ -114,22 +140,46 @@ def _unwritable(number: int, edge: Edge) -> Callable[[OSError], None]:
     return lambda error: edge.emit(events.StateUnwritable(number, str(error)))
 
 
-def _execute(plan: Plan, stdin: IO[bytes], edge: Edge) -> process.Result:
+@contextlib.contextmanager
+def _transcript(plan: Plan, number: int, edge: Edge) -> Iterator[Transcript | None]:
+    """Files for what the agent prints; none where the disk has no room: then pipes must do."""
+    files = open_transcript(plan.workspace, _unwritable(number, edge))
+    if files is None:
+        yield None
+        return
+    with files[0] as stdout, files[1] as stderr:
+        yield Transcript(stdout, stderr, plan.writes_to_files, plan.values[MAX_TRANSCRIPT])
+
+
+def _execute(
+    plan: Plan,
+    stdin: IO[bytes],
+    transcript: Transcript | None,
+    clocks: tuple[Clock, ...],
+    edge: Edge,
+) -> Result:
     values = plan.values
-    request = process.Request(
+    interrupts = edge.interrupts
+    hurried = len(interrupts.received)
+    request = Request(
         argv=plan.argv,
         cwd=plan.working_dir,
         environ=plan.environ,
         stdin=stdin,
         output_limit=values[MAX_OUTPUT_BUFFER],
-        timeout=values[ITERATION_TIMEOUT],
+        transcript=transcript,
+        clocks=clocks,
         kill_grace=values[KILL_GRACE],
+        keep=values[KEEP_PROCESSES] or (),
         tick=edge.tick,
+        changed_within=lambda seconds: changed_within(
+            plan.working_dir, seconds, lambda: len(interrupts.received) > hurried
+        ),
     )
-    return edge.execute(request, edge.interrupts, edge.emit)
+    return edge.execute(request, interrupts, edge.emit)
 
 
-def _scan(plan: Plan, number: int, prompt: bytes, result: process.Result, edge: Edge) -> Promises:
+def _scan(plan: Plan, number: int, prompt: bytes, result: Result, edge: Edge) -> Promises:
     """Look for signals on each stream, each on its own."""
     values = plan.values
     streams = values[SIGNALS_STREAMS]

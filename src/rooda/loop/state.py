@@ -25,17 +25,22 @@ class Limits:
 
     max_iterations: int | None
     failure_threshold: int
+    max_duration: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The loop's memory between two iterations. `iteration` counts from 0."""
+    """The loop's memory between two iterations. `iteration` counts from 0.
+
+    `elapsed` is for how long the run has been at work.
+    """
 
     iteration: int = 0
     consecutive_failures: int = 0
     stats: Stats = field(default_factory=Stats)
     last: Outcome | None = None
     interrupted: bool = False
+    elapsed: float = 0.0
 
     def after(self, outcome: Outcome, seconds: float) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""

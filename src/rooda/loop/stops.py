@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import Limits, State, Status
+from rooda.text.durations import format_duration
 
 
 class Rule(StrEnum):
@@ -14,6 +15,7 @@ class Rule(StrEnum):
     INTERRUPTED = "interrupted"
     SIGNAL = "signal"
     NOT_STARTED = "not-started"
+    MAX_DURATION = "max-duration"
     FAILURE_THRESHOLD = "failure-threshold"
     MAX_ITERATIONS = "max-iterations"
 
@@ -55,6 +57,14 @@ def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
     return None
 
 
+def max_duration(state: State, limits: Limits) -> Stop | None:
+    """The run has been at work for as long as it may."""
+    if limits.max_duration is not None and state.elapsed >= limits.max_duration:
+        reason = f"max_duration of {format_duration(limits.max_duration)} reached"
+        return Stop(Status.ABORTED, Rule.MAX_DURATION, reason)
+    return None
+
+
 def failure_threshold(state: State, limits: Limits) -> Stop | None:
     """Too many failures in a row. Looked at before the maximum of iterations."""
     if state.consecutive_failures >= limits.failure_threshold:
@@ -73,6 +83,7 @@ CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
     interrupted,
     done,
     impossible,
+    max_duration,
     failure_threshold,
     max_iterations,
 )

@@ -4,6 +4,7 @@ The logfmt view prints these as they are; the text view takes them for the lines
 000 has no example of its own.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rooda.config.problems import Severity
@@ -15,6 +16,8 @@ from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.process import events as process
 from rooda.text.durations import format_duration, format_seconds
+
+_SHOWN = 5  # processes by name
 
 Field = tuple[str, str | int | float | bool | None]
 
@@ -98,6 +101,20 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                 "The state folder can't be written; a temporary file is used instead",
                 (("error", error), ("iteration", iteration)),
             )
+        case loop.EarlierRunCleared(run, processes, survivors):
+            return Message(
+                "An earlier run was killed here; what it left behind was stopped",
+                (
+                    ("run", run),
+                    ("processes", names(processes) or None),
+                    ("survivors", names(survivors) or None),
+                ),
+            )
+        case loop.Unlocked(folder, error):
+            return Message(
+                "The work tree can't be locked; make sure that no other run works in it",
+                (("folder", folder), ("error", error)),
+            )
         case loop.ListenerFailed(listener, error):
             return Message(
                 "A log or view failed; the run goes on",
@@ -105,11 +122,15 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             )
         case loop.RunEnded():
             return _ended(event)
-        case process.ClockExpired(clock, after):
-            timeout = format_seconds(after)
+        case process.ClockExpired(clock, after, evidence):
             return Message(
                 "AI CLI exceeded timeout",
-                (("timeout", timeout), ("action", "sending_sigterm"), ("clock", clock)),
+                (
+                    ("timeout", format_seconds(after)),
+                    ("action", "sending_sigterm"),
+                    ("clock", clock),
+                    ("evidence", evidence or None),
+                ),
             )
         case process.InterruptSeen(signal, again):
             action = "killing" if again else "shutting_down"
@@ -118,19 +139,52 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             return Message("Killing AI CLI process", (("pid", pid),))
         case process.ProcessKilled():
             return Message("AI CLI did not terminate gracefully", (("action", "sending_sigkill"),))
-        case process.ProcessSurvived(pid):
+        case process.ProcessSurvived(pid, processes):
             return Message(
                 "AI CLI is still running after SIGKILL",
-                (("pid", pid), ("action", "going_on_without_it")),
+                (
+                    ("pid", pid),
+                    ("action", "going_on_without_it"),
+                    ("processes", names(processes) or None),
+                ),
             )
         case process.ProcessStopped():
             return Message("AI CLI terminated")
-        case process.LeftoversStopped(pid):
-            return Message("AI CLI left processes behind; they were stopped", (("group", pid),))
+        case process.LeftoversStopped(_, processes):
+            return Message(
+                "AI CLI left processes behind; they were stopped",
+                (("processes", names(processes) or None),),
+            )
+        case process.ProcessLost(pid, reason, processes):
+            return Message(
+                "AI CLI was lost: rooda's warden was killed; what could be found was stopped",
+                (("pid", pid), ("error", reason), ("processes", names(processes) or None)),
+            )
+        case process.ProcessPaused(pid):
+            return Message("Paused", (("pid", pid),))
+        case process.ProcessResumed(pid, after):
+            return Message("Going on", (("pid", pid), ("paused", format_duration(after))))
+        case process.MachineSlept(seconds):
+            return Message(
+                "The machine was asleep; no clock counted that",
+                (("asleep", format_duration(seconds)),),
+            )
+        case process.TranscriptTrimmed(stream, size, kept, reason):
+            return Message(
+                "Not all of the output is kept on disk",
+                (("stream", stream), ("size", size), ("kept", kept), ("reason", reason or None)),
+            )
         case process.ProcessStarted(pid):
             return Message("AI CLI started", (("pid", pid),))
         case loop.RunStarted() | process.Output() | process.Tick():
             return None
+
+
+def names(processes: Sequence[process.Named]) -> str:
+    """`sleep 600 (pid 4711), node (pid 4712), 3 more`."""
+    shown = [f"{one.name} (pid {one.pid})" for one in processes[:_SHOWN]]
+    more = [f"{len(processes) - _SHOWN} more"] if len(processes) > _SHOWN else []
+    return ", ".join(shown + more)
 
 
 def _problem(event: loop.ProblemFound) -> Message:
@@ -187,6 +241,8 @@ def _failed(event: loop.IterationEnded, failure: FailureContext) -> Message:
             ("threshold", event.threshold),
             ("iteration", event.iteration),
             ("elapsed", format_duration(event.duration)),
+            ("clock", failure.reason if failure.kind is FailureKind.TIMEOUT else None),
+            ("evidence", failure.evidence or None),
             ("ignored_signal", _ignored_signal(failure)),
             ("command", failure.command),
             ("output_first", failure.preview or None),

@@ -72,7 +72,9 @@ def _reason(failure: FailureContext) -> str:
     match failure.kind:
         case FailureKind.TIMEOUT:
             ignored = f"; its {said} signal does not count" if said else ""
-            return f"timeout ({failure.reason}: {format_seconds(failure.timeout or 0)}){ignored}"
+            limit = f"timeout ({failure.reason}: {format_seconds(failure.timeout or 0)})"
+            seen = f"; {failure.evidence}" if failure.evidence else ""
+            return f"{limit}{seen}{ignored}"
         case FailureKind.SIGNAL:
             words = f"the agent signaled {said}, exit code {failure.exit_code}"
         case FailureKind.CRASH:

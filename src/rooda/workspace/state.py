@@ -2,9 +2,11 @@
 
 The prompt is a file in it, so that an agent may read it whenever and however it likes: a file
 needs no writer, can't deadlock with an agent that prints before it reads, and stays as evidence.
+What the agent prints is kept beside it.
 """
 
 import errno
+import os
 import stat
 import tempfile
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from typing import IO
 
 STATE_FOLDER = ".rooda"
 
-_NAME = "prompt.md"
+PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 
 
 def make_state_folder(workspace: Path) -> Path:
@@ -40,18 +42,52 @@ def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], 
     anew, or the prompt goes to the system's temporary folder, which may fail as well (OSError).
     """
     try:
-        path = make_state_folder(workspace) / _NAME
-        path.unlink(missing_ok=True)  # an earlier reader keeps its own file
-        # One descriptor for both: by its name it could be another run's by now.
-        return _filled(path.open("x+b"), prompt)
+        return _filled(_new_file(workspace, PROMPT), prompt)
     except OSError as error:
         on_trouble(error)
         return _filled(tempfile.TemporaryFile(), prompt)
 
 
+def open_transcript(
+    workspace: Path, on_trouble: Callable[[OSError], None]
+) -> tuple[IO[bytes], IO[bytes]] | None:
+    """Empty files for both streams; temporary ones, or none at all, where that is not possible."""
+    try:
+        return _both(lambda name: _new_file(workspace, name))
+    except OSError as error:
+        on_trouble(error)
+    try:
+        return _both(lambda _: tempfile.TemporaryFile("a+b", buffering=0))
+    except OSError:
+        return None
+
+
+def _both(opened: Callable[[str], IO[bytes]]) -> tuple[IO[bytes], IO[bytes]]:
+    first = opened(STDOUT)
+    try:
+        return first, opened(STDERR)
+    except OSError:
+        first.close()
+        raise
+
+
+def _new_file(workspace: Path, name: str) -> IO[bytes]:
+    """A file of this name that nobody else has open: an earlier reader or writer keeps its own.
+
+    One descriptor for reading and writing: by its name it could be another run's by now. It
+    appends, so that several writers don't overwrite each other.
+    """
+    path = make_state_folder(workspace) / name
+    path.unlink(missing_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+
+
 def _filled(file: IO[bytes], prompt: bytes) -> IO[bytes]:
     try:
-        file.write(prompt)
+        rest = memoryview(prompt)
+        while rest:
+            rest = rest[file.write(rest) :]
         file.flush()
         file.seek(0)
     except OSError:

@@ -1,0 +1,153 @@
+"""One run per work tree: a lock that the kernel releases, and a note of who holds it.
+
+The lock is on the folder itself, so that an agent that deletes `.rooda` can't take it away. The
+note is for people, and for the next start: it says what to look for if nobody could clean up.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rooda.workspace.state import STATE_FOLDER, make_state_folder
+from rooda.workspace.tree import work_tree
+
+_LONGEST = 64 * 1024  # a note has some hundred bytes
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_LOCKS = Path("/proc/locks")
+_REFUSED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Who runs here. Pids come with their start times, and count for one boot of one host."""
+
+    run: str
+    procedure: str
+    pid: int
+    since: str
+    workspace: str
+    host: str = ""
+    boot: str = ""
+    agents: tuple[tuple[int, float], ...] = ()
+    keep: tuple[str, ...] = ()
+
+
+class Taken(Exception):  # noqa: N818 - what was found
+    """Another run holds the lock; its note, if there is one, and its pid, if that is known."""
+
+    def __init__(self, top: Path, note: Note | None, pid: int | None) -> None:
+        super().__init__(str(top))
+        self.top = top
+        self.note = note
+        self.pid = pid
+
+
+def here() -> tuple[str, str]:
+    """The name of this host, and of the time since it was started."""
+    try:
+        boot = _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        boot = ""
+    return socket.gethostname(), boot
+
+
+class Lock:
+    """Held until it is closed, or the process ends in whatever way."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take it. Raises Taken, or OSError where a folder can't be locked."""
+        self.top = work_tree(folder)
+        self._note: Note | None = None
+        self._fd = os.open(self.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            pid = _holder(os.fstat(self._fd))
+            os.close(self._fd)
+            if error.errno in _REFUSED:
+                raise Taken(self.top, read_note(self.top), pid) from None
+            raise
+
+    def left_behind(self) -> Note | None:
+        """The note of a run that could not end in order, on this very boot of this host."""
+        note = read_note(self.top)
+        return note if note is not None and (note.host, note.boot) == here() else None
+
+    def write(self, note: Note) -> None:
+        """Say who runs here. It is only a note: where it can't be written, the lock still holds."""
+        self._note = note
+        with contextlib.suppress(OSError):
+            make_state_folder(self.top)
+            path = _path(self.top)
+            draft = path.with_suffix(".new")
+            draft.write_text(json.dumps(asdict(note)) + "\n", encoding="utf-8")
+            draft.replace(path)
+
+    def add_agent(self, pid: int, started: float) -> None:
+        """Note the process that was just started; only the last one is of interest."""
+        if self._note is not None:
+            self.write(replace(self._note, agents=((pid, started),)))
+
+    def close(self) -> None:
+        """The run has ended in order: there is nothing to find."""
+        with contextlib.suppress(OSError):
+            _path(self.top).unlink(missing_ok=True)
+        os.close(self._fd)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[Lock]:
+    """The lock of the work tree that the folder belongs to."""
+    lock = Lock(folder)
+    try:
+        yield lock
+    finally:
+        lock.close()
+
+
+def read_note(top: Path) -> Note | None:
+    """The note, if there is one that makes sense: an agent may have written anything there."""
+    try:
+        with _path(top).open("rb") as file:
+            return _note(json.loads(file.read(_LONGEST)))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _path(top: Path) -> Path:
+    return top / STATE_FOLDER / "run.json"
+
+
+def _note(data: Mapping[str, Any]) -> Note:
+    return Note(
+        run=str(data["run"]),
+        procedure=str(data["procedure"]),
+        pid=int(data["pid"]),
+        since=str(data["since"]),
+        workspace=str(data["workspace"]),
+        host=str(data["host"]),
+        boot=str(data["boot"]),
+        agents=tuple((int(pid), float(started)) for pid, started in data["agents"]),
+        keep=tuple(map(str, data["keep"])),
+    )
+
+
+def _holder(found: os.stat_result) -> int | None:
+    """The pid of who holds the lock, as the kernel knows it (Linux)."""
+    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    # `1: FLOCK  ADVISORY  WRITE 4711 fd:01:131 0 EOF`
+    for words in map(str.split, lines):
+        if "FLOCK" in words and device in words:
+            return int(words[words.index(device) - 1])
+    return None

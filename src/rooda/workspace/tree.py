@@ -1,0 +1,70 @@
+"""The work tree that a folder belongs to, and whether anything in it changes."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rooda.workspace.state import STATE_FOLDER
+
+_MOST_SECONDS = 5.0  # for one look at all files
+
+
+def work_tree(folder: Path) -> Path:
+    """The top of the git work tree, else the folder itself."""
+    real = folder.resolve()
+    return next((above for above in (real, *real.parents) if _is_top(above)), real)
+
+
+def _is_top(folder: Path) -> bool:
+    """Whether git would take it for the top: a repository, or a file that points to one."""
+    git = folder / ".git"
+    try:
+        return (git / "HEAD").is_file() or (git.is_file() and _points(git))
+    except OSError:
+        return False
+
+
+def _points(git: Path) -> bool:
+    with git.open("rb") as file:
+        return file.read(7) == b"gitdir:"
+
+
+def changed_within(
+    folder: Path, seconds: float, is_hurried: Callable[[], bool] = lambda: False
+) -> float | None:
+    """How many seconds ago something below the folder was changed, if that was within the time.
+
+    What changed is enough to know; so it stops at the first change that is recent enough. A tree
+    too large to be looked at in a few seconds counts as one that may have changed.
+    """
+    now = time.time()
+    end = time.monotonic() + _MOST_SECONDS
+    for changed in _changes(folder):
+        if now - changed <= seconds:
+            return max(0.0, now - changed)
+        if is_hurried():
+            return None
+        if time.monotonic() > end:
+            return 0.0
+    return None
+
+
+def _changes(folder: Path) -> Iterator[float]:
+    """When each file and folder was changed last; rooda's own are left out."""
+    waiting = [str(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.name == STATE_FOLDER:
+                        continue
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                    except OSError:
+                        continue
+                    yield max(found.st_mtime, found.st_ctime)
+        except OSError:
+            continue
