@@ -4,9 +4,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import iteration, startup
+from benchmarks import iteration, silence, startup, throughput
 
-BENCHMARKS = (startup.measure, iteration.measure)
+BENCHMARKS = (startup.measure, iteration.measure, throughput.measure, silence.measure)
 
 
 def main() -> int:

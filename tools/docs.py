@@ -56,6 +56,8 @@ def _type_name(hint: Any) -> str:
         return " or ".join(_type_name(arg) for arg in get_args(hint))
     if hint is type(None):
         return "null"
+    if get_origin(hint) is tuple:
+        return f"list of {_type_name(get_args(hint)[0])}"
     if hint is Stats:
         return "{" + ", ".join(Stats().summary()) + "}, stddev null before the second iteration"
     if is_dataclass(hint) and isinstance(hint, type):

@@ -129,7 +129,8 @@ class ExitOverridden:
 class IterationEnded:
     """An iteration has ended, whatever way: told once for each that started.
 
-    `failure` says how, where the verdict is a failure.
+    `failure` says how, where the verdict is a failure. `cleaned_up` are processes that the agent
+    did not end itself.
     """
 
     iteration: int
@@ -142,6 +143,7 @@ class IterationEnded:
     consecutive_failures: int
     threshold: int
     failure: FailureContext | None
+    cleaned_up: tuple[process.Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

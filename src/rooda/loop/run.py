@@ -38,7 +38,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result, Transcript
 from rooda.prompts.parts import PromptError
 from rooda.workspace.state import open_prompt, open_transcript
-from rooda.workspace.tree import changed_within
+from rooda.workspace.tree import changed_within, work_tree
 
 Execute = Callable[[Request, Interrupts, Listener], Result]
 
@@ -173,7 +173,7 @@ def _execute(
         keep=values[KEEP_PROCESSES] or (),
         tick=edge.tick,
         changed_within=lambda seconds: changed_within(
-            plan.working_dir, seconds, lambda: len(interrupts.received) > hurried
+            work_tree(plan.working_dir), seconds, lambda: len(interrupts.received) > hurried
         ),
     )
     return edge.execute(request, interrupts, edge.emit)
@@ -227,6 +227,7 @@ def _story(
         consecutive_failures=after.consecutive_failures,
         threshold=limits.failure_threshold,
         failure=context,
+        cleaned_up=result.cleaned_up if result is not None else (),
     )
 
 

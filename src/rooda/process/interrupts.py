@@ -37,8 +37,8 @@ class Interrupts:
                 signal.signal(number, self._handle)
         if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
             signal.signal(signal.SIGTSTP, self._handle_stop)
-        # A careless parent may have ignored it, and then no child could be waited for.
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # A handler, so that it wakes us; a careless parent may even have ignored it.
+        signal.signal(signal.SIGCHLD, _nothing)
         # Or blocked: a program would inherit that.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGTSTP, signal.SIGCHLD})
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
@@ -99,3 +99,7 @@ class Interrupts:
             self.stop_wanted = True
         else:
             self.stop_ourselves()
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """Exist, so that a change of a child's state wakes the pipe."""

@@ -124,6 +124,7 @@ class Watch:
                 self._hear(self._warden.messages())
             elif key.data == _SIGNALS:
                 self._interrupts.drain()
+                self._warden.keep_going()
             else:
                 self._capture.look(key.fd)
         if self._warden.has_news:

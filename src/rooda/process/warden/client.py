@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rooda.process.warden.channel import Channel, Closed, Message
 
-PATIENCE = 30.0  # for an answer that should take milliseconds
+PATIENCE = 15.0  # for an answer that should take milliseconds
 
 _ROOT = str(Path(__file__).parents[3])
 # By hand, as `-I` lets no variable and no current folder decide what is imported.
@@ -99,6 +99,12 @@ class Warden:
     def resume(self) -> None:
         """Let it go on."""
         self._channel.send(("resume",))
+
+    def keep_going(self) -> None:
+        """If somebody has stopped the warden itself (the program may try), continue it."""
+        with contextlib.suppress(OSError):
+            if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
+                os.kill(self.pid, signal.SIGCONT)
 
     def ask_for_cpu(self) -> None:
         """The answer comes as a message: the seconds that the tree has used."""

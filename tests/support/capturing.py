@@ -1,0 +1,146 @@
+"""Run real programs with either capture, and on file systems that are not as one would like."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from rooda.process.clocks import Clock, Since
+from rooda.process.events import Output, ProcessEvent, ProcessStarted, Stream
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Listener, Request, Result, Transcript
+from rooda.process.run import Runner
+from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT, open_transcript
+
+Capture = Literal["file", "pipe"]
+CAPTURES: tuple[Capture, Capture] = ("file", "pipe")
+BOTH_CAPTURES = pytest.mark.parametrize("capture", CAPTURES)
+
+
+@dataclass
+class Studio:
+    """A folder to run programs in, each with a transcript, and everything that was heard."""
+
+    folder: Path
+    runner: Runner
+    interrupts: Interrupts
+    events: list[ProcessEvent] = field(default_factory=list)
+
+    def sh(
+        self, body: str, capture: Capture, listener: Listener | None = None, **how: Any
+    ) -> Result:
+        return self.run(("sh", "-c", body), capture, listener, **how)
+
+    def python(
+        self, body: str, capture: Capture, listener: Listener | None = None, **how: Any
+    ) -> Result:
+        return self.run((sys.executable, "-S", "-c", body), capture, listener, **how)
+
+    def run(
+        self,
+        argv: tuple[str, ...],
+        capture: Capture | None,
+        listener: Listener | None = None,
+        *,
+        limit: int = 256 * 1024 * 1024,
+        environ: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        **bounds: Any,
+    ) -> Result:
+        def listen(event: ProcessEvent) -> None:
+            self.events.append(event)
+            if listener is not None:
+                listener(event)
+
+        if timeout is not None:
+            bounds["clocks"] = (Clock("iteration_timeout", timeout, Since.START),)
+        with Path(os.devnull).open("rb") as stdin:
+            request = Request(argv, self.folder, environ or os.environ, stdin, 10_000_000)
+            request = replace(request, **bounds)
+            if capture is None:
+                return self.runner.run(request, self.interrupts, listen)
+            files = open_transcript(self.folder, _raise)
+            assert files is not None
+            with files[0] as stdout, files[1] as stderr:
+                transcript = Transcript(stdout, stderr, capture == "file", limit)
+                request = replace(request, transcript=transcript)
+                return self.runner.run(request, self.interrupts, listen)
+
+    @property
+    def transcripts(self) -> dict[Stream, Path]:
+        """Where the streams are on disk."""
+        folder = self.folder / STATE_FOLDER
+        return {"stdout": folder / STDOUT, "stderr": folder / STDERR}
+
+    def heard(self, stream: Stream | None = None) -> bytes:
+        """What was told of a stream, or of both as it came."""
+        return b"".join(
+            event.data
+            for event in self.events
+            if isinstance(event, Output) and stream in (None, event.stream)
+        )
+
+    def told(self, *kinds: type[ProcessEvent]) -> list[ProcessEvent]:
+        return [event for event in self.events if isinstance(event, kinds)]
+
+    @property
+    def pid(self) -> int:
+        """Of the program that was started last."""
+        return [event.pid for event in self.events if isinstance(event, ProcessStarted)][-1]
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+@contextmanager
+def studio_in(folder: Path, contain: str = "adopt") -> Iterator[Studio]:
+    """A studio with a runner of its own."""
+    interrupts = Interrupts()
+    try:
+        with Runner(f"test-{folder.name}-{os.getpid()}", contain) as runner:
+            yield Studio(folder, runner, interrupts)
+    finally:
+        os.close(interrupts.wake_fd)
+        os.close(interrupts._write_fd)  # noqa: SLF001 - nobody else ever has to close it
+
+
+# -- file systems --------------------------------------------------------------------------
+
+
+def apart(*steps: str) -> tuple[str, ...]:
+    """A command that does these shell steps in namespaces of its own, then runs its arguments.
+
+    As root in a mount namespace only, else as the root of a user namespace. Skips the test where
+    the system allows neither.
+    """
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("there is no unshare here")
+    options = "-m" if os.geteuid() == 0 else "-rm"
+    before = [unshare, options, "sh", "-c"]
+    test = subprocess.run(
+        [*before, "mount -t tmpfs none /tmp"], capture_output=True, text=True, check=False
+    )
+    if test.returncode:
+        pytest.skip(f"nothing can be mounted here: {test.stderr.strip()}")
+    return (*before, "; ".join(["set -e", *steps]), "sh")
+
+
+def mounted(kind: str, folder: Path, keep: Path, options: str = "") -> tuple[str, ...]:
+    """Run a command in a folder that is a file system of its own; `.rooda` is copied to `keep`."""
+    with_options = f"-o {options} " if options else ""
+    return apart(
+        f"mount -t {kind} {with_options}none '{folder}'",
+        f"cd '{folder}'",
+        'code=0; "$@" || code=$?',
+        f"cp -r --sparse=always .rooda '{keep}'",
+        "exit $code",
+    )
