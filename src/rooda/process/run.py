@@ -7,6 +7,8 @@ what it prints (`capture/`), keep its clocks (`clocks.py`), and listen to signal
 
 import contextlib
 import errno
+import os
+import selectors
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Final, Self
@@ -28,6 +30,8 @@ from rooda.process.warden.client import Refused, Warden
 from rooda.process.watch import Watch
 
 MARK: Final = "ROODA_RUN"  # in the environment of everything that a run starts
+
+_FULL = "no space left on the disk: what it printed last may be missing"
 
 
 class Runner:
@@ -76,6 +80,7 @@ class Runner:
                     listener,
                     warden,
                     output.capture,
+                    output.selector,
                     spoken,
                     stopwatch,
                 )
@@ -150,12 +155,14 @@ class _Output:
 
     def __init__(self, request: Request, spoken: Spoken, stopwatch: Stopwatch) -> None:
         transcript = request.transcript
+        self._spoken = spoken
         self._files: Mapping[Stream, int] = {}
         self._disk: Disk | None = None
         if transcript is not None:
             fds = (transcript.stdout.fileno(), transcript.stderr.fileno())
             self._files = dict(zip(STREAMS, fds, strict=True))
             self._disk = Disk(self._files, transcript.limit)
+        self.selector = selectors.DefaultSelector()
         self.capture: Files | Pipes
         if transcript is not None and self._disk is not None and transcript.direct:
             self.capture = Files(self._files, spoken, self._disk, stopwatch.now)
@@ -168,21 +175,35 @@ class _Output:
         disk = self._disk
         if disk is None:
             return None
-        direct = self.capture.sizes if isinstance(self.capture, Files) else None
-        kept = disk.finish(direct)
+        direct = isinstance(self.capture, Files)
+        printed = self.capture.sizes if isinstance(self.capture, Files) else self._spoken.sizes()
+        kept = disk.finish(printed, direct=direct)
         for stream, left in kept.items():
             if not left.is_whole:
-                listener(happened.TranscriptTrimmed(stream, left.size, left.bytes, disk.trouble))
+                trimmed = happened.TranscriptTrimmed(stream, left.size, left.bytes, disk.trouble)
+                listener(trimmed)
+            elif direct and _is_full(self._files[stream]):
+                trimmed = happened.TranscriptTrimmed(stream, left.size, left.bytes, _FULL)
+                listener(trimmed)
         return kept
 
 
 @contextlib.contextmanager
 def _capturing(request: Request, spoken: Spoken, stopwatch: Stopwatch) -> Iterator[_Output]:
+    """Everything that needs a descriptor of ours, before the program is started."""
     output = _Output(request, spoken, stopwatch)
     try:
         yield output
     finally:
+        output.selector.close()
         output.capture.close()
+
+
+def _is_full(fd: int) -> bool:
+    try:
+        return os.fstatvfs(fd).f_bavail == 0
+    except OSError:
+        return False
 
 
 def _reason(refused: Refused, request: Request) -> str:

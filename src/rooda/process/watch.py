@@ -54,6 +54,7 @@ class Watch:
         listener: Listener,
         warden: Warden,
         capture: Capture,
+        selector: selectors.BaseSelector,
         spoken: Spoken,
         stopwatch: Stopwatch,
     ) -> None:
@@ -67,7 +68,7 @@ class Watch:
         self._capture = capture
         self._spoken = spoken
         self._stopwatch = stopwatch
-        self._selector = selectors.DefaultSelector()
+        self._selector = selector
         self._verdict: TimedOut | Lingered | Interrupted | None = None
         self._returncode: int | None = None
         self._gone = False  # the whole tree, or we gave up on the rest
@@ -82,7 +83,7 @@ class Watch:
 
     def until_the_end(self) -> Exit:
         """Watch until nothing is left to wait for, and say how it ended."""
-        with self._selector, self._interrupts.watching():
+        with self._interrupts.watching():
             self._selector.register(self._interrupts.wake_fd, selectors.EVENT_READ, _SIGNALS)
             self._selector.register(self._warden, selectors.EVENT_READ, _WARDEN)
             self._capture.start(self._selector)

@@ -35,18 +35,16 @@ def changed_within(
 ) -> float | None:
     """How many seconds ago something below the folder was changed, if that was within the time.
 
-    What changed is enough to know; so it stops at the first change that is recent enough. A tree
-    too large to be looked at in a few seconds counts as one that may have changed.
+    That something changed is enough to know, so it stops at the first change that is recent
+    enough, and after a few seconds: a tree of millions of files must not hold up a run.
     """
     now = time.time()
     end = time.monotonic() + _MOST_SECONDS
     for changed in _changes(folder):
         if now - changed <= seconds:
             return max(0.0, now - changed)
-        if is_hurried():
-            return None
-        if time.monotonic() > end:
-            return 0.0
+        if is_hurried() or time.monotonic() > end:
+            break
     return None
 
 

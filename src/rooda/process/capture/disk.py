@@ -22,11 +22,11 @@ class Disk:
         self._written = dict.fromkeys(STREAMS, 0)
         self._holes: dict[Stream, tuple[int, int]] = dict.fromkeys(STREAMS, (0, 0))
         self._can_punch = True
+        self._is_full = False  # nothing more is written
 
     def write(self, stream: Stream, data: bytes) -> None:
         """Add to the file (where the program itself does not write to it)."""
-        full = not self._can_punch and sum(self._written.values()) + len(data) > self._limit
-        if self.trouble and (full or self.trouble != NO_HOLES):
+        if self._is_full:
             return
         rest = memoryview(data)
         try:
@@ -35,9 +35,10 @@ class Disk:
                 self._written[stream] += sent
                 rest = rest[sent:]
         except OSError as error:
-            self.trouble = error.strerror or str(error)
+            self.trouble, self._is_full = error.strerror or str(error), True
             return
         self.keep_within(self._written)
+        self._is_full = not self._can_punch and sum(self._written.values()) >= self._limit
 
     def keep_within(self, sizes: Mapping[Stream, int], step: int = _STEP) -> None:
         """Free the middle of what has grown too long; `sizes` is what may be looked at."""
@@ -54,23 +55,24 @@ class Disk:
                 return
             self._holes[stream] = (start, end)
 
-    def finish(self, sizes: Mapping[Stream, int] | None = None) -> dict[Stream, Kept]:
+    def finish(self, printed: Mapping[Stream, int], *, direct: bool) -> dict[Stream, Kept]:
         """Bring the files within the bound for good, and say what is left of each.
 
-        `sizes` are those of files that the program wrote itself. Where no hole can be made, their
-        ends are cut off now: before, that would have lost what nobody had read yet.
+        `direct` are files that the program wrote itself. Where no hole can be made, their ends
+        are cut off now: before, that would have lost what nobody had read yet.
         """
-        found = dict(self._written if sizes is None else sizes)
-        self.keep_within(found, step=1)
-        if sizes is not None and not self._can_punch:
-            parts = shares(self._limit, found["stdout"], found["stderr"])
-            for stream, part in zip(STREAMS, parts, strict=True):
-                if found[stream] > part:
+        sizes = printed if direct else self._written
+        self.keep_within(sizes, step=1)
+        gaps = {stream: gap for stream, gap in self._holes.items() if gap != (0, 0)}
+        if direct and not self._can_punch:
+            parts = zip(STREAMS, shares(self._limit, *sizes.values()), strict=True)
+            for stream, part in parts:
+                if sizes[stream] > part:
                     os.truncate(self._files[stream], part)
-                    self._holes[stream] = (part, found[stream])
+                    gaps[stream] = (part, sizes[stream])
+        for stream, size in printed.items():
+            if sizes[stream] < size:
+                gaps[stream] = (min(gaps.get(stream, (sizes[stream],))[0], sizes[stream]), size)
         return {
-            stream: Kept(found[stream], *self._holes[stream])
-            if self._holes[stream] != (0, 0)
-            else Kept(found[stream], found[stream], found[stream])
-            for stream in STREAMS
+            stream: Kept(size, *gaps.get(stream, (size, size))) for stream, size in printed.items()
         }

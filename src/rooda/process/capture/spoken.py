@@ -29,9 +29,9 @@ class Spoken:
         self.order.add(stream, len(data))
         self._tell(Output(stream, data))
 
-    def size(self, stream: Stream) -> int:
-        """How much this stream has said."""
-        return self._buffers[stream].total
+    def sizes(self) -> Mapping[Stream, int]:
+        """How much each stream has said."""
+        return {stream: buffer.total for stream, buffer in self._buffers.items()}
 
     @property
     def total(self) -> int:

@@ -266,7 +266,7 @@ class Warden:
     def _stop(self, tree: _Tree, grace: float) -> None:
         """SIGTERM now, SIGKILL after the grace; a second call can only hurry."""
         if tree.stopping is None:
-            hunt = self._hunt if self._adopts and not tree.keep else None
+            hunt = (lambda: self._hunt(tree)) if self._adopts else None
             tree.stopping = Stopping(self._census, lambda: self._members(tree), tree.leader, hunt)
         tree.stopping.within(grace)
 
@@ -286,7 +286,7 @@ class Warden:
             left = [named(self._census, process) for process in stopping.left[:MOST_NAMES]]
             self._say("gone", list(stopping.stopped.values()), left or [(0, UNSEEN)])
 
-    def _hunt(self) -> None:
+    def _hunt(self, tree: _Tree) -> None:
         """Kill our own children as fast as they come: one that forks and exits outruns a census.
 
         Whatever lives below us becomes our child when its parent is killed.
@@ -294,13 +294,20 @@ class Warden:
         from rooda.process.tree.proc import direct_children  # noqa: PLC0415 - Linux only
 
         end = time.monotonic() + _HUNT
-        while (children := direct_children()) and time.monotonic() < end:
-            for pid in children:
+        while time.monotonic() < end:
+            prey = [pid for pid in direct_children() if not self._is_spared(tree, pid)]
+            for pid in prey:
                 # Ours, and not waited for in between: the pid can't be another's.
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            if self._wait_for_children():
+            if self._wait_for_children() or not prey:
                 return
+
+    def _is_spared(self, tree: _Tree, pid: int) -> bool:
+        if not tree.keep or pid == tree.leader:
+            return False
+        process = self._census.look_at(pid)
+        return process is not None and self._is_kept(tree, process)
 
     # -- who belongs to it ------------------------------------------------------------------
 
