@@ -68,7 +68,9 @@ def start_time(pid: int) -> float | None:
 
 
 def _belongs(process: Process, trace: Trace, who: Census) -> bool:
-    if process.key in trace.leaders or who.has_mark(process.pid, trace.mark):
+    if process.key in trace.leaders:
+        return True
+    if trace.mark and who.has_mark(process.pid, trace.mark):
         return True
     if trace.files and who.writes_to(process.pid, trace.files):
         return True

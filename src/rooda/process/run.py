@@ -20,7 +20,7 @@ from rooda.process.capture.files import Files
 from rooda.process.capture.pipes import Pipes
 from rooda.process.capture.spoken import STREAMS, Spoken
 from rooda.process.clocks import Stopwatch
-from rooda.process.events import Stream
+from rooda.process.events import Named, Stream
 from rooda.process.exits import Exit, Lost, NotStarted
 from rooda.process.interrupts import Interrupts
 from rooda.process.leftovers import Trace, stop
@@ -88,7 +88,8 @@ class Runner:
                     listener(happened.ProcessStarted(pid, started))
                     end = watch.until_the_end()
                 except Closed as lost:
-                    end = self._lost(pid, started, request, str(lost), listener)
+                    trace = self._trace(request, (pid, started), output)
+                    end, watch.cleaned_up = self._lost(pid, trace, request, str(lost), listener)
                 kept = output.finish(listener)
         except Refused as refused:
             end = NotStarted(_reason(refused, request), refused.number)
@@ -119,9 +120,8 @@ class Runner:
         for last in (False, True):
             try:
                 warden = self._warden = self._warden or Warden(self._contain)
-                mark = f"{MARK}={self._run}" if self._run else ""
                 pid, started = warden.start(
-                    request.argv, request.cwd, environ, files, request.keep, mark
+                    request.argv, request.cwd, environ, files, request.keep, self._mark
                 )
             except Closed as closed:
                 self._dismiss()
@@ -131,18 +131,30 @@ class Runner:
                 return warden, pid, started
         raise AssertionError("unreachable")  # pragma: no cover - for the type checker
 
+    def _trace(self, request: Request, leader: tuple[int, float], output: "_Output") -> Trace:
+        files = (os.fstat(fd) for fd in output.capture.readers)
+        return Trace(
+            self._mark,
+            str(request.cwd),
+            (leader,),
+            frozenset((file.st_dev, file.st_ino) for file in files),
+            request.keep,
+        )
+
     def _lost(
-        self, pid: int, started: float, request: Request, reason: str, listener: Listener
-    ) -> Exit:
+        self, pid: int, trace: Trace, request: Request, reason: str, listener: Listener
+    ) -> tuple[Exit, tuple[Named, ...]]:
         """Somebody killed the warden. What it held is found as after a crash, and stopped."""
         self._dismiss()
-        mark = f"{MARK}={self._run}" if self._run else ""
-        trace = Trace(mark, str(request.cwd), ((pid, started),), keep=request.keep)
         stopped, left = stop(trace, request.kill_grace)
         listener(happened.ProcessLost(pid, reason, tuple(stopped)))
         if left:
             listener(happened.ProcessSurvived(pid, tuple(left)))
-        return Lost(f"rooda's warden was killed ({reason})")
+        return Lost(f"rooda's warden was killed ({reason})"), tuple(stopped)
+
+    @property
+    def _mark(self) -> str:
+        return f"{MARK}={self._run}" if self._run else ""
 
     def _dismiss(self) -> None:
         warden, self._warden = self._warden, None

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +19,7 @@ from typing import Any
 from rooda.workspace.state import STATE_FOLDER, make_state_folder
 from rooda.workspace.tree import work_tree
 
+_RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 _LONGEST = 64 * 1024  # a note has some hundred bytes
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LOCKS = Path("/proc/locks")
@@ -126,8 +128,10 @@ def _path(top: Path) -> Path:
 
 
 def _note(data: Mapping[str, Any]) -> Note:
+    if not _RUN.fullmatch(data["run"]):
+        raise ValueError("no run of ours")
     return Note(
-        run=str(data["run"]),
+        run=data["run"],
         procedure=str(data["procedure"]),
         pid=int(data["pid"]),
         since=str(data["since"]),

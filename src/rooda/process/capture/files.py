@@ -43,6 +43,11 @@ class Files:
         """What the program gets as standard output and error."""
         return self._files["stdout"], self._files["stderr"]
 
+    @property
+    def readers(self) -> tuple[int, ...]:
+        """Our own descriptors of what the program writes to."""
+        return tuple(self._files.values())
+
     def start(self, selector: selectors.BaseSelector) -> None:
         """Follow the files from now on."""
         self._selector = selector

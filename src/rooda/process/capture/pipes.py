@@ -44,6 +44,11 @@ class Pipes:
         """What the program gets as standard output and error."""
         return self._write[0], self._write[1]
 
+    @property
+    def readers(self) -> tuple[int, ...]:
+        """Our own descriptors of what the program writes to."""
+        return tuple(self._read)
+
     def start(self, selector: selectors.BaseSelector) -> None:
         """The program has its ends, so ours of those are closed."""
         for fd in self._write:

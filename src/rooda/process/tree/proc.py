@@ -48,7 +48,7 @@ class ProcFs:
     def has_mark(self, pid: int, mark: str) -> bool:
         """Whether `NAME=value` was in the environment that it was started with."""
         variables = _read(f"/proc/{pid}/environ", _LONGEST).split(b"\0")
-        return os.fsencode(mark) in variables
+        return bool(mark) and os.fsencode(mark) in variables
 
     def folder(self, pid: int) -> str | None:
         """Its current folder, where that can be read."""
