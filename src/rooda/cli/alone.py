@@ -89,14 +89,14 @@ def only_run(plan: Plan) -> Iterator[Alone]:
 
 def _taken(taken: Taken) -> Problem:
     note = taken.note
+    pid = taken.pid or (note and note.pid)
     if note is None:
-        who = f"pid {taken.pid}" if taken.pid else "pid unknown"
+        who = f"pid {pid}" if pid else "pid unknown"
     else:
         since = note.since.replace("T", " ")
         who = f"{note.procedure}, pid {note.pid} on {note.host} since {since}"
     return Problem(
         f"another run is at work in {taken.top}: {who}",
-        "Wait until it has ended, or stop it: kill -INT "
-        f"{note.pid if note else taken.pid or 'PID'}",
+        f"Wait until it has ended, or stop it: kill -INT {pid or 'PID'}",
         title="Work tree in use",
     )

@@ -71,7 +71,7 @@ class Runner:
         watch: Watch | None = None
         pid, kept = 0, None
         try:
-            with _capturing(request, spoken, stopwatch) as output:
+            with _capturing(request, spoken, stopwatch) as output, interrupts.watching():
                 warden, pid, started = self._start(request, output)
                 watch = Watch(
                     pid,

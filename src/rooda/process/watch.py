@@ -83,14 +83,13 @@ class Watch:
 
     def until_the_end(self) -> Exit:
         """Watch until nothing is left to wait for, and say how it ended."""
-        with self._interrupts.watching():
-            self._selector.register(self._interrupts.wake_fd, selectors.EVENT_READ, _SIGNALS)
-            self._selector.register(self._warden, selectors.EVENT_READ, _WARDEN)
-            self._capture.start(self._selector)
-            self._step_until(lambda: self._returncode is not None or self._gone)
-            if self._verdict is None:
-                self._clear_the_rest()
-            self._step_until(lambda: self._gone)
+        self._selector.register(self._interrupts.wake_fd, selectors.EVENT_READ, _SIGNALS)
+        self._selector.register(self._warden, selectors.EVENT_READ, _WARDEN)
+        self._capture.start(self._selector)
+        self._step_until(lambda: self._returncode is not None or self._gone)
+        if self._verdict is None:
+            self._clear_the_rest()
+        self._step_until(lambda: self._gone)
         return self._end()
 
     def _step_until(self, done: Callable[[], bool], latest: float | None = None) -> None:
@@ -253,7 +252,7 @@ class Watch:
 
     def _give_verdict(self, late: Clock, now: float) -> None:
         seen = evidence(late, self._facts(), now)
-        if late.since is Since.RESULT:
+        if self._result_at is not None:  # whichever clock it is: the result counts
             self._verdict = Lingered(late.name, late.limit)
         else:
             self._verdict = TimedOut(late.name, late.limit, seen)

@@ -16,10 +16,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rooda.workspace.state import STATE_FOLDER, make_state_folder
+from rooda.workspace.state import STATE_FOLDER, new_file, read_plain_file
 from rooda.workspace.tree import work_tree
 
 _RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
+_NOTE, _DRAFT = "run.json", "run.new"
 _LONGEST = 64 * 1024  # a note has some hundred bytes
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LOCKS = Path("/proc/locks")
@@ -74,7 +75,7 @@ class Lock:
             pid = _holder(os.fstat(self._fd))
             os.close(self._fd)
             if error.errno in _REFUSED:
-                raise Taken(self.top, read_note(self.top), pid) from None
+                raise Taken(self.top, _note_of(self.top, pid), pid) from None
             raise
 
     def left_behind(self) -> Note | None:
@@ -85,12 +86,9 @@ class Lock:
     def write(self, note: Note) -> None:
         """Say who runs here. It is only a note: where it can't be written, the lock still holds."""
         self._note = note
-        with contextlib.suppress(OSError):
-            make_state_folder(self.top)
-            path = _path(self.top)
-            draft = path.with_suffix(".new")
-            draft.write_text(json.dumps(asdict(note)) + "\n", encoding="utf-8")
-            draft.replace(path)
+        with contextlib.suppress(OSError), new_file(self.top, _DRAFT) as file:
+            file.write(json.dumps(asdict(note)).encode() + b"\n")
+            (self.top / STATE_FOLDER / _DRAFT).replace(_path(self.top))
 
     def add_agent(self, pid: int, started: float) -> None:
         """Note the process that was just started; only the last one is of interest."""
@@ -114,22 +112,28 @@ def locked(folder: Path) -> Iterator[Lock]:
         lock.close()
 
 
+def _note_of(top: Path, holder: int | None) -> Note | None:
+    """The note, unless the kernel knows better who holds the lock."""
+    note = read_note(top)
+    return note if note is not None and holder in (None, note.pid) and note.pid > 0 else None
+
+
 def read_note(top: Path) -> Note | None:
     """The note, if there is one that makes sense: an agent may have written anything there."""
     try:
-        with _path(top).open("rb") as file:
-            return _note(json.loads(file.read(_LONGEST)))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return _note(json.loads(read_plain_file(_path(top), _LONGEST)))
+    except (OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
         return None
 
 
 def _path(top: Path) -> Path:
-    return top / STATE_FOLDER / "run.json"
+    return top / STATE_FOLDER / _NOTE
 
 
 def _note(data: Mapping[str, Any]) -> Note:
     if not _RUN.fullmatch(data["run"]):
         raise ValueError("no run of ours")
+    os.stat(data["workspace"])  # noqa: PTH116 - raises what a strange name raises
     return Note(
         run=data["run"],
         procedure=str(data["procedure"]),

@@ -42,7 +42,7 @@ def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], 
     anew, or the prompt goes to the system's temporary folder, which may fail as well (OSError).
     """
     try:
-        return _filled(_new_file(workspace, PROMPT), prompt)
+        return _filled(new_file(workspace, PROMPT), prompt)
     except OSError as error:
         on_trouble(error)
         return _filled(tempfile.TemporaryFile(), prompt)
@@ -53,7 +53,7 @@ def open_transcript(
 ) -> tuple[IO[bytes], IO[bytes]] | None:
     """Empty files for both streams; temporary ones, or none at all, where that is not possible."""
     try:
-        return _both(lambda name: _new_file(workspace, name))
+        return _both(lambda name: new_file(workspace, name))
     except OSError as error:
         on_trouble(error)
     try:
@@ -71,16 +71,26 @@ def _both(opened: Callable[[str], IO[bytes]]) -> tuple[IO[bytes], IO[bytes]]:
         raise
 
 
-def _new_file(workspace: Path, name: str) -> IO[bytes]:
+def new_file(workspace: Path, name: str) -> IO[bytes]:
     """A file of this name that nobody else has open: an earlier reader or writer keeps its own.
 
-    One descriptor for reading and writing: by its name it could be another run's by now. It
-    appends, so that several writers don't overwrite each other.
+    Whatever an agent put in its place (a link, a pipe) is taken away and not followed. One
+    descriptor for reading and writing: by its name it could be another run's by now. It appends,
+    so that several writers don't overwrite each other.
     """
     path = make_state_folder(workspace) / name
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+
+
+def read_plain_file(path: Path, most: int) -> bytes:
+    """The beginning of a file; OSError if it is none. A pipe in its place holds nobody up."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "is not a file", str(path))
+        return file.read(most)
 
 
 def _filled(file: IO[bytes], prompt: bytes) -> IO[bytes]:

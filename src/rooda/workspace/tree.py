@@ -1,5 +1,6 @@
 """The work tree that a folder belongs to, and whether anything in it changes."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from rooda.workspace.state import STATE_FOLDER
 
 _MOST_SECONDS = 5.0  # for one look at all files
+_SKEW = 2.0  # of a file server's clock against ours
 
 
 def work_tree(folder: Path) -> Path:
@@ -41,7 +43,7 @@ def changed_within(
     now = time.time()
     end = time.monotonic() + _MOST_SECONDS
     for changed in _changes(folder):
-        if now - changed <= seconds:
+        if now - seconds <= changed <= now + _SKEW:
             return max(0.0, now - changed)
         if is_hurried() or time.monotonic() > end:
             break
@@ -49,8 +51,13 @@ def changed_within(
 
 
 def _changes(folder: Path) -> Iterator[float]:
-    """When each file and folder was changed last; rooda's own are left out."""
+    """When each file and folder was changed last; rooda's own are left out.
+
+    The time of the inode tells of content and attributes alike, and nobody can set it.
+    """
     waiting = [str(folder)]
+    with contextlib.suppress(OSError):
+        yield folder.stat().st_ctime
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -63,6 +70,6 @@ def _changes(folder: Path) -> Iterator[float]:
                             waiting.append(entry.path)
                     except OSError:
                         continue
-                    yield max(found.st_mtime, found.st_ctime)
+                    yield found.st_ctime
         except OSError:
             continue
