@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +23,7 @@ class Alone:
     """The only run in its work tree, as far as the file system can promise that."""
 
     def __init__(self, plan: Plan) -> None:
-        self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
         self._lock: Lock | None = None
         self._earlier: Note | None = None
         self._trouble: OSError | None = None

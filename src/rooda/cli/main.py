@@ -22,13 +22,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
         return 1
     _end_on_signals()
-    _open_standard_descriptors()
-    # Imported here: they are heavy, and the signals must be ours before.
-    from rooda.process.interrupts import Interrupts  # noqa: PLC0415
+    try:
+        _open_standard_descriptors()
+        # Imported here: they are heavy, and the signals must be ours before.
+        from rooda.process.interrupts import Interrupts  # noqa: PLC0415
 
-    interrupts = Interrupts()
-    interrupts.install()
-    from rooda.cli import boundary  # noqa: PLC0415
+        interrupts = Interrupts()
+        interrupts.install()
+        from rooda.cli import boundary  # noqa: PLC0415
+    except OSError as error:
+        # No descriptor is left, or the installation can't be read.
+        sys.stderr.write(f"Error: rooda can't start: {error.strerror}\n")
+        return 1
 
     code = boundary.run(arguments, interrupts)
     interrupts.ignore_from_now_on()

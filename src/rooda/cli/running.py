@@ -1,6 +1,7 @@
 """Start a prepared run: wire the views to the events, run the loop, return the exit code."""
 
 import contextlib
+import errno
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -34,7 +35,7 @@ from rooda.views.problems import render_all
 from rooda.views.separators import Separators
 from rooda.views.sink import Sink
 from rooda.views.terminal import Terminal
-from rooda.workspace.state import make_state_folder
+from rooda.workspace.state import STATE_FOLDER, make_state_folder
 
 
 @dataclass(slots=True)
@@ -148,9 +149,12 @@ def _introduce(prepared: Prepared, emitter: Emitter) -> None:
 
 
 def _unwritable(error: OSError) -> Problem:
+    advice = "Start rooda in a folder of your own, or correct the folder's mode"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "Free some disk space"
     return Problem(
-        f"the workspace can't be written to: {error.filename}: {error.strerror}",
-        "Start rooda in a folder of your own, or correct the folder's mode",
+        f"the workspace can't be written to: {error.filename or STATE_FOLDER}: {error.strerror}",
+        advice,
         title="Workspace not writable",
     )
 

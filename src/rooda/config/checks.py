@@ -162,10 +162,11 @@ def _unwritable_file(path: Path) -> int:
 def check_disk(folder: Path) -> list[Problem]:
     """Warn before a night's work meets a full disk."""
     try:
-        free = shutil.disk_usage(folder).free
+        usage = shutil.disk_usage(folder)
     except OSError:
         return []
-    if free >= LITTLE_DISK:
+    free = usage.free
+    if free >= LITTLE_DISK or usage.total == 0:  # some file systems don't tell
         return []
     return [
         Problem(

@@ -1,5 +1,6 @@
 """What a failed iteration leaves for the person who reads about it in the morning."""
 
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from rooda.process.request import Result
 from rooda.text.controls import clean
 
 PREVIEW = 500
+LONGEST_COMMAND = 1000
 
 _TIMEOUT_ADVICE = {
     "first_output_timeout": "Run the command by hand: it may wait for a login or for a question",
@@ -48,7 +50,7 @@ def context(
     kind = outcome.kind or FailureKind.EXIT
     preview, suffix = excerpt(stdout, stderr)
     return FailureContext(
-        command=command,
+        command=short_command(command),
         kind=kind,
         reason=outcome.reason,
         duration=result.duration,
@@ -62,6 +64,20 @@ def context(
         suggestion=suggestion(kind, end, stdout.total + stderr.total),
         evidence=end.evidence if isinstance(end, TimedOut) else "",
     )
+
+
+def short_command(command: str) -> str:
+    """A command that fits into a message."""
+    return command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 3]}..."
+
+
+def room_advice(error: OSError) -> str:
+    """What to do when the system has no room for a file."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "Raise the limit of open files (ulimit -n)"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some disk space"
+    return "Correct the mode of the folder"
 
 
 def excerpt(stdout: Captured, stderr: Captured) -> tuple[str, str]:

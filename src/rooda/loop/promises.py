@@ -6,6 +6,7 @@ consecutive lines of the prompt, quoted or not. A lone bare tag counts even wher
 the same bare line.
 """
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -191,5 +192,13 @@ def _normal(line: bytes) -> bytes:
     return line.lstrip(_BEFORE).rstrip(_AFTER)
 
 
-def _plain(line: bytes) -> bytes:
-    return _ANSI.sub(b"", line) if b"\x1b" in line else line
+def _plain(text: bytes) -> bytes:
+    """Without control sequences. Piece by piece: `re.sub` would hold millions of them at once."""
+    if b"\x1b" not in text:
+        return text
+    plain, start = io.BytesIO(), 0
+    for found in _ANSI.finditer(text):
+        plain.write(text[start : found.start()])
+        start = found.end()
+    plain.write(text[start:])
+    return plain.getvalue()

@@ -119,16 +119,17 @@ def _clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
 
 def _attempt(plan: Plan, number: int, clocks: tuple[Clock, ...], edge: Edge) -> _Attempt:
     """Prompt, agent, signals, outcome."""
+    trouble = _Trouble(number, edge)
     try:
         prompt = plan.prompt().encode("utf-8", "surrogateescape")
         edge.emit(events.PromptAssembled(number, len(prompt)))
-        stdin = open_prompt(plan.workspace, prompt, _unwritable(number, edge))
+        stdin = open_prompt(plan.workspace, prompt, trouble)
     except (PromptError, OSError) as error:
-        hint = error.hint if isinstance(error, PromptError) else "Free some disk space"
+        hint = error.hint if isinstance(error, PromptError) else failure.room_advice(error)
         edge.emit(events.PromptFailed(number, str(error), hint))
         reason = f"prompt assembly: {error}"
         return _Attempt(Outcome(Verdict.ABORT, FailureKind.PROMPT, reason))
-    with stdin, _transcript(plan, number, edge) as transcript:
+    with stdin, _transcript(plan, trouble) as transcript:
         result = _execute(plan, stdin, transcript, clocks, edge)
     promises = _scan(plan, number, prompt, result, edge)
     ignore = plan.values[IGNORE_EXIT_STATUS]
@@ -136,14 +137,24 @@ def _attempt(plan: Plan, number: int, clocks: tuple[Clock, ...], edge: Edge) -> 
     return _Attempt(outcome, promises, result)
 
 
-def _unwritable(number: int, edge: Edge) -> Callable[[OSError], None]:
-    return lambda error: edge.emit(events.StateUnwritable(number, str(error)))
+class _Trouble:
+    """Tells once in an iteration that the state folder can't be written."""
+
+    def __init__(self, number: int, edge: Edge) -> None:
+        self._number = number
+        self._edge = edge
+        self._told = False
+
+    def __call__(self, error: OSError) -> None:
+        if not self._told:
+            self._told = True
+            self._edge.emit(events.StateUnwritable(self._number, str(error)))
 
 
 @contextlib.contextmanager
-def _transcript(plan: Plan, number: int, edge: Edge) -> Iterator[Transcript | None]:
+def _transcript(plan: Plan, trouble: "_Trouble") -> Iterator[Transcript | None]:
     """Files for what the agent prints; none where the disk has no room: then pipes must do."""
-    files = open_transcript(plan.workspace, _unwritable(number, edge))
+    files = open_transcript(plan.workspace, trouble)
     if files is None:
         yield None
         return
@@ -213,7 +224,8 @@ def _story(
             yield events.ExitOverridden(number, word or "", result.exit.code, name)
         if outcome.kind is FailureKind.NOT_STARTED:
             hint = failure.suggestion(FailureKind.NOT_STARTED, result.exit, 0)
-            yield events.StartFailed(number, plan.command.text, outcome.reason, hint)
+            command = failure.short_command(plan.command.text)
+            yield events.StartFailed(number, command, outcome.reason, hint)
         if outcome.verdict is Verdict.FAILURE:
             context = failure.context(plan.command.text, outcome, result, word)
     yield events.IterationEnded(

@@ -74,11 +74,16 @@ def _belongs(process: Process, trace: Trace, who: Census) -> bool:
         return True
     if trace.files and who.writes_to(process.pid, trace.files):
         return True
-    # A session's number may be used again, so the folder must fit as well.
-    return any(
-        process.session == pid and process.started >= started and _is_in(process, trace, who)
-        for pid, started in trace.leaders
-    )
+    return any(_is_in_session(process, leader, trace, who) for leader in trace.leaders)
+
+
+def _is_in_session(process: Process, leader: tuple[int, float], trace: Trace, who: Census) -> bool:
+    """By the session's number, which may be used again: a new leader or another folder tells."""
+    pid, started = leader
+    if process.session != pid or process.started < started or not _is_in(process, trace, who):
+        return False
+    now = who.look_at(pid)
+    return now is None or now.key == leader
 
 
 def _is_in(process: Process, trace: Trace, who: Census) -> bool:

@@ -10,6 +10,7 @@ import errno
 import os
 import selectors
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -26,7 +27,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.leftovers import Trace, stop
 from rooda.process.request import Listener, Request, Result
 from rooda.process.warden.channel import Closed
-from rooda.process.warden.client import Refused, Warden
+from rooda.process.warden.client import Dead, Refused, Warden
 from rooda.process.watch import Watch
 
 MARK: Final = "ROODA_RUN"  # in the environment of everything that a run starts
@@ -65,92 +66,71 @@ class Runner:
 
     def run(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
         """Start the program and see it through."""
-        stopwatch = self.stopwatch
-        began = stopwatch.now()
-        spoken = Spoken(request.output_limit, listener, stopwatch.now)
-        watch: Watch | None = None
-        pid, kept = 0, None
+        began = self.stopwatch.now()
+        spoken = Spoken(request.output_limit, listener, self.stopwatch.now)
         try:
-            with _capturing(request, spoken, stopwatch) as output, interrupts.watching():
-                warden, pid, started = self._start(request, output)
-                watch = Watch(
-                    pid,
-                    request,
-                    interrupts,
-                    listener,
-                    warden,
-                    output.capture,
-                    output.selector,
-                    spoken,
-                    stopwatch,
-                )
-                try:
-                    listener(happened.ProcessStarted(pid, started))
-                    end = watch.until_the_end()
-                except Closed as lost:
-                    trace = self._trace(request, (pid, started), output)
-                    end, watch.cleaned_up = self._lost(pid, trace, request, str(lost), listener)
+            with _capturing(request, spoken, self.stopwatch) as output, interrupts.watching():
+                ending = self._see_through(request, interrupts, listener, output)
                 kept = output.finish(listener)
         except Refused as refused:
-            end = NotStarted(_reason(refused, request), refused.number)
-        except OSError as error:
-            if pid:
-                self._dismiss()
-                raise
-            end = NotStarted(f"the system refused: {error.strerror}", error.errno or errno.EIO)
+            ending = _Ending(NotStarted(_reason(refused, request), refused.number))
+            kept = None
+        except _NoRoom as error:
+            ending = _Ending(NotStarted(f"the system refused: {error}", error.number))
+            kept = None
         except BaseException:
             # An error of ours must not leave the program running: the warden sees to it.
             self._dismiss()
             raise
+        started = not isinstance(ending.exit, NotStarted)
         return Result(
-            exit=end,
+            exit=ending.exit,
             stdout=spoken.captured("stdout"),
             stderr=spoken.captured("stderr"),
-            duration=stopwatch.now() - began if pid else 0.0,
-            cleaned_up=watch.cleaned_up if watch else (),
-            survivors=watch.survivors if watch else (),
+            duration=self.stopwatch.now() - began if started else 0.0,
+            cleaned_up=ending.cleaned_up,
+            survivors=ending.survivors,
             kept=kept,
             order=spoken.order,
         )
 
+    def _see_through(
+        self, request: Request, interrupts: Interrupts, listener: Listener, output: "_Output"
+    ) -> "_Ending":
+        leaders: tuple[tuple[int, float], ...] = ()
+        try:
+            warden, pid, started = self._start(request, output)
+            leaders = ((pid, started),)
+            watch = Watch(pid, request, interrupts, listener, warden, output, self.stopwatch)
+            listener(happened.ProcessStarted(pid, started))
+            return _Ending(watch.until_the_end(), watch.cleaned_up, watch.survivors)
+        except Closed as lost:
+            # Somebody killed the warden. What it held is found as after a crash, and stopped.
+            self._dismiss()
+            trace = Trace(self._mark, str(request.cwd), leaders, output.identities(), request.keep)
+            stopped, left = (tuple(found) for found in stop(trace, request.kill_grace))
+            pid = leaders[0][0] if leaders else 0
+            listener(happened.ProcessLost(pid, str(lost), stopped))
+            if left:
+                listener(happened.ProcessSurvived(pid, left))
+            return _Ending(Lost(f"rooda's warden was killed ({lost})"), stopped, left)
+
     def _start(self, request: Request, output: "_Output") -> tuple[Warden, int, float]:
         """Have the program started, by a new warden if the old one is dead."""
-        environ = dict(request.environ) | ({MARK: self._run} if self._run else {})
+        environ = {name: value for name, value in request.environ.items() if name != MARK}
+        if self._run:
+            environ = {MARK: self._run, **environ}  # first, so that it is found in a long one too
         files = (request.stdin.fileno(), *output.capture.files)
-        for last in (False, True):
-            try:
-                warden = self._warden = self._warden or Warden(self._contain)
-                pid, started = warden.start(
-                    request.argv, request.cwd, environ, files, request.keep, self._mark
-                )
-            except Closed as closed:
+        arguments = (request.argv, request.cwd, environ, files, request.keep, self._mark)
+        try:
+            if self._warden is not None:
+                with contextlib.suppress(Dead):
+                    return self._warden, *self._warden.start(*arguments)
                 self._dismiss()
-                if last:
-                    raise OSError(errno.ECHILD, f"rooda's warden is gone ({closed})") from None
-            else:
-                return warden, pid, started
-        raise AssertionError("unreachable")  # pragma: no cover - for the type checker
-
-    def _trace(self, request: Request, leader: tuple[int, float], output: "_Output") -> Trace:
-        files = (os.fstat(fd) for fd in output.capture.readers)
-        return Trace(
-            self._mark,
-            str(request.cwd),
-            (leader,),
-            frozenset((file.st_dev, file.st_ino) for file in files),
-            request.keep,
-        )
-
-    def _lost(
-        self, pid: int, trace: Trace, request: Request, reason: str, listener: Listener
-    ) -> tuple[Exit, tuple[Named, ...]]:
-        """Somebody killed the warden. What it held is found as after a crash, and stopped."""
-        self._dismiss()
-        stopped, left = stop(trace, request.kill_grace)
-        listener(happened.ProcessLost(pid, reason, tuple(stopped)))
-        if left:
-            listener(happened.ProcessSurvived(pid, tuple(left)))
-        return Lost(f"rooda's warden was killed ({reason})"), tuple(stopped)
+            self._warden = Warden(self._contain)
+            return self._warden, *self._warden.start(*arguments)
+        except OSError as error:
+            raise _NoRoom(error) from None
 
     @property
     def _mark(self) -> str:
@@ -162,24 +142,48 @@ class Runner:
             warden.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    exit: Exit
+    cleaned_up: tuple[Named, ...] = ()
+    survivors: tuple[Named, ...] = ()
+
+
+class _NoRoom(Exception):  # noqa: N818 - what is the matter
+    """No descriptor, no memory or no process was to be had."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error.strerror or str(error))
+        self.number = error.errno or errno.EIO
+
+
 class _Output:
     """The capture of one program, and its transcript."""
 
     def __init__(self, request: Request, spoken: Spoken, stopwatch: Stopwatch) -> None:
         transcript = request.transcript
-        self._spoken = spoken
         self._files: Mapping[Stream, int] = {}
         self._disk: Disk | None = None
         if transcript is not None:
             fds = (transcript.stdout.fileno(), transcript.stderr.fileno())
             self._files = dict(zip(STREAMS, fds, strict=True))
             self._disk = Disk(self._files, transcript.limit)
+        self.spoken = spoken
         self.selector = selectors.DefaultSelector()
-        self.capture: Files | Pipes
-        if transcript is not None and self._disk is not None and transcript.direct:
-            self.capture = Files(self._files, spoken, self._disk, stopwatch.now)
-        else:
-            self.capture = Pipes(spoken, self._disk)
+        self.capture = self._open(transcript is not None and transcript.direct, stopwatch)
+
+    def _open(self, direct: bool, stopwatch: Stopwatch) -> Files | Pipes:  # noqa: FBT001 - private
+        if direct and self._disk is not None:
+            try:
+                return Files(self._files, self.spoken, self._disk, stopwatch.now)
+            except OSError as error:
+                # A full disk: what the program says must not get lost there.
+                self._disk.give_up(error.strerror or str(error))
+        return Pipes(self.spoken, self._disk)
+
+    def identities(self) -> frozenset[tuple[int, int]]:
+        """Device and inode of what the program writes to."""
+        return frozenset((s.st_dev, s.st_ino) for s in map(os.fstat, self.capture.readers))
 
     def finish(self, listener: Listener) -> Mapping[Stream, Kept] | None:
         """Read the rest, bring the transcript within its bounds, and say what was not kept."""
@@ -188,13 +192,14 @@ class _Output:
         if disk is None:
             return None
         direct = isinstance(self.capture, Files)
-        printed = self.capture.sizes if isinstance(self.capture, Files) else self._spoken.sizes()
+        full = direct and any(map(_is_full, self._files.values()))
+        printed = self.capture.sizes if isinstance(self.capture, Files) else self.spoken.sizes()
         kept = disk.finish(printed, direct=direct)
         for stream, left in kept.items():
             if not left.is_whole:
                 trimmed = happened.TranscriptTrimmed(stream, left.size, left.bytes, disk.trouble)
                 listener(trimmed)
-            elif direct and _is_full(self._files[stream]):
+            elif full and left.size:
                 trimmed = happened.TranscriptTrimmed(stream, left.size, left.bytes, _FULL)
                 listener(trimmed)
         return kept
@@ -203,7 +208,10 @@ class _Output:
 @contextlib.contextmanager
 def _capturing(request: Request, spoken: Spoken, stopwatch: Stopwatch) -> Iterator[_Output]:
     """Everything that needs a descriptor of ours, before the program is started."""
-    output = _Output(request, spoken, stopwatch)
+    try:
+        output = _Output(request, spoken, stopwatch)
+    except OSError as error:
+        raise _NoRoom(error) from None
     try:
         yield output
     finally:
@@ -213,9 +221,10 @@ def _capturing(request: Request, spoken: Spoken, stopwatch: Stopwatch) -> Iterat
 
 def _is_full(fd: int) -> bool:
     try:
-        return os.fstatvfs(fd).f_bavail == 0
+        disk = os.fstatvfs(fd)
     except OSError:
         return False
+    return disk.f_bavail == 0 and disk.f_blocks > 0  # some don't tell
 
 
 def _reason(refused: Refused, request: Request) -> str:

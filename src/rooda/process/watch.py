@@ -19,10 +19,11 @@ from rooda.process.exits import (
 )
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request
-from rooda.process.warden.channel import Message
+from rooda.process.warden.channel import Closed, Message
 from rooda.process.warden.client import Warden
 
 DRAIN_WAIT = 0.5  # how long the rest of a tree may finish what it has in hand
+_LOOK_AGAIN = 0.02  # meanwhile, whether they still can
 _LONGEST_WAIT = 3600.0  # the system takes no wait of years
 _SIGNALS, _WARDEN = "signals", "warden"  # what a descriptor stands for, beside the capture
 
@@ -43,6 +44,22 @@ class Capture(Protocol):
         """Whether somebody may still write; `held` is whether the warden saw it open."""
 
 
+class Output(Protocol):
+    """What a program prints, on its way to us."""
+
+    @property
+    def capture(self) -> Capture:
+        """Where it comes from."""
+
+    @property
+    def selector(self) -> selectors.BaseSelector:
+        """What wakes us."""
+
+    @property
+    def spoken(self) -> Spoken:
+        """What has come so far."""
+
+
 class Watch:
     """One program under watch."""
 
@@ -53,9 +70,7 @@ class Watch:
         interrupts: Interrupts,
         listener: Listener,
         warden: Warden,
-        capture: Capture,
-        selector: selectors.BaseSelector,
-        spoken: Spoken,
+        output: Output,
         stopwatch: Stopwatch,
     ) -> None:
         self.cleaned_up: tuple[Named, ...] = ()
@@ -65,10 +80,10 @@ class Watch:
         self._interrupts = interrupts
         self._listener = listener
         self._warden = warden
-        self._capture = capture
-        self._spoken = spoken
+        self._capture = output.capture
+        self._spoken = output.spoken
+        self._selector = output.selector
         self._stopwatch = stopwatch
-        self._selector = selector
         self._verdict: TimedOut | Lingered | Interrupted | None = None
         self._returncode: int | None = None
         self._gone = False  # the whole tree, or we gave up on the rest
@@ -107,13 +122,18 @@ class Watch:
         """It ended by itself; see that what it left behind goes too."""
         # `exec > >(tee log)`: who holds our pipes may still have the last words in hand.
         end = self._stopwatch.now() + DRAIN_WAIT
-        self._step_until(lambda: self._gone or not self._capture.may_grow(held=self._held), end)
+        while not self._gone and self._may_speak() and self._stopwatch.now() < end:
+            self._step(self._stopwatch.now() + _LOOK_AGAIN)
+            self._held = self._warden.is_held()
         if self._gone:
             return
         self._warden.stop(self._request.kill_grace)
         self._step_until(lambda: self._gone)
         if self.cleaned_up:
             self._listener(happened.LeftoversStopped(self._pid, self.cleaned_up))
+
+    def _may_speak(self) -> bool:
+        return self._capture.may_grow(held=self._held)
 
     # -- waiting ---------------------------------------------------------------------------
 
@@ -167,21 +187,22 @@ class Watch:
     def _hear(self, messages: Sequence[Message]) -> None:
         for message in messages:
             match message:
-                case ("exited", code, alone, held):
+                case ("exited", int(code), bool(alone), bool(held)):
                     self._returncode, self._held = code, held
                     self._gone = self._gone or alone
                 case ("alone",):
                     self._gone = True
                 case ("killing",):
                     self._listener(happened.ProcessKilled(self._pid))
-                case ("gone", stopped, left):
+                case ("gone", list(stopped), list(left)):
                     self._gone = True
-                    self.cleaned_up = tuple(Named(*one) for one in stopped)
-                    self.survivors = tuple(Named(*one) for one in left)
+                    self.cleaned_up, self.survivors = _named(stopped), _named(left)
                     if left:
                         self._listener(happened.ProcessSurvived(self._pid, self.survivors))
-                case ("cpu", seconds):
+                case ("cpu", float(seconds)):
                     self._feel_the_pulse(seconds)
+                case _:
+                    raise Closed("nonsense")
 
     def _pause(self) -> None:
         """Ctrl+Z: the program stands still first, then we do; no clock counts it."""
@@ -273,3 +294,8 @@ class Watch:
             return True
         self._last_activity = max(self._last_activity, now - ago)
         return False
+
+
+def _named(found: list[object]) -> tuple[Named, ...]:
+    pairs = [one for one in found if isinstance(one, tuple) and len(one) == 2]  # noqa: PLR2004 - pairs
+    return tuple(Named(int(pid), str(name)) for pid, name in pairs)

@@ -10,6 +10,7 @@ _BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f]*"  # no starter in it, so that scanning s
 _STRING = rf"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}(?:\x07|\x1b\\|\x9c)"
 _ESCAPE = r"\x1b[ -/]*[0-~]"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+_ANY = re.compile(_CONTROL)  # every sequence begins with one, and this is fast
 _SEQUENCES = re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_CONTROL}")
 _NEWLINES = re.compile(r"\r\n?")
 # What may still become a sequence when more text arrives.
@@ -22,7 +23,7 @@ _LONGEST_CARRY = 4096
 
 def clean(text: str) -> str:
     """The text without control codes; a lone carriage return is a line end."""
-    if text.isprintable():
+    if _ANY.search(text) is None:
         return text
     return _SEQUENCES.sub("", _NEWLINES.sub("\n", text))
 

@@ -75,9 +75,11 @@ def _reason(failure: FailureContext) -> str:
             limit = f"timeout ({failure.reason}: {format_seconds(failure.timeout or 0)})"
             seen = f"; {failure.evidence}" if failure.evidence else ""
             return f"{limit}{seen}{ignored}"
-        case FailureKind.SIGNAL:
+        case FailureKind.SIGNAL if failure.exit_code is not None:
             words = f"the agent signaled {said}, exit code {failure.exit_code}"
-        case FailureKind.CRASH:
+        case FailureKind.SIGNAL:
+            words = f"the agent signaled {said}"
+        case FailureKind.CRASH if failure.exit_code is not None:
             words = f"{failure.reason}, exit code {failure.exit_code}"
         case _:
             words = failure.reason

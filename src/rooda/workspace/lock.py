@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rooda.workspace.state import STATE_FOLDER, new_file, read_plain_file
+from rooda.workspace.state import STATE_FOLDER, new_file, read_plain_file, remove_file
 from rooda.workspace.tree import work_tree
 
 _RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
@@ -86,9 +86,13 @@ class Lock:
     def write(self, note: Note) -> None:
         """Say who runs here. It is only a note: where it can't be written, the lock still holds."""
         self._note = note
-        with contextlib.suppress(OSError), new_file(self.top, _DRAFT) as file:
-            file.write(json.dumps(asdict(note)).encode() + b"\n")
+        try:
+            with new_file(self.top, _DRAFT) as file:
+                file.write(json.dumps(asdict(note)).encode() + b"\n")
             (self.top / STATE_FOLDER / _DRAFT).replace(_path(self.top))
+        except OSError:
+            with contextlib.suppress(OSError):
+                remove_file(self.top, _DRAFT)
 
     def add_agent(self, pid: int, started: float) -> None:
         """Note the process that was just started; only the last one is of interest."""
@@ -98,7 +102,7 @@ class Lock:
     def close(self) -> None:
         """The run has ended in order: there is nothing to find."""
         with contextlib.suppress(OSError):
-            _path(self.top).unlink(missing_ok=True)
+            remove_file(self.top, _NOTE)
         os.close(self._fd)
 
 

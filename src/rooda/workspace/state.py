@@ -30,9 +30,27 @@ def make_state_folder(workspace: Path) -> Path:
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         folder.chmod(0o700)
     ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    if not _has_content(ignore):
+        _create(ignore, b"*\n")
     return folder
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return bool(read_plain_file(path, 1))
+    except OSError:
+        return False
+
+
+def _create(path: Path, content: bytes) -> None:
+    """A file with this content, or none at all. Raises OSError that names it."""
+    path.unlink(missing_ok=True)
+    try:
+        with _open_new(path) as file:
+            file.write(content)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], None]) -> IO[bytes]:
@@ -45,7 +63,10 @@ def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], 
         return _filled(new_file(workspace, PROMPT), prompt)
     except OSError as error:
         on_trouble(error)
-        return _filled(tempfile.TemporaryFile(), prompt)
+        try:
+            return _filled(tempfile.TemporaryFile(), prompt)
+        except OSError:
+            raise error from None  # the first reason says more
 
 
 def open_transcript(
@@ -80,6 +101,17 @@ def new_file(workspace: Path, name: str) -> IO[bytes]:
     """
     path = make_state_folder(workspace) / name
     path.unlink(missing_ok=True)
+    return _open_new(path)
+
+
+def remove_file(workspace: Path, name: str) -> None:
+    """Take a file of ours away; what is behind a link is not ours."""
+    folder = workspace / STATE_FOLDER
+    if not folder.is_symlink():
+        (folder / name).unlink(missing_ok=True)
+
+
+def _open_new(path: Path) -> IO[bytes]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
 

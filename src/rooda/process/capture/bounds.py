@@ -31,12 +31,12 @@ def shares(limit: int, first: int, second: int) -> tuple[int, int]:
     """
     if first + second <= limit:
         return first, second
-    half = limit // 2
+    half = limit // 2  # an odd byte is nobody's, so that no share grows when the streams change
     if first <= second:
         mine = min(first, half)
-        return mine, limit - mine
+        return mine, 2 * half - mine
     mine = min(second, half)
-    return limit - mine, mine
+    return 2 * half - mine, mine
 
 
 def hole(size: int, share: int) -> tuple[int, int]:

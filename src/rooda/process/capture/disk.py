@@ -35,10 +35,18 @@ class Disk:
                 self._written[stream] += sent
                 rest = rest[sent:]
         except OSError as error:
-            self.trouble, self._is_full = error.strerror or str(error), True
+            self.give_up(error.strerror or str(error))
             return
         self.keep_within(self._written)
         self._is_full = not self._can_punch and sum(self._written.values()) >= self._limit
+
+    def begin_anew(self, stream: Stream) -> None:
+        """The program has emptied the file itself: there is no hole in it any more."""
+        self._holes[stream] = (0, 0)
+
+    def give_up(self, reason: str) -> None:
+        """Keep nothing from now on."""
+        self.trouble, self._is_full = reason, True
 
     def keep_within(self, sizes: Mapping[Stream, int], step: int = _STEP) -> None:
         """Free the middle of what has grown too long; `sizes` is what may be looked at."""
@@ -61,6 +69,8 @@ class Disk:
         `direct` are files that the program wrote itself. Where no hole can be made, their ends
         are cut off now: before, that would have lost what nobody had read yet.
         """
+        for fd in self._files.values() if direct else ():
+            os.truncate(fd, os.fstat(fd).st_size)  # gives back what was reserved beyond the end
         sizes = printed if direct else self._written
         self.keep_within(sizes, step=1)
         gaps = {stream: gap for stream, gap in self._holes.items() if gap != (0, 0)}

@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 
 from rooda.process.capture.disk import Disk
 from rooda.process.capture.follow import LOOK, REST, Follower
+from rooda.process.capture.holes import reserve
 from rooda.process.capture.spoken import STREAMS, Spoken
 from rooda.process.events import Stream
 
+_LAST_WORDS = 64 * 1024  # reserved for each stream: the program may fill the disk itself
+_FAR_BEHIND = 1024 * 1024 * 1024  # a file with a hole of terabytes, and not what anybody wrote
 _CHUNK = 1024 * 1024
 _CHUNKS = 32  # per look, so that signals and clocks are looked at in between
 _OVERLAP = 64  # bytes that must be the same as before, or the file is another one by now
@@ -27,6 +30,9 @@ class Files:
         disk: Disk,
         now: Callable[[], float],
     ) -> None:
+        """Raises OSError when the disk has no room for the last words of a program."""
+        for fd in files.values():
+            reserve(fd, _LAST_WORDS)
         self._files = files
         self._spoken = spoken
         self._disk = disk
@@ -115,6 +121,7 @@ class Files:
         grown = more = False
         for stream in STREAMS:
             self._recognise(stream)
+            self._catch_up(stream)
             for _ in range(_CHUNKS):
                 data = os.pread(self._files[stream], _CHUNK, self._offsets[stream])
                 if not data:
@@ -136,3 +143,11 @@ class Files:
         start = self._offsets[stream] - len(recent)
         if recent and os.pread(self._files[stream], len(recent), start) != recent:
             self._offsets[stream], self._recent[stream] = 0, b""
+            self._disk.begin_anew(stream)
+
+    def _catch_up(self, stream: Stream) -> None:
+        """Pass over what no program can have written since the last look."""
+        behind = os.fstat(self._files[stream]).st_size - self._offsets[stream]
+        if behind > _FAR_BEHIND:
+            self._recent[stream] = b""
+            self._offsets[stream] += self._spoken.skip(stream, behind)

@@ -19,6 +19,7 @@ class Spoken:
         self.order = Order()
         self.last_at: float | None = None
         self._now = now
+        self._limit = limit
         self._tell = tell
         self._buffers: Mapping[Stream, TailBuffer] = {name: TailBuffer(limit) for name in STREAMS}
 
@@ -28,6 +29,13 @@ class Spoken:
         self._buffers[stream].append(data, self.last_at)
         self.order.add(stream, len(data))
         self._tell(Output(stream, data))
+
+    def skip(self, stream: Stream, available: int) -> int:
+        """Pass over all but the end of what is there; how much that is."""
+        count = max(0, available - self._limit)
+        self._buffers[stream].skip(count)
+        self.order.add(stream, count)
+        return count
 
     def sizes(self) -> Mapping[Stream, int]:
         """How much each stream has said."""

@@ -1,5 +1,6 @@
 """Keep the end of an endless stream, and a little of its beginning, in bounded memory."""
 
+import io
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -54,11 +55,27 @@ class TailBuffer:
         while self._kept - len(self._blocks[0]) >= self._limit:
             self._kept -= len(self._blocks.popleft())
 
+    def skip(self, count: int) -> None:
+        """So many bytes were passed over: nothing from before them is the end any more."""
+        if count:
+            self.total += count
+            self._blocks.clear()
+            self._kept = 0
+
     def captured(self) -> Captured:
         """What is kept now."""
         excess = max(0, self._kept - self._limit)
         if excess:
             self._blocks[0] = self._blocks[0][excess:]
             self._kept -= excess
-        tail = b"".join(self._blocks)
+        tail = self._joined()
         return Captured(bytes(self._head), tail, self.total, self._first_at, self._last_at)
+
+    def _joined(self) -> bytes:
+        """All blocks in one, each let go as soon as it was copied."""
+        whole = io.BytesIO()
+        while self._blocks:
+            whole.write(self._blocks.popleft())
+        tail = whole.getvalue()
+        self._blocks.append(tail)
+        return tail

@@ -67,10 +67,22 @@ class ProcFs:
         return any(_is_for_writing(_read(f"/proc/{pid}/fdinfo/{fd}", _PAGE)) for fd in held)
 
 
-def direct_children() -> list[int]:
-    """Our own children in one look: much faster than a census. Zombies are among them."""
-    pid = os.getpid()
-    return [int(number) for number in _read(f"/proc/{pid}/task/{pid}/children", _LONGEST).split()]
+class Children:
+    """Our own children in one look: much faster than a census, and without a new descriptor."""
+
+    def __init__(self) -> None:
+        pid = os.getpid()
+        try:
+            self._fd = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # another system, or a kernel without it
+            self._fd = -1
+
+    def pids(self) -> list[int]:
+        """Those there are now; zombies are among them."""
+        try:
+            return [int(number) for number in os.pread(self._fd, _LONGEST, 0).split()]
+        except OSError:
+            return []
 
 
 def _read(path: str, most: int) -> bytes:

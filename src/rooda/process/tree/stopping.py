@@ -48,9 +48,9 @@ class Stopping:
         """See who is left, and do what is due; whether it is over."""
         members = self._members()
         now = time.monotonic()
-        if members and now >= self._kill_at:
-            if not self.killing:
-                self.killing, self._give_up_at = True, now + KILL_WAIT
+        if now >= self._kill_at and not self.killing:
+            self.killing, self._give_up_at = True, now + KILL_WAIT
+        if members and self.killing:
             self._kill(members)
             members = self._members()
         elif members:

@@ -10,6 +10,7 @@ Message = tuple[Any, ...]
 
 _LENGTH = struct.Struct("!I")
 _READ = 256 * 1024
+_LONGEST = 64 * 1024 * 1024  # no environment is as large
 _MOST_FDS = 8
 
 
@@ -61,8 +62,21 @@ class Channel:
         found: list[Message] = []
         while len(self._pending) >= _LENGTH.size:
             end = _LENGTH.size + _LENGTH.unpack_from(self._pending)[0]
+            if end > _LONGEST:
+                raise Closed("nonsense")
             if len(self._pending) < end:
                 break
-            found.append(marshal.loads(self._pending[_LENGTH.size : end]))  # noqa: S302 - see above
+            found.append(_message(bytes(self._pending[_LENGTH.size : end])))
             del self._pending[:end]
         return found
+
+
+def _message(data: bytes) -> Message:
+    """Somebody may have got hold of the other end and write whatever he likes."""
+    try:
+        message = marshal.loads(data)  # noqa: S302 - see above
+    except (ValueError, EOFError, TypeError):
+        raise Closed("nonsense") from None
+    if not isinstance(message, tuple) or not message:
+        raise Closed("nonsense")
+    return message

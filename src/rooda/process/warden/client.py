@@ -15,9 +15,10 @@ from rooda.process.warden.channel import Channel, Closed, Message
 PATIENCE = 15.0  # for an answer that should take milliseconds
 
 _ROOT = str(Path(__file__).parents[3])
-# By hand, as `-I` lets no variable and no current folder decide what is imported.
+# By hand, as `-I` lets no variable and no current folder decide what is imported; and so that it
+# is this very installation, while nothing else in its folder gets in the way.
 _PROGRAM = (
-    "import sys; sys.path.append(sys.argv[1]); "
+    "import sys; sys.path.insert(0, sys.argv[1]); import rooda; del sys.path[0]; "
     "from rooda.process.warden.program import main; main(sys.argv[2:])"
 )
 
@@ -30,6 +31,10 @@ class Refused(Exception):  # noqa: N818 - what the system did
         self.number = number or errno.EINVAL
         self.file = file
         self.text = text
+
+
+class Dead(Closed):
+    """It was gone before it could be told anything."""
 
 
 class Warden:
@@ -73,15 +78,22 @@ class Warden:
         keep: Sequence[str],
         mark: str,
     ) -> tuple[int, float]:
-        """Start a program; its pid and start time. Raises Refused with the system's reason."""
+        """Start a program; its pid and start time.
+
+        Raises Refused with the system's reason, Dead when nothing can have been started, and
+        Closed when that is not known.
+        """
         request = ("start", tuple(argv), str(folder), dict(environ), tuple(keep), mark)
-        self._channel.send(request, files)
+        try:
+            self._channel.send(request, files)
+        except Closed as closed:
+            raise Dead(str(closed)) from None
         match self._answer("started", "refused"):
-            case ("started", pid, started):
+            case ("started", int(pid), int(started) | float(started)):
                 return pid, started
-            case (_, number, file, text):
+            case (_, int(number), str(file), str(text)):
                 raise Refused(number, file, text)
-        raise Closed("nonsense")  # pragma: no cover - for the type checker
+        raise Closed("nonsense")
 
     def stop(self, grace: float) -> bool:
         """Stop the whole tree: SIGTERM, and SIGKILL after the grace. Again to hurry.
@@ -89,7 +101,7 @@ class Warden:
         False when the program itself had ended before; what it left is stopped all the same.
         """
         self._channel.send(("stop", grace))
-        return bool(self._answer("stopping")[1])
+        return self._answer("stopping") == ("stopping", True)
 
     def pause(self) -> None:
         """Hold the whole tree where it is, and return when it stands."""
@@ -105,6 +117,11 @@ class Warden:
         with contextlib.suppress(OSError):
             if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
                 os.kill(self.pid, signal.SIGCONT)
+
+    def is_held(self) -> bool:
+        """Whether somebody of the tree has the program's output open for writing."""
+        self._channel.send(("held",))
+        return self._answer("held") == ("held", True)
 
     def ask_for_cpu(self) -> None:
         """The answer comes as a message: the seconds that the tree has used."""
@@ -134,7 +151,7 @@ class Warden:
         messages = self._channel.receive()
         for message in messages:
             if message[0] == "failed":
-                raise Closed(message[1])
+                raise Closed(*message[1:])
         return messages
 
     def close(self) -> None:

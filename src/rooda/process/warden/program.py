@@ -5,10 +5,11 @@ stays below it, and `waitpid` saying ECHILD proves that nothing is left. Elsewhe
 can by session, group, parent and a mark in the environment.
 
 Messages in:  ("start", argv, folder, environ, keep, mark) with three descriptors
-              ("stop", grace) ("pause",) ("resume",) ("cpu",)
+              ("stop", grace) ("pause",) ("resume",) ("cpu",) ("held",)
 Messages out: ("started", pid, start time) ("refused", errno, file, text)
               ("exited", status, alone, held) ("alone",) ("stopping", whether it still ran)
-              ("killing",) ("gone", stopped, left) ("paused",) ("cpu", seconds) ("failed", text)
+              ("killing",) ("gone", stopped, left) ("paused",) ("cpu", seconds)
+              ("held", whether its output is) ("failed", text)
 """
 
 import contextlib
@@ -25,6 +26,7 @@ from collections.abc import Mapping, Sequence
 
 from rooda.process.tree.census import census
 from rooda.process.tree.family import descendants, is_named, without_kept
+from rooda.process.tree.proc import Children
 from rooda.process.tree.process import Census, Process
 from rooda.process.tree.signalling import send
 from rooda.process.tree.stopping import MOST_NAMES, Stopping, freeze, named
@@ -101,6 +103,7 @@ class Warden:
         self._tree: _Tree | None = None
         self._deserted = False  # nobody listens any more
         self._given_up: set[tuple[int, float]] = set()
+        self._children = Children()
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ)
         self._wake, write = os.pipe()
@@ -170,6 +173,9 @@ class Warden:
                 tree.paused = []
             case ("cpu",):
                 self._say("cpu", self._cpu())
+            case ("held",):
+                left = self._members(tree) if tree is not None else []
+                self._say("held", self._is_held(tree, left))
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -246,13 +252,18 @@ class Warden:
     def _leader_ended(self, tree: _Tree, code: int, *, none_left: bool) -> None:
         tree.ended = True
         left = [] if none_left else self._members(tree)
-        held = any(self._census.writes_to(member.pid, tree.outputs) for member in left)
+        held = self._is_held(tree, left)
         alone = none_left and tree.stopping is None  # else "gone" says so, with more to tell
         self._say("exited", code, alone, held)
         if alone:
             self._tree = None
         elif none_left:
             self._empty(tree)
+
+    def _is_held(self, tree: _Tree | None, left: Sequence[Process]) -> bool:
+        """Whether one of them still has the program's output open for writing."""
+        files = tree.outputs if tree is not None else frozenset()
+        return any(self._census.writes_to(member.pid, files) for member in left)
 
     def _empty(self, tree: _Tree) -> None:
         self._tree = None
@@ -279,6 +290,8 @@ class Warden:
             self._say("killing")
         if over and not stopping.left:
             self._reap()  # which has the last word on that
+            if self._tree is not None and stopping.killing:
+                self._hunt(self._tree)  # no census without descriptors, but our children we know
         if self._tree is not None and stopping.is_hopeless:
             # Not even SIGKILL helped (sudo, a dead network drive). They hold up no later tree.
             self._given_up.update(process.key for process in stopping.left)
@@ -291,11 +304,9 @@ class Warden:
 
         Whatever lives below us becomes our child when its parent is killed.
         """
-        from rooda.process.tree.proc import direct_children  # noqa: PLC0415 - Linux only
-
         end = time.monotonic() + _HUNT
         while time.monotonic() < end:
-            prey = [pid for pid in direct_children() if not self._is_spared(tree, pid)]
+            prey = [pid for pid in self._children.pids() if not self._is_spared(tree, pid)]
             for pid in prey:
                 # Ours, and not waited for in between: the pid can't be another's.
                 with contextlib.suppress(OSError):

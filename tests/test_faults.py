@@ -1,0 +1,956 @@
+"""The machine and the agent against rooda: it ends in order, loses no outcome, and never hangs.
+
+`check` is part of each: no traceback, the right exit code, nobody left alive.
+"""
+
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+from support.children import Nursery, until
+from support.faults import (
+    Stranger,
+    a_stranger,
+    by_turns,
+    check,
+    kin,
+    limited,
+    powerless,
+    require,
+    small_disk,
+    starts_with,
+    turns,
+)
+from support.workspace import PROCEDURE, ROODA, Finished, Running, Workspace, alive, wait_for
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
+
+
+def rarely(*values: object) -> list[ParameterSet]:
+    """Parameters that are as good as others; they cost time, so only slow runs have them."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
+BOTH_CAPTURES = pytest.mark.parametrize("capture", ["pipe", "file"])
+CAPTURES = pytest.mark.parametrize("capture", ["file", *rarely("pipe")])
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+READ_THEN_SUCCESS = f'cat > "$home/got"; {SUCCESS}'
+# The note of the run is written while the agent starts: damage done before would be undone by it.
+NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
+FILL = "cat /dev/zero > big 2>/dev/null || :"
+
+
+@pytest.fixture
+def nursery(tmp_path: Path, workspace: Workspace) -> Iterator[Nursery]:
+    """Whatever a test leaves alive when it fails is ended, a stopped warden too."""
+    found = Nursery(tmp_path)
+    workspace.config(PROCEDURE)
+    yield found
+    found.clear()
+    for pid in kin(workspace):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def stranger() -> Iterator[Stranger]:
+    with a_stranger(PROCEDURE) as found:
+        yield found
+
+
+def begin(
+    nursery: Nursery,
+    workspace: Workspace,
+    agent: str,
+    *args: str,
+    before: tuple[str, ...] = ("env",),
+) -> Running:
+    return nursery.start(workspace, "work", "--ai-cmd", agent, *args, before=before)
+
+
+def work(
+    nursery: Nursery,
+    workspace: Workspace,
+    agent: str,
+    *args: str,
+    before: tuple[str, ...] = ("env",),
+) -> Finished:
+    return begin(nursery, workspace, agent, *args, before=before).finish()
+
+
+def got_its_prompt(workspace: Workspace) -> bool:
+    return (workspace.home / "got").read_text().startswith("# OODA Loop Iteration")
+
+
+# -- the state folder ------------------------------------------------------------------------
+
+
+@BOTH_CAPTURES
+def test_a_state_folder_deleted_in_mid_iteration_costs_nothing(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    """The next iteration works, and what is said afterwards counts."""
+    delete = f"{NOTED}; rm -rf .rooda"
+    agent = by_turns(workspace, f"{delete}; echo said", f'cat > "$home/got"; {delete}; {SUCCESS}')
+    done = work(nursery, workspace, agent, "--capture", capture)
+    check(done, workspace, 0)
+    assert got_its_prompt(workspace)
+    assert "WARN" not in done.err, "it is made anew, and that is all"
+
+
+THEIRS = "mkdir theirs && echo mine > theirs/run.json && echo mine > theirs/prompt.md"
+IN_THE_WAY = {
+    "a file": "echo mine > .rooda",
+    "a link to nothing": "ln -s nowhere .rooda",
+    "a link to a folder": f"{THEIRS} && ln -s theirs .rooda",
+    "a link to itself": "ln -s .rooda .rooda",
+    "a FIFO": "mkfifo .rooda",
+}
+
+
+@CAPTURES
+@pytest.mark.parametrize("thing", IN_THE_WAY)
+def test_something_else_in_the_place_of_the_state_folder_is_a_warning(
+    workspace: Workspace, nursery: Nursery, thing: str, capture: str
+) -> None:
+    damage = f"{NOTED}; rm -rf .rooda; {IN_THE_WAY[thing]}; echo said"
+    agent = by_turns(workspace, damage, READ_THEN_SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture)
+    check(done, workspace, 0)
+    assert "WARN: The state folder can't be written; a temporary file is used instead" in done.err
+    assert got_its_prompt(workspace)
+    if thing == "a file":
+        assert (workspace.path / ".rooda").read_text() == "mine\n"
+    if thing == "a link to a folder":
+        theirs = {file.name: file.read_text() for file in (workspace.path / "theirs").iterdir()}
+        assert theirs == {"run.json": "mine\n", "prompt.md": "mine\n"}, "nothing of it is ours"
+
+
+@CAPTURES
+@pytest.mark.parametrize("damage", ["chmod 000 .rooda", *rarely("chmod 500 .rooda", "chmod 500 .")])
+def test_a_state_folder_without_rights_is_a_warning_at_most(
+    workspace: Workspace, nursery: Nursery, damage: str, capture: str
+) -> None:
+    agent = by_turns(workspace, f"{NOTED}; {damage}; echo said", READ_THEN_SUCCESS)
+    try:
+        done = work(nursery, workspace, agent, "--capture", capture, before=powerless())
+    finally:
+        workspace.path.chmod(0o755)
+        (workspace.path / ".rooda").chmod(0o700)
+    check(done, workspace, 0)
+    assert got_its_prompt(workspace)
+    if "rooda" in damage:
+        assert "WARN: The state folder can't be written; a temporary file" in done.err
+        assert "Permission denied" in done.err
+
+
+@pytest.mark.parametrize("mode", ["500", *rarely("000")])
+def test_a_state_folder_without_rights_before_the_start_is_named(
+    workspace: Workspace, nursery: Nursery, mode: str
+) -> None:
+    folder = workspace.path / ".rooda"
+    folder.mkdir()
+    folder.chmod(int(mode, 8))
+    try:
+        done = work(nursery, workspace, "true", before=powerless())
+    finally:
+        folder.chmod(0o700)
+    check(done, workspace, 1)
+    assert f"orkspace can't be written to: {folder}" in done.err
+    assert "correct the folder's mode" in done.err
+
+
+# -- what the agent does to the files in it --------------------------------------------------
+
+DAMAGES = {
+    "a FIFO for the next note": "mkfifo .rooda/run.new",
+    "a link for the next note": "ln -s ../mine.txt .rooda/run.new",
+    "a link for the ignore file": "rm .rooda/.gitignore; ln -s ../new.txt .rooda/.gitignore",
+    "an empty transcript": ": > .rooda/stdout.log",
+    "a folder for a transcript": "rm .rooda/stdout.log; mkdir -p .rooda/stdout.log/x",
+}
+MORE_DAMAGES = {
+    "a note of garbage": "head -c 99999 /dev/urandom > .rooda/run.json",
+    "a note in JSON that is none": "echo '{\"run\": [[]]}' > .rooda/run.json",
+    "a FIFO for a note": "rm .rooda/run.json; mkfifo .rooda/run.json",
+    "a folder for a note": "rm .rooda/run.json; mkdir -p .rooda/run.json/x",
+    "a folder for the next note": "mkdir -p .rooda/run.new/x",
+    "a link for the prompt": "rm .rooda/prompt.md; ln -s ../mine.txt .rooda/prompt.md",
+    "a folder for the prompt": "rm .rooda/prompt.md; mkdir -p .rooda/prompt.md/x",
+    "more in the transcript": "echo more >> .rooda/stdout.log",
+    "a hole in the transcript": "truncate -s 1M .rooda/stdout.log",
+    "a FIFO for a transcript": "rm .rooda/stdout.log; mkfifo .rooda/stdout.log",
+    "a link for a transcript": "rm .rooda/stderr.log; ln -s ../mine.txt .rooda/stderr.log",
+}
+
+
+@CAPTURES
+@pytest.mark.parametrize("damage", [*DAMAGES, *rarely(*MORE_DAMAGES)])
+def test_what_an_agent_writes_into_the_state_folder_changes_nothing(
+    workspace: Workspace, nursery: Nursery, damage: str, capture: str
+) -> None:
+    """Neither for what it says afterwards, nor for the next iterations, nor for the user."""
+    workspace.write("mine.txt", "mine")
+    harm = f"echo before; {NOTED}; {(DAMAGES | MORE_DAMAGES)[damage]}; echo said"
+    agent = by_turns(workspace, harm, "echo next", SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture, "-v")
+    check(done, workspace, 0)
+    assert turns(workspace) == 3
+    assert "said" in done.out
+    assert (workspace.path / "mine.txt").read_text() == "mine"
+    assert not (workspace.path / "new.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "file,make",
+    [
+        ("run.json", os.mkfifo),
+        ("run.new", os.mkfifo),
+        *(
+            pytest.param(file, make, marks=pytest.mark.slow)
+            for file in ("prompt.md", "stdout.log", "stderr.log", ".gitignore")
+            for make in (os.mkfifo, os.mkdir)
+        ),
+    ],
+)
+def test_what_lies_in_the_state_folder_holds_up_no_start(
+    workspace: Workspace, nursery: Nursery, file: str, make: Callable[[Path], None]
+) -> None:
+    (workspace.path / ".rooda").mkdir()
+    make(workspace.path / ".rooda" / file)
+    check(work(nursery, workspace, by_turns(workspace, READ_THEN_SUCCESS)), workspace, 0)
+    assert got_its_prompt(workspace)
+
+
+@pytest.mark.slow
+def test_a_transcript_blown_up_by_a_hole_does_not_hold_up_ctrl_c(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    blow_up = 'truncate -s 4T .rooda/stdout.log && echo > "$home/blown"'
+    agent = by_turns(workspace, f"{blow_up}; {SUCCESS}")
+    running = begin(nursery, workspace, agent, "--capture", "file", "-n", "1")
+    wait_for(workspace.home / "blown")
+    leader = workspace.home / "agent.sh"
+    until(lambda: not _named(workspace, str(leader)), "the end of the agent")
+    running.signal(signal.SIGINT)
+    check(running.finish(), workspace, 0, 130)
+
+
+def _named(workspace: Workspace, word: str) -> list[int]:
+    found = []
+    for pid in kin(workspace):
+        with contextlib.suppress(OSError):
+            if os.fsencode(word) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:2]:
+                found.append(pid)
+    return found
+
+
+# -- the workspace ---------------------------------------------------------------------------
+
+
+@CAPTURES
+def test_what_is_said_after_the_whole_workspace_was_deleted_counts(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = by_turns(workspace, f'{NOTED}; rm -rf "$PWD"; {SUCCESS}')
+    done = work(nursery, workspace, agent, "--capture", capture, "-n", "1")
+    check(done, workspace, 0)
+    assert not workspace.path.exists(), "nobody makes it anew for its state folder"
+
+
+@CAPTURES
+def test_without_its_workspace_a_run_ends_and_names_it(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = by_turns(workspace, f'{NOTED}; rm -rf "$PWD"', SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture)
+    check(done, workspace, 1)
+    assert f"{workspace.path}: No such file or directory" in done.err
+    assert turns(workspace) == 1
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_a_workspace_that_was_made_anew_is_worked_in(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = by_turns(workspace, f'{NOTED}; d=$PWD; rm -rf "$d"; mkdir "$d"', READ_THEN_SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture)
+    check(done, workspace, 0)
+    assert got_its_prompt(workspace)
+
+
+def test_a_working_folder_deleted_between_iterations_is_named(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    folder = workspace.path / "sub"
+    folder.mkdir()
+    agent = by_turns(workspace, 'rmdir "$PWD"', SUCCESS)
+    done = work(nursery, workspace, agent, "--working-dir", "sub")
+    check(done, workspace, 1)
+    assert f"{folder}: No such file or directory" in done.err
+
+
+@CAPTURES
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"with spaces \xff\xfe no utf-8",
+        b"/".join([b"x" * 250] * 12),
+        *rarely(
+            "grüße 🎉 日本".encode(),
+            b'quote\'s "and" $HOME `x`',
+            b"\x1b[31mred\nline",
+            b"/".join([b"x" * 120] * 2),
+        ),
+    ],
+    ids=["bytes", "3000", "unicode", "quotes", "controls", "240"],
+)
+def test_a_workspace_may_have_any_path(
+    workspace: Workspace, nursery: Nursery, name: bytes, capture: str
+) -> None:
+    path = workspace.path / os.fsdecode(name)
+    path.mkdir(parents=True)
+    other = Workspace(path, workspace.home)
+    other.config(PROCEDURE)
+    agent = other.agent(f'cat > "{other.home}/got"; sleep 300 & {SUCCESS}')
+    done = work(nursery, other, agent, "--capture", capture, "--log-file", "run.log")
+    check(done, other, 0)
+    assert got_its_prompt(other)
+    assert "they were stopped processes=" in done.err
+    assert "\x1b" not in done.err
+    check(work(nursery, other, "./gone"), other, 1)
+
+
+def start_together(
+    nursery: Nursery, workspace: Workspace, number: int, agent: str
+) -> list[Running]:
+    """As many starts, each of which waits for the same file."""
+    wait = ("sh", "-c", 'while ! test -e "$HOME/start"; do :; done; exec "$@"', "sh")
+    started = [begin(nursery, workspace, agent, before=wait) for _ in range(number)]
+    (workspace.home / "start").touch()
+    return started
+
+
+@pytest.mark.parametrize("number", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_of_starts_at_the_same_moment_exactly_one_runs(
+    workspace: Workspace, nursery: Nursery, number: int
+) -> None:
+    agent = by_turns(workspace, f'while ! test -e "$home/go"; do sleep 0.02; done; {SUCCESS}')
+    everyone = start_together(nursery, workspace, number, agent)
+    until(
+        lambda: sum(one.process.poll() is None for one in everyone) == 1, "the end of all but one"
+    )
+    (workspace.home / "go").touch()
+    ends = sorted((one.finish() for one in everyone), key=lambda one: one.code)
+    assert turns(workspace) == 1
+    check(ends[0], workspace, 0)
+    for refused in ends[1:]:
+        check(refused, workspace, 1)
+        assert "another run is at work in" in refused.err
+        assert "pid unknown" not in refused.err
+
+
+# -- a full disk -----------------------------------------------------------------------------
+
+TEMPORARY = pytest.mark.parametrize("temporary", ["work/tmp", *rarely("home")])
+NO_ROOM = "no space left on"
+
+
+def on_a_small_disk(
+    nursery: Nursery,
+    workspace: Workspace,
+    agent: str,
+    *args: str,
+    size: str = "256k",
+    then: str = ":",
+    temporary: str = "home",
+) -> Finished:
+    (workspace.path / "tmp").mkdir(exist_ok=True)
+    workspace.env["TMPDIR"] = str(workspace.path.parent / temporary)
+    return work(nursery, workspace, agent, *args, before=small_disk(workspace, size, then))
+
+
+@TEMPORARY
+@CAPTURES
+def test_a_disk_that_is_full_before_the_start_is_told(
+    workspace: Workspace, nursery: Nursery, capture: str, temporary: str
+) -> None:
+    args = ("--capture", capture)
+    done = on_a_small_disk(nursery, workspace, "true", *args, then=FILL, temporary=temporary)
+    check(done, workspace, 1)
+    assert NO_ROOM in done.err.lower()
+    assert "None" not in done.err
+    assert "Free some disk space" in done.err, "the mode of the folder is not to blame"
+
+
+def test_a_start_on_a_full_disk_leaves_no_half_made_state_folder(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    agent = by_turns(workspace, f'cp .rooda/.gitignore "$home/ignored"; {SUCCESS}')
+    start = f"{shlex.quote(str(ROODA))} work --ai-cmd true 2>/dev/null"
+    done = on_a_small_disk(nursery, workspace, agent, then=f"{FILL}; {start}; rm big")
+    check(done, workspace, 0)
+    assert (workspace.home / "ignored").read_text() == "*\n", "git would see the folder"
+
+
+@TEMPORARY
+@CAPTURES
+def test_what_an_agent_says_after_it_filled_its_disk_counts(
+    workspace: Workspace, nursery: Nursery, capture: str, temporary: str
+) -> None:
+    agent = by_turns(workspace, f"{FILL}; {SUCCESS}")
+    args = ("--capture", capture, "-n", "1")
+    done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
+    check(done, workspace, 0)
+
+
+@TEMPORARY
+@CAPTURES
+def test_after_an_agent_filled_its_disk_the_next_iteration_works(
+    workspace: Workspace, nursery: Nursery, capture: str, temporary: str
+) -> None:
+    agent = by_turns(workspace, f"{FILL}; exit 0", READ_THEN_SUCCESS)
+    args = ("--capture", capture, "-n", "2")
+    done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
+    check(done, workspace, 0)
+    assert got_its_prompt(workspace)
+
+
+@pytest.mark.slow
+@TEMPORARY
+@BOTH_CAPTURES
+def test_with_no_room_for_a_state_folder_the_next_iteration_works(
+    workspace: Workspace, nursery: Nursery, capture: str, temporary: str
+) -> None:
+    agent = by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", READ_THEN_SUCCESS)
+    args = ("--capture", capture, "-n", "2")
+    done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
+    check(done, workspace, 0)
+    if capture == "pipe":  # with files the room that was reserved for the output is free again
+        assert "WARN: The state folder can't be written; a temporary file is used" in done.err
+    assert NO_ROOM in done.err.lower()
+    assert got_its_prompt(workspace)
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_a_disk_that_has_room_again_is_used_again(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    copy = f'cp .rooda/prompt.md "$home/got"; {SUCCESS}'
+    agent = by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", "rm big", copy)
+    done = on_a_small_disk(nursery, workspace, agent, "--capture", capture)
+    check(done, workspace, 0)
+    assert turns(workspace) == 3
+    assert got_its_prompt(workspace)
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_a_disk_that_others_fill_in_mid_iteration_loses_no_outcome(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    wait = 'echo > "$home/up"; while ! test -e "$home/full"; do sleep 0.02; done'
+    agent = by_turns(workspace, f"{wait}; {SUCCESS}")
+    running = begin(
+        nursery,
+        workspace,
+        agent,
+        *("--capture", capture, "-n", "1"),
+        before=small_disk(workspace, "256k"),
+    )
+    wait_for(workspace.home / "up")
+    # Seen through the process, as the disk is mounted for it alone.
+    inside = Path(f"/proc/{running.process.pid}/root/{workspace.path}")
+    with contextlib.suppress(OSError), (inside / "big").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    (workspace.home / "full").touch()
+    check(running.finish(), workspace, 0)
+
+
+@BOTH_CAPTURES
+def test_a_transcript_for_which_the_disk_has_no_room_is_told(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    flood = "head -c 3000000 /dev/zero | tr '\\0' x 2>/dev/null; echo"
+    agent = by_turns(workspace, f"{flood}; {SUCCESS}")
+    args = ("--capture", capture, "-n", "1")
+    done = on_a_small_disk(nursery, workspace, agent, *args)
+    check(done, workspace, *((0,) if capture == "pipe" else (0, 2)))
+    story = done.err.partition("Iteration 1/1 starting")[2]
+    assert NO_ROOM in story.lower(), "the only ones who know are we"
+
+
+# -- descriptors and processes ---------------------------------------------------------------
+
+LEAVES_A_CHILD = (
+    "import os, signal, sys, time\n"
+    "if os.fork() == 0:\n"
+    "    os.setsid()\n"
+    "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "    time.sleep(300)\n"
+    "print('<promise>SUCCESS</promise>')\n"
+)
+
+
+def few_descriptors(
+    nursery: Nursery, workspace: Workspace, number: int, *args: str, agent: str | None = None
+) -> None:
+    if not starts_with(number):
+        pytest.skip("not even Python starts")
+    before = limited(f"nofile={number}")
+    command = agent or by_turns(workspace, SUCCESS)
+    done = work(nursery, workspace, command, "-n", "1", *args, before=before)
+    check(done, workspace, 0, 1)
+    if done.code == 1:
+        assert "Too many open files" in done.err
+        assert "disk" not in done.err, "that is not what is missing"
+
+
+@CAPTURES
+@pytest.mark.parametrize("number", [5, 6, 8, 11, *rarely(4, 7, 9, 10, 12, 13, 14, 15)])
+def test_with_few_descriptors_a_run_works_or_says_so(
+    workspace: Workspace, nursery: Nursery, number: int, capture: str
+) -> None:
+    few_descriptors(nursery, workspace, number, "--capture", capture)
+
+
+@pytest.mark.slow
+@CAPTURES
+@pytest.mark.parametrize("number", range(4, 33))
+def test_with_few_descriptors_and_much_to_do_a_run_works_or_says_so(
+    workspace: Workspace, nursery: Nursery, number: int, capture: str
+) -> None:
+    agent = workspace.python_agent(LEAVES_A_CHILD)
+    args = ("--capture", capture, "-v", "--log-file", "run.log", "--kill-grace", "0.2")
+    few_descriptors(nursery, workspace, number, *args, "--idle-timeout", "9", agent=agent)
+
+
+def test_enough_descriptors_are_fewer_than_any_system_gives(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    before = limited("nofile=32")
+    done = work(nursery, workspace, by_turns(workspace, SUCCESS), before=before)
+    check(done, workspace, 0)
+    assert "WARN" not in done.err
+
+
+PARENT_OF_PARENT = "rooda=$(cut -d' ' -f4 /proc/$PPID/stat)"
+
+
+@CAPTURES
+def test_descriptors_that_run_out_in_mid_run_end_it_with_a_message(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    require("prlimit")
+    take_away = f"{PARENT_OF_PARENT}; prlimit --pid $rooda --nofile=4:4"
+    agent = by_turns(workspace, f"{take_away}; echo said", SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture)
+    check(done, workspace, 1)
+    assert "Too many open files" in done.err
+    assert "Iteration 1/5 completed" in done.err
+
+
+@CAPTURES
+@pytest.mark.parametrize("whose", ["$PPID", *rarely("$rooda")], ids=["the warden's", "rooda's"])
+def test_descriptors_that_run_out_keep_nobody_alive_and_lose_no_outcome(
+    workspace: Workspace, nursery: Nursery, whose: str, capture: str
+) -> None:
+    require("prlimit", "setsid")
+    stubborn = "trap '' TERM; echo > \\\"$home/up\\\"; while :; do sleep 1; done"
+    leave = f'home="$home" setsid sh -c "{stubborn}" > /dev/null 2>&1 &'
+    wait = 'while ! test -e "$home/up"; do sleep 0.02; done'
+    take_away = f"{PARENT_OF_PARENT}; prlimit --pid {whose} --nofile=3:3"
+    agent = by_turns(workspace, f"{leave} {wait}; {take_away}; {SUCCESS}")
+    args = ("--capture", capture, "-n", "1", "--kill-grace", "0.3")
+    check(work(nursery, workspace, agent, *args), workspace, 0)
+
+
+@CAPTURES
+@pytest.mark.parametrize("number", [1, *rarely(2)])
+def test_without_room_for_one_more_process_the_start_is_refused(
+    stranger: Stranger, nursery: Nursery, number: int, capture: str
+) -> None:
+    """One is rooda, two is its warden."""
+    workspace, before = stranger.workspace, (*stranger.before, *limited(f"nproc={number}"))
+    agent = by_turns(workspace, SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture, before=before)
+    check(done, workspace, 1)
+    assert "Resource temporarily unavailable" in done.err
+    assert "look at its limits" in done.err
+    assert turns(workspace) == 0
+
+
+@pytest.mark.slow
+def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> None:
+    before = (*stranger.before, *limited("nproc=3"))
+    agent = stranger.workspace.agent(SUCCESS)
+    check(work(nursery, stranger.workspace, agent, before=before), stranger.workspace, 0)
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_processes_that_run_out_in_mid_run_end_it_with_a_message(
+    stranger: Stranger, nursery: Nursery, capture: str
+) -> None:
+    require("prlimit")
+    workspace = stranger.workspace
+    agent = by_turns(workspace, "echo said; prlimit --pid $PPID --nproc=1:1", SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture, before=stranger.before)
+    check(done, workspace, 1)
+    assert "Resource temporarily unavailable" in done.err
+    assert "Iteration 1/5 completed" in done.err
+
+
+# -- the program -----------------------------------------------------------------------------
+
+
+DAMAGED_PROGRAMS = {
+    'rm "$0"': "No such file or directory",
+    'chmod -x "$0"': "Permission denied",
+    'rm "$0"; mkdir "$0"': "Permission denied",
+    'rm "$0"; mkfifo "$0"': "Permission denied",
+    'rm "$0"; ln -s "$0" "$0"': "Too many levels of symbolic links",
+    'rm "$0"; : > "$0"; chmod +x "$0"': "Exec format error",
+    'rm "$0"; echo "#!/no/such" > "$0"; chmod +x "$0"': "No such file or directory",
+    'rm "$0"; printf "\\177ELF" > "$0"; chmod +x "$0"': "Exec format error",
+}
+
+
+@pytest.mark.parametrize(
+    "damage", [*list(DAMAGED_PROGRAMS)[:2], *rarely(*list(DAMAGED_PROGRAMS)[2:])]
+)
+def test_a_program_that_is_damaged_between_iterations_is_named(
+    workspace: Workspace, nursery: Nursery, damage: str
+) -> None:
+    agent = by_turns(workspace, f"{damage}; exit 0", SUCCESS)
+    done = work(nursery, workspace, agent)
+    check(done, workspace, 1)
+    assert f"agent.sh: {DAMAGED_PROGRAMS[damage]}" in done.err
+    assert "Iteration 1/5 completed" in done.err
+    assert turns(workspace) == 1
+
+
+def test_a_missing_interpreter_is_a_clear_end(workspace: Workspace, nursery: Nursery) -> None:
+    agent = workspace.write("agent", "#!/no/such/interpreter\n")
+    agent.chmod(0o755)
+    done = work(nursery, workspace, "./agent")
+    check(done, workspace, 1)
+    assert "./agent: No such file or directory" in done.err
+    assert "#! line" in done.err
+
+
+@CAPTURES
+def test_an_environment_of_a_megabyte_arrives(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    workspace.env |= {f"LARGE_{n}": "x" * 100_000 for n in range(10)}
+    count = "env | wc -c | tr -d ' ' > \"$home/got\""
+    done = work(
+        nursery, workspace, by_turns(workspace, f"{count}; {SUCCESS}"), "--capture", capture
+    )
+    check(done, workspace, 0)
+    assert int((workspace.home / "got").read_text()) > 1_000_000
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_a_command_line_of_a_megabyte_arrives(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = by_turns(workspace, f'echo "$*" | wc -c > "$home/got"; {SUCCESS}')
+    words = " ".join(["x" * 100_000] * 10)
+    workspace.config(f"loop:\n  ai_cmd: '{agent} {words}'\n{PROCEDURE}")
+    done = nursery.start(workspace, "work", "--capture", capture).finish()
+    check(done, workspace, 0)
+    assert int((workspace.home / "got").read_text()) > 1_000_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["x" * 140_000, *rarely(" ".join(["x" * 100_000] * 9))],
+    ids=["one long word", "many words"],
+)
+def test_a_command_line_that_is_too_long_is_a_short_message(
+    workspace: Workspace, nursery: Nursery, words: str
+) -> None:
+    workspace.config(f"loop:\n  ai_cmd: 'true {words}'\n{PROCEDURE}")
+    # The system takes a quarter of the stack, and 128 kB in one word.
+    before = limited(f"stack={2 * 1024 * 1024}")
+    done = nursery.start(workspace, "work", before=before).finish()
+    check(done, workspace, 1)
+    assert "Argument list too long" in done.err
+    assert len(done.err) < 5000, "nobody wants to read the command line again"
+
+
+@CAPTURES
+def test_an_agent_that_hits_its_memory_limit_is_an_ordinary_failure(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    grow = "import os; x = [bytes(10**7)]\nwhile True: x.append(bytes(10**7))"
+    grown = f"ulimit -v 300000; exec {shlex.quote(sys.executable)} -S -c '{grow}'"
+    crash = "ulimit -c 0; ulimit -v 300000; kill -SEGV $$"
+    agent = by_turns(workspace, grown, crash, SUCCESS)
+    done = work(nursery, workspace, agent, "--capture", capture)
+    assert "Reason: exit code 1" in done.err
+    assert "MemoryError" in done.err
+    assert "Reason: killed by SIGSEGV" in done.err
+    # The agent's own traceback is quoted; there must be none of ours.
+    quoted = [line for line in done.err.splitlines() if "Traceback" in line]
+    assert all(line.startswith("    | ") for line in quoted)
+    own = "".join(f"{line}\n" for line in done.err.splitlines() if line not in quoted)
+    check(Finished(done.code, done.out, own, done.seconds), workspace, 0)
+
+
+# -- the warden ------------------------------------------------------------------------------
+
+DAEMON = (
+    '(setsid sh -c \'trap "" TERM; echo > "$home/up"; while :; do sleep 1; done\' &'
+    ' ) > /dev/null 2>&1; while ! test -e "$home/up"; do sleep 0.02; done'
+)
+
+
+@BOTH_CAPTURES
+@pytest.mark.parametrize("then", ["sleep 300", *rarely("exit 0", "kill -KILL $$")])
+def test_an_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
+    workspace: Workspace, nursery: Nursery, then: str, capture: str
+) -> None:
+    body = f"export home; {DAEMON}; echo said; {SUCCESS}; kill -KILL $PPID; {then}"
+    agent = by_turns(workspace, body, READ_THEN_SUCCESS)
+    args = ("--capture", capture, "--kill-grace", "0.3", "-n", "2")
+    done = work(nursery, workspace, agent, *args)
+    check(done, workspace, 0)
+    assert "Iteration 1/2 completed" in done.err
+    assert "(failure, consecutive: 1/3)" in done.err
+    assert "rooda's warden was killed" in done.err
+    assert got_its_prompt(workspace)
+    assert turns(workspace) == 2
+
+
+@pytest.mark.slow
+def test_an_agent_that_always_kills_the_warden_reaches_the_threshold(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    agent = by_turns(workspace, "echo said; kill -KILL $PPID; sleep 300")
+    done = work(nursery, workspace, agent)
+    check(done, workspace, 1)
+    assert "Aborting after 3 consecutive failures" in done.err
+    assert turns(workspace) == 3
+
+
+def test_a_warden_killed_at_the_very_start_gets_the_agent_started_once(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    """Before it could say that it had started it: who then starts it again has two of them."""
+    count = shlex.quote(str(workspace.home / "starts"))
+    agent = workspace.agent(f"kill -KILL $PPID; echo start >> {count}; exec sleep 300")
+    args = ("-n", "4", "--failure-threshold", "9", "--kill-grace", "0.3")
+    done = work(nursery, workspace, agent, *args)
+    check(done, workspace, 2)
+    assert done.err.count("rooda's warden was killed") >= 4
+    starts = workspace.home / "starts"
+    assert not starts.exists() or len(starts.read_text().splitlines()) <= 4
+
+
+@pytest.mark.slow
+def test_a_killed_warden_s_agent_is_found_by_its_mark_in_a_large_environment(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    workspace.env |= {f"LARGE_{n}": "x" * 100_000 for n in range(14)}
+    body = f"export home; {DAEMON}; kill -KILL $PPID; sleep 300"
+    args = ("-n", "1", "--kill-grace", "0.3")
+    done = work(nursery, workspace, by_turns(workspace, body), *args)
+    check(done, workspace, 2)
+    assert "rooda's warden was killed" in done.err
+
+
+STOPS_THE_WARDEN = 'echo $PPID > "$home/warden.pid"; echo said; kill -STOP $PPID'
+
+
+@CAPTURES
+def test_ctrl_c_ends_a_run_whose_warden_is_stopped(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    body = f'{STOPS_THE_WARDEN}; echo > "$home/stopped"; sleep 300'
+    args = ("--capture", capture, "--kill-grace", "1")
+    running = begin(nursery, workspace, by_turns(workspace, body), *args)
+    wait_for(workspace.home / "stopped")
+    began = time.monotonic()
+    running.signal(signal.SIGINT)
+    done = running.finish(timeout=20)
+    check(done, workspace, 130)
+    assert time.monotonic() - began < 7
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_a_clock_ends_an_iteration_whose_warden_is_stopped(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = by_turns(workspace, f"{STOPS_THE_WARDEN}; sleep 300", SUCCESS)
+    args = ("--capture", capture, "--kill-grace", "1", "--iteration-timeout", "2")
+    done = work(nursery, workspace, agent, *args)
+    check(done, workspace, 0)
+    assert turns(workspace) == 2
+
+
+@CAPTURES
+def test_the_end_of_an_agent_is_seen_although_it_stopped_the_warden(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = by_turns(workspace, f"{STOPS_THE_WARDEN}; {SUCCESS}")
+    running = begin(nursery, workspace, agent, "--capture", capture, "-n", "1")
+    check(running.finish(timeout=15), workspace, 0, 2)
+
+
+ATTACK = """
+import ctypes, os, sys
+warden, garbage = os.getppid(), {garbage!r}
+for name in os.listdir(f"/proc/{{warden}}/fd"):
+    try:
+        fd = os.open(f"/proc/{{warden}}/fd/{{name}}", os.O_WRONLY | os.O_NONBLOCK)
+        os.write(fd, garbage)
+    except OSError:
+        pass
+    if {copy}:
+        # Its socket can't be opened, but who may trace it can have a copy (pidfd_getfd).
+        taken = ctypes.CDLL(None).syscall(438, os.pidfd_open(warden), int(name), 0)
+        if taken >= 0 and os.readlink(f"/proc/self/fd/{{taken}}").startswith("socket:"):
+            os.write(taken, garbage)
+print("<promise>SUCCESS</promise>")
+"""
+NONSENSE = {
+    "no message": b"\0\0\0\4nope",
+    "a huge length": b"\xff" * 64,
+    "an empty message": b"\0\0\0\0",
+    "a number": b"\0\0\0\5i\1\0\0\0",
+    "an empty tuple": b"\0\0\0\2)\0",
+    "a strange tuple": b"\0\0\0\7)\1i\1\0\0\0",
+    "too few words": b"\0\0\0\x0a)\1z\6exited",
+}
+
+
+@pytest.mark.parametrize("garbage", [*list(NONSENSE)[:1], *rarely(*list(NONSENSE)[1:])])
+def test_garbage_in_the_warden_s_descriptors_is_a_failure_at_most(
+    workspace: Workspace, nursery: Nursery, garbage: str
+) -> None:
+    body = ATTACK.format(garbage=NONSENSE[garbage], copy=True)
+    args = ("-n", "1", "--kill-grace", "0.3")
+    done = work(nursery, workspace, workspace.python_agent(body), *args)
+    check(done, workspace, 0, 2)
+
+
+@pytest.mark.slow
+@BOTH_CAPTURES
+def test_the_warden_s_descriptors_can_not_be_opened_for_harm(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    body = ATTACK.format(garbage=b"\xff" * 64, copy=False)
+    agent = workspace.python_agent(body)
+    check(work(nursery, workspace, agent, "--capture", capture, "-n", "1"), workspace, 0)
+
+
+# -- signals from the agent ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["CONT", *rarely("WINCH", "PIPE", "URG", "CHLD")])
+@pytest.mark.parametrize("whom", ["$PPID", "$rooda"], ids=["the warden", "rooda"])
+def test_a_harmless_signal_from_the_agent_changes_nothing(
+    workspace: Workspace, nursery: Nursery, whom: str, name: str
+) -> None:
+    agent = by_turns(workspace, f"{PARENT_OF_PARENT}; kill -{name} {whom}; sleep 0.1", SUCCESS)
+    done = work(nursery, workspace, agent)
+    check(done, workspace, 0)
+    assert turns(workspace) == 2
+    assert "ERROR" not in done.err
+
+
+@pytest.mark.parametrize("name", ["USR1", *rarely("USR2", "ALRM", "VTALRM", "PROF", "XCPU")])
+def test_a_signal_that_rooda_does_not_know_leaves_nobody_alive(
+    workspace: Workspace, nursery: Nursery, name: str
+) -> None:
+    body = f"{PARENT_OF_PARENT}; ulimit -c 0; kill -{name} $rooda; sleep 300"
+    before = limited("core=0")
+    args = ("--iteration-timeout", "5", "-n", "1")
+    done = work(nursery, workspace, by_turns(workspace, body, SUCCESS), *args, before=before)
+    check(done, workspace, 130, -signal.Signals[f"SIG{name}"])
+    check(work(nursery, workspace, SUCCESS), workspace, 0)
+
+
+@pytest.mark.parametrize("name", ["USR1", "TERM", *rarely("HUP", "INT", "QUIT", "ALRM")])
+def test_a_signal_to_the_warden_costs_an_iteration_at_most(
+    workspace: Workspace, nursery: Nursery, name: str
+) -> None:
+    before = limited("core=0")
+    agent = by_turns(workspace, f"kill -{name} $PPID; sleep 0.3", SUCCESS)
+    check(work(nursery, workspace, agent, before=before), workspace, 0)
+    assert turns(workspace) == 2
+
+
+def test_an_agent_that_stops_rooda_s_parent_does_not_hold_it_up(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    body = f"{PARENT_OF_PARENT}; shell=$(cut -d' ' -f4 /proc/$rooda/stat); kill -STOP $shell"
+    agent = by_turns(workspace, f'{body}; echo $rooda > "$home/rooda.pid"', SUCCESS)
+    shell = ("sh", "-c", '"$@"; echo $? > "$HOME/code"', "sh")
+    running = begin(nursery, workspace, agent, before=shell)
+    rooda = int(wait_for(workspace.home / "rooda.pid"))
+    until(lambda: not alive(rooda), "the end of rooda")
+    running.signal(signal.SIGCONT)
+    done = running.finish()
+    check(done, workspace, 0)
+    assert (workspace.home / "code").read_text() == "0\n"
+
+
+@CAPTURES
+def test_an_agent_that_stops_rooda_is_found_ended_when_that_goes_on(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    body = f'{PARENT_OF_PARENT}; kill -STOP $rooda; echo $$ > "$home/agent.pid"; {SUCCESS}'
+    running = begin(nursery, workspace, by_turns(workspace, body), "--capture", capture)
+    agent = int(wait_for(workspace.home / "agent.pid"))
+    until(lambda: not alive(agent), "the end of the agent")
+    running.signal(signal.SIGCONT)
+    check(running.finish(), workspace, 0)
+    assert turns(workspace) == 1
+
+
+# -- the demo --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_demo_works_with_few_descriptors(workspace: Workspace, nursery: Nursery) -> None:
+    workspace.env["TMPDIR"] = str(workspace.home)
+    done = nursery.start(workspace, "demo", before=limited("nofile=32")).finish(timeout=50)
+    check(done, workspace, 0)
+
+
+@pytest.mark.slow
+def test_the_demo_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
+    workspace.env["TMPDIR"] = str(workspace.home)
+    before = ("env", "-u", "HOME")
+    check(nursery.start(workspace, "demo", before=before).finish(timeout=50), workspace, 0)
+
+
+def test_a_run_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
+    before = ("env", "-u", "HOME")
+    check(work(nursery, workspace, by_turns(workspace, SUCCESS), before=before), workspace, 0)
+
+
+@pytest.mark.slow
+def test_a_run_works_for_a_user_without_a_home_and_a_name(
+    stranger: Stranger, nursery: Nursery
+) -> None:
+    before = (*stranger.before, "env", "-u", "HOME")
+    agent = stranger.workspace.agent(SUCCESS)
+    check(work(nursery, stranger.workspace, agent, before=before), stranger.workspace, 0)

@@ -1,0 +1,223 @@
+"""Gigabytes and hundreds of iterations: what rooda takes of the machine does not grow."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rooda.process.tree.census import census
+from rooda.process.tree.family import descendants
+from support.capturing import BOTH_CAPTURES, Capture
+from support.children import Nursery
+from support.workspace import PROCEDURE, Workspace, wait_for
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+MEGABYTE = 1024 * 1024
+MOST = 60_000_000  # bytes, of rooda and its warden together
+MOST_IF_HOSTILE = 80_000_000
+# A measured rooda is as users have it: without what would measure the tests' coverage.
+PLAIN = ("env", "-u", "COVERAGE_PROCESS_START", "-u", "COVERAGE_PROCESS_CONFIG")
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+    # Pytest keeps the folders of the last runs, and these would fill a disk.
+    shutil.rmtree(workspace.path, ignore_errors=True)
+
+
+def field(pid: int, name: str) -> int:
+    """A number from /proc/PID/status; sizes in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(rf"^{name}:\s*(\d+)( kB)?$", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * (1024 if found[2] else 1)
+
+
+def warden_of(rooda: int) -> int:
+    who = census()
+    found = [
+        one.pid
+        for one in who.everyone()
+        if one.parent == rooda
+        and any("rooda.process.warden" in word for word in who.words(one.pid))
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+# -- memory --------------------------------------------------------------------------------
+
+# The first start floods and fails by promise, so that rooda has read, kept and scanned it all
+# when the second one starts; that one waits until rooda's memory was looked at.
+FLOODER = """
+import os, sys, time
+if os.path.exists("flooded"):
+    open("measured-wanted", "w").write("now")
+    while not os.path.exists("measured"):
+        time.sleep(0.01)
+    print("<promise>SUCCESS</promise>")
+    sys.exit()
+open("flooded", "w").close()
+stream, megabytes, unit = int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3])
+block = unit * ((1 << 20) // len(unit) + 1)
+for place in range(megabytes):
+    rest = memoryview(block)[: 1 << 20]
+    while rest:
+        rest = rest[os.write(stream, rest):]
+os.write(stream, b"\\n<promise>FAILURE</promise>\\n")
+"""
+Flood = tuple[int, int, bytes]
+LINE = b"x" * 79 + b"\n"
+COLOURS = b"\x1b[32m+\x1b[0m\n"
+FLOODS: dict[str, Flood] = {
+    "1 GB with newlines": (1, 1024, LINE),
+    "1 GB without newlines": (1, 1024, b"x"),
+    "200 MB in one line": (1, 200, b"x"),
+    "2 GB on standard error": (2, 2048, LINE),
+}
+HOSTILE_FLOODS: dict[str, Flood] = {
+    "200 MB of empty lines": (1, 200, b"\n"),
+    "200 MB of colours": (1, 200, COLOURS),
+    "200 MB that is no text": (1, 200, bytes(range(256))),
+    "200 MB of tags": (1, 200, b"> say <promise>SUCCESS</promise>\n"),
+}
+
+
+@dataclass(frozen=True)
+class Peak:
+    rooda: int
+    warden: int
+
+    @property
+    def total(self) -> int:
+        return self.rooda + self.warden
+
+
+def peak_of(workspace: Workspace, nursery: Nursery, flood: Flood, *args: str) -> tuple[Peak, str]:
+    """The most memory that was ever resident, and what the run said."""
+    path = workspace.write("agent.py", FLOODER)
+    stream, megabytes, unit = flood
+    command = f"{sys.executable} -S {path} {stream} {megabytes} {unit.hex()}"
+    running = nursery.start(workspace, "work", "--ai-cmd", command, *args, before=PLAIN)
+    wait_for(workspace.path / "measured-wanted", timeout=300)
+    rooda = running.process.pid
+    peak = Peak(field(rooda, "VmHWM"), field(warden_of(rooda), "VmHWM"))
+    (workspace.path / "measured").touch()
+    done = running.finish(60)
+    assert done.code == 0, done.err
+    assert "Iteration 1/5 completed" in done.err
+    assert "failure, consecutive: 1/3" in done.err, "the promise at the end was not found"
+    return peak, done.err
+
+
+@BOTH_CAPTURES
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS.keys())
+def test_memory_stays_bounded_whatever_is_printed(
+    workspace: Workspace, nursery: Nursery, flood: Flood, capture: Capture
+) -> None:
+    peak, _ = peak_of(workspace, nursery, flood, "--capture", capture)
+    assert peak.total < MOST, peak
+
+
+@BOTH_CAPTURES
+@pytest.mark.parametrize("flood", HOSTILE_FLOODS.values(), ids=HOSTILE_FLOODS.keys())
+def test_memory_stays_bounded_whatever_it_looks_like(
+    workspace: Workspace, nursery: Nursery, flood: Flood, capture: Capture
+) -> None:
+    peak, _ = peak_of(workspace, nursery, flood, "--capture", capture)
+    assert peak.total < MOST_IF_HOSTILE, peak
+
+
+SHOWN = {"one line": b"x", "lines": LINE, "colours": COLOURS}
+
+
+@BOTH_CAPTURES
+@pytest.mark.parametrize("unit", SHOWN.values(), ids=SHOWN.keys())
+def test_memory_stays_bounded_when_everything_is_shown(
+    workspace: Workspace, nursery: Nursery, unit: bytes, capture: Capture
+) -> None:
+    """Nobody reads it before the end, so that it is dropped; it must not be gathered."""
+    flood = (1, 50, unit)
+    peak, _ = peak_of(workspace, nursery, flood, "--verbose", "--capture", capture)
+    assert peak.total < MOST_IF_HOSTILE, peak
+
+
+# -- a long night --------------------------------------------------------------------------
+
+ITERATIONS = 500
+LOOKS = (50, 490)
+# Every iteration leaves one process in the group and one that went away from it.
+SOAK = f"""
+n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n
+echo "iteration $n"
+sleep 600 > /dev/null 2>&1 &
+setsid sleep 601 > /dev/null 2>&1 &
+case $n in {LOOKS[0]}|{LOOKS[1]})
+    echo $$ > look-$n
+    while ! test -e looked-$n; do sleep 0.02; done;;
+esac
+"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a process takes of the machine."""
+
+    descriptors: int
+    threads: int
+    below: int
+    memory: int
+
+
+def look_at(pid: int) -> Look:
+    return Look(
+        len(os.listdir(f"/proc/{pid}/fd")),  # noqa: PTH208 - names are enough
+        field(pid, "Threads"),
+        len(descendants(census().everyone(), {pid})),
+        field(pid, "VmRSS"),
+    )
+
+
+@BOTH_CAPTURES
+def test_hundreds_of_iterations_leave_no_trace(
+    workspace: Workspace, nursery: Nursery, capture: Capture
+) -> None:
+    agent = workspace.agent(SOAK)
+    bounds = ("-n", str(ITERATIONS), "--log-level", "error")
+    words = ("work", "--ai-cmd", agent, "--capture", capture, *bounds)
+    running = nursery.start(workspace, *words, before=PLAIN)
+    rooda = running.process.pid
+    looks: dict[int, dict[str, Look]] = {}
+    for number in LOOKS:
+        wait_for(workspace.path / f"look-{number}", timeout=600)
+        looks[number] = {"rooda": look_at(rooda), "warden": look_at(warden_of(rooda))}
+        (workspace.path / f"looked-{number}").touch()
+    done = running.finish(120)
+    assert done.code == 2, done.err
+    assert int((workspace.path / "n").read_text()) == ITERATIONS
+    for name in ("rooda", "warden"):
+        early, late = (looks[number][name] for number in LOOKS)
+        assert late.descriptors == early.descriptors, name
+        assert late.threads == early.threads == 1, name
+        # The agent, what it has left in this iteration, and perhaps the `sleep` it waits with.
+        assert abs(late.below - early.below) <= 1, name
+        assert late.memory - early.memory < 2 * MEGABYTE, (name, early, late)
+    assert not [
+        one.pid
+        for one in census().everyone()
+        if not one.ended and census().folder(one.pid) == str(workspace.path)
+    ]

@@ -1,0 +1,630 @@
+"""One run per work tree: who is refused, who is not, and what an agent can't do about it."""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from rooda.cli.alone import only_run
+from rooda.config.plan import Plan
+from rooda.config.problems import InvalidInput
+from rooda.config.settings import KEEP_PROCESSES
+from rooda.loop.events import Event
+from rooda.process.leftovers import start_time
+from rooda.views.problems import render_all
+from rooda.workspace.lock import Lock, Note, Taken, here, locked, read_note
+from rooda.workspace.tree import work_tree
+from support.children import Nursery, until
+from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
+
+HANGS = "echo $$ > agent.pid; exec sleep 60"
+DONE = "echo '<promise>SUCCESS</promise>'"
+WAITS = f"echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done; {DONE}"
+# What the agent does to the note it does when rooda has written it for this iteration.
+NOTED = "while ! grep -q $$ .rooda/run.json; do sleep 0.01; done"
+BROKEN = re.compile(r"Traceback|Internal error")
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path.parent)
+    yield found
+    found.clear()
+
+
+def at_work(workspace: Workspace, nursery: Nursery, body: str = HANGS, *args: str) -> Running:
+    """A run whose agent is up."""
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(body), *args)
+    wait_for(workspace.path / "agent.pid")
+    return running
+
+
+def second(workspace: Workspace, *args: str) -> Finished:
+    """A start that should take a moment, whatever it finds."""
+    command = workspace.agent(DONE, "second.sh")
+    return workspace.rooda("work", "--ai-cmd", command, *args, timeout=15)
+
+
+def is_free(folder: Path) -> bool:
+    """Whether nobody has the lock; the note stays as it is."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def folder_of(workspace: Workspace, path: Path) -> Workspace:
+    """A workspace in a folder that may be there already."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "rooda-config.yml").write_text(PROCEDURE)
+    return Workspace(path, workspace.home)
+
+
+def git(folder: Path, *args: str) -> None:
+    """Run git without any config of the machine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(
+        ["git", *who, *args], cwd=folder, env=environ, check=True, capture_output=True, timeout=30
+    )
+
+
+def repository(folder: Path) -> Path:
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "start")
+    return folder
+
+
+# -- the second start ----------------------------------------------------------------------
+
+
+def test_the_second_start_is_told_who_is_at_work_and_since_when(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    before = time.strftime("%Y-%m-%d %H:%M")
+    running = at_work(workspace, nursery)
+    pid = running.process.pid
+    refused = second(workspace)
+    after = time.strftime("%Y-%m-%d %H:%M")
+    assert refused.code == 1
+    assert refused.out == ""
+    found = re.fullmatch(
+        r"Error: another run is at work in (\S+): work, pid (\d+) on (\S+) since "
+        r"(\d{4}-\d\d-\d\d \d\d:\d\d):\d\d\S*\n"
+        r"  Wait until it has ended, or stop it: kill -INT (\d+)\n",
+        refused.err,
+    )
+    assert found is not None, refused.err
+    assert found.group(1, 2, 3, 5) == (
+        str(workspace.path),
+        str(pid),
+        socket.gethostname(),
+        str(pid),
+    )
+    assert before <= found[4] <= after
+    running.signal(signal.SIGINT)
+    assert running.finish().code == 130
+
+
+@pytest.mark.slow
+def test_the_first_run_does_not_notice_the_second(workspace: Workspace, nursery: Nursery) -> None:
+    running = at_work(workspace, nursery, WAITS)
+    assert second(workspace).code == 1
+    workspace.write("go", "")
+    done = running.finish()
+    assert done.code == 0
+    assert "WARN" not in done.err
+
+
+@pytest.mark.slow
+def test_programs_are_told_as_well(workspace: Workspace, nursery: Nursery) -> None:
+    running = at_work(workspace, nursery)
+    refused = second(workspace, "--log-format", "json")
+    assert refused.code == 1
+    for part in (str(running.process.pid), socket.gethostname(), str(workspace.path)):
+        assert part in refused.err
+
+
+@pytest.mark.slow
+def test_of_several_starts_at_once_one_works(workspace: Workspace, nursery: Nursery) -> None:
+    command = workspace.agent(f"echo $$ >> started; {WAITS}")
+    runs = [nursery.start(workspace, "work", "--ai-cmd", command) for _ in range(4)]
+    until(lambda: sum(run.process.poll() is None for run in runs) == 1, "three are refused")
+    wait_for(workspace.path / "started")
+    workspace.write("go", "")
+    assert sorted(run.finish().code for run in runs) == [0, 1, 1, 1]
+    assert len((workspace.path / "started").read_text().split()) == 1
+
+
+@pytest.mark.slow
+def test_after_an_end_in_order_the_next_may_start(workspace: Workspace, nursery: Nursery) -> None:
+    assert nursery.folder.is_dir()
+    for _ in range(2):
+        done = second(workspace)
+        assert done.code == 0
+        assert "WARN" not in done.err
+        assert not (workspace.path / ".rooda" / "run.json").exists()
+
+
+def test_rooda_killed_gives_the_work_tree_free_at_once(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = at_work(workspace, nursery, f"trap '' TERM; {HANGS.replace('exec ', '')}")
+    agent = int((workspace.path / "agent.pid").read_text())
+    running.process.kill()
+    running.process.wait()
+    # At once: neither the warden nor the agent, who may live on for a moment, hold the lock.
+    assert is_free(workspace.path)
+    done = second(workspace)
+    assert done.code == 0
+    assert not alive(agent)
+
+
+@pytest.mark.slow
+def test_a_background_process_of_the_agent_does_not_hold_the_lock(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    keep = ("--keep-processes", "sleep")
+    body = f"sleep 60 > /dev/null 2>&1 & echo $! > kept.pid; {DONE}"
+    command = workspace.agent(body)
+    assert workspace.rooda("work", "--ai-cmd", command, *keep).code == 0
+    assert alive(int(wait_for(workspace.path / "kept.pid")))
+    assert second(workspace).code == 0
+    assert nursery.folder.is_dir()
+
+
+def test_what_starts_nothing_is_not_refused(workspace: Workspace, nursery: Nursery) -> None:
+    running = at_work(workspace, nursery, f"{NOTED}; {HANGS}")
+    note = (workspace.path / ".rooda" / "run.json").read_text()
+    assert second(workspace, "--dry-run").code == 0
+    assert workspace.rooda("config", "show").code == 0
+    assert (workspace.path / ".rooda" / "run.json").read_text() == note
+    assert running.process.poll() is None
+
+
+# -- what the agent may do -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("rm -rf .rooda", id="deleted"),
+        pytest.param(
+            "rm -f .rooda/run.json; mkdir .rooda/run.json", id="replaced", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_the_lock_survives_what_an_agent_does_to_its_note(
+    workspace: Workspace, nursery: Nursery, damage: str
+) -> None:
+    running = at_work(workspace, nursery, f"{NOTED}; {damage}; {HANGS}")
+    refused = second(workspace)
+    assert refused.code == 1
+    assert "another run is at work" in refused.err
+    if sys.platform == "linux":  # the kernel knows it, too
+        assert f"pid {running.process.pid}" in refused.err
+        assert f"kill -INT {running.process.pid}" in refused.err
+    running.signal(signal.SIGINT)
+    assert running.finish().code == 130
+
+
+@pytest.mark.slow
+def test_the_note_is_written_anew_with_the_next_iteration(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    command = workspace.agents(f"{NOTED}; rm -rf .rooda", f"{NOTED}; {HANGS}")
+    running = nursery.start(workspace, "work", "--ai-cmd", command)
+    wait_for(workspace.path / "agent.pid")
+    refused = second(workspace)
+    assert refused.code == 1
+    assert f"work, pid {running.process.pid} on {socket.gethostname()} since " in refused.err
+
+
+# -- which folders exclude each other ------------------------------------------------------
+
+
+def test_two_folders_of_one_repository_exclude_each_other(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    top = repository(workspace.path.parent / "repo")
+    one, two = folder_of(workspace, top / "one"), folder_of(workspace, top / "deep" / "two")
+    running = at_work(one, nursery)
+    refused = second(two)
+    assert refused.code == 1
+    assert f"at work in {top}: work, pid {running.process.pid} on " in refused.err
+    for folder in (top, one.path, two.path):
+        assert excludes(folder)
+
+
+def excludes(folder: Path) -> bool:
+    """Whether somebody else is at work there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        Lock(folder).close()
+    except Taken:
+        return True
+    return False
+
+
+def test_two_work_trees_of_one_repository_do_not(tmp_path: Path) -> None:
+    top = repository(tmp_path / "repo")
+    git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
+    git(top, "worktree", "add", "-q", str(top / "inside"))
+    with locked(top):
+        assert not excludes(tmp_path / "linked")
+        assert not excludes(top / "inside" / "src")
+        assert excludes(top / "src")
+    with locked(top / "inside"):
+        assert not excludes(top)
+        assert excludes(top / "inside" / "src")
+
+
+def test_a_submodule_is_a_work_tree_of_its_own(tmp_path: Path) -> None:
+    top, library = repository(tmp_path / "repo"), repository(tmp_path / "library")
+    git(top, "submodule", "--quiet", "add", str(library), "lib")
+    assert (top / "lib" / ".git").is_file()
+    with locked(top / "lib"):
+        assert excludes(top / "lib" / "src")
+        assert not excludes(top)
+        assert not excludes(library)
+
+
+def test_two_unrelated_folders_do_not_exclude_each_other(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    with locked(work):
+        assert excludes(work)
+        assert not excludes(tmp_path / "other")
+        # Without git a folder below is a folder of its own.
+        assert not excludes(work / "below")
+        assert not excludes(tmp_path)
+
+
+def test_a_folder_is_the_same_by_whatever_name(tmp_path: Path) -> None:
+    work, link = tmp_path / "work", tmp_path / "link"
+    work.mkdir()
+    link.symlink_to(work)
+    with locked(work):
+        assert excludes(link)
+        assert excludes(work / "below" / "..")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda git: git.mkdir(),
+        lambda git: git.touch(),
+        lambda git: git.write_text("gitdi"),
+        lambda git: git.write_bytes(b"\xff" * 100),
+        lambda git: git.symlink_to("nowhere"),
+        lambda git: git.symlink_to(git),
+        os.mkfifo,
+    ],
+    ids=["empty folder", "empty", "cut off", "garbage", "dangling", "loop", "fifo"],
+)
+def test_what_only_looks_like_a_repository_is_none(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    make(folder / ".git")
+    assert work_tree(folder) == folder
+
+
+# -- the note of a run that is gone --------------------------------------------------------
+
+
+def note_of(workspace: Workspace, /, **values: Any) -> dict[str, Any]:
+    """A note as an earlier run of this boot would have left it."""
+    host, boot = here()
+    return {
+        "run": "20200101-000000-abcdef",
+        "procedure": "work",
+        "pid": 4_000_000,
+        "since": "2020-01-01T00:00:00+00:00",
+        "workspace": str(workspace.path),
+        "host": host,
+        "boot": boot,
+        "agents": [],
+        "keep": [],
+        **values,
+    }
+
+
+def cleared(workspace: Workspace) -> list[Event]:
+    """What a start says that finds whatever is there, up to where the loop begins."""
+    values = {KEEP_PROCESSES: ()}
+    plan = SimpleNamespace(workspace=workspace.path, procedure="work", values=values)
+    said: list[Event] = []
+    with only_run(cast("Plan", plan)) as alone:
+        alone.clear_what_is_left(said.append)
+    return said
+
+
+@pytest.fixture
+def bystander(nursery: Nursery) -> Iterator[tuple[int, float]]:
+    """A process that a note may name; its pid and start time."""
+    assert nursery.folder.is_dir()
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    started = start_time(process.pid)
+    assert started is not None
+    yield process.pid, started
+    process.kill()
+    process.wait()
+
+
+def leave(workspace: Workspace, note: object) -> Path:
+    return workspace.write(".rooda/run.json", json.dumps(note))
+
+
+def test_what_a_note_names_is_stopped(workspace: Workspace, bystander: tuple[int, float]) -> None:
+    """So that the tests below show something."""
+    leave(workspace, note_of(workspace, agents=[bystander]))
+    done = second(workspace)
+    assert done.code == 0
+    assert "An earlier run was killed here" in done.err
+    assert f"sleep 60 (pid {bystander[0]})" in done.err
+    assert not alive(bystander[0])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"boot": "00000000-0000-0000-0000-000000000000"},
+        {"boot": ""},
+        {"host": "elsewhere"},
+        {"host": ""},
+    ],
+    ids=["another boot", "no boot", "another host", "no host"],
+)
+def test_a_note_of_another_boot_or_host_is_not_acted_upon(
+    workspace: Workspace, bystander: tuple[int, float], values: dict[str, str]
+) -> None:
+    leave(workspace, note_of(workspace, agents=[bystander], **values))
+    assert cleared(workspace) == []
+    assert alive(bystander[0])
+
+
+@pytest.mark.slow
+def test_a_start_after_a_restart_of_the_machine_stops_nobody(
+    workspace: Workspace, bystander: tuple[int, float]
+) -> None:
+    leave(workspace, note_of(workspace, agents=[bystander], boot="another"))
+    done = second(workspace)
+    assert done.code == 0
+    assert "earlier run" not in done.err
+    assert alive(bystander[0])
+
+
+def test_a_pid_that_was_used_again_is_not_stopped(
+    workspace: Workspace, bystander: tuple[int, float]
+) -> None:
+    pid, started = bystander
+    leave(workspace, note_of(workspace, agents=[(pid, started - 1)], pid=pid))
+    assert cleared(workspace) == []
+    assert alive(pid)
+
+
+GARBAGE = {
+    "empty": b"",
+    "no json": b"not json",
+    "cut off": b'{"run": "a", "pid": 1',
+    "binary": bytes(range(256)),
+    "null": b"null",
+    "a list": b"[1, 2]",
+    "a text": b'"run"',
+    "a number": b"4711",
+    "an empty object": b"{}",
+    "deep": b"[" * 30_000,
+    "huge": b"x" * 5_000_000,
+    "huge and valid": b'{"run": "' + b"x" * 1_000_000 + b'"}',
+    "zeros": b"\0" * 100_000,
+}
+
+
+def refused(workspace: Workspace, note: object) -> str:
+    """What a second start says that finds this note."""
+    with locked(workspace.path):
+        leave(workspace, note)
+        with pytest.raises(InvalidInput) as found:
+            cleared(workspace)
+    return render_all(found.value.problems)
+
+
+def test_control_codes_in_a_note_do_not_reach_the_terminal(workspace: Workspace) -> None:
+    note = note_of(workspace, procedure="\x1b[2J\x07wiped", host="\x9b2J\rhere")
+    told = refused(workspace, note)
+    assert "another run is at work" in told
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", told)
+
+
+@pytest.mark.parametrize("pid", [-1, 0])
+def test_a_note_of_the_agent_does_not_make_the_advice_dangerous(
+    workspace: Workspace, pid: int
+) -> None:
+    """`kill -INT -1` would end everything that the user has."""
+    assert not re.search(r"kill -INT (-|0)", refused(workspace, note_of(workspace, pid=pid)))
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_instead_of_a_note_is_no_note(workspace: Workspace, kind: str) -> None:
+    workspace.write(".rooda/run.json", GARBAGE[kind])
+    assert read_note(workspace.path) is None
+    assert cleared(workspace) == []
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_a_second_start_is_refused_with_garbage_as_well(workspace: Workspace, kind: str) -> None:
+    lock = Lock(workspace.path)
+    workspace.write(".rooda/run.json", GARBAGE[kind])
+    with pytest.raises(InvalidInput):
+        cleared(workspace)
+    lock.close()
+
+
+@pytest.mark.slow
+def test_a_start_with_garbage_as_its_note_is_a_start(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    assert nursery.folder.is_dir()
+    workspace.write(".rooda/run.json", GARBAGE["huge"])
+    done = second(workspace)
+    assert done.code == 0
+    assert not BROKEN.search(done.err)
+
+
+STRANGE: dict[str, dict[str, Any]] = {
+    "a pid without end": {"pid": float("inf")},
+    "a pid that is none": {"pid": float("nan")},
+    "a pid of a hundred digits": {"pid": 10**100},
+    "an agent without end": {"agents": [[float("inf"), 0]]},
+    "a start of four hundred digits": {"agents": [[1, 10**400]]},
+    "an agent of three parts": {"agents": [[1, 2, 3]]},
+    "agents that are a text": {"agents": "ab"},
+    "agents that are a number": {"agents": 5},
+    "an agent below zero": {"agents": [[-1, 0]]},
+    "a run that no file name can have": {"run": "\ud800"},
+    "a null byte in the run": {"run": "a\0b"},
+    "a null byte in the folder": {"workspace": "/a\0b"},
+    "a folder that can't be encoded": {"workspace": "/\ud800"},
+    "a folder that is too long": {"workspace": "/" + "x" * 5000},
+    "an empty folder": {"workspace": ""},
+    "an empty run": {"run": ""},
+    "patterns that are no list": {"keep": 5},
+    "a pattern that is none": {"keep": ["[", None, 3]},
+    "everything is a list": {key: [] for key in ("run", "procedure", "since", "workspace")},
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_note_with_strange_values_changes_nothing(
+    workspace: Workspace, bystander: tuple[int, float], kind: str
+) -> None:
+    leave(workspace, note_of(workspace, **STRANGE[kind]))
+    assert cleared(workspace) == []
+    assert alive(bystander[0])
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+    (path / "inside").touch()
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to(path.parent / "nowhere")
+
+
+def _precious(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "precious")
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as end:
+        # By a short name: a socket's address has hardly a hundred bytes.
+        fd = os.open(path.parent, os.O_RDONLY)
+        try:
+            end.bind(f"/proc/self/fd/{fd}/{path.name}")
+        finally:
+            os.close(fd)
+
+
+def _unreadable(path: Path) -> None:
+    path.touch(0o000)
+
+
+KINDS = [_folder, _loop, _dangling, _precious, _endless, _unreadable]
+if sys.platform == "linux":
+    KINDS.append(_socket)
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.new"])
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__.strip("_"))
+def test_whatever_is_in_the_place_of_the_note_nothing_breaks(
+    workspace: Workspace, make: Callable[[Path], None], name: str
+) -> None:
+    precious = workspace.write("precious", "do not touch\n")
+    (workspace.path / ".rooda").mkdir()
+    make(workspace.path / ".rooda" / name)
+    assert cleared(workspace) == []
+    assert precious.read_text() == "do not touch\n"
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.new"])
+def test_a_pipe_in_the_place_of_the_note_holds_no_start_up(
+    workspace: Workspace, nursery: Nursery, name: str
+) -> None:
+    (workspace.path / ".rooda").mkdir()
+    os.mkfifo(workspace.path / ".rooda" / name)
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(DONE))
+    assert running.finish(timeout=8).code == 0
+
+
+def test_a_pipe_in_the_place_of_the_note_holds_no_second_start_up(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    replaced = "rm -f .rooda/run.json; mkfifo .rooda/run.json"
+    at_work(workspace, nursery, f"{NOTED}; {replaced}; {HANGS}")
+    refused = nursery.start(workspace, "work", "--ai-cmd", "true").finish(timeout=8)
+    assert refused.code == 1
+    assert "another run is at work" in refused.err
+
+
+# -- the lock itself -----------------------------------------------------------------------
+
+
+def test_a_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
+    run = "20200101-000000-abcdef"
+    note = Note(run, "work", os.getpid(), "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",))
+    lock = Lock(tmp_path)
+    lock.write(note)
+    with pytest.raises(Taken) as taken:
+        Lock(tmp_path)
+    assert taken.value.top == tmp_path
+    assert taken.value.note == note == read_note(tmp_path)
+    if sys.platform == "linux":
+        assert taken.value.pid == os.getpid()
+    lock.close()
+    Lock(tmp_path).close()
+    assert read_note(tmp_path) is None
+
+
+def test_a_program_that_is_started_does_not_inherit_the_lock(tmp_path: Path) -> None:
+    lock = Lock(tmp_path)
+    child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        lock.close()
+        Lock(tmp_path).close()
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_folder_that_is_not_there_can_not_be_locked(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Lock(tmp_path / "nowhere")

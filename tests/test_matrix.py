@@ -1,0 +1,312 @@
+"""Each misbehaviour by each end, with both kinds of capture, through the installed command."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from rooda.workspace.lock import Note, here
+from support.children import Nursery, until
+from support.misbehaviour import (
+    AT_MAXIMUM,
+    CAPTURES,
+    ENDS,
+    FINDABLE,
+    FINDABLE_IN_FILES,
+    MISBEHAVIOURS,
+    Capture,
+    End,
+    Kept,
+    Misbehaviour,
+    end_all,
+    is_alive,
+    record,
+    survivors,
+)
+from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
+
+GRACE = "0.3"
+ORPHANED = 5  # seconds within which all is gone when rooda was killed
+PATIENCE = 15  # seconds after which we call it a hang
+ENOUGH = ("1", "5", "20")  # seconds for an agent to be ready; more on a busy machine
+
+# Each misbehaviour, each end and each capture once; the others are slow only by their number.
+QUICK = {
+    (one.name, ENDS[number % len(ENDS)].name, CAPTURES[number % 2])
+    for number, one in enumerate(MISBEHAVIOURS)
+}
+MATRIX = [
+    pytest.param(
+        one,
+        end,
+        capture,
+        id=f"{one.name}-{end.name}-{capture}",
+        marks=[] if (one.name, end.name, capture) in QUICK else pytest.mark.slow,
+    )
+    for one in MISBEHAVIOURS
+    for end in ENDS
+    for capture in CAPTURES
+]
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+    for folder in workspace.path.parent.iterdir():
+        end_all(folder)
+
+
+def start(nursery: Nursery, workspace: Workspace, script: str, word: str, *args: str) -> Running:
+    """Start a run with an agent that does what the script says."""
+    command = f"{workspace.python_agent(script)} {shlex.quote(word)}"
+    limits = ("-n", "1", "--failure-threshold", "1", "--kill-grace", GRACE)
+    return nursery.start(workspace, "work", "--ai-cmd", command, *limits, *args)
+
+
+def transcript(workspace: Workspace) -> Kept:
+    folder = workspace.path / ".rooda"
+    return Kept((folder / "stdout.log").read_bytes(), (folder / "stderr.log").read_bytes())
+
+
+def brought_about(
+    nursery: Nursery, workspace: Workspace, one: Misbehaviour, end: End, capture: Capture
+) -> Finished:
+    running = start(nursery, workspace, one.script, end.word, "--capture", capture)
+    if end.sent is not None:
+        wait_for(workspace.path / "ready")
+        running.signal(end.sent)
+    return running.finish(PATIENCE)
+
+
+def timed_out(
+    nursery: Nursery, workspace: Workspace, one: Misbehaviour, end: End, capture: Capture
+) -> tuple[Workspace, Finished]:
+    """In a folder of its own, with as much time as the agent needs to be ready."""
+    for limit in ENOUGH:
+        room = workspace.sibling(f"within-{limit}")
+        args = ("--capture", capture, "--iteration-timeout", limit)
+        done = start(nursery, room, one.script, end.word, *args).finish(PATIENCE + float(limit))
+        if (room.path / "ready").exists():
+            break
+        assert survivors(room.path) == []
+    return room, done
+
+
+@pytest.mark.parametrize("one,end,capture", MATRIX)
+def test_nothing_is_left_nothing_is_lost_and_nothing_hangs(
+    workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
+) -> None:
+    if end.is_timeout:
+        workspace, done = timed_out(nursery, workspace, one, end, capture)
+        assert "iteration_timeout" in done.err
+    else:
+        done = brought_about(nursery, workspace, one, end, capture)
+    if end.is_death:
+        until(lambda: not survivors(workspace.path), "the end of all", ORPHANED)
+    assert survivors(workspace.path) == []
+    promised = one.kept(capture, end).of(workspace.path)
+    found = transcript(workspace)
+    if end.is_death and capture == "pipe":  # what was still in the pipe went with rooda
+        assert promised.stdout.startswith(found.stdout)
+        assert promised.stderr.startswith(found.stderr)
+    else:
+        assert len(found.stdout) == len(promised.stdout)
+        assert len(found.stderr) == len(promised.stderr)
+        assert found == promised
+    is_said = promised.stdout.endswith(end.last_words)
+    assert done.code == (end.code if is_said or end.code else AT_MAXIMUM)
+    assert "Traceback" not in done.err
+    assert "still running" not in done.err
+
+
+def test_a_matrix_that_is_quick_has_everything_once() -> None:
+    names, ends, captures = (set(column) for column in zip(*QUICK, strict=True))
+    assert names == {one.name for one in MISBEHAVIOURS}
+    assert ends == {end.name for end in ENDS}
+    assert captures == set(CAPTURES)
+
+
+# -- a warden is killed --------------------------------------------------------------------
+
+PROMISES = "echo '<promise>SUCCESS</promise>'"
+LOST = "AI CLI was lost: rooda's warden was killed; what could be found was stopped"
+LEFT = "An earlier run was killed here; what it left behind was stopped"
+
+
+def found_again(
+    *quick: tuple[str, Capture], in_files: Sequence[Capture] = ("file",)
+) -> list[object]:
+    """What can be found without a warden, with both captures; all but the given ones are slow."""
+    cases = [(one, capture) for one in FINDABLE for capture in CAPTURES]
+    cases += [(FINDABLE_IN_FILES, capture) for capture in in_files]
+    return [
+        pytest.param(
+            one,
+            capture,
+            id=f"{one.name}-{capture}",
+            marks=[] if (one.name, capture) in quick else pytest.mark.slow,
+        )
+        for one, capture in cases
+    ]
+
+
+@pytest.mark.parametrize(
+    "one,capture", found_again(("plain child", "file"), ("setsid child", "pipe"), in_files=CAPTURES)
+)
+def test_a_killed_warden_fails_its_iteration_and_no_other(
+    workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
+) -> None:
+    agent = f"exec {workspace.python_agent(one.script)} stay"
+    command = workspace.agents(agent, PROMISES)
+    limits = ("-n", "2", "--kill-grace", GRACE, "--capture", capture)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, *limits)
+    wait_for(workspace.path / "ready")
+    os.kill(record(workspace.path, "warden")[0], signal.SIGKILL)
+    done = running.finish(PATIENCE)
+    assert done.code == 0
+    assert survivors(workspace.path) == []
+    assert len([line for line in done.log if line.startswith(f"WARN: {LOST}")]) == 1
+    assert "Iteration 1/2 completed in " in done.err
+    assert "(failure, consecutive: 1/3)" in done.err
+    assert "Reason: rooda's warden was killed" in done.err
+    assert workspace.starts == 2
+    assert "Traceback" not in done.err
+
+
+def test_an_agent_that_was_lost_has_no_exit_code_to_show(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = start(nursery, workspace, FINDABLE[0].script, "stay")
+    wait_for(workspace.path / "ready")
+    os.kill(record(workspace.path, "warden")[0], signal.SIGKILL)
+    done = running.finish(PATIENCE)
+    assert done.code == 1
+    assert "Reason: rooda's warden was killed" in done.err
+    assert "exit code" not in done.err
+
+
+def killed_together(
+    nursery: Nursery, workspace: Workspace, one: Misbehaviour, capture: Capture
+) -> None:
+    """Kill rooda and the warden so that neither has time for anything."""
+    running = start(nursery, workspace, one.script, "stay", "--capture", capture)
+    wait_for(workspace.path / "ready")
+    warden = record(workspace.path, "warden")
+    os.kill(warden[0], signal.SIGSTOP)
+    running.signal(signal.SIGKILL)
+    assert running.finish(PATIENCE).code == -signal.SIGKILL
+    os.kill(warden[0], signal.SIGKILL)
+    until(lambda: not is_alive(*warden), "the end of the warden")
+
+
+def next_run(nursery: Nursery, workspace: Workspace) -> Finished:
+    command = workspace.agent(PROMISES, "next.sh")
+    done = nursery.start(workspace, "work", "--ai-cmd", command).finish(PATIENCE)
+    assert done.code == 0
+    assert "Traceback" not in done.err
+    return done
+
+
+def says_so(done: Finished) -> bool:
+    return any(line.startswith(f"WARN: {LEFT}") for line in done.log)
+
+
+def clears(nursery: Nursery, workspace: Workspace, *gone: str) -> None:
+    """Start the next run; all that the killed one left must be there before, and not after."""
+    left = {file.stem for file in workspace.path.glob("*.pid")} - {"warden", *gone}
+    assert all(is_alive(*record(workspace.path, name)) for name in left)
+    done = next_run(nursery, workspace)
+    assert survivors(workspace.path) == []
+    assert says_so(done)
+    assert all(f"(pid {record(workspace.path, name)[0]})" in done.err for name in left)
+
+
+@pytest.mark.parametrize(
+    "one,capture", found_again(("plain child", "pipe"), ("unmarked child", "file"))
+)
+def test_the_next_start_clears_what_a_killed_run_left_and_says_so(
+    workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
+) -> None:
+    killed_together(nursery, workspace, one, capture)
+    clears(nursery, workspace)
+    assert not says_so(next_run(nursery, workspace))
+
+
+@pytest.mark.parametrize(
+    "one,capture", found_again(("setsid child", "file"), ("unmarked child", "pipe"))
+)
+def test_the_next_start_needs_no_leader_to_find_the_rest(
+    workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
+) -> None:
+    killed_together(nursery, workspace, one, capture)
+    leader = record(workspace.path, "leader")
+    os.kill(leader[0], signal.SIGKILL)
+    until(lambda: not is_alive(*leader), "the end of the leader")
+    clears(nursery, workspace, "leader")
+
+
+def bystander(nursery: Nursery, workspace: Workspace, *command: str) -> subprocess.Popen[str]:
+    """A process of the user's, at work in the same folder."""
+    process = subprocess.Popen(
+        command,
+        cwd=workspace.path,
+        env=workspace.environ(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    nursery.started.append(process)
+    return process
+
+
+def test_the_next_start_leaves_alone_what_is_not_of_that_run(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    killed_together(nursery, workspace, FINDABLE[0], "file")
+    others = [
+        bystander(nursery, workspace, "tail", "-f", ".rooda/stdout.log"),
+        bystander(nursery, workspace, "sleep", "60"),
+    ]
+    done = next_run(nursery, workspace)
+    assert says_so(done)
+    assert set(survivors(workspace.path)) == {f"is in the folder: pid {one.pid}" for one in others}
+    assert [other.poll() for other in others] == [None, None]
+    assert "tail" not in done.err
+    assert "sleep" not in done.err
+
+
+def started(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads start times from /proc")
+@pytest.mark.parametrize(
+    "later,boot",
+    [(1, True), (-1, True), (0, False)],
+    ids=["began earlier", "began later", "the same at another boot"],
+)
+def test_a_pid_that_is_used_again_is_left_alone(
+    workspace: Workspace, nursery: Nursery, later: int, *, boot: bool
+) -> None:
+    """Even by the leader of a session, in that very folder."""
+    other = bystander(nursery, workspace, "sleep", "60")
+    host, ours = here()
+    agent = (other.pid, float(started(other.pid) + later))
+    note = Note(
+        "20260101-000000-abcdef", "work", 1, "2026-01-01T00:00:00", str(workspace.path), host,
+        ours if boot else "another", (agent,),
+    )  # fmt: skip
+    workspace.write(".rooda/run.json", json.dumps(asdict(note)))
+    assert not says_so(next_run(nursery, workspace))
+    assert other.poll() is None

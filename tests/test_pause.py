@@ -1,0 +1,412 @@
+"""Ctrl+Z and `fg` on a real terminal: rooda and the agent's whole tree stand still together."""
+
+import os
+import re
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.children import Nursery, until
+from support.jobs import Job, is_stopped
+from support.screen import Screen
+from support.workspace import PROCEDURE, ROODA, Workspace, alive
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc for states")
+
+# Itself, a child in a session of its own, and a daemon that forked twice.
+TREE = """
+import os, pathlib, signal, sys, time
+def note(name):
+    pathlib.Path(name + ".new").write_text(str(os.getpid()))
+    os.rename(name + ".new", name + ".pid")
+def child(name, twice):
+    if os.fork():
+        return
+    os.setsid()
+    if twice and os.fork():
+        os._exit(0)
+    {before}
+    note(name)
+    while True:
+        time.sleep(0.01)
+child("child", False)
+child("daemon", True)
+while not (os.path.exists("child.pid") and os.path.exists("daemon.pid")):
+    time.sleep(0.01)
+note("agent")
+while not os.path.exists("go"):
+    time.sleep(0.01)
+print("<promise>SUCCESS</promise>")
+"""
+IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+NAMES = ("agent", "child", "daemon")
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+
+
+@pytest.fixture
+def job(nursery: Nursery) -> Iterator[Job]:
+    assert nursery.folder.is_dir()
+    found = Job()
+    yield found
+    found.close()
+
+
+def started(
+    workspace: Workspace, nursery: Nursery, job: Job, *args: str, before: str = "pass"
+) -> list[int]:
+    """A run whose agent has its whole tree up; the pids of that."""
+    command = workspace.python_agent(TREE.format(before=before))
+    job.start(workspace, "work", "--ai-cmd", command, "-n", "1", *args)
+    return [nursery.pid(name) for name in NAMES]
+
+
+def let_go(workspace: Workspace) -> None:
+    workspace.write("go", "")
+
+
+def descendants(rooda: int) -> list[int]:
+    """The agent's processes: all below rooda but for its warden."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+    below = [child for warden in children.get(rooda, []) for child in children.get(warden, [])]
+    found: list[int] = []
+    while below:
+        pid = below.pop()
+        found.append(pid)
+        below += children.get(pid, [])
+    return found
+
+
+# -- standing still ------------------------------------------------------------------------
+
+
+def test_ctrl_z_stops_rooda_and_the_whole_tree_and_fg_continues_them(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    tree = started(workspace, nursery, job)
+    job.press_ctrl_z()
+    until(lambda: all(map(is_stopped, tree)), "the tree stands")
+    let_go(workspace)
+    job.foreground()
+    assert job.finish() == 0
+    assert not any(map(alive, tree))
+
+
+@pytest.mark.slow
+def test_a_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Job) -> None:
+    tree = started(workspace, nursery, job)
+    for _ in range(5):
+        job.press_ctrl_z()
+        until(lambda: all(map(is_stopped, tree)), "the tree stands")
+        job.foreground()
+        until(lambda: not any(map(is_stopped, (job.rooda, *tree))), "everybody goes on")
+    let_go(workspace)
+    assert job.finish() == 0
+    assert job.sent.count(b"Paused") == 5
+    assert job.sent.count(b"Going on") == 5
+
+
+@pytest.mark.slow
+def test_a_stop_that_another_program_asks_for_is_the_same(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    """`kill -TSTP`, and `kill -CONT` without a shell that brings us to the foreground."""
+    tree = started(workspace, nursery, job)
+    os.kill(job.rooda, signal.SIGTSTP)
+    job.wait_until_stopped()
+    until(lambda: all(map(is_stopped, tree)), "the tree stands")
+    os.kill(job.rooda, signal.SIGCONT)
+    until(lambda: not any(map(is_stopped, tree)), "everybody goes on")
+    let_go(workspace)
+    assert job.finish() == 0
+
+
+@pytest.mark.parametrize("capture", ["file", "pipe"])
+@pytest.mark.slow
+def test_what_was_printed_around_a_pause_is_all_there(
+    workspace: Workspace, nursery: Nursery, job: Job, capture: str
+) -> None:
+    body = "echo $$ > agent.pid; while ! test -e go; do echo line; done; echo; echo the end"
+    command = workspace.agent(body)
+    job.start(workspace, "work", "--ai-cmd", command, "-n", "1", "--capture", capture)
+    nursery.pid("agent")
+    job.press_ctrl_z()
+    let_go(workspace)
+    job.foreground()
+    assert job.finish() == 2
+    printed = (workspace.path / ".rooda" / "stdout.log").read_text()
+    assert re.fullmatch(r"(line\n)+\nthe end\n", printed)
+
+
+# -- clocks --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_no_clock_counts_a_pause(workspace: Workspace, nursery: Nursery, job: Job) -> None:
+    clocks = [
+        "--iteration-timeout", "2", "--max-duration", "2", "--idle-timeout", "2",
+        "--first-output-timeout", "2",
+    ]  # fmt: skip
+    began = time.monotonic()
+    started(workspace, nursery, job, *clocks)
+    job.press_ctrl_z()
+    until(lambda: time.monotonic() > began + 2.6, "a pause longer than any limit")
+    let_go(workspace)
+    job.foreground()
+    assert job.finish() == 0
+    assert b"exceeded timeout" not in job.sent
+    found = re.search(rb"total: (\d+\.\d)s", job.sent)
+    assert found is not None
+    assert float(found[1]) < 2
+
+
+def test_after_a_pause_the_clocks_go_on(workspace: Workspace, nursery: Nursery, job: Job) -> None:
+    limit = ("--iteration-timeout", "1", "--failure-threshold", "1")
+    tree = started(workspace, nursery, job, *limit)
+    job.press_ctrl_z()
+    job.foreground()
+    assert job.finish() == 1
+    assert b"clock=iteration_timeout" in job.sent
+    assert not any(map(alive, tree))
+
+
+# -- the screen ----------------------------------------------------------------------------
+
+
+def test_the_live_line_leaves_nothing_behind(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    started(workspace, nursery, job)
+    job.wait_for("Iteration 1/1 · ")
+    job.press_ctrl_z()
+    while job.read(0.05):
+        pass
+    assert "·" not in "\n".join(job.lines)
+    assert "^Z" not in "\n".join(job.lines)
+    assert job.lines[-1] == ""
+    assert re.search(r"\] Paused pid=\d+$", job.lines[-2])
+    shown = len(job.sent)
+    job.foreground()
+    until(lambda: job.read(0.05) and "·".encode() in job.sent[shown:], "the live line is back")
+    let_go(workspace)
+    assert job.finish() == 0
+    assert "·" not in "\n".join(job.lines)
+    timeless = [re.sub(r"^\[.*?\] |^  ", "", line) for line in job.lines]
+    assert [re.sub(r"\d+\.\ds", "X", re.sub(r"pid=\d+", "pid=N", line)) for line in timeless][
+        :4
+    ] == [
+        "Starting procedure: work (max 1 iteration)",
+        "Iteration 1/1 starting...",
+        "Paused pid=N",
+        "Going on pid=N paused=X",
+    ]
+
+
+# -- signals during a pause ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP)),
+    ],
+)
+def test_who_is_ended_during_a_pause_leaves_nothing(
+    workspace: Workspace, nursery: Nursery, job: Job, number: signal.Signals
+) -> None:
+    tree = started(workspace, nursery, job)
+    job.press_ctrl_z()
+    os.kill(job.rooda, number)
+    os.kill(job.rooda, signal.SIGCONT)
+    assert job.finish() == 130
+    assert f"Received {number.name}".encode() in job.sent
+    assert not any(map(alive, tree))
+
+
+@pytest.mark.slow
+def test_a_stubborn_tree_that_is_ended_during_a_pause_leaves_nothing(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    tree = started(workspace, nursery, job, "--kill-grace", "0.5", before=IGNORES)
+    job.press_ctrl_z()
+    os.kill(job.rooda, signal.SIGTERM)
+    os.kill(job.rooda, signal.SIGCONT)
+    assert job.finish() == 130
+    assert not any(map(alive, tree))
+
+
+@pytest.mark.parametrize("before", ["pass", IGNORES], ids=["obedient", "stubborn"])
+def test_rooda_killed_during_a_pause_leaves_nothing(
+    workspace: Workspace, nursery: Nursery, job: Job, before: str
+) -> None:
+    tree = started(workspace, nursery, job, before=before)
+    job.press_ctrl_z()
+    os.kill(job.rooda, signal.SIGKILL)
+    assert job.finish() == 128 + signal.SIGKILL
+    until(lambda: not any(map(alive, tree)), "the end of the tree", timeout=5)
+
+
+@pytest.mark.slow
+def test_a_pause_while_a_stubborn_agent_is_stopped_changes_nothing(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    tree = started(workspace, nursery, job, "--kill-grace", "1", before=IGNORES)
+    job.type(b"\x03")
+    job.wait_for("Received SIGINT")
+    job.press_ctrl_z()
+    job.foreground()
+    assert job.finish() == 130
+    assert not any(map(alive, tree))
+
+
+# -- at any moment -------------------------------------------------------------------------
+
+
+# Asks for a stop at the very moment at which the program runs and nobody watches it yet.
+AT_THE_START = """
+import os, signal, sys
+from pathlib import Path
+from rooda.process.clocks import Clock, Since
+from rooda.process.events import ProcessStarted
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Request
+from rooda.process.run import Runner
+
+def listen(event):
+    if isinstance(event, ProcessStarted):
+        os.kill(os.getpid(), signal.SIGTSTP)
+
+interrupts = Interrupts()
+interrupts.install()
+# Without a child: who waits for one that has forked and not yet exec'd does not show as stopped.
+body = "import os, time\\nwhile not os.path.exists('go'): time.sleep(0.01)\\nraise SystemExit(3)"
+argv = (sys.executable, "-S", "-c", body)
+with interrupts.deferred(), Runner() as runner, open(os.devnull, "rb") as stdin:
+    clocks = (Clock("iteration_timeout", 1, Since.START),)
+    request = Request(argv, Path.cwd(), os.environ, stdin, 1000, clocks=clocks)
+    print(runner.run(request, interrupts, listen).exit)
+"""
+
+
+def test_a_stop_just_as_the_agent_starts_holds_the_agent_too(
+    workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no moment at which rooda stands still and the agent works on."""
+    assert nursery.folder == workspace.path
+    monkeypatch.setattr("support.jobs.ROODA", sys.executable)
+    began = time.monotonic()
+    job.start(workspace, str(workspace.write("start.py", AT_THE_START)))
+    job.wait_until_stopped()
+    until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent stands", timeout=5)
+    assert descendants(job.rooda)
+    until(lambda: time.monotonic() > began + 1.5, "a pause longer than the limit")
+    let_go(workspace)
+    job.foreground()
+    assert job.finish() == 0
+    assert b"Exited(code=3)" in job.sent
+
+
+@pytest.mark.slow
+def test_ctrl_z_at_any_moment_of_many_iterations_is_a_pause(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    count = workspace.path / "count"
+    job.start(workspace, "work", "--ai-cmd", workspace.agent("echo x >> count"), "-u")
+
+    def at_least(iterations: int) -> bool:
+        return count.exists() and len(count.read_text()) >= 2 * iterations
+
+    for n in range(15):
+        until(partial(at_least, n + 1), "an iteration")
+        job.press_ctrl_z()
+        until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent stands", timeout=5)
+        job.foreground()
+    job.type(b"\x03")
+    assert job.finish() == 130
+    assert nursery.folder.is_dir()
+    assert b"Error" not in job.sent
+    assert b"FAIL" not in job.sent
+
+
+def test_where_nobody_could_continue_us_ctrl_z_changes_nothing(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    """The leader of a session (a terminal's only program) can't be stopped by its terminal."""
+    screen = Screen()
+    try:
+        command = workspace.python_agent(TREE.format(before="pass"))
+        screen.start(workspace, "work", "--ai-cmd", command, "-n", "1")
+        tree = [nursery.pid(name) for name in NAMES]
+        screen.type(b"\x1a")
+        screen.wait_for("Going on")
+        until(lambda: not any(map(is_stopped, tree)), "everybody goes on")
+        let_go(workspace)
+        assert screen.finish() == 0
+    finally:
+        screen.close()
+
+
+@pytest.mark.slow
+def test_a_ctrl_z_that_was_ignored_before_us_stays_ignored(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    workspace.write(
+        "site/sitecustomize.py",
+        "import signal, sys\n"
+        "if sys.argv and sys.argv[0].endswith('rooda'): "
+        "signal.signal(signal.SIGTSTP, signal.SIG_IGN)\n",
+    )
+    workspace.env["PYTHONPATH"] = str(workspace.path / "site")
+    tree = started(workspace, nursery, job)
+    job.type(b"\x1a\x03")
+    assert job.finish() == 130
+    assert b"Paused" not in job.sent
+    assert not any(map(alive, tree))
+
+
+# -- with a real shell ---------------------------------------------------------------------
+
+
+def test_a_shell_stops_and_continues_rooda(
+    workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sh -i`: Ctrl+Z, a look around, `fg`."""
+    monkeypatch.setattr("support.jobs.ROODA", "/bin/sh")
+    command = workspace.python_agent(TREE.format(before="pass"))
+    job.start(workspace, "-i", env={"PS1": "ready> ", "ENV": None})
+    job.wait_for("ready> ")
+    line = shlex.join([str(ROODA), "work", "--ai-cmd", command, "-n", "1"])
+    job.type(f"{line}\n".encode())
+    tree = [nursery.pid(name) for name in NAMES]
+    job.type(b"\x1a")
+    job.wait_for("Paused")
+    until(lambda: all(map(is_stopped, tree)), "the tree stands")
+    job.type(b"echo st''ill here\n")
+    job.wait_for("still here")
+    assert all(map(is_stopped, tree))
+    let_go(workspace)
+    job.type(b"fg\n")
+    job.wait_for("AI signaled SUCCESS")
+    job.wait_for("Iteration timing")
+    job.type(b"exit $?\n")
+    assert job.finish() == 0

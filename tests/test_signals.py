@@ -1,0 +1,236 @@
+"""Signals to rooda with whole trees and real terminals; see also test_interrupts_cli."""
+
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from support.children import Nursery, catches
+from support.jobs import Job
+from support.screen import Screen
+from support.workspace import PROCEDURE, ROODA, Running, Workspace, alive, wait_for
+
+CAPTURES = ["file", "pipe"]
+# Writes down every signal that it is sent; a child in another session does the same.
+HEARS = """
+import os, pathlib, signal, sys, time
+def note(name):
+    pathlib.Path(name + ".new").write_text(str(os.getpid()))
+    os.rename(name + ".new", name + ".pid")
+def play(name):
+    def hear(number, _):
+        with open(name + ".heard", "a") as file:
+            file.write(signal.Signals(number).name + "\\n")
+        if {ends} and number == signal.SIGTERM:
+            os._exit(0)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, hear)
+    note(name)
+    while True:
+        time.sleep(0.01)
+if os.fork() == 0:
+    os.setsid()
+    play("child")
+play("agent")
+"""
+OBEYS, IGNORES = HEARS.format(ends=True), HEARS.format(ends=False)
+NAMES = ("agent", "child")
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+
+
+@pytest.fixture
+def screen(nursery: Nursery) -> Iterator[Screen]:
+    assert nursery.folder.is_dir()
+    found = Screen()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def job(nursery: Nursery) -> Iterator[Job]:
+    assert nursery.folder.is_dir()
+    found = Job()
+    yield found
+    found.close()
+
+
+def arguments(workspace: Workspace, body: str, *args: str) -> tuple[str, ...]:
+    return ("work", "--ai-cmd", workspace.python_agent(body), *args)
+
+
+def heard(workspace: Workspace, name: str) -> list[str]:
+    """The signals that a process of the tree was sent."""
+    file = workspace.path / f"{name}.heard"
+    return file.read_text().split() if file.exists() else []
+
+
+def seconds_to_end(running: Running, number: signal.Signals) -> float:
+    began = time.monotonic()
+    running.signal(number)
+    assert running.finish().code == 130
+    return time.monotonic() - began
+
+
+def hang_up(screen: Screen) -> None:
+    """Close the terminal: the kernel sends SIGHUP to the leader of the session, which is rooda."""
+    for fd in (screen.slave, screen.master):
+        os.close(fd)
+    screen.slave = screen.master = -1
+
+
+# -- how long it takes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_an_obedient_tree_is_gone_within_a_second(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    running = nursery.start(workspace, *arguments(workspace, OBEYS, "--capture", capture))
+    tree = [nursery.pid(name) for name in NAMES]
+    assert seconds_to_end(running, signal.SIGINT) < 1
+    assert not any(map(alive, tree))
+    for name in NAMES:
+        assert heard(workspace, name) == ["SIGTERM"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stubborn_tree_is_gone_within_seven_seconds(
+    workspace: Workspace, nursery: Nursery, number: signal.Signals, capture: str
+) -> None:
+    running = nursery.start(workspace, *arguments(workspace, IGNORES, "--capture", capture))
+    tree = [nursery.pid(name) for name in NAMES]
+    assert 5 <= seconds_to_end(running, number) < 7
+    assert not any(map(alive, tree))
+    for name in NAMES:
+        assert heard(workspace, name) == ["SIGTERM"]
+
+
+@pytest.mark.slow
+def test_who_obeys_does_not_wait_for_who_does_not(workspace: Workspace, nursery: Nursery) -> None:
+    """The grace is for the whole tree: a stubborn grandchild has no more than its leader had."""
+    body = IGNORES.replace('play("agent")', 'note("agent"); time.sleep(60)')
+    running = nursery.start(workspace, *arguments(workspace, body))
+    tree = [nursery.pid(name) for name in NAMES]
+    assert 5 <= seconds_to_end(running, signal.SIGTERM) < 7
+    assert not any(map(alive, tree))
+
+
+def test_the_second_signal_ends_a_stubborn_tree_at_once(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = nursery.start(workspace, *arguments(workspace, IGNORES, "--kill-grace", "60"))
+    tree = [nursery.pid(name) for name in NAMES]
+    running.signal(signal.SIGTERM)
+    for name in NAMES:
+        wait_for(workspace.path / f"{name}.heard")
+    assert seconds_to_end(running, signal.SIGTERM) < 1
+    assert not any(map(alive, tree))
+
+
+# -- on a terminal -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key,name", [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")])
+def test_a_key_reaches_rooda_alone_and_rooda_stops_the_agent(
+    workspace: Workspace, nursery: Nursery, screen: Screen, key: bytes, name: str
+) -> None:
+    screen.start(workspace, *arguments(workspace, OBEYS))
+    tree = [nursery.pid(name) for name in NAMES]
+    began = time.monotonic()
+    screen.type(key)
+    assert screen.finish() == 130
+    assert time.monotonic() - began < 1
+    assert f"Received {name}, shutting down...".encode() in screen.sent
+    assert not any(map(alive, tree))
+    for process in NAMES:
+        assert heard(workspace, process) == ["SIGTERM"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_twice_kills_who_ignores_it(
+    workspace: Workspace, nursery: Nursery, screen: Screen
+) -> None:
+    screen.start(workspace, *arguments(workspace, IGNORES, "--kill-grace", "60"))
+    tree = [nursery.pid(name) for name in NAMES]
+    screen.type(b"\x03")
+    wait_for(workspace.path / "agent.heard")
+    began = time.monotonic()
+    screen.type(b"\x03")
+    assert screen.finish() == 130
+    assert time.monotonic() - began < 1
+    assert not any(map(alive, tree))
+    assert heard(workspace, "agent") == ["SIGTERM"]
+
+
+def test_a_terminal_that_is_closed_ends_the_run(
+    workspace: Workspace, nursery: Nursery, screen: Screen
+) -> None:
+    process = screen.start(workspace, *arguments(workspace, OBEYS))
+    tree = [nursery.pid(name) for name in NAMES]
+    hang_up(screen)
+    assert process.wait(10) == 130
+    assert not any(map(alive, tree))
+    for name in NAMES:
+        assert heard(workspace, name) == ["SIGTERM"]
+
+
+def test_with_nohup_a_terminal_that_is_closed_does_not(
+    workspace: Workspace, nursery: Nursery, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks: the night's work goes on to its end."""
+    monkeypatch.setattr("support.screen.ROODA", shutil.which("nohup"))
+    waits = "while ! test -e go; do sleep 0.02; done; echo '<promise>SUCCESS</promise>'"
+    command = workspace.agent(f"echo $$ > agent.pid; {waits}")
+    process = screen.start(workspace, str(ROODA), "work", "--ai-cmd", command, "-n", "1")
+    agent = nursery.pid("agent")
+    hang_up(screen)
+    assert alive(agent)
+    workspace.write("go", "")
+    assert process.wait(10) == 0
+    assert "AI signaled SUCCESS" in (workspace.path / "nohup.out").read_text()
+
+
+@pytest.mark.slow
+def test_under_nohup_the_agent_is_still_asked_with_sigterm(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = nursery.start(workspace, *arguments(workspace, OBEYS), before=("nohup",))
+    tree = [nursery.pid(name) for name in NAMES]
+    if sys.platform == "linux":
+        assert not catches(running.process.pid, signal.SIGHUP)
+    for _ in range(3):
+        running.signal(signal.SIGHUP)
+    assert seconds_to_end(running, signal.SIGINT) < 1
+    assert not any(map(alive, tree))
+    for name in NAMES:
+        assert heard(workspace, name) == ["SIGTERM"]
+
+
+# -- not for the warden --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_signal_to_every_process_of_the_group_is_one_wish(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    """A supervisor that signals the whole group must not take the warden from the tree."""
+    job.start(workspace, *arguments(workspace, OBEYS))
+    tree = [nursery.pid(name) for name in NAMES]
+    os.killpg(job.rooda, signal.SIGTERM)
+    assert job.finish() == 130
+    assert not any(map(alive, tree))
+    assert len(re.findall(rb"Received SIG", job.sent)) == 1
