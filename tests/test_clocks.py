@@ -299,7 +299,7 @@ class Bench:
     asleep: float = 0.0
 
     def __post_init__(self) -> None:
-        self.studio.runner.stopwatch = Stopwatch(
+        self.studio.interrupts.stopwatch = Stopwatch(
             lambda: time.monotonic() + self.ahead,
             lambda: time.monotonic() + self.ahead + self.asleep,
         )

@@ -451,7 +451,7 @@ def test_the_sweep_stops_what_a_clean_end_left(studio: Studio, kind: str) -> Non
 @FIRST_KINDS
 def test_the_sweep_stops_everyone_when_time_is_up(studio: Studio, kind: str) -> None:
     hours = 0.0
-    studio.runner.stopwatch = Stopwatch(lambda: time.monotonic() + hours * 3600)
+    studio.interrupts.stopwatch = Stopwatch(lambda: time.monotonic() + hours * 3600)
 
     def let_time_pass(event: ProcessEvent) -> None:
         nonlocal hours

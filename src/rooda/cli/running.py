@@ -69,7 +69,7 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
         wiring.emitter.add(alone.note_agent)
         alone.clear_what_is_left(wiring.emitter)
         edge = loop.Edge(
-            wiring.emitter, interrupts, runner.run, runner.stopwatch.now, tick=wiring.tick
+            wiring.emitter, interrupts, runner.run, interrupts.stopwatch.now, tick=wiring.tick
         )
         code = loop.run(plan, edge).exit_code
         for failure in wiring.emitter.failures:

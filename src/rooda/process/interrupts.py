@@ -11,6 +11,7 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
+from rooda.process.clocks import Stopwatch
 from rooda.process.ending import end_at_once
 
 # SIGQUIT too: who presses Ctrl+\\ does not want the agent to live on.
@@ -23,6 +24,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.received: list[int] = []
         self.acknowledged = 0
+        self.stopwatch = Stopwatch()  # stands still while we are stopped
         self.stop_wanted = False  # Ctrl+Z came while a program was watched
         self._deferred = False
         self._watching = False
@@ -63,9 +65,12 @@ class Interrupts:
             if self.stop_wanted:
                 self.stop_ourselves()
 
-    def stop_ourselves(self) -> None:
-        """Be stopped as by Ctrl+Z; returns when we are continued."""
+    def stop_ourselves(self) -> float:
+        """Be stopped as by Ctrl+Z; returns when we are continued, and says how long that took."""
         self.stop_wanted = False
+        return self.stopwatch.hold(self._be_stopped)
+
+    def _be_stopped(self) -> None:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, self._handle_stop)

@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import selectors
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -20,7 +20,6 @@ from rooda.process.capture.disk import Disk
 from rooda.process.capture.files import Files
 from rooda.process.capture.pipes import Pipes
 from rooda.process.capture.spoken import STREAMS, Spoken
-from rooda.process.clocks import Stopwatch
 from rooda.process.events import Named, Stream
 from rooda.process.exits import Exit, Lost, NotStarted
 from rooda.process.interrupts import Interrupts
@@ -39,7 +38,6 @@ class Runner:
     """Runs programs one after the other, with one warden for all of them."""
 
     def __init__(self, run: str = "", contain: str = "adopt") -> None:
-        self.stopwatch = Stopwatch()
         self._run = run
         self._contain = contain
         self._warden: Warden | None = None
@@ -66,10 +64,11 @@ class Runner:
 
     def run(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
         """Start the program and see it through."""
-        began = self.stopwatch.now()
-        spoken = Spoken(request.output_limit, listener, self.stopwatch.now)
+        now = interrupts.stopwatch.now
+        began = now()
+        spoken = Spoken(request.output_limit, listener, now)
         try:
-            with _capturing(request, spoken, self.stopwatch) as output, interrupts.watching():
+            with _capturing(request, spoken, now) as output, interrupts.watching():
                 ending = self._see_through(request, interrupts, listener, output)
                 kept = output.finish(listener)
         except Refused as refused:
@@ -87,7 +86,7 @@ class Runner:
             exit=ending.exit,
             stdout=spoken.captured("stdout"),
             stderr=spoken.captured("stderr"),
-            duration=self.stopwatch.now() - began if started else 0.0,
+            duration=now() - began if started else 0.0,
             cleaned_up=ending.cleaned_up,
             survivors=ending.survivors,
             kept=kept,
@@ -101,7 +100,7 @@ class Runner:
         try:
             warden, pid, started = self._start(request, output)
             leaders = ((pid, started),)
-            watch = Watch(pid, request, interrupts, listener, warden, output, self.stopwatch)
+            watch = Watch(pid, request, interrupts, listener, warden, output)
             listener(happened.ProcessStarted(pid, started))
             return _Ending(watch.until_the_end(), watch.cleaned_up, watch.survivors)
         except Closed as lost:
@@ -160,7 +159,7 @@ class _NoRoom(Exception):  # noqa: N818 - what is the matter
 class _Output:
     """The capture of one program, and its transcript."""
 
-    def __init__(self, request: Request, spoken: Spoken, stopwatch: Stopwatch) -> None:
+    def __init__(self, request: Request, spoken: Spoken, now: Callable[[], float]) -> None:
         transcript = request.transcript
         self._files: Mapping[Stream, int] = {}
         self._disk: Disk | None = None
@@ -170,12 +169,12 @@ class _Output:
             self._disk = Disk(self._files, transcript.limit)
         self.spoken = spoken
         self.selector = selectors.DefaultSelector()
-        self.capture = self._open(transcript is not None and transcript.direct, stopwatch)
+        self.capture = self._open(transcript is not None and transcript.direct, now)
 
-    def _open(self, direct: bool, stopwatch: Stopwatch) -> Files | Pipes:  # noqa: FBT001 - private
+    def _open(self, direct: bool, now: Callable[[], float]) -> Files | Pipes:  # noqa: FBT001 - private
         if direct and self._disk is not None:
             try:
-                return Files(self._files, self.spoken, self._disk, stopwatch.now)
+                return Files(self._files, self.spoken, self._disk, now)
             except OSError as error:
                 # A full disk: what the program says must not get lost there.
                 self._disk.give_up(error.strerror or str(error))
@@ -206,10 +205,10 @@ class _Output:
 
 
 @contextlib.contextmanager
-def _capturing(request: Request, spoken: Spoken, stopwatch: Stopwatch) -> Iterator[_Output]:
+def _capturing(request: Request, spoken: Spoken, now: Callable[[], float]) -> Iterator[_Output]:
     """Everything that needs a descriptor of ours, before the program is started."""
     try:
-        output = _Output(request, spoken, stopwatch)
+        output = _Output(request, spoken, now)
     except OSError as error:
         raise _NoRoom(error) from None
     try:

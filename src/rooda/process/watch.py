@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rooda.process import events as happened
 from rooda.process.capture.spoken import Spoken
-from rooda.process.clocks import Clock, Facts, Pulse, Since, Stopwatch, alarm, evidence, expired
+from rooda.process.clocks import Clock, Facts, Pulse, Since, alarm, evidence, expired
 from rooda.process.events import Named
 from rooda.process.exits import (
     Exit,
@@ -71,7 +71,6 @@ class Watch:
         listener: Listener,
         warden: Warden,
         output: Output,
-        stopwatch: Stopwatch,
     ) -> None:
         self.cleaned_up: tuple[Named, ...] = ()
         self.survivors: tuple[Named, ...] = ()
@@ -83,13 +82,13 @@ class Watch:
         self._capture = output.capture
         self._spoken = output.spoken
         self._selector = output.selector
-        self._stopwatch = stopwatch
+        self._stopwatch = interrupts.stopwatch
         self._verdict: TimedOut | Lingered | Interrupted | None = None
         self._returncode: int | None = None
         self._gone = False  # the whole tree, or we gave up on the rest
         self._held = False  # somebody had our files open when the program ended
         self._seen_interrupts = interrupts.acknowledged
-        now = stopwatch.now()
+        now = self._stopwatch.now()
         self._began = self._last_activity = now
         self._result_at: float | None = None
         self._next_tick = None if request.tick is None else now + request.tick
@@ -208,7 +207,7 @@ class Watch:
         """Ctrl+Z: the program stands still first, then we do; no clock counts it."""
         self._listener(happened.ProcessPaused(self._pid))
         self._warden.pause()
-        took = self._stopwatch.hold(self._interrupts.stop_ourselves)
+        took = self._interrupts.stop_ourselves()
         self._warden.resume()
         self._listener(happened.ProcessResumed(self._pid, took))
 

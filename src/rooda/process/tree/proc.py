@@ -38,6 +38,7 @@ class ProcFs:
             ended=fields[0] in (b"Z", b"X"),
             cpu=sum(map(int, fields[11:15])) / _TICKS,
             name=line[start + 1 : end].decode("utf-8", "replace"),
+            halted=fields[0] == b"T",
         )
 
     def words(self, pid: int) -> list[str]:

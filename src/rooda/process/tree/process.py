@@ -16,6 +16,7 @@ class Process:
     ended: bool  # a zombie: dead, and not yet waited for
     cpu: float  # seconds, with those of children that it has waited for
     name: str
+    halted: bool = False  # by SIGSTOP or Ctrl+Z
 
     @property
     def key(self) -> tuple[int, float]:

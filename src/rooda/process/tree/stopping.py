@@ -97,10 +97,10 @@ class Stopping:
 
 
 def freeze(census: Census, members: Members) -> list[Process]:
-    """SIGSTOP until no new one appears; those that were stopped."""
+    """SIGSTOP until no new one appears; those that we stopped."""
     frozen: dict[tuple[int, float], Process] = {}
     for _ in range(_ROUNDS):
-        new = [member for member in members() if member.key not in frozen]
+        new = [one for one in members() if one.key not in frozen and not one.halted]
         if not new:
             break
         for member in new:

@@ -28,6 +28,7 @@ class Sweep:
                     session=os.getsid(pid),
                     started=process.create_time(),
                     ended=process.status() == psutil.STATUS_ZOMBIE,
+                    halted=process.status() == psutil.STATUS_STOPPED,
                     cpu=_cpu(process),
                     name=process.name(),
                 )
