@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
-from pathlib import PurePath
+from os.path import basename
 
 from rooda.process.tree.process import Process
 
@@ -39,5 +39,5 @@ def is_named(process: Process, words: list[str], patterns: Iterable[str]) -> boo
     """Whether a pattern fits the process's name, its program's name or its whole command line."""
     names = {process.name, " ".join(words)}
     if words:
-        names.add(PurePath(words[0]).name)
+        names.add(basename(words[0]))  # noqa: PTH119 - see Process
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
