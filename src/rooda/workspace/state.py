@@ -30,7 +30,7 @@ def make_state_folder(workspace: Path) -> Path:
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         folder.chmod(0o700)
     ignore = folder / ".gitignore"
-    if not _has_content(ignore):
+    if not _has_content(ignore) and not ignore.is_dir():
         _create(ignore, b"*\n")
     return folder
 

@@ -6,7 +6,8 @@ from rooda.process.tree.process import Process
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = 4096  # a file of /proc may be given out by the page; less than one is its end
-_LONGEST = 1 << 20  # no environment or command line is read further than this
+_PIECE = 64 * 1024
+_LONGEST = 8 << 20  # no environment or command line is read further than this
 
 
 class ProcFs:
@@ -81,7 +82,7 @@ class Children:
     def pids(self) -> list[int]:
         """Those there are now; zombies are among them."""
         try:
-            return [int(number) for number in os.pread(self._fd, _LONGEST, 0).split()]
+            return [int(number) for number in os.pread(self._fd, _PIECE, 0).split()]
         except OSError:
             return []
 
@@ -92,9 +93,10 @@ def _read(path: str, most: int) -> bytes:
     except OSError:
         return b""
     try:
-        found = os.read(fd, most)
-        while len(found) < most and len(found) % _PAGE == 0 and (more := os.read(fd, most)):
-            found += more
+        found = piece = os.read(fd, min(most, _PIECE))
+        while piece and len(piece) % _PAGE == 0 and len(found) < most:
+            piece = os.read(fd, _PIECE)
+            found += piece
     except OSError:
         return b""
     finally:
