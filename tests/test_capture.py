@@ -562,7 +562,8 @@ def test_a_bounded_transcript_is_told_of(
     assert transcript.stat().st_size == size
     if "file system" not in lines[0]:
         assert used(transcript) <= MEGABYTE + 16 * BLOCK
-        assert int(lines[0].rpartition("=")[2]) <= MEGABYTE
+        kept, _, reason = lines[0].removeprefix(warning).partition(" ")
+        assert (int(kept) <= MEGABYTE, reason) == (True, "reason=max_transcript")
         assert transcript.read_bytes().endswith(TAG + b"\n")
 
 

@@ -149,8 +149,10 @@ def test_its_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
 
 @every_setting
 def test_its_flag_works_with_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> None:
-    flag = "=".join(flag_arguments(setting, sample(setting)))
-    assert planned(tmp_path, "build", flag).values[setting] == expected(setting, tmp_path / "work")
+    words = flag_arguments(setting, sample(setting))
+    pairs = ["=".join(words[place : place + 2]) for place in range(0, len(words), 2)]
+    found = planned(tmp_path, "build", *pairs).values[setting]
+    assert found == expected(setting, tmp_path / "work")
 
 
 @every_setting

@@ -174,7 +174,7 @@ def test_with_nothing_set_there_is_no_clock_and_ten_megabytes_and_five_seconds(
 
     run_loop(plan(workspace), Edge(events.append, Interrupts(), execute))
     bounds = {(one.clocks, one.output_limit, one.kill_grace) for one in requests}
-    assert bounds == {((Clock("result_grace", 30.0, Since.RESULT),), 10485760, 5.0)}
+    assert bounds == {((Clock("result_grace", 30.0, Since.RESULT, 30.0),), 10485760, 5.0)}
 
 
 WRONG = {

@@ -247,8 +247,8 @@ def test_the_request_carries_the_plan(world: World) -> None:
     )
     assert (request.kill_grace, request.output_limit) == (2.0, 2048)
     assert request.clocks == (
-        Clock("iteration_timeout", 60.0, Since.START),
-        Clock("result_grace", 30.0, Since.RESULT),
+        Clock("iteration_timeout", 60.0, Since.START, 60.0),
+        Clock("result_grace", 30.0, Since.RESULT, 30.0),
     )
 
 

@@ -189,7 +189,7 @@ def test_both_censuses_see_the_same_process(tree: dict[str, int], name: str) -> 
     one, other = proc.look_at(pid), sweep.look_at(pid)
     assert one is not None
     assert other is not None
-    assert replace(one, started=0, cpu=0) == replace(other, started=0, cpu=0)
+    assert one._replace(started=0, cpu=0) == other._replace(started=0, cpu=0)
     assert one.cpu == pytest.approx(other.cpu, abs=0.2)
     assert one.ended is (name == "zombie")
     if name != "tree":
@@ -273,7 +273,7 @@ def test_a_signal_reaches_only_the_very_process_that_is_meant(who: Census) -> No
         meant = who.look_at(child.pid)
         assert meant is not None
         for other in (meant.started - 1, meant.started + 1, 0):
-            assert not send(who, replace(meant, started=other), signal.SIGKILL)
+            assert not send(who, meant._replace(started=other), signal.SIGKILL)
         assert child.poll() is None
         assert alive(child.pid)
         assert send(who, meant, signal.SIGTERM)

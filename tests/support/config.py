@@ -152,9 +152,7 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a 
 
 def wrong_text(setting: Setting[Any]) -> str:
     """Text that a variable or flag of this row must not accept."""
-    if isinstance(setting.kind, TextList):
-        return "an 'open quote"
-    return "   " if isinstance(setting.kind, Text) else "no such value"
+    return "   " if isinstance(setting.kind, (Text, TextList)) else "no such value"
 
 
 def in_section(setting: Setting[Any], value: str) -> str:
@@ -170,6 +168,8 @@ def flag_arguments(setting: Setting[Any], given: Sample) -> list[str]:
         return [name if given.value else f"--no-{name.removeprefix('--')}"]
     if isinstance(setting.kind, TextMap):
         return [setting.flag_name, *(f"{k}={v}" for k, v in given.value.items())]
+    if isinstance(setting.kind, TextList):
+        return [word for value in given.value for word in (setting.flag_name, value)]
     return [setting.flag_name, given.text]
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rooda.process.leftovers import Trace, identity, stop
 from rooda.process.run import MARK
 from rooda.workspace.lock import Lock, Note, Taken, here
 from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT
+from rooda.workspace.tree import work_tree
 
 _GRACE = 2.0  # for processes of a run that nobody waits for any more
 
@@ -28,13 +30,19 @@ class Alone:
         self._earlier: Note | None = None
         self._trouble: OSError | None = None
         self._folder = str(plan.workspace)
+        self._locks = ExitStack()
         try:
             self._lock = Lock(plan.workspace)
+            self._locks.callback(self._lock.close)
+            if work_tree(plan.working_dir) != self._lock.top:
+                self._locks.callback(Lock(plan.working_dir).close)
         except Taken as taken:
-            raise InvalidInput([_taken(taken)]) from None
+            self._locks.close()
+            raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
         except OSError as error:
             self._trouble = error
-            return
+            if self._lock is None:
+                return
         self._earlier = self._lock.left_behind()
         host, boot = here()
         keep = plan.values[KEEP_PROCESSES] or ()
@@ -45,9 +53,9 @@ class Alone:
 
     def clear_what_is_left(self, emit: Callable[[Event], None]) -> None:
         """Stop the processes of a run that was killed here, and say so. Then it is our turn."""
+        if self._trouble is not None:
+            emit(Unlocked(self._folder, self._trouble.strerror or str(self._trouble)))
         if self._lock is None:
-            error = self._trouble
-            emit(Unlocked(self._folder, (error and error.strerror) or str(error)))
             return
         earlier = self._earlier
         if earlier is not None:
@@ -72,8 +80,7 @@ class Alone:
 
     def close(self) -> None:
         """The run has ended in order."""
-        if self._lock is not None:
-            self._lock.close()
+        self._locks.close()
 
 
 @contextlib.contextmanager
@@ -86,7 +93,7 @@ def only_run(plan: Plan) -> Iterator[Alone]:
         alone.close()
 
 
-def _taken(taken: Taken) -> Problem:
+def _taken(taken: Taken, outer: str | None) -> Problem:
     note = taken.note
     pid = taken.pid or (note and note.pid)
     if note is None:
@@ -94,8 +101,9 @@ def _taken(taken: Taken) -> Problem:
     else:
         since = note.since.replace("T", " ")
         who = f"{note.procedure}, pid {note.pid} on {note.host} since {since}"
+    advice = f"Wait until it has ended, or stop it: kill {pid or 'PID'}"
+    if note is not None and note.run == outer:
+        advice = "You are inside of that run: do the work yourself, or go to another folder"
     return Problem(
-        f"another run is at work in {taken.top}: {who}",
-        f"Wait until it has ended, or stop it: kill -INT {pid or 'PID'}",
-        title="Work tree in use",
+        f"another run is at work in {taken.top}: {who}", advice, title="Work tree in use"
     )

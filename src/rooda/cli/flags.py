@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rooda.cli.names import alias_names
-from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextMap
+from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextList, TextMap
 from rooda.config.settings import (
     AI_CMD_ALIAS,
     ENV,
@@ -72,7 +72,7 @@ def setting_option(setting: Setting[Any]) -> RunOption:
     return RunOption(
         [*declaration, _parameter(setting)],
         metavar=setting.kind.metavar,
-        multiple=isinstance(setting.kind, TextMap),
+        multiple=isinstance(setting.kind, (TextList, TextMap)),
         type=_type(setting.kind),
         help=setting.help,
         section=setting.group,

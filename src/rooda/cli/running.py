@@ -64,7 +64,7 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
         wiring = _wire(plan, interrupts)
         for close in wiring.closing:
             closing.callback(close)
-        closing.callback(wiring.terminal.hide_status)
+        closing.callback(wiring.terminal.close)
         _introduce(prepared, wiring.emitter)
         wiring.emitter.add(alone.note_agent)
         alone.clear_what_is_left(wiring.emitter)
@@ -85,7 +85,7 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
 
     out, err = Sink(_descriptor(sys.stdout, 1), hurried), Sink(_descriptor(sys.stderr, 2), hurried)
     terminal = Terminal(out, err)
-    wiring = _Wiring(Emitter(), terminal)
+    wiring = _Wiring(Emitter(monotonic=interrupts.stopwatch.now), terminal)
     wiring.emitter.add(_log(values, terminal.log, timestamps.DEFAULTS[values[LOG_FORMAT]]))
     if values[LOG_FILE] is not None:
         _add_log_file(values, wiring)

@@ -122,7 +122,8 @@ def check_contexts(contexts: Iterable[Context]) -> Iterator[Check]:
 def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator[Check]:
     """The folders and files that a run writes to; each is worth a line only when it is wrong."""
     if not is_folder(working_dir):
-        text = f"Working directory does not exist: {working_dir}"
+        what = "is not a folder" if file_mode(working_dir) else "does not exist"
+        text = f"Working directory {what}: {working_dir}"
         yield _wrong(text, "Create it, or name another", values, WORKING_DIR)
     state = workspace / STATE_FOLDER
     target = state if file_mode(state) else workspace

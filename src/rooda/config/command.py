@@ -13,6 +13,7 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
 from rooda.text.nearmiss import did_you_mean
 
+_LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
@@ -29,7 +30,12 @@ class AgentCommand:
 
 def is_known_cli(command: AgentCommand, argv: tuple[str, ...]) -> bool:
     """Whether an agent CLI is started that we know, by its alias or by its program's name."""
-    return (command.adapter or PurePath(argv[0]).name) in KNOWN_CLIS
+    if command.adapter is not None:
+        return command.adapter in KNOWN_CLIS
+    names = (PurePath(word).name for word in argv)
+    # `env A=b claude`, `timeout 1h claude`: behind these the first known name is the program.
+    name = next(names)
+    return name in KNOWN_CLIS or (name in _LAUNCHERS and any(n in KNOWN_CLIS for n in names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 Schema = dict[str, Any]
 
+_LONGEST = 30 * 365 * 86400.0  # seconds
+
 
 class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
     """A value of the wrong kind: what is wrong, and what to write instead."""
@@ -116,6 +118,8 @@ class Seconds(Kind[float]):
             raise WrongValue(
                 f"must be a number of seconds, not {brief(raw)}", "Write 90, '5m' or '1h30m'"
             )
+        if seconds > _LONGEST:
+            raise WrongValue("must be less than thirty years", "Remove it to have no limit")
         if seconds < self.minimum:
             least = format_seconds(self.minimum)
             raise WrongValue(f"must be {least} or more, not {seconds:g}", f"Set to {least} or more")
@@ -252,7 +256,7 @@ class SignalWord(Text):
 class TextList(Kind[tuple[str, ...]]):
     """Several texts."""
 
-    metavar = "TEXT ..."
+    metavar = "PATTERN"
 
     def check(self, raw: object) -> tuple[str, ...]:
         items = [raw] if isinstance(raw, str) else raw
@@ -262,9 +266,10 @@ class TextList(Kind[tuple[str, ...]]):
 
     def from_text(self, text: str) -> tuple[str, ...]:
         try:
-            return self.check(shlex.split(text))
+            words = shlex.split(text)
         except ValueError as error:
             raise WrongValue(f"can't be split into words: {error}", "Check the quotes") from None
+        return self.check(words or text)
 
     def show(self, value: tuple[str, ...]) -> str:
         return shlex.join(value) or "none"

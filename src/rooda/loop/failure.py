@@ -77,6 +77,8 @@ def room_advice(error: OSError) -> str:
         return "Raise the limit of open files (ulimit -n)"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "Free some disk space"
+    if error.errno == errno.EFBIG:
+        return "Raise the limit of a file's size (ulimit -f)"
     return "Correct the mode of the folder"
 
 

@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import IO
+from typing import IO, Any
 
 from rooda.config.plan import Plan
 from rooda.config.settings import (
@@ -24,6 +24,7 @@ from rooda.config.settings import (
     SIGNALS_MATCH,
     SIGNALS_STREAMS,
     SIGNALS_SUCCESS,
+    Setting,
 )
 from rooda.loop import events, failure
 from rooda.loop.events import Event
@@ -107,14 +108,18 @@ def _clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
     """The clocks that are on, by the names of their settings."""
     left = None if limits.max_duration is None else max(0.0, limits.max_duration - state.elapsed)
     values = plan.values
-    clocks = (
-        (FIRST_OUTPUT_TIMEOUT.key, values[FIRST_OUTPUT_TIMEOUT], Since.FIRST_OUTPUT),
-        (IDLE_TIMEOUT.key, values[IDLE_TIMEOUT], Since.ACTIVITY),
-        (ITERATION_TIMEOUT.key, values[ITERATION_TIMEOUT], Since.START),
-        (RESULT_GRACE.key, values[RESULT_GRACE], Since.RESULT),
-        (MAX_DURATION.key, left, Since.START),
+    clocks: tuple[tuple[Setting[Any], float | None, Since], ...] = (
+        (FIRST_OUTPUT_TIMEOUT, values[FIRST_OUTPUT_TIMEOUT], Since.FIRST_OUTPUT),
+        (IDLE_TIMEOUT, values[IDLE_TIMEOUT], Since.ACTIVITY),
+        (ITERATION_TIMEOUT, values[ITERATION_TIMEOUT], Since.START),
+        (RESULT_GRACE, values[RESULT_GRACE], Since.RESULT),
+        (MAX_DURATION, left, Since.START),
     )
-    return tuple(Clock(name, limit, since) for name, limit, since in clocks if limit is not None)
+    return tuple(
+        Clock(setting.key, limit, since, values[setting])
+        for setting, limit, since in clocks
+        if limit is not None
+    )
 
 
 def _attempt(plan: Plan, number: int, clocks: tuple[Clock, ...], edge: Edge) -> _Attempt:

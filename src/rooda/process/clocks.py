@@ -29,11 +29,20 @@ class Since(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A limit in seconds, and the name that it is known by."""
+    """A limit in seconds, and the name that it is known by.
+
+    `setting` is the limit as people know it, where some of it was used up before.
+    """
 
     name: str
     limit: float
     since: Since
+    setting: float | None = None
+
+    @property
+    def shown(self) -> float:
+        """The limit for messages."""
+        return self.limit if self.setting is None else self.setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from rooda.process.exits import (
     Exit,
     Interrupted,
     Lingered,
+    Signalled,
     TimedOut,
     from_returncode,
     signal_name,
@@ -112,7 +113,13 @@ class Watch:
 
     def _end(self) -> Exit:
         if self._verdict is None:
-            return from_returncode(self._returncode or 0)
+            end = from_returncode(self._returncode or 0)
+            new = self._interrupts.received[self._interrupts.acknowledged :]
+            if isinstance(end, Signalled) and end.number in new:
+                # Whoever wants us to end has sent it to both of us.
+                self._listener(happened.InterruptSeen(end.name))
+                return Interrupted(end.number)
+            return end
         if isinstance(self._verdict, Interrupted) and not self.survivors:
             self._listener(happened.ProcessStopped(self._pid))
         return self._verdict
@@ -195,7 +202,10 @@ class Watch:
                     self._listener(happened.ProcessKilled(self._pid))
                 case ("gone", list(stopped), list(left)):
                     self._gone = True
-                    self.cleaned_up, self.survivors = _named(stopped), _named(left)
+                    self.survivors = _named(left)
+                    self.cleaned_up = tuple(
+                        one for one in _named(stopped) if one not in self.survivors
+                    )
                     if left:
                         self._listener(happened.ProcessSurvived(self._pid, self.survivors))
                 case ("cpu", float(seconds)):
@@ -273,10 +283,10 @@ class Watch:
     def _give_verdict(self, late: Clock, now: float) -> None:
         seen = evidence(late, self._facts(), now)
         if self._result_at is not None:  # whichever clock it is: the result counts
-            self._verdict = Lingered(late.name, late.limit)
+            self._verdict = Lingered(late.name, late.shown)
         else:
-            self._verdict = TimedOut(late.name, late.limit, seen)
-        self._listener(happened.ClockExpired(late.name, late.limit, seen))
+            self._verdict = TimedOut(late.name, late.shown, seen)
+        self._listener(happened.ClockExpired(late.name, late.shown, seen))
 
     def _feel_the_pulse(self, cpu: float) -> None:
         now = self._stopwatch.now()

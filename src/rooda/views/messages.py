@@ -146,6 +146,7 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                     ("pid", pid),
                     ("action", "going_on_without_it"),
                     ("processes", names(processes) or None),
+                    ("suggestion", "See who they belong to (ps), and end them by hand"),
                 ),
             )
         case process.ProcessStopped():
@@ -172,7 +173,12 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
         case process.TranscriptTrimmed(stream, size, kept, reason):
             return Message(
                 "Not all of the output is kept on disk",
-                (("stream", stream), ("size", size), ("kept", kept), ("reason", reason or None)),
+                (
+                    ("stream", stream),
+                    ("size", size),
+                    ("kept", kept),
+                    ("reason", reason or "max_transcript"),
+                ),
             )
         case process.ProcessStarted(pid):
             return Message("AI CLI started", (("pid", pid),))

@@ -36,6 +36,7 @@ class Sink:
         self._closed = False
         self._stalled = False
         self._dropped = 0
+        self._lost = 0  # to a full disk
         if self.is_terminal:
             fd = self.fd = _unblocked(fd)
         self._chunk = _TERMINAL_CHUNK if self.is_terminal else select.PIPE_BUF
@@ -46,6 +47,11 @@ class Sink:
             self._closed = True
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
+
+    @property
+    def missing(self) -> int:
+        """Bytes that nobody read or that had no room, and of which nobody was told yet."""
+        return self._dropped + self._lost
 
     def write(self, text: str) -> None:
         """Write the text, or as much of it as can be written."""
@@ -78,6 +84,7 @@ class Sink:
             except OSError as error:
                 # A reader that left is no reason to end, nor is a full disk.
                 self._closed = error.errno != errno.ENOSPC
+                self._lost += 0 if self._closed else len(rest)
                 return
             rest = rest[written:]
 

@@ -61,6 +61,12 @@ class Terminal:
             self._status = ""
             self._err.write(f"\x1b[{rows}A{_CLEAR_BELOW}" if rows else _CLEAR)
 
+    def close(self) -> None:
+        """Take the live line away, and say what was not shown while there was room to say it."""
+        self.hide_status()
+        if self._out.missing:
+            self.log(f"[{self._out.missing:,} bytes of the agent's output were not shown]\n")
+
     def _is_ours(self) -> bool:
         """Whether we are in the foreground; behind a prompt we would draw over what is typed."""
         try:

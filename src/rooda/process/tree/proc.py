@@ -1,6 +1,7 @@
 """The census of Linux: /proc, read with as few system calls as possible."""
 
 import os
+import time
 
 from rooda.process.tree.process import Process
 
@@ -13,8 +14,18 @@ _LONGEST = 8 << 20  # no environment or command line is read further than this
 class ProcFs:
     """Reads /proc. What vanishes while it is looked at is simply not there."""
 
+    def __init__(self) -> None:
+        # In a container /proc may be missing, or be that of another world with other pids.
+        self._is_ours = _link("/proc/self") == str(os.getpid())
+
+    def now(self) -> float:
+        """The start time of a process that is started now."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS
+
     def everyone(self) -> list[Process]:
-        """All processes that can be seen."""
+        """All processes that can be seen; none where that can't be trusted."""
+        if not self._is_ours:
+            return []
         try:
             names = os.listdir("/proc")  # noqa: PTH208 - names are all that is needed, and fast
         except OSError:
@@ -54,10 +65,7 @@ class ProcFs:
 
     def folder(self, pid: int) -> str | None:
         """Its current folder, where that can be read."""
-        try:
-            return os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115 - a string is enough
-        except OSError:
-            return None
+        return _link(f"/proc/{pid}/cwd")
 
     def writes_to(self, pid: int, files: frozenset[tuple[int, int]]) -> bool:
         """Whether it has one of these files (device, inode) open for writing."""
@@ -102,6 +110,13 @@ def _read(path: str, most: int) -> bytes:
     finally:
         os.close(fd)
     return found
+
+
+def _link(path: str) -> str | None:
+    try:
+        return os.readlink(path)  # noqa: PTH115 - a string is enough
+    except OSError:
+        return None
 
 
 def _is_for_writing(info: bytes) -> bool:

@@ -28,6 +28,9 @@ class Process(NamedTuple):
 class Census(Protocol):
     """How a system tells who is there."""
 
+    def now(self) -> float:
+        """The start time of a process that is started now."""
+
     def everyone(self) -> list[Process]:
         """All processes that can be seen."""
 

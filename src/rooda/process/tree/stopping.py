@@ -35,6 +35,7 @@ class Stopping:
         self._leader = leader
         self._hunt = hunt
         self._asked: set[tuple[int, float]] = set()
+        self._told_at = census.now()
         self._kill_at = float("inf")
         self._give_up_at = float("inf")
         self._pace = _FIRST_LOOK
@@ -70,8 +71,12 @@ class Stopping:
         return time.monotonic() >= min(self._give_up_at, self._kill_at + 2 * KILL_WAIT)
 
     def _ask(self, members: Iterable[Process]) -> None:
-        """SIGTERM, once each; to those that a fork brings later too."""
-        new = [member for member in members if member.key not in self._asked]
+        """SIGTERM, once each, to those who were there when it was decided.
+
+        Who is started later is somebody's cleaning up, and has the grace like all others.
+        """
+        old = (member for member in members if member.started <= self._told_at)
+        new = [member for member in old if member.key not in self._asked]
         self._asked.update(member.key for member in new)
         self._note(new)
         for member in new:

@@ -1,6 +1,7 @@
 """The census of systems without /proc (macOS): psutil. Tested on Linux, where it works too."""
 
 import os
+import time
 
 import psutil
 
@@ -11,6 +12,10 @@ _GONE = (psutil.Error, OSError)
 
 class Sweep:
     """Asks psutil. What vanishes while it is looked at is simply not there."""
+
+    def now(self) -> float:
+        """The start time of a process that is started now."""
+        return time.time()
 
     def everyone(self) -> list[Process]:
         """All processes that can be seen."""

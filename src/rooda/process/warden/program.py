@@ -77,6 +77,13 @@ def _nothing(*_: object) -> None:
     """Exist."""
 
 
+def _signal_group(tree: "_Tree", number: int) -> None:
+    """Where nobody can be seen, the program's own group must do, while it is surely its own."""
+    if not tree.ended:
+        with contextlib.suppress(OSError):
+            os.killpg(tree.leader, number)
+
+
 class _Tree:
     """One program and all that it started."""
 
@@ -279,6 +286,8 @@ class Warden:
         if tree.stopping is None:
             hunt = (lambda: self._hunt(tree)) if self._adopts else None
             tree.stopping = Stopping(self._census, lambda: self._members(tree), tree.leader, hunt)
+            if not self._census.everyone():
+                _signal_group(tree, signal.SIGTERM)
         tree.stopping.within(grace)
 
     def _go_on_stopping(self, stopping: Stopping) -> None:
@@ -291,7 +300,9 @@ class Warden:
         if over and not stopping.left:
             self._reap()  # which has the last word on that
             if self._tree is not None and stopping.killing:
-                self._hunt(self._tree)  # no census without descriptors, but our children we know
+                # No census without descriptors or /proc, but our own children we know.
+                _signal_group(self._tree, signal.SIGKILL)
+                self._hunt(self._tree)
         if self._tree is not None and stopping.is_hopeless:
             # Not even SIGKILL helped (sudo, a dead network drive). They hold up no later tree.
             self._given_up.update(process.key for process in stopping.left)
