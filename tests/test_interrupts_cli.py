@@ -273,12 +273,13 @@ def begun(running: Running) -> Running:
 
 @linux
 def test_a_signal_at_any_moment_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
-    large_config(workspace)
-    command = workspace.agent("echo $$ > $$.pid; exec sleep 60")
+    command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")
 
     def attempt(moment: tuple[float, signal.Signals]) -> Finished:
         delay, number = moment
-        running = begun(nursery.start(workspace, "work", "--ai-cmd", command, "-u"))
+        own = workspace.sibling(f"{number.name} after {delay}")
+        large_config(own)
+        running = begun(nursery.start(own, "work", "--ai-cmd", command, "-u"))
         time.sleep(delay)
         return ended(running, number)[0]
 
@@ -295,11 +296,12 @@ def test_a_signal_at_any_moment_is_an_interruption(workspace: Workspace, nursery
 def test_several_signals_at_once_are_an_interruption(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    large_config(workspace)
-    command = workspace.agent("echo $$ > $$.pid; exec sleep 60")
+    command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")
 
     def attempt(delay: float) -> Finished:
-        running = begun(nursery.start(workspace, "work", "--ai-cmd", command, "-u"))
+        own = workspace.sibling(f"after {delay}")
+        large_config(own)
+        running = begun(nursery.start(own, "work", "--ai-cmd", command, "-u"))
         time.sleep(delay)
         # While it is stopped the signals wait, and then they come all at once.
         return ended(running, signal.SIGSTOP, *SIGNALS, signal.SIGCONT)[0]
@@ -352,11 +354,12 @@ def test_a_log_file_that_nobody_reads_is_an_error_and_no_wait(
 
 @linux
 def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
-    large_config(workspace)
-    command = workspace.agent("echo $$ > $$.pid; exec sleep 60")
+    command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")
 
     def attempt(delay: float) -> Finished:
-        running = begun(nursery.start(workspace, "work", "--ai-cmd", command, "-u"))
+        own = workspace.sibling(f"after {delay}")
+        large_config(own)
+        running = begun(nursery.start(own, "work", "--ai-cmd", command, "-u"))
         time.sleep(delay)
         while running.process.poll() is None:
             running.signal(signal.SIGINT)

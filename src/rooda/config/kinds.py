@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 Schema = dict[str, Any]
 
-_LONGEST = 30 * 365 * 86400.0  # seconds
+_LONGEST = 1e9  # seconds, some thirty years
 
 
 class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
@@ -119,7 +119,9 @@ class Seconds(Kind[float]):
                 f"must be a number of seconds, not {brief(raw)}", "Write 90, '5m' or '1h30m'"
             )
         if seconds > _LONGEST:
-            raise WrongValue("must be less than thirty years", "Remove it to have no limit")
+            raise WrongValue(
+                f"must be {_LONGEST:.0f} or less, not {brief(raw)}", "Remove it to have no limit"
+            )
         if seconds < self.minimum:
             least = format_seconds(self.minimum)
             raise WrongValue(f"must be {least} or more, not {seconds:g}", f"Set to {least} or more")
