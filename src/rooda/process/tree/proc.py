@@ -19,8 +19,8 @@ class ProcFs:
         self._is_ours = _link("/proc/self") == str(os.getpid())
 
     def now(self) -> float:
-        """The start time of a process that is started now."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS
+        """The start time that a process gets now; it is coarse, and rounded down."""
+        return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
     def everyone(self) -> list[Process]:
         """All processes that can be seen; none where that can't be trusted."""

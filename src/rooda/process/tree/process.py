@@ -29,7 +29,7 @@ class Census(Protocol):
     """How a system tells who is there."""
 
     def now(self) -> float:
-        """The start time of a process that is started now."""
+        """The start time that a process gets now; it is coarse, and rounded down."""
 
     def everyone(self) -> list[Process]:
         """All processes that can be seen."""

@@ -75,7 +75,8 @@ class Stopping:
 
         Who is started later is somebody's cleaning up, and has the grace like all others.
         """
-        old = (member for member in members if member.started <= self._told_at)
+        was_there = self._told_at if self._asked else float("inf")  # all, at the first look
+        old = (member for member in members if member.started < was_there)
         new = [member for member in old if member.key not in self._asked]
         self._asked.update(member.key for member in new)
         self._note(new)

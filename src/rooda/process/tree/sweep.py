@@ -8,14 +8,15 @@ import psutil
 from rooda.process.tree.process import Process
 
 _GONE = (psutil.Error, OSError)
+_COARSE = 0.02  # seconds
 
 
 class Sweep:
     """Asks psutil. What vanishes while it is looked at is simply not there."""
 
     def now(self) -> float:
-        """The start time of a process that is started now."""
-        return time.time()
+        """The start time that a process gets now; it is coarse, and rounded down."""
+        return time.time() - _COARSE
 
     def everyone(self) -> list[Process]:
         """All processes that can be seen."""

@@ -1,0 +1,186 @@
+"""How a tree is stopped: who is asked, who has time, and what is said of those who stay."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rooda.config.command import AgentCommand, is_known_cli
+from rooda.config.origin import BUILTIN
+from support.children import Nursery, frozen_cgroup, until
+from support.workspace import ROODA, Workspace, alive, wait_for
+
+CAPTURES = pytest.mark.parametrize("capture", ["file", "pipe"])
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> "Nursery":
+    return Nursery(workspace.path)
+
+
+@CAPTURES
+def test_what_is_started_to_clean_up_has_the_grace_too(workspace: Workspace, capture: str) -> None:
+    cleaning = "trap 'sh -c \"sleep 0.3; echo ok > cleaned\"; echo status $?; exit' TERM"
+    agent = workspace.agent(f"{cleaning}; echo > up; while :; do sleep 0.05; done")
+    done = workspace.work(
+        agent, "-n", "1", "-v", "--iteration-timeout", "1", "--kill-grace", "20",
+        "--capture", capture,
+    )  # fmt: skip
+    assert (workspace.path / "cleaned").read_text() == "ok\n"
+    assert "status 0" in done.out
+
+
+def test_what_survives_is_not_said_to_be_stopped(workspace: Workspace) -> None:
+    with frozen_cgroup() as group:
+        freeze = f"echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state; sleep 60"
+        agent = workspace.agent(
+            f"sh -c '{freeze}' & "
+            f"until grep -q FROZEN {group}/freezer.state; do sleep 0.01; done; "
+            "sleep 30 & echo '<promise>SUCCESS</promise>'"
+        )
+        done = workspace.work(agent, "--kill-grace", "0")
+        (survived,) = [line for line in done.log if "still running after SIGKILL" in line]
+        (stopped,) = [line for line in done.log if "they were stopped" in line]
+    assert "freezer.state" in survived
+    assert "freezer.state" not in stopped
+    assert "sleep 30" in stopped
+    assert done.code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a mount namespace")
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_without_proc_the_program_s_own_group_is_stopped(workspace: Workspace) -> None:
+    workspace.work(workspace.agent("exit 0"), "-n", "1")  # writes the config
+    agent = workspace.agent("trap '' TERM; sleep 600 & echo $! > left.pid; echo $$ > a.pid; wait")
+    command = f"mount -t tmpfs none /proc && exec {ROODA} work --ai-cmd {agent} -n 1 --kill-grace 0"
+    command += " --iteration-timeout 1"
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", command],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    for name in ("left", "a"):
+        assert not alive(int((workspace.path / f"{name}.pid").read_text())), done.stderr
+
+
+def test_a_signal_to_both_of_us_is_an_interruption(workspace: Workspace) -> None:
+    workspace.work(workspace.agent("exit 0"), "-n", "1")
+    agent = workspace.agent("kill -TERM $(cat rooda.pid); kill -TERM $$; sleep 60", "both.sh")
+    start = f'echo $$ > rooda.pid; exec "{ROODA}" work --ai-cmd {agent}'
+    done = subprocess.run(
+        ["sh", "-c", start],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert "Iteration 1/5 interrupted" in done.stderr
+    assert "(failure" not in done.stderr
+    assert done.stderr.count("Received SIGTERM") == 1
+
+
+def test_the_lock_covers_the_folder_that_the_agent_works_in(workspace: Workspace) -> None:
+    other = workspace.sibling("other")
+    holding = other.agent("echo > up; while ! test -e go; do sleep 0.01; done")
+    running = other.start("work", "--ai-cmd", holding, "-n", "1")
+    wait_for(other.path / "up")
+    refused = workspace.work(workspace.agent("exit 0"), "--working-dir", str(other.path))
+    (other.path / "go").touch()
+    assert running.finish().code == 2
+    assert refused.code == 1
+    assert f"another run is at work in {other.path}" in refused.err
+    assert workspace.work(workspace.agent("exit 0"), "-n", "1").code == 2, "nothing is held"
+
+
+def test_an_agent_that_starts_rooda_in_its_own_folder_is_told_so(workspace: Workspace) -> None:
+    inner = f'"{ROODA}" work --ai-cmd true -n 1 2> inner.log; echo $? > inner.code'
+    assert workspace.work(workspace.agent(inner), "-n", "1").code == 2
+    assert (workspace.path / "inner.code").read_text() == "1\n"
+    assert "You are inside of that run" in (workspace.path / "inner.log").read_text()
+
+
+def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: Nursery) -> None:
+    agent = workspace.agent(
+        "sleep 601 & echo $! > kept.pid; sleep 602 & echo $! > other.pid; "
+        "sleep 603 & echo $! > third.pid"
+    )
+    try:
+        flags = ("--keep-processes", "sleep 601", "--keep-processes", "nothing *")
+        assert workspace.work(agent, "-n", "1", "--kill-grace", "0", *flags).code == 2
+        until(lambda: not alive(nursery.pid("other")), "the end of the others")
+        assert alive(nursery.pid("kept"))
+        assert not alive(nursery.pid("third"))
+    finally:
+        nursery.clear()
+
+
+@pytest.mark.parametrize(
+    "command,known",
+    [
+        ("claude -p", True),
+        ("/opt/bin/codex exec", True),
+        ("env A=b claude -p", True),
+        ("timeout 1h claude -p", True),
+        ("npx gemini --yolo", True),
+        ("./agent.sh claude", False),
+        ("sh -c claude", False),
+        ("env A=b ./agent.sh", False),
+        ("my-claude", False),
+    ],
+)
+def test_a_known_cli_is_seen_behind_a_launcher(command: str, *, known: bool) -> None:
+    chosen = AgentCommand(command, "cli", BUILTIN, "--ai-cmd")
+    assert is_known_cli(chosen, tuple(command.split())) is known
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_agent_output_that_had_no_room_is_told_of(workspace: Workspace) -> None:
+    workspace.work(workspace.agent("exit 0"), "-n", "1")
+    agent = workspace.agent("echo hello")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [str(ROODA), "work", "--ai-cmd", agent, "-n", "1", "-v"],
+            cwd=workspace.path,
+            env=workspace.environ(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "[6 bytes of the agent's output were not shown]" in done.stderr
+
+
+def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    """What the agent has stopped itself stays so, whatever is sent to rooda."""
+    agent = workspace.agent(
+        "sh -c 'echo $$ > own.pid; kill -STOP $$; echo > woken' & "
+        "while ! test -s own.pid; do sleep 0.01; done; echo > up; "
+        "while ! test -e go; do sleep 0.01; done"
+    )
+    running = workspace.start("run", "work", "--ai-cmd", agent, "-n", "1")
+    if not (workspace.path / "rooda-config.yml").exists():
+        running.finish()
+        workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
+        running = workspace.start("run", "work", "--ai-cmd", agent, "-n", "1")
+    wait_for(workspace.path / "up")
+    running.signal(signal.SIGTSTP)
+    running.signal(signal.SIGCONT)
+    (workspace.path / "go").touch()
+    assert running.finish().code == 2
+    assert not (workspace.path / "woken").exists()
+    assert not alive(nursery.pid("own"))
