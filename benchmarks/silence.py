@@ -21,21 +21,28 @@ def measure(folder: Path) -> bool:
     for capture in ("file", "pipe"):
         command = [rooda, "build", "--ai-cmd", "./agent", "--quiet", "--capture", capture]
         run = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL)
-        marker = folder / "warden"
-        while not marker.exists() or not marker.read_text().strip():
-            time.sleep(0.05)
-        time.sleep(1)
-        pids = (run.pid, int(marker.read_text()))
-        before = sum(map(_cpu, pids))
-        time.sleep(SECONDS)
-        used = sum(map(_cpu, pids)) - before
-        run.terminate()
-        run.wait()
-        marker.unlink()
+        try:
+            used = _used(run.pid, folder / "warden")
+        finally:
+            run.terminate()
+            run.wait()
         word = "ok" if used < LIMIT else "TOO MUCH"
         print(f"silent minute by {capture}: {used:.3f} s of CPU (under {LIMIT}) {word}")
         results.append(used < LIMIT)
     return all(results)
+
+
+def _used(rooda: int, marker: Path) -> float:
+    latest = time.monotonic() + 30
+    while not marker.exists() or not marker.read_text().strip():
+        assert time.monotonic() < latest, "the agent was not started"
+        time.sleep(0.05)
+    time.sleep(1)
+    pids = (rooda, int(marker.read_text()))
+    marker.unlink()
+    before = sum(map(_cpu, pids))
+    time.sleep(SECONDS)
+    return sum(map(_cpu, pids)) - before
 
 
 def _cpu(pid: int) -> float:

@@ -1,5 +1,6 @@
 """One run per work tree: who is refused, who is not, and what an agent can't do about it."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -23,7 +24,7 @@ from rooda.config.settings import KEEP_PROCESSES
 from rooda.loop.events import Event
 from rooda.process.leftovers import start_time
 from rooda.views.problems import render_all
-from rooda.workspace.lock import Lock, Note, Taken, here, locked, read_note
+from rooda.workspace.lock import Lock, Note, Taken, here, read_note
 from rooda.workspace.tree import work_tree
 from support.children import Nursery, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
@@ -268,11 +269,11 @@ def test_two_work_trees_of_one_repository_do_not(tmp_path: Path) -> None:
     top = repository(tmp_path / "repo")
     git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
     git(top, "worktree", "add", "-q", str(top / "inside"))
-    with locked(top):
+    with contextlib.closing(Lock(top)):
         assert not excludes(tmp_path / "linked")
         assert not excludes(top / "inside" / "src")
         assert excludes(top / "src")
-    with locked(top / "inside"):
+    with contextlib.closing(Lock(top / "inside")):
         assert not excludes(top)
         assert excludes(top / "inside" / "src")
 
@@ -281,7 +282,7 @@ def test_a_submodule_is_a_work_tree_of_its_own(tmp_path: Path) -> None:
     top, library = repository(tmp_path / "repo"), repository(tmp_path / "library")
     git(top, "submodule", "--quiet", "add", str(library), "lib")
     assert (top / "lib" / ".git").is_file()
-    with locked(top / "lib"):
+    with contextlib.closing(Lock(top / "lib")):
         assert excludes(top / "lib" / "src")
         assert not excludes(top)
         assert not excludes(library)
@@ -290,7 +291,7 @@ def test_a_submodule_is_a_work_tree_of_its_own(tmp_path: Path) -> None:
 def test_two_unrelated_folders_do_not_exclude_each_other(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    with locked(work):
+    with contextlib.closing(Lock(work)):
         assert excludes(work)
         assert not excludes(tmp_path / "other")
         # Without git a folder below is a folder of its own.
@@ -302,7 +303,7 @@ def test_a_folder_is_the_same_by_whatever_name(tmp_path: Path) -> None:
     work, link = tmp_path / "work", tmp_path / "link"
     work.mkdir()
     link.symlink_to(work)
-    with locked(work):
+    with contextlib.closing(Lock(work)):
         assert excludes(link)
         assert excludes(work / "below" / "..")
 
@@ -339,6 +340,7 @@ def note_of(workspace: Workspace, /, **values: Any) -> dict[str, Any]:
         "run": "20200101-000000-abcdef",
         "procedure": "work",
         "pid": 4_000_000,
+        "started": 1.5,
         "since": "2020-01-01T00:00:00+00:00",
         "workspace": str(workspace.path),
         "host": host,
@@ -443,7 +445,7 @@ GARBAGE = {
 
 def refused(workspace: Workspace, note: object) -> str:
     """What a second start says that finds this note."""
-    with locked(workspace.path):
+    with contextlib.closing(Lock(workspace.path)):
         leave(workspace, note)
         with pytest.raises(InvalidInput) as found:
             cleared(workspace)
@@ -601,7 +603,7 @@ def test_a_pipe_in_the_place_of_the_note_holds_no_second_start_up(
 
 def test_a_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     run = "20200101-000000-abcdef"
-    note = Note(run, "work", os.getpid(), "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",))
+    note = Note(run, "work", os.getpid(), 7.5, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",))
     lock = Lock(tmp_path)
     lock.write(note)
     with pytest.raises(Taken) as taken:

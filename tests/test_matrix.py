@@ -139,7 +139,7 @@ def test_a_matrix_that_is_quick_has_everything_once() -> None:
 # -- a warden is killed --------------------------------------------------------------------
 
 PROMISES = "echo '<promise>SUCCESS</promise>'"
-LOST = "AI CLI was lost: rooda's warden was killed; what could be found was stopped"
+LOST = "AI CLI was lost: rooda's warden is gone; what could be found was stopped"
 LEFT = "An earlier run was killed here; what it left behind was stopped"
 
 
@@ -178,7 +178,7 @@ def test_a_killed_warden_fails_its_iteration_and_no_other(
     assert len([line for line in done.log if line.startswith(f"WARN: {LOST}")]) == 1
     assert "Iteration 1/2 completed in " in done.err
     assert "(failure, consecutive: 1/3)" in done.err
-    assert "Reason: rooda's warden was killed" in done.err
+    assert "Reason: rooda's warden is gone" in done.err
     assert workspace.starts == 2
     assert "Traceback" not in done.err
 
@@ -191,7 +191,7 @@ def test_an_agent_that_was_lost_has_no_exit_code_to_show(
     os.kill(record(workspace.path, "warden")[0], signal.SIGKILL)
     done = running.finish(PATIENCE)
     assert done.code == 1
-    assert "Reason: rooda's warden was killed" in done.err
+    assert "Reason: rooda's warden is gone" in done.err
     assert "exit code" not in done.err
 
 
@@ -304,7 +304,7 @@ def test_a_pid_that_is_used_again_is_left_alone(
     host, ours = here()
     agent = (other.pid, float(started(other.pid) + later))
     note = Note(
-        "20260101-000000-abcdef", "work", 1, "2026-01-01T00:00:00", str(workspace.path), host,
+        "20260101-000000-abcdef", "work", 1, 0.5, "2026-01-01T00:00:00", str(workspace.path), host,
         ours if boot else "another", (agent,),
     )  # fmt: skip
     workspace.write(".rooda/run.json", json.dumps(asdict(note)))

@@ -4,14 +4,20 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from rooda.config.command import AgentCommand, is_known_cli
 from rooda.config.origin import BUILTIN
+from rooda.process.tree.census import census
+from rooda.process.tree.process import Census, Process
+from rooda.process.tree.stopping import Stopping
 from support.children import Nursery, frozen_cgroup, until
-from support.workspace import ROODA, Workspace, alive, wait_for
+from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 CAPTURES = pytest.mark.parametrize("capture", ["file", "pipe"])
 
@@ -134,6 +140,8 @@ def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: 
         ("timeout 1h claude -p", True),
         ("npx gemini --yolo", True),
         ("./agent.sh claude", False),
+        ("timeout 1h ./agent.sh --with gemini", False),
+        ("env A=b nice -n 5 claude -p", True),
         ("sh -c claude", False),
         ("env A=b ./agent.sh", False),
         ("my-claude", False),
@@ -184,3 +192,148 @@ def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
     assert running.finish().code == 2
     assert not (workspace.path / "woken").exists()
     assert not alive(nursery.pid("own"))
+
+
+# -- what must never happen ------------------------------------------------------------------
+
+
+def test_a_start_in_a_copy_of_a_work_tree_leaves_the_original_s_run_alone(
+    workspace: Workspace,
+) -> None:
+    original = workspace.sibling("original")
+    agent = original.agent("echo > up; while ! test -e go; do sleep 0.01; done")
+    running = original.start("work", "--ai-cmd", agent, "-n", "1")
+    wait_for(original.path / "up")
+    wait_for(original.path / ".rooda" / "run.json")
+    shutil.copytree(original.path, workspace.path, dirs_exist_ok=True)
+    done = workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
+    (original.path / "go").touch()
+    assert running.finish().code == 2, "it was not disturbed"
+    assert (done.code, "An earlier run" in done.err) == (2, False)
+
+
+def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
+    workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
+    running = workspace.start("work", "--ai-cmd", agent)
+    pids = [nursery.pid("warden"), running.process.pid, nursery.pid("agent")]
+    for pid in pids[:2]:
+        os.kill(pid, signal.SIGKILL)
+    running.finish()
+    precious = workspace.write("precious", "")
+    (workspace.path / ".rooda/stdout.log").unlink()
+    (workspace.path / ".rooda/stdout.log").symlink_to(precious)
+    with precious.open("ab") as file:
+        stranger = subprocess.Popen(["sleep", "60"], stdout=file)
+    try:
+        done = workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
+        assert "An earlier run was killed here" in done.err
+        assert not alive(pids[2])
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+        nursery.clear()
+
+
+def test_a_start_that_fails_does_not_forget_what_a_killed_run_left(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
+    workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
+    running = workspace.start("work", "--ai-cmd", agent)
+    pid = nursery.pid("agent")
+    for one in (nursery.pid("warden"), running.process.pid):
+        os.kill(one, signal.SIGKILL)
+    running.finish()
+    nothing = workspace.agent("exit 0", "nothing.sh")
+    elsewhere = workspace.sibling("elsewhere")
+    try:
+        os.mkfifo(workspace.path / "pipe")
+        refused = workspace.work(nothing, "--log-file", str(workspace.path / "pipe"))
+        assert (refused.code, alive(pid)) == (1, True)
+        cleared = elsewhere.work(nothing, "-n", "1", "--working-dir", str(workspace.path))
+        assert "An earlier run was killed here" in cleared.err
+        assert not alive(pid)
+    finally:
+        nursery.clear()
+
+
+def test_who_was_done_is_done_although_the_warden_is_killed_then(workspace: Workspace) -> None:
+    leftover = "import os, signal, time; warden = int(os.environ['WARDEN'])\n"
+    leftover += "signal.signal(signal.SIGTERM, lambda *_: os.kill(warden, signal.SIGKILL))\n"
+    leftover += "open('up', 'w').close()\nwhile True: time.sleep(0.1)\n"
+    workspace.write("leftover.py", leftover)
+    start = f"WARDEN=$PPID {sys.executable} -S leftover.py > /dev/null 2>&1 &"
+    wait = "while ! test -e up; do sleep 0.01; done"
+    done = workspace.work(
+        workspace.agent(f"{start} {wait}; echo '<promise>SUCCESS</promise>'"), "--kill-grace", "2"
+    )
+    assert "rooda's warden is gone" in done.err
+    assert done.code == 0
+
+
+def test_a_folder_in_place_of_the_ignore_file_costs_no_descriptors(workspace: Workspace) -> None:
+    count = "ls /proc/$(cat rooda.pid)/fd | wc -l >> counts"
+    agent = workspace.agent(f"rm -rf .rooda/.gitignore; mkdir .rooda/.gitignore; {count}")
+    workspace.config(PROCEDURE)
+    start = f'echo $$ > rooda.pid; exec "{ROODA}" work --ai-cmd {agent} -n 10'
+    done = subprocess.run(
+        ["sh", "-c", start],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    counts = (workspace.path / "counts").read_text().split()
+    assert len(counts) == 10
+    assert len(set(counts[1:])) == 1, counts
+
+
+def test_a_pause_within_the_grace_is_no_part_of_it(tmp_path: Path) -> None:
+    """The tree stands still, so it can't have used its time."""
+    stubborn = "trap '' TERM; echo $$ > up.pid; while :; do sleep 9; done"
+    child = subprocess.Popen(["sh", "-c", stubborn], cwd=tmp_path)
+    try:
+        wait_for(tmp_path / "up.pid")
+        who = census()
+
+        def members() -> list[Process]:
+            found = who.look_at(child.pid)
+            return [found] if found is not None and not found.ended else []
+
+        stopping = Stopping(who, members, child.pid)
+        stopping.within(0.2)
+        assert not stopping.look()
+        stopping.hold()
+        end = time.monotonic() + 0.4
+        until(lambda: time.monotonic() > end, "more than the grace")
+        stopping.go_on()
+        assert not stopping.look()
+        assert not stopping.killing
+        until(lambda: stopping.look() or stopping.killing, "the end of the grace")
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_an_agent_can_not_write_to_its_own_prompt(workspace: Workspace) -> None:
+    agent = workspace.agent("echo more >&0; cat > got")
+    workspace.work(agent, "-n", "1")
+    assert "more" not in (workspace.path / "got").read_text().splitlines()
+
+
+def test_hunting_needs_no_census() -> None:
+    class Blind:
+        def __getattr__(self, name: str) -> object:
+            return (lambda *_: 0.0) if name == "now" else (lambda *_: None)
+
+    stopping = Stopping(cast("Census", Blind()), list)
+    stopping.within(0)
+    assert stopping.look(), "nobody is seen"
+    assert stopping.killing, "so the warden goes hunting"

@@ -472,8 +472,6 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Request
 from rooda.process.run import Runner
 with Runner("killed", contain="sweep") as runner, open(os.devnull, "rb") as stdin:
-    with open("warden.pid", "w") as file:
-        file.write(str(runner.warden))
     request = Request(("sh", "-c", sys.argv[1]), Path.cwd(), os.environ, stdin, 1024)
     runner.run(request, Interrupts(), lambda event: None)
 """
@@ -482,7 +480,7 @@ with Runner("killed", contain="sweep") as runner, open(os.devnull, "rb") as stdi
 @FIRST_KINDS
 def test_the_sweep_stops_everyone_when_the_runner_is_killed(tmp_path: Path, kind: str) -> None:
     nursery = Nursery(tmp_path)
-    body = f"{CHILDREN[kind]} {READY} echo $$ > agent.pid; exec sleep 60"
+    body = f"{CHILDREN[kind]} {READY} echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 60"
     command = [sys.executable, "-c", RUNNER, body]
     nursery.started.append(subprocess.Popen(command, cwd=tmp_path, text=True))
     try:

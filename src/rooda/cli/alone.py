@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import KEEP_PROCESSES
 from rooda.loop.events import EarlierRunCleared, Event, Stamped, Unlocked
 from rooda.process.events import ProcessStarted
-from rooda.process.leftovers import Trace, identity, stop
+from rooda.process.leftovers import Trace, identity, start_time, stop
 from rooda.process.run import MARK
 from rooda.workspace.lock import Lock, Note, Taken, here
 from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT
@@ -26,61 +25,70 @@ class Alone:
 
     def __init__(self, plan: Plan) -> None:
         self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
-        self._lock: Lock | None = None
-        self._earlier: Note | None = None
+        self._plan = plan
+        self._locks: list[Lock] = []
         self._trouble: OSError | None = None
-        self._folder = str(plan.workspace)
-        self._locks = ExitStack()
         try:
-            self._lock = Lock(plan.workspace)
-            self._locks.callback(self._lock.close)
-            if work_tree(plan.working_dir) != self._lock.top:
-                self._locks.callback(Lock(plan.working_dir).close)
+            # The agent may work elsewhere, and nobody else should do so there.
+            for folder in (plan.workspace, plan.working_dir):
+                if work_tree(folder) not in [lock.top for lock in self._locks]:
+                    self._locks.append(Lock(folder))
         except Taken as taken:
-            self._locks.close()
+            self.close()
             raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
         except OSError as error:
             self._trouble = error
-            if self._lock is None:
-                return
-        self._earlier = self._lock.left_behind()
-        host, boot = here()
-        keep = plan.values[KEEP_PROCESSES] or ()
-        since = datetime.now().astimezone().isoformat(timespec="seconds")
-        self._note = Note(
-            self.run, plan.procedure, os.getpid(), since, self._folder, host, boot, (), keep
-        )
 
     def clear_what_is_left(self, emit: Callable[[Event], None]) -> None:
         """Stop the processes of a run that was killed here, and say so. Then it is our turn."""
         if self._trouble is not None:
-            emit(Unlocked(self._folder, self._trouble.strerror or str(self._trouble)))
-        if self._lock is None:
-            return
-        earlier = self._earlier
-        if earlier is not None:
-            folder = Path(earlier.workspace) / STATE_FOLDER
-            files = {identity(folder / name) for name in (STDOUT, STDERR)} - {None}
-            trace = Trace(
-                f"{MARK}={earlier.run}",
-                earlier.workspace,
-                earlier.agents,
-                frozenset(file for file in files if file is not None),
-                earlier.keep,
-            )
-            stopped, left = stop(trace, _GRACE)
-            if stopped or left:
-                emit(EarlierRunCleared(earlier.run, tuple(stopped), tuple(left)))
-        self._lock.write(self._note)
+            folder = str(self._plan.workspace)
+            emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
+        for lock in self._locks:
+            earlier = lock.left_behind()
+            if earlier is not None and start_time(earlier.pid) != earlier.started:
+                stopped, left = stop(_trace(earlier), _GRACE)
+                if stopped or left:
+                    emit(EarlierRunCleared(earlier.run, tuple(stopped), tuple(left)))
+        if self._locks:
+            self._locks[0].write(self._note())
+
+    def _note(self) -> Note:
+        plan, (host, boot) = self._plan, here()
+        return Note(
+            run=self.run,
+            procedure=plan.procedure,
+            pid=os.getpid(),
+            started=start_time(os.getpid()) or 0.0,
+            since=datetime.now().astimezone().isoformat(timespec="seconds"),
+            workspace=str(plan.workspace),
+            host=host,
+            boot=boot,
+            keep=plan.values[KEEP_PROCESSES] or (),
+        )
 
     def note_agent(self, stamped: Stamped) -> None:
         """A listener: what to look for, should we be killed together with the warden."""
-        if self._lock is not None and isinstance(stamped.event, ProcessStarted):
-            self._lock.add_agent(stamped.event.pid, stamped.event.started)
+        if isinstance(stamped.event, ProcessStarted):
+            for lock in self._locks:
+                lock.note_agent(stamped.event.pid, stamped.event.started)
 
     def close(self) -> None:
         """The run has ended in order."""
-        self._locks.close()
+        for lock in self._locks:
+            lock.close()
+
+
+def _trace(earlier: Note) -> Trace:
+    folder = Path(earlier.workspace) / STATE_FOLDER
+    files = [] if folder.is_symlink() else [identity(folder / name) for name in (STDOUT, STDERR)]
+    return Trace(
+        f"{MARK}={earlier.run}",
+        earlier.workspace,
+        earlier.agents,
+        frozenset(file for file in files if file is not None),
+        earlier.keep,
+    )
 
 
 @contextlib.contextmanager
@@ -102,6 +110,8 @@ def _taken(taken: Taken, outer: str | None) -> Problem:
         since = note.since.replace("T", " ")
         who = f"{note.procedure}, pid {note.pid} on {note.host} since {since}"
     advice = f"Wait until it has ended, or stop it: kill {pid or 'PID'}"
+    if note is not None and note.host != here()[0]:
+        advice = "Wait until it has ended, or stop it there"
     if note is not None and note.run == outer:
         advice = "You are inside of that run: do the work yourself, or go to another folder"
     return Problem(

@@ -14,6 +14,7 @@ from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
 from rooda.text.nearmiss import did_you_mean
 
 _LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
+_ARGUMENT = re.compile(r"-.*|\w+=.*|[0-9.]+[smhd]?", re.DOTALL)  # of a launcher
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
@@ -32,10 +33,13 @@ def is_known_cli(command: AgentCommand, argv: tuple[str, ...]) -> bool:
     """Whether an agent CLI is started that we know, by its alias or by its program's name."""
     if command.adapter is not None:
         return command.adapter in KNOWN_CLIS
-    names = (PurePath(word).name for word in argv)
-    # `env A=b claude`, `timeout 1h claude`: behind these the first known name is the program.
-    name = next(names)
-    return name in KNOWN_CLIS or (name in _LAUNCHERS and any(n in KNOWN_CLIS for n in names))
+    words = iter(argv)
+    name = PurePath(next(words)).name
+    while name in _LAUNCHERS:
+        # `env A=b claude`, `timeout 1h claude`: the first word that can be a program is it.
+        program = next((word for word in words if not _ARGUMENT.fullmatch(word)), "")
+        name = PurePath(program).name
+    return name in KNOWN_CLIS
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ def evidence(clock: Clock, facts: Facts, now: float) -> str:
         printed = f"{approximate_size(facts.printed)} printed, the last {ago} ago"
     if clock.since is not Since.ACTIVITY:
         return printed
-    return f"{printed}; CPU time of its processes: {facts.cpu:.2f}s of late; no file changed"
+    used = f"CPU time of its processes: {facts.cpu:.2f}s of late"
+    return f"{printed}; {used}; no change of a file was seen"
 
 
 class Stopwatch:
@@ -114,6 +115,10 @@ class Stopwatch:
         took = self._monotonic() - before
         self._held += took
         return took
+
+    def uncounted(self) -> float:
+        """Seconds that no clock has counted: of sleep, and of standing still."""
+        return self._held + self._boottime() - self._monotonic()
 
     def slept(self) -> float:
         """How long the machine was suspended since this was last asked; 0 when it was not."""

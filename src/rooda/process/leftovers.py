@@ -5,6 +5,7 @@ the program, the files that the run wrote to. Never by a bare pid.
 """
 
 import os
+import stat
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -29,10 +30,12 @@ class Trace:
 
 
 def identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of a file, if it is there."""
+    """Device and inode of a file of our own; none behind a link (it may lead to /dev/null)."""
     try:
-        found = path.stat()
+        found = path.lstat()
     except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         return None
     return (found.st_dev, found.st_ino)
 

@@ -45,7 +45,7 @@ class Runner:
     def __enter__(self) -> Self:
         """Start the warden now: it takes a moment, in which others have work to do."""
         with contextlib.suppress(OSError):  # said when it is needed
-            self._warden = Warden(self._contain)
+            self._warden = self._new_warden()
         return self
 
     def __exit__(
@@ -57,10 +57,10 @@ class Runner:
         """Let it end."""
         self._dismiss()
 
-    @property
-    def warden(self) -> int | None:
-        """The pid of the warden, if there is one."""
-        return None if self._warden is None else self._warden.pid
+    def _new_warden(self) -> Warden:
+        # Without the mark of a run that we were started in: it is none of its processes.
+        environ = {name: value for name, value in os.environ.items() if name != MARK}
+        return Warden(self._contain, environ)
 
     def run(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
         """Start the program and see it through."""
@@ -97,6 +97,7 @@ class Runner:
         self, request: Request, interrupts: Interrupts, listener: Listener, output: "_Output"
     ) -> "_Ending":
         leaders: tuple[tuple[int, float], ...] = ()
+        watch: Watch | None = None
         try:
             warden, pid, started = self._start(request, output)
             leaders = ((pid, started),)
@@ -112,7 +113,9 @@ class Runner:
             listener(happened.ProcessLost(pid, str(lost), stopped))
             if left:
                 listener(happened.ProcessSurvived(pid, left))
-            return _Ending(Lost(f"rooda's warden was killed ({lost})"), stopped, left)
+            # What was known before stays true: the agent may have been done.
+            known = watch.end_so_far if watch is not None else None
+            return _Ending(known or Lost(f"rooda's warden is gone ({lost})"), stopped, left)
 
     def _start(self, request: Request, output: "_Output") -> tuple[Warden, int, float]:
         """Have the program started, by a new warden if the old one is dead."""
@@ -126,7 +129,7 @@ class Runner:
                 with contextlib.suppress(Dead):
                     return self._warden, *self._warden.start(*arguments)
                 self._dismiss()
-            self._warden = Warden(self._contain)
+            self._warden = self._new_warden()
             return self._warden, *self._warden.start(*arguments)
         except OSError as error:
             raise _NoRoom(error) from None
@@ -186,6 +189,14 @@ class _Output:
 
     def finish(self, listener: Listener) -> Mapping[Stream, Kept] | None:
         """Read the rest, bring the transcript within its bounds, and say what was not kept."""
+        try:
+            return self._finish(listener)
+        except OSError as error:  # a disk that broke is no reason to lose the outcome
+            reason = error.strerror or str(error)
+            listener(happened.TranscriptTrimmed("stdout", self.spoken.total, 0, reason))
+            return None
+
+    def _finish(self, listener: Listener) -> Mapping[Stream, Kept] | None:
         self.capture.finish()
         disk = self._disk
         if disk is None:

@@ -20,8 +20,9 @@ from rooda.process.exits import (
 )
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request
+from rooda.process.tree.stopping import KILL_WAIT
 from rooda.process.warden.channel import Closed, Message
-from rooda.process.warden.client import Warden
+from rooda.process.warden.client import PATIENCE, Warden
 
 DRAIN_WAIT = 0.5  # how long the rest of a tree may finish what it has in hand
 _LOOK_AGAIN = 0.02  # meanwhile, whether they still can
@@ -45,7 +46,7 @@ class Capture(Protocol):
         """Whether somebody may still write; `held` is whether the warden saw it open."""
 
 
-class Output(Protocol):
+class Source(Protocol):
     """What a program prints, on its way to us."""
 
     @property
@@ -71,7 +72,7 @@ class Watch:
         interrupts: Interrupts,
         listener: Listener,
         warden: Warden,
-        output: Output,
+        output: Source,
     ) -> None:
         self.cleaned_up: tuple[Named, ...] = ()
         self.survivors: tuple[Named, ...] = ()
@@ -88,9 +89,11 @@ class Watch:
         self._returncode: int | None = None
         self._gone = False  # the whole tree, or we gave up on the rest
         self._held = False  # somebody had our files open when the program ended
+        self._overdue: float | None = None  # when a warden that says nothing more is given up
         self._seen_interrupts = interrupts.acknowledged
         now = self._stopwatch.now()
         self._began = self._last_activity = now
+        self._uncounted = self._stopwatch.uncounted()
         self._result_at: float | None = None
         self._next_tick = None if request.tick is None else now + request.tick
         idle = [clock.limit for clock in request.clocks if clock.since is Since.ACTIVITY]
@@ -110,6 +113,13 @@ class Watch:
     def _step_until(self, done: Callable[[], bool], latest: float | None = None) -> None:
         while not done() and (latest is None or self._stopwatch.now() < latest):
             self._step(latest)
+
+    @property
+    def end_so_far(self) -> Exit | None:
+        """How it ended, as far as that is known by now."""
+        if self._verdict is None and self._returncode is not None:
+            return from_returncode(self._returncode)
+        return self._verdict
 
     def _end(self) -> Exit:
         if self._verdict is None:
@@ -133,7 +143,7 @@ class Watch:
             self._held = self._warden.is_held()
         if self._gone:
             return
-        self._warden.stop(self._request.kill_grace)
+        self._stop(self._request.kill_grace)
         self._step_until(lambda: self._gone)
         if self.cleaned_up:
             self._listener(happened.LeftoversStopped(self._pid, self.cleaned_up))
@@ -165,11 +175,13 @@ class Watch:
             self._listener(happened.MachineSlept(slept))
         self._note_interrupts()
         self._check_clocks(self._stopwatch.now())
+        if self._overdue is not None and self._stopwatch.now() >= self._overdue and not self._gone:
+            raise Closed("no answer")
 
     def _wait(self, until: float | None) -> float | None:
         if self._warden.has_news:
             return 0.0
-        alarms = [until, self._next_tick, self._capture.next_look()]
+        alarms = [until, self._next_tick, self._capture.next_look(), self._overdue]
         if self._is_running:
             facts = self._facts()
             alarms += [alarm(clock, facts) for clock in self._clocks()]
@@ -234,25 +246,33 @@ class Watch:
         self._seen_interrupts = len(received)
         grace = 0.0 if again else self._request.kill_grace
         ended = self._returncode is not None
-        if self._verdict is None and (ended or not self._warden.stop(grace)):
+        if self._verdict is None and (ended or not self._stop(grace)):
             # It is too late to stop it; here a signal only hurries the cleaning up.
             if again and not self._gone:
-                self._warden.stop(0.0)
+                self._stop(0.0)
             return
         self._listener(happened.InterruptSeen(signal_name(number), again=again))
         if self._verdict is None:
             self._listener(happened.ProcessStopping(self._pid))
         elif not self._gone:
-            self._warden.stop(grace)
+            self._stop(grace)
         # The user's wish is the stronger reason, even when a clock had run out before.
         self._verdict = Interrupted(number)
+
+    def _stop(self, grace: float) -> bool:
+        """Have the tree stopped; False when the program itself had ended before.
+
+        From now on there is a moment by which the warden must have said that it is gone.
+        """
+        self._overdue = self._stopwatch.now() + grace + KILL_WAIT + PATIENCE
+        return self._warden.stop(grace)
 
     # -- clocks ----------------------------------------------------------------------------
 
     def _facts(self) -> Facts:
         last = self._spoken.last_at
         if last is not None:
-            self._last_activity = max(self._last_activity, last)
+            self._note_activity(last)
         return Facts(
             began=self._began,
             last_output=last,
@@ -277,7 +297,7 @@ class Watch:
         if late is None or (late.since is Since.ACTIVITY and not self._is_idle(late, now)):
             return
         # Who has ended in the meantime did not run out of time.
-        if self._warden.stop(self._request.kill_grace):
+        if self._stop(self._request.kill_grace):
             self._give_verdict(late, now)
 
     def _give_verdict(self, late: Clock, now: float) -> None:
@@ -291,17 +311,23 @@ class Watch:
     def _feel_the_pulse(self, cpu: float) -> None:
         now = self._stopwatch.now()
         if self._pulse is not None and self._pulse.take(cpu, now):
-            self._last_activity = now
+            self._note_activity(now)
+
+    def _note_activity(self, at: float) -> None:
+        if at > self._last_activity:
+            self._last_activity, self._uncounted = at, self._stopwatch.uncounted()
 
     def _is_idle(self, clock: Clock, now: float) -> bool:
         """Neither output nor CPU time for so long; the last look is at the files."""
         if self._pulse is not None and not self._pulse.is_fresh(now):
             self._pulse.next_look = now
             return False
-        ago = self._request.changed_within(clock.limit)
+        # Files are dated by the wall clock, which goes on while ours stands still.
+        more = self._stopwatch.uncounted() - self._uncounted
+        ago = self._request.changed_within(clock.limit + more)
         if ago is None:
             return True
-        self._last_activity = max(self._last_activity, now - ago)
+        self._note_activity(now - max(0.0, ago - more))
         return False
 
 

@@ -158,7 +158,7 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             )
         case process.ProcessLost(pid, reason, processes):
             return Message(
-                "AI CLI was lost: rooda's warden was killed; what could be found was stopped",
+                "AI CLI was lost: rooda's warden is gone; what could be found was stopped",
                 (("pid", pid), ("error", reason), ("processes", names(processes) or None)),
             )
         case process.ProcessPaused(pid):

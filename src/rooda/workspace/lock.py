@@ -11,7 +11,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Note:
     run: str
     procedure: str
     pid: int
+    started: float
     since: str
     workspace: str
     host: str = ""
@@ -81,7 +82,14 @@ class Lock:
     def left_behind(self) -> Note | None:
         """The note of a run that could not end in order, on this very boot of this host."""
         note = read_note(self.top)
-        return note if note is not None and (note.host, note.boot) == here() else None
+        if note is None or (note.host, note.boot) != here():
+            return None
+        # A copy of a work tree has a note too, but that of another one.
+        try:
+            is_here = work_tree(Path(note.workspace)) == self.top
+            return note if is_here or not Path(note.workspace).exists() else None
+        except OSError:
+            return None
 
     def write(self, note: Note) -> None:
         """Say who runs here. It is only a note: where it can't be written, the lock still holds."""
@@ -94,26 +102,17 @@ class Lock:
             with contextlib.suppress(OSError):
                 remove_file(self.top, _DRAFT)
 
-    def add_agent(self, pid: int, started: float) -> None:
-        """Note the process that was just started; only the last one is of interest."""
+    def note_agent(self, pid: int, started: float) -> None:
+        """Note the process that was just started, in place of the one before."""
         if self._note is not None:
             self.write(replace(self._note, agents=((pid, started),)))
 
     def close(self) -> None:
-        """The run has ended in order: there is nothing to find."""
-        with contextlib.suppress(OSError):
-            remove_file(self.top, _NOTE)
+        """The run has ended in order: there is nothing to find. An earlier note is not ours."""
+        if self._note is not None:
+            with contextlib.suppress(OSError):
+                remove_file(self.top, _NOTE)
         os.close(self._fd)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[Lock]:
-    """The lock of the work tree that the folder belongs to."""
-    lock = Lock(folder)
-    try:
-        yield lock
-    finally:
-        lock.close()
 
 
 def _note_of(top: Path, holder: int | None) -> Note | None:
@@ -137,11 +136,13 @@ def _path(top: Path) -> Path:
 def _note(data: Mapping[str, Any]) -> Note:
     if not _RUN.fullmatch(data["run"]):
         raise ValueError("no run of ours")
-    os.stat(data["workspace"])  # noqa: PTH116 - raises what a strange name raises
+    if b"\0" in os.fsencode(data["workspace"]):
+        raise ValueError("no folder of ours")
     return Note(
         run=data["run"],
         procedure=str(data["procedure"]),
         pid=int(data["pid"]),
+        started=float(data["started"]),
         since=str(data["since"]),
         workspace=str(data["workspace"]),
         host=str(data["host"]),

@@ -60,13 +60,28 @@ def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], 
     anew, or the prompt goes to the system's temporary folder, which may fail as well (OSError).
     """
     try:
-        return _filled(new_file(workspace, PROMPT), prompt)
+        return _read_only(_filled(new_file(workspace, PROMPT), prompt), workspace)
     except OSError as error:
         on_trouble(error)
         try:
             return _filled(tempfile.TemporaryFile(), prompt)
         except OSError:
             raise error from None  # the first reason says more
+
+
+def _read_only(file: IO[bytes], workspace: Path) -> IO[bytes]:
+    """The same file, so that the agent can't write to its own prompt; as it is if that fails."""
+    try:
+        path = workspace / STATE_FOLDER / PROMPT
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return file
+    if not os.path.samestat(os.fstat(fd), os.fstat(file.fileno())):
+        os.close(fd)
+        return file
+    file.close()
+    os.set_blocking(fd, True)
+    return os.fdopen(fd, "rb", buffering=0)
 
 
 def open_transcript(
@@ -119,10 +134,12 @@ def _open_new(path: Path) -> IO[bytes]:
 def read_plain_file(path: Path, most: int) -> bytes:
     """The beginning of a file; OSError if it is none. A pipe in its place holds nobody up."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "is not a file", str(path))
-        return file.read(most)
+        return os.read(fd, most)
+    finally:
+        os.close(fd)
 
 
 def _filled(file: IO[bytes], prompt: bytes) -> IO[bytes]:

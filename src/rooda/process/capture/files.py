@@ -118,6 +118,13 @@ class Files:
 
     def _read_all(self) -> tuple[bool, bool]:
         """Read both files; whether something was new, and whether there is more."""
+        try:
+            return self._read_both()
+        except OSError as error:  # a disk that broke; the program's end is still to be seen
+            self._disk.give_up(error.strerror or str(error))
+            return False, False
+
+    def _read_both(self) -> tuple[bool, bool]:
         grown = more = False
         for stream in STREAMS:
             self._recognise(stream)

@@ -1,16 +1,15 @@
 """The census of this system."""
 
-from sys import platform
+import sys
 
 from rooda.process.tree.process import Census
 
+if sys.platform == "linux":
+    from rooda.process.tree.proc import ProcFs as _OfThisSystem
+else:  # psutil is a dependency there
+    from rooda.process.tree.sweep import Sweep as _OfThisSystem
+
 
 def census() -> Census:
-    """What this system has; imported only here, as psutil is a dependency of macOS alone."""
-    if platform == "linux":
-        from rooda.process.tree.proc import ProcFs  # noqa: PLC0415
-
-        return ProcFs()
-    from rooda.process.tree.sweep import Sweep  # noqa: PLC0415
-
-    return Sweep()
+    """What this system has to tell who is there."""
+    return _OfThisSystem()

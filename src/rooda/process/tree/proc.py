@@ -16,7 +16,7 @@ class ProcFs:
 
     def __init__(self) -> None:
         # In a container /proc may be missing, or be that of another world with other pids.
-        self._is_ours = _link("/proc/self") == str(os.getpid())
+        self._is_ours = _is_ours()
 
     def now(self) -> float:
         """The start time that a process gets now; it is coarse, and rounded down."""
@@ -35,6 +35,8 @@ class ProcFs:
 
     def look_at(self, pid: int) -> Process | None:
         """One process, or None when it is gone."""
+        if not self._is_ours:
+            return None
         line = _read(f"/proc/{pid}/stat", _PAGE)
         # The name in parentheses may contain anything, so look behind its end.
         start, end = line.find(b"("), line.rfind(b")")
@@ -73,8 +75,16 @@ class ProcFs:
             numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - as above
         except OSError:
             return False
-        held = (fd for fd in numbers if _identity(f"/proc/{pid}/fd/{fd}") in files)
-        return any(_is_for_writing(_read(f"/proc/{pid}/fdinfo/{fd}", _PAGE)) for fd in held)
+        inodes = {inode for _, inode in files}
+        for fd in numbers:
+            # A look at the inode's number first: to stat a file on a dead mount takes for ever.
+            info = _info(_read(f"/proc/{pid}/fdinfo/{fd}", _PAGE))
+            if int(info.get(b"flags:", b"0"), 8) & os.O_ACCMODE == os.O_RDONLY:
+                continue
+            may_be = b"ino:" not in info or int(info[b"ino:"]) in inodes
+            if may_be and _identity(f"/proc/{pid}/fd/{fd}") in files:
+                return True
+        return False
 
 
 class Children:
@@ -82,10 +92,13 @@ class Children:
 
     def __init__(self) -> None:
         pid = os.getpid()
+        self._fd = -1
+        if not _is_ours():
+            return
         try:
             self._fd = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # another system, or a kernel without it
-            self._fd = -1
+        except OSError:  # a kernel without it
+            return
 
     def pids(self) -> list[int]:
         """Those there are now; zombies are among them."""
@@ -112,6 +125,10 @@ def _read(path: str, most: int) -> bytes:
     return found
 
 
+def _is_ours() -> bool:
+    return _link("/proc/self") == str(os.getpid())
+
+
 def _link(path: str) -> str | None:
     try:
         return os.readlink(path)  # noqa: PTH115 - a string is enough
@@ -119,9 +136,10 @@ def _link(path: str) -> str | None:
         return None
 
 
-def _is_for_writing(info: bytes) -> bool:
-    flags = info.partition(b"flags:")[2].split()
-    return bool(flags) and int(flags[0], 8) & os.O_ACCMODE != os.O_RDONLY
+def _info(text: bytes) -> dict[bytes, bytes]:
+    """The fields of a file in /proc/PID/fdinfo: `flags:`, `ino:` (new kernels) and more."""
+    words = [line.split() for line in text.splitlines()]
+    return {pair[0]: pair[1] for pair in words if len(pair) == 2}  # noqa: PLR2004 - a pair
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -38,6 +38,7 @@ class Stopping:
         self._told_at = census.now()
         self._kill_at = float("inf")
         self._give_up_at = float("inf")
+        self._held_at = 0.0
         self._pace = _FIRST_LOOK
 
     def within(self, grace: float) -> None:
@@ -68,7 +69,17 @@ class Stopping:
     @property
     def is_hopeless(self) -> bool:
         """Whether even SIGKILL had its time."""
-        return time.monotonic() >= min(self._give_up_at, self._kill_at + 2 * KILL_WAIT)
+        return time.monotonic() >= self._give_up_at
+
+    def hold(self) -> None:
+        """Everyone stands still, and the grace with them."""
+        self._held_at = time.monotonic()
+
+    def go_on(self) -> None:
+        """The grace goes on where it stood."""
+        held, self.due = time.monotonic() - self._held_at, 0.0
+        self._kill_at += held
+        self._give_up_at += held
 
     def _ask(self, members: Iterable[Process]) -> None:
         """SIGTERM, once each, to those who were there when it was decided.

@@ -3,22 +3,25 @@
 import contextlib
 import errno
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rooda.process.warden.channel import Channel, Closed, Message
 
 PATIENCE = 15.0  # for an answer that should take milliseconds
+_SLICE = 0.2
 
 _ROOT = str(Path(__file__).parents[3])
 # By hand, as `-I` lets no variable and no current folder decide what is imported; and so that it
 # is this very installation, while nothing else in its folder gets in the way.
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); import rooda; del sys.path[0]; "
+    "import sys; sys.path.insert(0, sys.argv[1]); import rooda; sys.path.append(sys.path.pop(0)); "
     "from rooda.process.warden.program import main; main(sys.argv[2:])"
 )
 
@@ -40,7 +43,7 @@ class Dead(Closed):
 class Warden:
     """A running warden. Every method may raise Closed: then it is dead, and with it our hold."""
 
-    def __init__(self, contain: str) -> None:
+    def __init__(self, contain: str, environ: Mapping[str, str]) -> None:
         """Start it; raises OSError where the system has no room for one more process."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -50,6 +53,7 @@ class Warden:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
+                    env=environ,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )
@@ -59,6 +63,8 @@ class Warden:
         ours.settimeout(PATIENCE)
         self._channel = Channel(ours)
         self._early: list[Message] = []
+        self._poll = select.poll()
+        self._poll.register(ours, select.POLLIN)
 
     @property
     def pid(self) -> int:
@@ -115,8 +121,7 @@ class Warden:
     def keep_going(self) -> None:
         """If somebody has stopped the warden itself (the program may try), continue it."""
         with contextlib.suppress(OSError):
-            if os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None:
-                os.kill(self.pid, signal.SIGCONT)
+            os.kill(self.pid, signal.SIGCONT)  # does nothing to one that runs
 
     def is_held(self) -> bool:
         """Whether somebody of the tree has the program's output open for writing."""
@@ -141,7 +146,12 @@ class Warden:
 
     def _answer(self, *names: str) -> Message:
         """Wait for one of these; what else it says meanwhile is kept for later."""
+        end = time.monotonic() + PATIENCE
         while True:
+            while not self._poll.poll(_SLICE * 1000):
+                if time.monotonic() > end:
+                    raise Closed("no answer")
+                self.keep_going()
             messages = self._receive()
             self._early += [message for message in messages if message[0] not in names]
             if found := [message for message in messages if message[0] in names]:

@@ -16,7 +16,6 @@ import contextlib
 import ctypes
 import errno
 import os
-import resource
 import selectors
 import signal
 import socket
@@ -25,12 +24,11 @@ import time
 from collections.abc import Mapping, Sequence
 
 from rooda.process.tree.census import census
-from rooda.process.tree.family import descendants, is_named, without_kept
 from rooda.process.tree.proc import Children
-from rooda.process.tree.process import Census, Process
-from rooda.process.tree.signalling import send
-from rooda.process.tree.stopping import MOST_NAMES, Stopping, freeze, named
+from rooda.process.tree.process import Census
+from rooda.process.tree.stopping import MOST_NAMES, Stopping, named
 from rooda.process.warden.channel import Channel, Closed, Message
+from rooda.process.warden.tree import Tree
 
 ADOPT = "adopt"  # how a tree is kept together; the other way is "sweep"
 UNSEEN = "a process that can't be seen"
@@ -77,37 +75,14 @@ def _nothing(*_: object) -> None:
     """Exist."""
 
 
-def _signal_group(tree: "_Tree", number: int) -> None:
-    """Where nobody can be seen, the program's own group must do, while it is surely its own."""
-    if not tree.ended:
-        with contextlib.suppress(OSError):
-            os.killpg(tree.leader, number)
-
-
-class _Tree:
-    """One program and all that it started."""
-
-    def __init__(self, pid: int, started: float, keep: Sequence[str], mark: str) -> None:
-        self.leader = pid
-        self.started = started
-        self.keep = tuple(keep)
-        self.mark = mark
-        self.outputs: frozenset[tuple[int, int]] = frozenset()
-        self.status: int | None = None  # of the leader, when it was waited for
-        self.ended = False  # and that was told
-        self.known: set[tuple[int, float]] = set()  # seen below the leader before
-        self.paused: list[Process] = []
-        self.stopping: Stopping | None = None
-
-
 class Warden:
     """Waits for messages and for the ends of children, and keeps its promises."""
 
-    def __init__(self, channel: Channel, who: Census, *, adopts: bool) -> None:
+    def __init__(self, channel: Channel, who: Census, adopts: bool) -> None:  # noqa: FBT001
         self._channel = channel
         self._census = who
         self._adopts = adopts
-        self._tree: _Tree | None = None
+        self._tree: Tree | None = None
         self._deserted = False  # nobody listens any more
         self._given_up: set[tuple[int, float]] = set()
         self._children = Children()
@@ -128,7 +103,9 @@ class Warden:
     def _step(self) -> None:
         tree = self._tree
         wait = None
-        if tree is not None and tree.stopping is not None:
+        if tree is not None and tree.is_paused:
+            pass
+        elif tree is not None and tree.stopping is not None:
             wait = max(0.0, tree.stopping.due - time.monotonic())
         elif tree is not None and tree.ended and not self._adopts:
             wait = _LOOK
@@ -139,8 +116,9 @@ class Warden:
             else:
                 self._listen()
         self._reap()
-        if self._tree is not None and self._tree.stopping is not None:
-            self._go_on_stopping(self._tree.stopping)
+        tree = self._tree
+        if tree is not None and tree.stopping is not None and not tree.is_paused:
+            self._go_on_stopping(tree, tree.stopping)
 
     def _listen(self) -> None:
         self._reap()  # who has ended by now did so before we were told anything
@@ -150,6 +128,7 @@ class Warden:
             self._selector.unregister(self._channel)
             self._deserted = True
             if self._tree is not None:
+                self._tree.resume()
                 self._stop(self._tree, ORPHAN_GRACE)
             return
         for message in messages:
@@ -172,17 +151,14 @@ class Warden:
                     self._stop(tree, grace)
             case ("pause",):
                 if tree is not None:
-                    tree.paused += freeze(self._census, lambda: self._members(tree))
+                    tree.pause()
                 self._say("paused")
             case ("resume",) if tree is not None:
-                for process in tree.paused:
-                    send(self._census, process, signal.SIGCONT)
-                tree.paused = []
+                tree.resume()
             case ("cpu",):
-                self._say("cpu", self._cpu())
+                self._say("cpu", tree.cpu() if tree is not None else 0.0)
             case ("held",):
-                left = self._members(tree) if tree is not None else []
-                self._say("held", self._is_held(tree, left))
+                self._say("held", tree is not None and tree.is_held())
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -223,9 +199,15 @@ class Warden:
         finally:
             for fd in files:
                 os.close(fd)
-        found = self._census.look_at(child.pid)
-        self._tree = _Tree(child.pid, found.started if found else 0, keep, mark)
-        self._tree.outputs = outputs
+        self._tree = Tree(
+            self._census,
+            child.pid,
+            keep,
+            mark,
+            outputs,
+            adopts=self._adopts,
+            given_up=self._given_up,
+        )
         self._say("started", child.pid, self._tree.started)
 
     # -- ends -------------------------------------------------------------------------------
@@ -236,9 +218,9 @@ class Warden:
         tree = self._tree
         if tree is None or tree.status is None:
             return
-        if not self._adopts or tree.keep or self._given_up:
-            # Some may stay, so only a census can tell; twice, as one can miss who just moves.
-            none_left = not self._members(tree) and not self._members(tree)
+        if tree.may_leave_some:
+            # Twice, as one look can miss who just moves.
+            none_left = not tree.members() and not tree.members()
         if not tree.ended:
             self._leader_ended(tree, tree.status, none_left=none_left)
         elif none_left:
@@ -256,10 +238,9 @@ class Warden:
             if self._tree is not None and pid == self._tree.leader:
                 self._tree.status = os.waitstatus_to_exitcode(status)
 
-    def _leader_ended(self, tree: _Tree, code: int, *, none_left: bool) -> None:
+    def _leader_ended(self, tree: Tree, code: int, *, none_left: bool) -> None:
         tree.ended = True
-        left = [] if none_left else self._members(tree)
-        held = self._is_held(tree, left)
+        held = not none_left and tree.is_held()
         alone = none_left and tree.stopping is None  # else "gone" says so, with more to tell
         self._say("exited", code, alone, held)
         if alone:
@@ -267,12 +248,7 @@ class Warden:
         elif none_left:
             self._empty(tree)
 
-    def _is_held(self, tree: _Tree | None, left: Sequence[Process]) -> bool:
-        """Whether one of them still has the program's output open for writing."""
-        files = tree.outputs if tree is not None else frozenset()
-        return any(self._census.writes_to(member.pid, files) for member in left)
-
-    def _empty(self, tree: _Tree) -> None:
+    def _empty(self, tree: Tree) -> None:
         self._tree = None
         if tree.stopping is None:
             self._say("alone")
@@ -281,16 +257,16 @@ class Warden:
 
     # -- stopping ---------------------------------------------------------------------------
 
-    def _stop(self, tree: _Tree, grace: float) -> None:
+    def _stop(self, tree: Tree, grace: float) -> None:
         """SIGTERM now, SIGKILL after the grace; a second call can only hurry."""
         if tree.stopping is None:
             hunt = (lambda: self._hunt(tree)) if self._adopts else None
-            tree.stopping = Stopping(self._census, lambda: self._members(tree), tree.leader, hunt)
+            tree.stopping = Stopping(self._census, tree.members, tree.leader, hunt)
             if not self._census.everyone():
-                _signal_group(tree, signal.SIGTERM)
+                tree.signal_group(signal.SIGTERM)
         tree.stopping.within(grace)
 
-    def _go_on_stopping(self, stopping: Stopping) -> None:
+    def _go_on_stopping(self, tree: Tree, stopping: Stopping) -> None:
         if time.monotonic() < stopping.due:
             return
         was_killing = stopping.killing
@@ -301,8 +277,8 @@ class Warden:
             self._reap()  # which has the last word on that
             if self._tree is not None and stopping.killing:
                 # No census without descriptors or /proc, but our own children we know.
-                _signal_group(self._tree, signal.SIGKILL)
-                self._hunt(self._tree)
+                tree.signal_group(signal.SIGKILL)
+                self._hunt(tree)
         if self._tree is not None and stopping.is_hopeless:
             # Not even SIGKILL helped (sudo, a dead network drive). They hold up no later tree.
             self._given_up.update(process.key for process in stopping.left)
@@ -310,14 +286,14 @@ class Warden:
             left = [named(self._census, process) for process in stopping.left[:MOST_NAMES]]
             self._say("gone", list(stopping.stopped.values()), left or [(0, UNSEEN)])
 
-    def _hunt(self, tree: _Tree) -> None:
+    def _hunt(self, tree: Tree) -> None:
         """Kill our own children as fast as they come: one that forks and exits outruns a census.
 
         Whatever lives below us becomes our child when its parent is killed.
         """
         end = time.monotonic() + _HUNT
         while time.monotonic() < end:
-            prey = [pid for pid in self._children.pids() if not self._is_spared(tree, pid)]
+            prey = [pid for pid in self._children.pids() if not tree.is_spared(pid)]
             for pid in prey:
                 # Ours, and not waited for in between: the pid can't be another's.
                 with contextlib.suppress(OSError):
@@ -325,50 +301,8 @@ class Warden:
             if self._wait_for_children() or not prey:
                 return
 
-    def _is_spared(self, tree: _Tree, pid: int) -> bool:
-        if not tree.keep or pid == tree.leader:
-            return False
-        process = self._census.look_at(pid)
-        return process is not None and self._is_kept(tree, process)
-
-    # -- who belongs to it ------------------------------------------------------------------
-
-    def _members(self, tree: _Tree) -> list[Process]:
-        """Everyone of the tree who still runs and is not to be kept."""
-        everyone = self._census.everyone()
-        if self._adopts:
-            found = descendants(everyone, {os.getpid()})
-        else:
-            found = self._relatives(tree, everyone)
-        if tree.keep:
-            found = without_kept(found, lambda one: self._is_kept(tree, one), tree.leader)
-        return [one for one in found if not one.ended and one.key not in self._given_up]
-
-    def _relatives(self, tree: _Tree, everyone: list[Process]) -> list[Process]:
-        """Without adoption: session, group, mark, and what was seen below them before."""
-        ours = {
-            process.pid: process
-            for process in everyone
-            if process.started >= tree.started
-            and process.pid != os.getpid()
-            and (
-                tree.leader in (process.pid, process.session, process.group)
-                or process.key in tree.known
-                or (tree.mark and self._census.has_mark(process.pid, tree.mark))
-            )
-        }
-        for process in descendants(everyone, ours.keys()):
-            ours[process.pid] = process
-        tree.known = {process.key for process in ours.values()}
-        return list(ours.values())
-
-    def _is_kept(self, tree: _Tree, process: Process) -> bool:
-        return is_named(process, self._census.words(process.pid), tree.keep)
-
-    def _cpu(self) -> float:
-        """Seconds of the whole tree, with those who have ended."""
-        if self._tree is None:
-            return 0.0
-        gone = resource.getrusage(resource.RUSAGE_CHILDREN)
-        living = sum(member.cpu for member in self._members(self._tree))
-        return living + gone.ru_utime + gone.ru_stime
+    def kill_everyone(self) -> None:
+        """An error of ours: nobody will look after the tree, so it must not live on."""
+        if self._tree is not None:
+            self._tree.signal_group(signal.SIGKILL)
+            self._hunt(self._tree)
