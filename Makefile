@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
 WORKERS ?= auto
 MARKERS ?= not slow
+COVER ?=
 
 .PHONY: demo test check docs lock bench clean
 
@@ -18,7 +19,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)" --cov --cov-report=term
+	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)" $(COVER)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -1,8 +1,14 @@
+import os
 from pathlib import Path
 
 import pytest
 
+from rooda.process.warden import client
 from support.workspace import Workspace
+
+if "COVERAGE_PROCESS_CONFIG" in os.environ:
+    # Coverage gets into a process by the start-up files, which a warden does without.
+    client.PYTHON_FLAGS = ("-I",)
 
 
 @pytest.fixture
@@ -12,3 +18,9 @@ def workspace(tmp_path: Path) -> Workspace:
     home.mkdir()
     work.mkdir()
     return Workspace(work, home)
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let children run without coverage: it takes descriptors, processes and time of its own."""
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

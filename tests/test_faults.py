@@ -517,6 +517,7 @@ def few_descriptors(
         assert "disk" not in done.err, "that is not what is missing"
 
 
+@pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [5, 6, 8, 11, *rarely(4, 7, 9, 10, 12, 13, 14, 15)])
 def test_with_few_descriptors_a_run_works_or_says_so(
@@ -548,6 +549,7 @@ def test_enough_descriptors_are_fewer_than_any_system_gives(
 PARENT_OF_PARENT = "rooda=$(cut -d' ' -f4 /proc/$PPID/stat)"
 
 
+@pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 def test_descriptors_that_run_out_in_mid_run_end_it_with_a_message(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -561,6 +563,7 @@ def test_descriptors_that_run_out_in_mid_run_end_it_with_a_message(
     assert "Iteration 1/5 completed" in done.err
 
 
+@pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("whose", ["$PPID", *rarely("$rooda")], ids=["the warden's", "rooda's"])
 def test_descriptors_that_run_out_keep_nobody_alive_and_lose_no_outcome(
@@ -576,6 +579,7 @@ def test_descriptors_that_run_out_keep_nobody_alive_and_lose_no_outcome(
     check(work(nursery, workspace, agent, *args), workspace, 0)
 
 
+@pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [1, *rarely(2)])
 def test_without_room_for_one_more_process_the_start_is_refused(
@@ -591,6 +595,7 @@ def test_without_room_for_one_more_process_the_start_is_refused(
     assert turns(workspace) == 0
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.slow
 def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> None:
     before = (*stranger.before, *limited("nproc=3"))
@@ -598,6 +603,7 @@ def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> Non
     check(work(nursery, stranger.workspace, agent, before=before), stranger.workspace, 0)
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.slow
 @BOTH_CAPTURES
 def test_processes_that_run_out_in_mid_run_end_it_with_a_message(

@@ -20,6 +20,7 @@ from support.workspace import PROCEDURE, ROODA, Workspace, alive
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc for states")
 
 # Itself, a child in a session of its own, and a daemon that forked twice.
+
 TREE = """
 import os, pathlib, signal, sys, time
 def note(name):

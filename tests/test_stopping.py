@@ -180,11 +180,8 @@ def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
         "while ! test -s own.pid; do sleep 0.01; done; echo > up; "
         "while ! test -e go; do sleep 0.01; done"
     )
-    running = workspace.start("run", "work", "--ai-cmd", agent, "-n", "1")
-    if not (workspace.path / "rooda-config.yml").exists():
-        running.finish()
-        workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
-        running = workspace.start("run", "work", "--ai-cmd", agent, "-n", "1")
+    workspace.config(PROCEDURE)
+    running = workspace.start("work", "--ai-cmd", agent, "-n", "1")
     wait_for(workspace.path / "up")
     running.signal(signal.SIGTSTP)
     running.signal(signal.SIGCONT)

@@ -17,13 +17,19 @@ from rooda.process.warden.channel import Channel, Closed, Message
 PATIENCE = 15.0  # for an answer that should take milliseconds
 _SLICE = 0.2
 
-_ROOT = str(Path(__file__).parents[3])
-# By hand, as `-I` lets no variable and no current folder decide what is imported; and so that it
-# is this very installation, while nothing else in its folder gets in the way.
+# Isolated, and without the user's start-up files: nothing but our own path decides what is
+# imported, and it starts in half the time.
+PYTHON_FLAGS: tuple[str, ...] = ("-I", "-S")
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); import rooda; sys.path.append(sys.path.pop(0)); "
+    "import sys; sys.path += sys.argv[1].split(chr(0x1f)); "
     "from rooda.process.warden.program import main; main(sys.argv[2:])"
 )
+
+
+def _path() -> str:
+    """Where we find modules ourselves, this very installation first."""
+    root = str(Path(__file__).parents[3])
+    return "\x1f".join([root, *filter(None, sys.path)])
 
 
 class Refused(Exception):  # noqa: N818 - what the system did
@@ -49,7 +55,10 @@ class Warden:
         with theirs:
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-c", _PROGRAM, _ROOT, str(theirs.fileno()), contain],
+                    [
+                        *(sys.executable, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
+                        *(str(theirs.fileno()), contain),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
