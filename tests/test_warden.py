@@ -1,0 +1,352 @@
+"""The warden as its client sees it, and the small parts that it and the capture are made of."""
+
+import contextlib
+import errno
+import marshal
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rooda.loop.failure import room_advice
+from rooda.process.capture.disk import Disk
+from rooda.process.capture.files import Files
+from rooda.process.capture.follow import Follower
+from rooda.process.capture.spoken import Spoken
+from rooda.process.capture.tail import TailBuffer
+from rooda.process.events import Output
+from rooda.process.tree.census import census
+from rooda.process.tree.proc import Children, ProcFs
+from rooda.process.tree.signalling import send
+from rooda.process.warden.channel import Channel, Closed, Message
+from rooda.process.warden.client import Dead, Refused, Warden
+from rooda.views.sink import Sink
+from rooda.workspace.state import open_prompt, open_transcript
+from support.children import until
+from support.workspace import alive, wait_for
+
+LOOP = "while :; do sleep 0.05; done"
+
+
+@pytest.fixture
+def warden() -> Iterator[Warden]:
+    found = Warden("adopt", os.environ)
+    yield found
+    found.close()
+
+
+def start(warden: Warden, folder: Path, body: str, keep: tuple[str, ...] = ()) -> tuple[int, float]:
+    with Path(os.devnull).open("r+b") as nothing:
+        files = (nothing.fileno(),) * 3
+        return warden.start(("sh", "-c", body), folder, os.environ, files, keep, "")
+
+
+def heard(warden: Warden, name: str) -> Message:
+    """Everything that it says, up to the message of this name."""
+    while True:
+        for message in warden.messages():
+            if message[0] == name:
+                return message
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# -- what it is told, and what it says -----------------------------------------------------
+
+
+def test_a_program_that_ends_alone_is_told_with_its_code(warden: Warden, tmp_path: Path) -> None:
+    pid, started = start(warden, tmp_path, "exit 3")
+    assert pid > 0
+    assert started > 0
+    assert heard(warden, "exited") == ("exited", 3, True, False)
+
+
+def test_what_it_left_behind_is_stopped_on_demand(warden: Warden, tmp_path: Path) -> None:
+    start(warden, tmp_path, "sleep 60 & echo $! > left.pid; exit 0")
+    assert heard(warden, "exited")[2] is False
+    assert warden.is_held() is True, "it has its output open"
+    assert warden.stop(5) is False, "the program itself had ended before"
+    (_, stopped, left) = heard(warden, "gone")
+    assert ([name for _, name in stopped], left) == (["sleep 60"], [])
+    assert not alive(int((tmp_path / "left.pid").read_text()))
+
+
+def test_it_holds_a_tree_and_lets_it_go_on(warden: Warden, tmp_path: Path) -> None:
+    pid, _ = start(warden, tmp_path, f"echo > up; {LOOP}")
+    wait_for(tmp_path / "up")
+    warden.pause()
+    assert state(pid) in "TD"
+    warden.resume()
+    until(lambda: state(pid) != "T", "going on")
+    assert warden.stop(5) is True
+    assert heard(warden, "gone")[2] == []
+
+
+def test_the_grace_stands_still_with_the_tree(warden: Warden, tmp_path: Path) -> None:
+    body = f"trap 'sleep 0.2; echo done > cleaned; exit' TERM; echo > up; {LOOP}"
+    start(warden, tmp_path, body)
+    wait_for(tmp_path / "up")
+    warden.stop(1.0)
+    warden.pause()
+    end = time.monotonic() + 1.5
+    until(lambda: time.monotonic() > end, "more than the grace")
+    warden.resume()
+    heard(warden, "gone")
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_it_tells_the_cpu_time_of_the_tree(warden: Warden, tmp_path: Path) -> None:
+    start(warden, tmp_path, "while :; do :; done")
+
+    def used() -> float:
+        warden.ask_for_cpu()
+        return float(heard(warden, "cpu")[1])
+
+    first = used()
+    until(lambda: used() > first, "work")
+    warden.stop(0)
+    heard(warden, "gone")
+
+
+def test_with_something_to_keep_the_rest_is_stopped(warden: Warden, tmp_path: Path) -> None:
+    body = "sleep 61 & echo $! > kept.pid; sleep 62 & echo $! > left.pid; exit 0"
+    start(warden, tmp_path, body, keep=("sleep 61",))
+    heard(warden, "exited")
+    warden.stop(0)
+    assert heard(warden, "gone")[2] == []
+    kept = int((tmp_path / "kept.pid").read_text())
+    try:
+        assert alive(kept)
+        assert not alive(int((tmp_path / "left.pid").read_text()))
+    finally:
+        os.kill(kept, signal.SIGKILL)
+
+
+def test_what_can_not_be_started_is_refused(warden: Warden, tmp_path: Path) -> None:
+    with Path(os.devnull).open("r+b") as nothing, pytest.raises(Refused) as refused:
+        warden.start(("/no/such/program",), tmp_path, {}, (nothing.fileno(),) * 3, (), "")
+    assert refused.value.number == errno.ENOENT
+    with Path(os.devnull).open("r+b") as nothing, pytest.raises(Refused) as refused:
+        warden.start(("a\0b",), tmp_path, {}, (nothing.fileno(),) * 3, (), "")
+    assert refused.value.number == errno.EINVAL
+
+
+def test_a_dead_warden_is_known_for_dead(tmp_path: Path) -> None:
+    warden = Warden("adopt", os.environ)
+    os.kill(warden.pid, signal.SIGKILL)
+    until(lambda: state(warden.pid) == "Z", "its end")
+    with pytest.raises(Dead):
+        start(warden, tmp_path, "exit 0")
+    warden.keep_going()
+    warden.close()
+
+
+def test_a_warden_that_nothing_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rooda.process.warden.client.PATIENCE", 0.3)
+    warden = Warden("adopt", os.environ)
+    os.kill(warden.pid, signal.SIGSTOP)
+    until(lambda: state(warden.pid) == "T", "its standstill")
+    warden.close()
+    assert not Path(f"/proc/{warden.pid}").exists()
+
+
+# -- the channel ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        struct.pack("!I", 2**31),
+        struct.pack("!I", 3) + b"xyz",
+        struct.pack("!I", len(marshal.dumps(5))) + marshal.dumps(5),
+        struct.pack("!I", len(marshal.dumps(()))) + marshal.dumps(()),
+        b"",
+    ],
+    ids=["huge", "no marshal", "a number", "an empty tuple", "the end"],
+)
+def test_nonsense_on_the_channel_is_its_end(garbage: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    with theirs:
+        theirs.sendall(garbage)
+    with pytest.raises(Closed):
+        channel.receive()
+    channel.close()
+
+
+def test_a_message_may_come_in_pieces_and_many_at_once() -> None:
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    body = marshal.dumps(("a", 1))
+    data = (struct.pack("!I", len(body)) + body) * 2
+    with theirs:
+        theirs.sendall(data[:7])
+        assert channel.receive() == []
+        theirs.sendall(data[7:])
+        assert channel.receive() == [("a", 1), ("a", 1)]
+    with pytest.raises(Closed):
+        channel.send(("x" * 10_000_000,))
+    channel.close()
+
+
+# -- signals and the census ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENOSYS])
+def test_without_a_descriptor_for_it_the_right_process_is_still_meant(
+    monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def refuse(_: int) -> int:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
+    with subprocess.Popen(["sleep", "60"]) as child:
+        who = census()
+        meant = who.look_at(child.pid)
+        assert meant is not None
+        assert not send(who, meant._replace(started=0), signal.SIGKILL)
+        assert send(who, meant, signal.SIGKILL)
+        assert child.wait(10) == -signal.SIGKILL
+    assert not send(who, meant, signal.SIGKILL)
+
+
+def test_where_proc_is_not_ours_nobody_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rooda.process.tree.proc._is_ours", lambda: False)
+    who = ProcFs()
+    assert (who.everyone(), who.look_at(os.getpid()), Children().pids()) == ([], None, [])
+
+
+def test_our_children_are_known_without_a_census() -> None:
+    children = Children()
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert child.pid in children.pids()
+        child.kill()
+
+
+# -- files and disks -----------------------------------------------------------------------
+
+
+def following(folder: Path, limit: int = 1000) -> tuple[Files, Spoken, Path]:
+    paths = {name: folder / name for name in ("stdout", "stderr")}
+    fds = {
+        name: os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) for name, path in paths.items()
+    }
+    heard: list[Output] = []
+    spoken = Spoken(limit, heard.append, time.monotonic)
+    disk = Disk(fds, 1024 * 1024)  # type: ignore[arg-type]  # the names are those of streams
+    return Files(fds, spoken, disk, time.monotonic), spoken, paths["stdout"]  # type: ignore[arg-type]
+
+
+def test_a_hole_of_terabytes_is_passed_over(tmp_path: Path) -> None:
+    files, spoken, path = following(tmp_path)
+    with path.open("ab") as file:
+        file.write(b"begin")
+    files.look(None)
+    os.truncate(path, 2**41)
+    with path.open("ab") as file:
+        file.write(b"the end")
+    files.finish()
+    captured = spoken.captured("stdout")
+    assert captured.total == 2**41 + len(b"the end")
+    assert captured.tail.endswith(b"\0the end")
+    assert len(captured.tail) == 1000
+    files.close()
+
+
+def test_a_disk_that_breaks_is_not_the_program_s_end(tmp_path: Path) -> None:
+    files, spoken, path = following(tmp_path)
+    path.write_bytes(b"x")
+    os.close(files.readers[0])
+    files.look(None)
+    assert spoken.total == 0
+    files.close()
+
+
+def test_without_inotify_files_are_looked_at_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> int:
+        raise OSError(errno.EMFILE, "no more")
+
+    monkeypatch.setattr("rooda.process.capture.follow._inotify", refuse)
+    assert Follower(()).fd is None
+    files, spoken, path = following(tmp_path)
+    path.write_bytes(b"hello")
+    files.look(None)
+    files.look(None)
+    due = files.next_look()
+    assert due is not None
+    assert due - time.monotonic() < 0.1
+    assert spoken.captured("stdout").tail == b"hello"
+    files.close()
+
+
+def test_what_was_passed_over_is_counted_and_not_kept() -> None:
+    buffer = TailBuffer(10)
+    buffer.append(b"abc")
+    buffer.skip(0)
+    buffer.skip(100)
+    buffer.append(b"xyz")
+    captured = buffer.captured()
+    assert (captured.total, captured.tail, captured.head) == (106, b"xyz", b"abcxyz")
+
+
+@pytest.mark.parametrize(
+    "number,word",
+    [(errno.EMFILE, "ulimit -n"), (errno.ENOSPC, "disk"), (errno.EFBIG, "ulimit -f"),
+     (errno.EACCES, "mode")],
+)  # fmt: skip
+def test_the_advice_fits_the_trouble(number: int, word: str) -> None:
+    assert word in room_advice(OSError(number, "x"))
+
+
+def test_without_a_state_folder_files_are_temporary_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".rooda").write_text("in the way")
+    troubles: list[OSError] = []
+    with open_prompt(tmp_path, b"words", troubles.append) as prompt:
+        assert prompt.read() == b"words"
+    files = open_transcript(tmp_path, troubles.append)
+    assert files is not None
+    for file in files:
+        file.close()
+    assert len(troubles) == 2
+
+    def refuse(*_: object, **__: object) -> object:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    assert open_transcript(tmp_path, troubles.append) is None
+    with pytest.raises(OSError, match="not a folder"):
+        open_prompt(tmp_path, b"words", troubles.append)
+
+
+def test_what_nobody_reads_is_dropped_and_told_of_later() -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    hurried: Callable[[], bool] = lambda: True  # noqa: E731 - as short as it is
+    sink = Sink(theirs, hurried)
+    sink.write("x" * 1_000_000)
+    assert sink.missing > 0
+    with contextlib.suppress(BlockingIOError):
+        os.set_blocking(ours, False)
+        while os.read(ours, 1_000_000):
+            pass
+    sink.write("again")
+    assert sink.missing == 0
+    assert os.read(ours, 1000).endswith(b"nothing read them]\nagain")
+    for fd in (ours, theirs):
+        os.close(fd)
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
