@@ -202,6 +202,7 @@ def killed_together(
     running = start(nursery, workspace, one.script, "stay", "--capture", capture)
     wait_for(workspace.path / "ready")
     warden = record(workspace.path, "warden")
+    running.signal(signal.SIGSTOP)  # or it would let the warden go on at once
     os.kill(warden[0], signal.SIGSTOP)
     running.signal(signal.SIGKILL)
     assert running.finish(PATIENCE).code == -signal.SIGKILL
