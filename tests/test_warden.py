@@ -85,7 +85,7 @@ def test_it_holds_a_tree_and_lets_it_go_on(warden: Warden, tmp_path: Path) -> No
     pid, _ = start(warden, tmp_path, f"echo > up; {LOOP}")
     wait_for(tmp_path / "up")
     warden.pause()
-    assert state(pid) in "TD"
+    until(lambda: state(pid) in "TD", "its standstill")
     warden.resume()
     until(lambda: state(pid) != "T", "going on")
     assert warden.stop(5) is True
