@@ -1,10 +1,14 @@
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rooda.process.warden import client
-from support.workspace import Workspace
+from support.children import Nursery
+from support.jobs import Job
+from support.screen import Screen
+from support.workspace import PROCEDURE, Workspace
 
 if "COVERAGE_PROCESS_CONFIG" in os.environ:
     # Coverage gets into a process by the start-up files, which a warden does without.
@@ -18,6 +22,33 @@ def workspace(tmp_path: Path) -> Workspace:
     home.mkdir()
     work.mkdir()
     return Workspace(work, home)
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    """What a test starts in a work folder with a small procedure; it ends with the test."""
+    workspace.config(PROCEDURE)
+    found = Nursery(workspace.path)
+    yield found
+    found.clear()
+
+
+@pytest.fixture
+def screen(nursery: Nursery) -> Iterator[Screen]:
+    """A terminal for one run."""
+    assert nursery.folder.is_dir()
+    found = Screen()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def job(nursery: Nursery) -> Iterator[Job]:
+    """A small shell on a terminal, with rooda as its job."""
+    assert nursery.folder.is_dir()
+    found = Job()
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,14 +18,6 @@ HANGS = "echo $$ > agent.pid; exec sleep 60"
 STUBBORN = "trap '' TERM; echo $$ > agent.pid; while :; do sleep 60; done"
 TIMING = re.compile(r"^  Iteration timing: min=\d+\.\ds, max=\d+\.\ds, mean=\d+\.\ds", re.MULTILINE)
 BROKEN = re.compile(r"Traceback|Exception ignored|Internal error|Error")
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
 
 
 def ended(running: Running, *numbers: signal.Signals) -> tuple[Finished, float]:

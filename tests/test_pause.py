@@ -6,7 +6,6 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from support.children import Nursery, until
 from support.jobs import Job, is_stopped
 from support.screen import Screen
-from support.workspace import PROCEDURE, ROODA, Workspace, alive
+from support.workspace import ROODA, Workspace, alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc for states")
 
@@ -47,22 +46,6 @@ print("<promise>SUCCESS</promise>")
 """
 IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 NAMES = ("agent", "child", "daemon")
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
-
-
-@pytest.fixture
-def job(nursery: Nursery) -> Iterator[Job]:
-    assert nursery.folder.is_dir()
-    found = Job()
-    yield found
-    found.close()
 
 
 def started(

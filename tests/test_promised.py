@@ -47,14 +47,6 @@ def timeless(done: Finished) -> list[str]:
     return [re.sub(r"\b\d+\.\ds", "Xs", line) for line in done.log]
 
 
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
-
-
 # -- counting ------------------------------------------------------------------------------
 
 

@@ -6,14 +6,13 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from support.children import Nursery, catches
 from support.jobs import Job
 from support.screen import Screen
-from support.workspace import PROCEDURE, ROODA, Running, Workspace, alive, wait_for
+from support.workspace import ROODA, Running, Workspace, alive, wait_for
 
 CAPTURES = ["file", "pipe"]
 # Writes down every signal that it is sent; a child in another session does the same.
@@ -40,30 +39,6 @@ play("agent")
 """
 OBEYS, IGNORES = HEARS.format(ends=True), HEARS.format(ends=False)
 NAMES = ("agent", "child")
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
-
-
-@pytest.fixture
-def screen(nursery: Nursery) -> Iterator[Screen]:
-    assert nursery.folder.is_dir()
-    found = Screen()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def job(nursery: Nursery) -> Iterator[Job]:
-    assert nursery.folder.is_dir()
-    found = Job()
-    yield found
-    found.close()
 
 
 def arguments(workspace: Workspace, body: str, *args: str) -> tuple[str, ...]:

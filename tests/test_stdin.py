@@ -1,12 +1,11 @@
 """Prompts of megabytes, read at once, last or never, with both captures."""
 
 import hashlib
-from collections.abc import Iterator
 
 import pytest
 
 from support.children import Nursery
-from support.workspace import PROCEDURE, Workspace
+from support.workspace import Workspace
 
 FIVE_MEGABYTES = 5_000_000
 LINE = "a line of the context, with an umlaut: ü\n"
@@ -29,14 +28,6 @@ rest = {FIVE_MEGABYTES}
 while rest:
     rest -= os.write(rest % 2 + 1, b"x" * min(rest, 65_537))
 """
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
 
 
 def run(workspace: Workspace, nursery: Nursery, body: str, capture: str) -> bytes:

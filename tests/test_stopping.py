@@ -19,12 +19,21 @@ from rooda.process.tree.stopping import Stopping
 from support.children import Nursery, frozen_cgroup, until
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
+
+def begun(workspace: Workspace, command: str, *before: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell command to its end; `rooda` in it is the installed one."""
+    return subprocess.run(
+        [*before, "sh", "-c", command.replace("rooda work", f'"{ROODA}" work')],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
 CAPTURES = pytest.mark.parametrize("capture", ["file", "pipe"])
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> "Nursery":
-    return Nursery(workspace.path)
 
 
 @CAPTURES
@@ -59,37 +68,20 @@ def test_what_survives_is_not_said_to_be_stopped(workspace: Workspace) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a mount namespace")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_without_proc_the_program_s_own_group_is_stopped(workspace: Workspace) -> None:
-    workspace.work(workspace.agent("exit 0"), "-n", "1")  # writes the config
+    workspace.config(PROCEDURE)
     agent = workspace.agent("trap '' TERM; sleep 600 & echo $! > left.pid; echo $$ > a.pid; wait")
-    command = f"mount -t tmpfs none /proc && exec {ROODA} work --ai-cmd {agent} -n 1 --kill-grace 0"
-    command += " --iteration-timeout 1"
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", command],
-        cwd=workspace.path,
-        env=workspace.environ(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    flags = "-n 1 --kill-grace 0 --iteration-timeout 1"
+    command = f"mount -t tmpfs none /proc && exec rooda work --ai-cmd {agent} {flags}"
+    done = begun(workspace, command, "unshare", "-m")
     assert done.returncode == 2, done.stderr
     for name in ("left", "a"):
         assert not alive(int((workspace.path / f"{name}.pid").read_text())), done.stderr
 
 
 def test_a_signal_to_both_of_us_is_an_interruption(workspace: Workspace) -> None:
-    workspace.work(workspace.agent("exit 0"), "-n", "1")
+    workspace.config(PROCEDURE)
     agent = workspace.agent("kill -TERM $(cat rooda.pid); kill -TERM $$; sleep 60", "both.sh")
-    start = f'echo $$ > rooda.pid; exec "{ROODA}" work --ai-cmd {agent}'
-    done = subprocess.run(
-        ["sh", "-c", start],
-        cwd=workspace.path,
-        env=workspace.environ(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = begun(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent}")
     assert done.returncode == 130
     assert "Iteration 1/5 interrupted" in done.stderr
     assert "(failure" not in done.stderr
@@ -154,19 +146,9 @@ def test_a_known_cli_is_seen_behind_a_launcher(command: str, *, known: bool) -> 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_agent_output_that_had_no_room_is_told_of(workspace: Workspace) -> None:
-    workspace.work(workspace.agent("exit 0"), "-n", "1")
+    workspace.config(PROCEDURE)
     agent = workspace.agent("echo hello")
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [str(ROODA), "work", "--ai-cmd", agent, "-n", "1", "-v"],
-            cwd=workspace.path,
-            env=workspace.environ(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+    done = begun(workspace, f"exec rooda work --ai-cmd {agent} -n 1 -v > /dev/full")
     assert done.returncode == 2
     assert "[6 bytes of the agent's output were not shown]" in done.stderr
 
@@ -213,7 +195,6 @@ def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
-    workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
     running = workspace.start("work", "--ai-cmd", agent)
     pids = [nursery.pid("warden"), running.process.pid, nursery.pid("agent")]
     for pid in pids[:2]:
@@ -239,7 +220,6 @@ def test_a_start_that_fails_does_not_forget_what_a_killed_run_left(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
-    workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
     running = workspace.start("work", "--ai-cmd", agent)
     pid = nursery.pid("agent")
     for one in (nursery.pid("warden"), running.process.pid):
@@ -276,16 +256,7 @@ def test_a_folder_in_place_of_the_ignore_file_costs_no_descriptors(workspace: Wo
     count = "ls /proc/$(cat rooda.pid)/fd | wc -l >> counts"
     agent = workspace.agent(f"rm -rf .rooda/.gitignore; mkdir .rooda/.gitignore; {count}")
     workspace.config(PROCEDURE)
-    start = f'echo $$ > rooda.pid; exec "{ROODA}" work --ai-cmd {agent} -n 10'
-    done = subprocess.run(
-        ["sh", "-c", start],
-        cwd=workspace.path,
-        env=workspace.environ(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = begun(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent} -n 10")
     assert done.returncode == 2, done.stderr
     counts = (workspace.path / "counts").read_text().split()
     assert len(counts) == 10

@@ -6,13 +6,12 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from support.children import Nursery, until
 from support.screen import Screen
-from support.workspace import PROCEDURE, Workspace, alive, wait_for
+from support.workspace import Workspace, alive, wait_for
 
 LIVE = "Iteration 1/1 · "
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
@@ -30,22 +29,6 @@ def put(fd, data):
         fcntl.ioctl(fd, termios.FIONREAD, left)
         time.sleep(0.001)
 """
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
-
-
-@pytest.fixture
-def screen(nursery: Nursery) -> Iterator[Screen]:
-    assert nursery.folder.is_dir()
-    found = Screen()
-    yield found
-    found.close()
 
 
 def work(command: str, *args: str) -> tuple[str, ...]:

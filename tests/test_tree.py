@@ -23,7 +23,7 @@ from rooda.process.tree.signalling import send
 from rooda.process.tree.sweep import Sweep
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
 from support.children import Nursery, until
-from support.workspace import PROCEDURE, Workspace, alive, wait_for
+from support.workspace import Workspace, alive, wait_for
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 LOOP = "while :; do sleep 0.1; done"
@@ -285,14 +285,6 @@ def test_a_signal_reaches_only_the_very_process_that_is_meant(who: Census) -> No
 
 
 # -- keep_processes ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    workspace.config(PROCEDURE)
-    found = Nursery(workspace.path)
-    yield found
-    found.clear()
 
 
 def keeper(workspace: Workspace, name: str = "keeper") -> str:

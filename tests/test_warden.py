@@ -160,6 +160,20 @@ def test_a_warden_that_nothing_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -
     assert not Path(f"/proc/{warden.pid}").exists()
 
 
+def test_a_warden_that_fails_leaves_nothing_alive(tmp_path: Path) -> None:
+    """Not even who shed everything that it could be found by."""
+    warden = Warden("adopt", os.environ)
+    daemon = "cd /; exec env -i setsid sh -c 'echo $$ > \"$0\"; exec sleep 60' "
+    body = f"({daemon} {tmp_path}/daemon.pid) & trap '' TERM; echo $$ > a.pid; {LOOP}"
+    start(warden, tmp_path, body)
+    pids = [int(wait_for(tmp_path / f"{name}.pid")) for name in ("a", "daemon")]
+    warden._channel.send(("stop", "soon"))  # noqa: SLF001 - nonsense that no client would say
+    with pytest.raises(Closed, match="TypeError"):
+        heard(warden, "gone")
+    until(lambda: not any(map(alive, pids)), "the end of everyone")
+    warden.close()
+
+
 # -- the channel ---------------------------------------------------------------------------
 
 

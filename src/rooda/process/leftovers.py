@@ -59,7 +59,7 @@ def stop(trace: Trace, grace: float) -> tuple[list[Named], list[Named]]:
     stopping.within(grace)
     while not stopping.look():
         time.sleep(max(0.0, stopping.due - time.monotonic()))
-    left = [Named(*named(who, process)) for process in stopping.left]
+    left = [Named(*named(who, process)) for process in find(trace, who)]
     pids = {one.pid for one in left}
     return [Named(*one) for one in stopping.stopped.values() if one[0] not in pids], left
 

@@ -201,17 +201,13 @@ class _Output:
         disk = self._disk
         if disk is None:
             return None
-        direct = isinstance(self.capture, Files)
+        direct = self.capture.direct
         full = direct and any(map(_is_full, self._files.values()))
-        printed = self.capture.sizes if isinstance(self.capture, Files) else self.spoken.sizes()
-        kept = disk.finish(printed, direct=direct)
+        kept = disk.finish(self.capture.sizes, direct=direct)
         for stream, left in kept.items():
-            if not left.is_whole:
-                trimmed = happened.TranscriptTrimmed(stream, left.size, left.bytes, disk.trouble)
-                listener(trimmed)
-            elif full and left.size:
-                trimmed = happened.TranscriptTrimmed(stream, left.size, left.bytes, _FULL)
-                listener(trimmed)
+            if not left.is_whole or (full and left.size):
+                reason = _FULL if left.is_whole else disk.trouble
+                listener(happened.TranscriptTrimmed(stream, left.size, left.bytes, reason))
         return kept
 
 

@@ -23,6 +23,8 @@ _OVERLAP = 64  # bytes that must be the same as before, or the file is another o
 class Files:
     """Two files that the program writes to and that we follow."""
 
+    direct = True  # the program itself writes the transcript
+
     def __init__(
         self,
         files: Mapping[Stream, int],

@@ -8,6 +8,7 @@ import fcntl
 import os
 import selectors
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.process.capture.disk import Disk
@@ -20,6 +21,8 @@ _READ = 1024 * 1024
 
 class Pipes:
     """Two pipes, read into memory and onto the disk."""
+
+    direct = False  # we write the transcript
 
     def __init__(self, spoken: Spoken, disk: Disk | None) -> None:
         """Raises OSError when there is no descriptor left."""
@@ -48,6 +51,11 @@ class Pipes:
     def readers(self) -> tuple[int, ...]:
         """Our own descriptors of what the program writes to."""
         return tuple(self._read)
+
+    @property
+    def sizes(self) -> Mapping[Stream, int]:
+        """How much has come."""
+        return self._spoken.sizes()
 
     def start(self, selector: selectors.BaseSelector) -> None:
         """The program has its ends, so ours of those are closed."""

@@ -19,21 +19,13 @@ Members = Callable[[], list[Process]]
 class Stopping:
     """One tree on its way out. Call `look` when it is due, until it says that it is over."""
 
-    def __init__(
-        self,
-        census: Census,
-        members: Members,
-        leader: int | None = None,
-        hunt: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, census: Census, members: Members, leader: int | None = None) -> None:
         self.killing = False  # the grace is over
-        self.left: list[Process] = []  # whom not even SIGKILL ended, once it is over
         self.stopped: dict[tuple[int, float], tuple[int, str]] = {}
         self.due = 0.0
         self._census = census
         self._members = members
         self._leader = leader
-        self._hunt = hunt
         self._asked: set[tuple[int, float]] = set()
         self._told_at = census.now()
         self._kill_at = float("inf")
@@ -47,7 +39,7 @@ class Stopping:
         self.due = 0.0
 
     def look(self) -> bool:
-        """See who is left, and do what is due; whether it is over."""
+        """See who is left, and do what is due; whether nobody is left, or nothing helps."""
         members = self._members()
         now = time.monotonic()
         if now >= self._kill_at and not self.killing:
@@ -58,13 +50,10 @@ class Stopping:
         elif members:
             self._ask(members)
         now = time.monotonic()
-        if members and now >= self._give_up_at:
-            self.left = members
-            return True
         self._pace = min(_LAST_LOOK, self._pace * 1.5)
         alarms = (now + self._pace, self._kill_at, self._give_up_at)
         self.due = min(alarm for alarm in alarms if alarm > now)
-        return not members
+        return not members or self.is_hopeless
 
     @property
     def is_hopeless(self) -> bool:
@@ -103,8 +92,6 @@ class Stopping:
         self._note(everyone)
         for member in everyone:
             send(self._census, member, signal.SIGKILL)
-        if self._hunt is not None:
-            self._hunt()
 
     def _note(self, members: Iterable[Process]) -> None:
         """Remember by name who had to be stopped; the leader is no surprise."""

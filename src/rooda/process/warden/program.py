@@ -50,19 +50,30 @@ def main(arguments: Sequence[str]) -> None:
     channel = Channel(socket.socket(fileno=int(number)))
     os.set_inheritable(channel.fileno(), False)  # noqa: FBT003 - os has it so
     try:
-        _warden(channel, contain).serve()
+        warden = Warden(channel, *_containment(contain))
     except Exception as error:
-        with contextlib.suppress(Closed):
-            channel.send(("failed", f"{type(error).__name__}: {error}"))
+        _tell(channel, error)
+        raise
+    try:
+        warden.serve()
+    except Exception as error:
+        warden.kill_everyone()
+        _tell(channel, error)
         raise
 
 
-def _warden(channel: Channel, contain: str) -> "Warden":
-    if contain == ADOPT and become_subreaper():
-        return Warden(channel, census(), adopts=True)
+def _tell(channel: Channel, error: Exception) -> None:
+    with contextlib.suppress(Closed):
+        channel.send(("failed", f"{type(error).__name__}: {error}"))
+
+
+def _containment(contain: str) -> tuple[Census, bool]:
+    """Who tells us who is there, and whether orphans become our children."""
+    if contain == ADOPT:
+        return census(), become_subreaper()
     from rooda.process.tree.sweep import Sweep  # noqa: PLC0415 - needs psutil
 
-    return Warden(channel, Sweep(), adopts=False)
+    return Sweep(), False
 
 
 def become_subreaper() -> bool:
@@ -260,8 +271,7 @@ class Warden:
     def _stop(self, tree: Tree, grace: float) -> None:
         """SIGTERM now, SIGKILL after the grace; a second call can only hurry."""
         if tree.stopping is None:
-            hunt = (lambda: self._hunt(tree)) if self._adopts else None
-            tree.stopping = Stopping(self._census, tree.members, tree.leader, hunt)
+            tree.stopping = Stopping(self._census, tree.members, tree.leader)
             if not self._census.everyone():
                 tree.signal_group(signal.SIGTERM)
         tree.stopping.within(grace)
@@ -270,27 +280,27 @@ class Warden:
         if time.monotonic() < stopping.due:
             return
         was_killing = stopping.killing
-        over = stopping.look()
+        stopping.look()
         if stopping.killing and not was_killing:
             self._say("killing")
-        if over and not stopping.left:
-            self._reap()  # which has the last word on that
-            if self._tree is not None and stopping.killing:
-                # No census without descriptors or /proc, but our own children we know.
-                tree.signal_group(signal.SIGKILL)
-                self._hunt(tree)
+        if stopping.killing:
+            self._hunt(tree)
+        self._reap()  # which has the last word on who is left
         if self._tree is not None and stopping.is_hopeless:
             # Not even SIGKILL helped (sudo, a dead network drive). They hold up no later tree.
-            self._given_up.update(process.key for process in stopping.left)
+            left = tree.members()
+            self._given_up.update(process.key for process in left)
             self._tree = None
-            left = [named(self._census, process) for process in stopping.left[:MOST_NAMES]]
-            self._say("gone", list(stopping.stopped.values()), left or [(0, UNSEEN)])
+            names = [named(self._census, process) for process in left[:MOST_NAMES]]
+            self._say("gone", list(stopping.stopped.values()), names or [(0, UNSEEN)])
 
     def _hunt(self, tree: Tree) -> None:
         """Kill our own children as fast as they come: one that forks and exits outruns a census.
 
         Whatever lives below us becomes our child when its parent is killed.
         """
+        if not self._census.everyone():  # no /proc, or no descriptor to read it with
+            tree.signal_group(signal.SIGKILL)
         end = time.monotonic() + _HUNT
         while time.monotonic() < end:
             prey = [pid for pid in self._children.pids() if not tree.is_spared(pid)]

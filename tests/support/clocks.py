@@ -1,0 +1,12 @@
+"""The five clocks of the tests, and the words of their evidence."""
+
+from rooda.process.clocks import Clock, Since
+
+FIRST = Clock("first_output_timeout", 5, Since.FIRST_OUTPUT)
+IDLE = Clock("idle_timeout", 10, Since.ACTIVITY)
+ITERATION = Clock("iteration_timeout", 60, Since.START)
+GRACE = Clock("result_grace", 30, Since.RESULT)
+DURATION = Clock("max_duration", 90, Since.START)
+CLOCKS = (FIRST, IDLE, ITERATION, GRACE, DURATION)
+
+CPU = "CPU time of its processes: {:.2f}s of late"

@@ -1,0 +1,569 @@
+"""Nothing that was printed is lost, in memory or on disk, beyond what the bounds say."""
+
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rooda.process.capture.bounds import BLOCK, Kept
+from rooda.process.capture.disk import NO_HOLES, Disk
+from rooda.process.capture.order import combined
+from rooda.process.events import Output, ProcessEvent, Stream, TranscriptTrimmed
+from rooda.process.exits import Exited
+from rooda.process.request import Listener, Result
+from support.capturing import (
+    BOTH_CAPTURES,
+    Capture,
+    Studio,
+    mounted,
+    studio_in,
+)
+from support.children import Nursery
+from support.workspace import PROCEDURE, Finished, Workspace
+
+MEGABYTE = 1024 * 1024
+TAG = b"<promise>SUCCESS</promise>"
+SUCCESS = f"echo '{TAG.decode()}'"
+STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    with studio_in(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    # Not in the work folder, which some tests mount another file system on.
+    workspace.global_config(PROCEDURE)
+    found = Nursery(workspace.home)
+    yield found
+    found.clear()
+
+
+# -- what stays on disk: real files --------------------------------------------------------
+
+
+@cache
+def numbers() -> bytes:
+    return b"%15d\n" * MEGABYTE % tuple(range(MEGABYTE))
+
+
+def counted(size: int) -> bytes:
+    """Bytes that say where they stand, and none of them is zero."""
+    assert size <= len(numbers())
+    return numbers()[:size]
+
+
+def check_kept(path: Path, whole: bytes, kept: Kept) -> None:
+    """The file has head and tail of the whole, and nothing in between."""
+    on_disk = path.read_bytes()
+    if kept.is_whole:
+        assert on_disk == whole[: kept.size]
+        return
+    assert on_disk[: kept.head] == whole[: kept.head]
+    assert on_disk[kept.tail :] == whole[kept.tail :]
+    assert not on_disk[kept.head : kept.tail].strip(b"\0")
+
+
+def used(path: Path) -> int:
+    return path.stat().st_blocks * 512
+
+
+WRITES = st.lists(
+    st.tuples(st.sampled_from(STREAMS), st.integers(1, 3 * MEGABYTE // 2)), min_size=1, max_size=8
+)
+
+
+@given(WRITES, st.integers(64 * 1024, 2 * MEGABYTE))
+# An odd limit, and one stream that overtakes the other.
+@example([("stderr", 6 * MEGABYTE), *[("stdout", 7 * MEGABYTE // 2)] * 2], MEGABYTE - 1)
+@settings(deadline=None, max_examples=25)
+def test_a_transcript_keeps_what_it_says(writes: list[tuple[Stream, int]], limit: int) -> None:
+    whole: dict[Stream, bytes] = dict.fromkeys(STREAMS, b"")
+    with tempfile.TemporaryDirectory() as folder:
+        paths: dict[Stream, Path] = {name: Path(folder) / name for name in STREAMS}
+        with paths["stdout"].open("a+b", 0) as stdout, paths["stderr"].open("a+b", 0) as stderr:
+            disk = Disk({"stdout": stdout.fileno(), "stderr": stderr.fileno()}, limit)
+            for stream, size in writes:
+                before = len(whole[stream])
+                data = counted(before + size)[before:]
+                disk.write(stream, data)
+                whole[stream] += data
+            printed: dict[Stream, int] = {name: len(said) for name, said in whole.items()}
+            kept = disk.finish(printed, direct=False)
+            if disk.trouble == NO_HOLES:
+                pytest.skip("this file system can't punch holes")
+            assert disk.trouble == ""
+            for stream in STREAMS:
+                assert kept[stream].size == len(whole[stream])
+                check_kept(paths[stream], whole[stream], kept[stream])
+            assert sum(one.bytes for one in kept.values()) <= limit
+            assert sum(map(used, paths.values())) <= limit + 16 * BLOCK
+
+
+# -- real programs: what was printed is there ----------------------------------------------
+
+
+def by_turns(studio: Studio) -> Listener:
+    """Answer every piece of output with a file `1`, `2`, ... that the program waits for."""
+    answers = 0
+
+    def listen(event: ProcessEvent) -> None:
+        nonlocal answers
+        if isinstance(event, Output):
+            answers += event.data.count(b"\n")
+            (studio.folder / str(answers)).touch()
+
+    return listen
+
+
+def waits_for(name: object) -> str:
+    return f"while ! test -e {name}; do sleep 0.002; done"
+
+
+@BOTH_CAPTURES
+def test_streams_are_apart_and_combined_in_order_of_arrival(
+    studio: Studio, capture: Capture
+) -> None:
+    lines = ["out 1", "err 2", "err 3", "out 4", "err 5", "out 6", "out 7", "err 8"]
+    body = "; ".join(
+        f"echo {line}{' >&2' if 'err' in line else ''}; {waits_for(n)}"
+        for n, line in enumerate(lines, 1)
+    )
+    result = studio.sh(body, capture, by_turns(studio))
+    assert result.exit == Exited(0)
+    assert result.stdout.tail == b"out 1\nout 4\nout 6\nout 7\n"
+    assert result.stderr.tail == b"err 2\nerr 3\nerr 5\nerr 8\n"
+    together = "".join(f"{line}\n" for line in lines).encode()
+    assert studio.heard() == together
+    assert result.order is not None
+    assert combined(result.order, result.stdout.tail, result.stderr.tail) == together
+    on_disk = [studio.transcripts[stream].read_bytes() for stream in STREAMS]
+    assert combined(result.order, *on_disk) == together
+
+
+@BOTH_CAPTURES
+def test_the_transcript_is_what_was_printed(studio: Studio, capture: Capture) -> None:
+    body = """
+import os
+for n in range(200):
+    os.write(1, bytes(range(256)) * 40)
+    os.write(2, b"\\xff\\x00\\r\\x1b[2J" * n)
+os.write(1, b"no newline at the end")
+"""
+    result = studio.python(body, capture)
+    stdout = bytes(range(256)) * 40 * 200 + b"no newline at the end"
+    stderr = b"".join(b"\xff\x00\r\x1b[2J" * n for n in range(200))
+    assert result.stdout.tail == studio.heard("stdout") == stdout
+    assert result.stderr.tail == studio.heard("stderr") == stderr
+    assert studio.transcripts["stdout"].read_bytes() == stdout
+    assert studio.transcripts["stderr"].read_bytes() == stderr
+    assert result.kept is not None
+    assert all(kept.is_whole for kept in result.kept.values())
+    assert [kept.bytes for kept in result.kept.values()] == [len(stdout), len(stderr)]
+    assert not studio.told(TranscriptTrimmed)
+
+
+@BOTH_CAPTURES
+def test_each_iteration_has_a_transcript_of_its_own(studio: Studio, capture: Capture) -> None:
+    studio.sh("echo a long first word", capture)
+    studio.sh("echo second", capture)
+    assert studio.transcripts["stdout"].read_bytes() == b"second\n"
+
+
+def test_files_lose_nothing_of_who_does_not_wait(studio: Studio) -> None:
+    body = """
+import os
+os.set_blocking(1, False)
+data, sent = b"%15d\\n" * 524288 % tuple(range(524288)), 0
+try:
+    while sent < len(data):
+        sent += os.write(1, data[sent:])
+finally:
+    os._exit(0)
+"""
+    result = studio.python(body, "file")
+    assert result.exit == Exited(0)
+    assert result.stdout.tail == counted(8 * MEGABYTE)
+
+
+def test_pipes_work_without_a_transcript(studio: Studio) -> None:
+    result = studio.run(("sh", "-c", "echo out; echo err >&2"), None)
+    assert (result.stdout.tail, result.stderr.tail) == (b"out\n", b"err\n")
+    assert result.kept is None
+
+
+# -- real programs: the bound on the disk --------------------------------------------------
+
+FLOOD = """
+import os, sys
+def counted(first, last):
+    return b"%15d\\n" * (last - first) % tuple(range(first, last))
+for block in range({blocks}):
+    data = counted(block * 16384, (block + 1) * 16384)
+    for stream in {streams}:
+        rest = data
+        while rest:
+            rest = rest[os.write(stream, rest):]
+"""
+BLOCKS = 32  # of 256 kB
+
+
+def flood(blocks: int, *streams: int) -> str:
+    return FLOOD.format(blocks=blocks, streams=streams)
+
+
+def skip_without_holes(studio: Studio) -> None:
+    if any(
+        isinstance(event, TranscriptTrimmed) and event.reason == NO_HOLES for event in studio.events
+    ):
+        pytest.skip("this file system can't punch holes")
+
+
+def check_transcripts(studio: Studio, result: Result, limit: int, **sizes: int) -> None:
+    """Head and tail are on disk within the limit, and everybody was told the truth."""
+    assert result.kept is not None
+    paths = studio.transcripts
+    for stream in STREAMS:
+        kept, whole = result.kept[stream], counted(sizes[stream])
+        assert kept.size == len(whole)
+        check_kept(paths[stream], whole, kept)
+    assert sum(kept.bytes for kept in result.kept.values()) <= limit
+    assert sum(map(used, paths.values())) <= limit + 16 * BLOCK
+    assert studio.told(TranscriptTrimmed) == [
+        TranscriptTrimmed(stream, kept.size, kept.bytes)
+        for stream, kept in result.kept.items()
+        if not kept.is_whole
+    ]
+
+
+@BOTH_CAPTURES
+def test_of_a_flood_head_and_tail_stay_on_disk(studio: Studio, capture: Capture) -> None:
+    limit, size = MEGABYTE, BLOCKS * 16384 * 16
+    result = studio.python(flood(BLOCKS, 1), capture, limit=limit)
+    skip_without_holes(studio)
+    assert result.stdout.total == size
+    assert result.stdout.tail == counted(size)[-10_000_000:]
+    check_transcripts(studio, result, limit, stdout=size, stderr=0)
+    assert result.kept is not None
+    kept = result.kept["stdout"]
+    assert abs(kept.head - limit // 2) <= BLOCK
+    assert abs((kept.size - kept.tail) - limit // 2) <= BLOCK
+    assert result.kept["stderr"] == Kept(0, 0, 0)
+
+
+@BOTH_CAPTURES
+def test_two_floods_share_the_disk(studio: Studio, capture: Capture) -> None:
+    limit, size = MEGABYTE, BLOCKS // 2 * 16384 * 16
+    result = studio.python(flood(BLOCKS // 2, 1, 2), capture, limit=limit)
+    skip_without_holes(studio)
+    check_transcripts(studio, result, limit, stdout=size, stderr=size)
+    assert result.kept is not None
+    assert all(kept.bytes >= limit // 2 - BLOCK for kept in result.kept.values())
+
+
+@BOTH_CAPTURES
+def test_a_flood_leaves_the_other_stream_what_it_needs(studio: Studio, capture: Capture) -> None:
+    body = flood(BLOCKS, 2) + "os.write(1, counted(0, 1000))"
+    result = studio.python(body, capture, limit=MEGABYTE)
+    skip_without_holes(studio)
+    check_transcripts(studio, result, MEGABYTE, stdout=16_000, stderr=BLOCKS * 16384 * 16)
+    assert result.kept is not None
+    assert result.kept["stdout"].is_whole
+
+
+def test_a_flood_through_pipes_is_within_the_bound_at_every_moment(studio: Studio) -> None:
+    most = 0
+
+    def listen(event: ProcessEvent) -> None:
+        nonlocal most
+        if isinstance(event, Output):
+            most = max(most, used(studio.transcripts["stdout"]))
+
+    studio.python(flood(4 * BLOCKS, 1), "pipe", listen, limit=MEGABYTE)
+    skip_without_holes(studio)
+    # A read, and the step by which the hole grows.
+    assert most <= 4 * MEGABYTE
+
+
+@BOTH_CAPTURES
+def test_a_bounded_transcript_is_told_of(
+    workspace: Workspace, nursery: Nursery, capture: Capture
+) -> None:
+    agent = workspace.python_agent(flood(BLOCKS, 1) + f"print({TAG.decode()!r})")
+    words = ("--capture", capture, "--max-transcript", "1MB")
+    done = nursery.start(workspace, "work", "--ai-cmd", agent, *words).finish()
+    assert done.code == 0
+    size = BLOCKS * 16384 * 16 + len(TAG) + 1
+    warning = f"WARN: Not all of the output is kept on disk stream=stdout size={size} kept="
+    lines = [line for line in done.log if line.startswith(warning)]
+    assert len(lines) == 1, done.err
+    transcript = workspace.path / ".rooda/stdout.log"
+    assert transcript.stat().st_size == size
+    if "file system" not in lines[0]:
+        assert used(transcript) <= MEGABYTE + 16 * BLOCK
+        kept, _, reason = lines[0].removeprefix(warning).partition(" ")
+        assert (int(kept) <= MEGABYTE, reason) == (True, "reason=max_transcript")
+        assert transcript.read_bytes().endswith(TAG + b"\n")
+
+
+# -- disks that can't do what is wanted of them --------------------------------------------
+
+
+def on_disk(
+    nursery: Nursery, workspace: Workspace, disk: tuple[str, str], agent: str, *args: str
+) -> Finished:
+    """Run an agent in a work folder that is a disk of its own; what it left is in `kept`."""
+    kind, options = disk
+    before = mounted(kind, workspace.path, workspace.home / "kept", options)
+    path = workspace.home / "agent.py"
+    command = workspace.python_agent(agent, str(path))
+    bounds = ("-n", "1", "--iteration-timeout", "30")
+    return nursery.start(
+        workspace, "work", "--ai-cmd", command, *bounds, *args, before=before
+    ).finish(50)
+
+
+RAMFS = ("ramfs", "")
+SMALL = ("tmpfs", "size=2m")
+FLOOD_AND_SUCCESS = flood(BLOCKS, 1) + f"print({TAG.decode()!r}, flush=True)"
+
+
+def test_pipes_stop_keeping_where_no_hole_can_be_made_and_say_so(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    words = ("--capture", "pipe", "--max-transcript", "1MB")
+    done = on_disk(nursery, workspace, RAMFS, FLOOD_AND_SUCCESS, *words)
+    assert done.code == 0, done.err
+    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    assert MEGABYTE <= len(kept) <= 4 * MEGABYTE
+    assert kept == counted(len(kept))
+    told = [line for line in done.log if "Not all of the output is kept on disk" in line]
+    assert len(told) == 1, done.err
+    assert f"size={BLOCKS * 16384 * 16 + len(TAG) + 1} kept={len(kept)} " in told[0]
+    assert NO_HOLES in told[0]
+
+
+def test_files_are_cut_at_the_end_where_no_hole_can_be_made_and_say_so(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    words = ("--capture", "file", "--max-transcript", "1MB")
+    done = on_disk(nursery, workspace, RAMFS, FLOOD_AND_SUCCESS, *words)
+    assert done.code == 0, done.err
+    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    assert kept == counted(MEGABYTE)
+    told = [line for line in done.log if "Not all of the output is kept on disk" in line]
+    assert len(told) == 1, done.err
+    assert f"size={BLOCKS * 16384 * 16 + len(TAG) + 1} kept={MEGABYTE} " in told[0]
+    assert NO_HOLES in told[0]
+
+
+@BOTH_CAPTURES
+def test_a_short_transcript_needs_no_holes(
+    workspace: Workspace, nursery: Nursery, capture: Capture
+) -> None:
+    agent = f"print('hello'); print({TAG.decode()!r})"
+    done = on_disk(nursery, workspace, RAMFS, agent, "--capture", capture)
+    assert done.code == 0, done.err
+    assert "Not all of the output is kept on disk" not in done.err
+    assert (workspace.home / "kept/stdout.log").read_bytes() == b"hello\n" + TAG + b"\n"
+
+
+def test_a_disk_that_does_not_tell_its_size_is_not_taken_for_a_full_one(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    done = on_disk(nursery, workspace, RAMFS, f"print({TAG.decode()!r})", "--capture", "file")
+    assert done.code == 0, done.err
+    assert "space left" not in done.err
+
+
+def test_a_full_disk_does_not_lose_the_outcome_with_pipes(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    done = on_disk(nursery, workspace, SMALL, FLOOD_AND_SUCCESS, "--capture", "pipe")
+    assert done.code == 0, done.err
+    assert "Traceback" not in done.err
+    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    assert kept == counted(len(kept))
+    assert MEGABYTE <= len(kept) <= 2 * MEGABYTE
+    told = [line for line in done.log if "Not all of the output is kept on disk" in line]
+    assert len(told) == 1, done.err
+    assert f"size={BLOCKS * 16384 * 16 + len(TAG) + 1} kept={len(kept)} " in told[0]
+    assert "No space left on device" in told[0]
+
+
+def test_a_full_disk_ends_in_order_with_files(workspace: Workspace, nursery: Nursery) -> None:
+    """The agent itself is told that the disk is full, and does not get to its promise."""
+    done = on_disk(nursery, workspace, SMALL, FLOOD_AND_SUCCESS, "--capture", "file")
+    assert done.code == 2, done.err
+    assert "Iteration 1/1 failed" in done.err or "consecutive: 1/3" in done.err, done.err
+    assert "Internal error" not in done.err
+    assert not [line for line in done.err.splitlines() if line.startswith("Traceback")]
+    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    assert kept == counted(len(kept))
+
+
+@BOTH_CAPTURES
+def test_an_agent_that_fills_its_own_disk_is_heard(
+    workspace: Workspace, nursery: Nursery, capture: Capture
+) -> None:
+    """With pipes even then; with files it can say nothing that needs room."""
+    fill = """
+import os
+with open("big", "wb", 0) as file:
+    try:
+        while True:
+            file.write(b"x" * 4096)
+    except OSError:
+        pass
+os.write(1, b"the disk is full\\n")
+"""
+    agent = fill + (f"print({TAG.decode()!r})" if capture == "pipe" else "")
+    done = on_disk(nursery, workspace, SMALL, agent, "--capture", capture)
+    assert "Internal error" not in done.err
+    assert done.code == (0 if capture == "pipe" else 2), done.err
+    if capture == "pipe":
+        assert "Not all of the output is kept on disk" in done.err
+
+
+# -- files that the program does something to ----------------------------------------------
+
+
+@BOTH_CAPTURES
+def test_who_opens_its_output_anew_is_followed_on(studio: Studio, capture: Capture) -> None:
+    body = "; ".join(
+        [
+            f"echo the first words; {waits_for(1)}",
+            f"echo second > /dev/stdout; {waits_for(2)}",
+            f"echo third; {waits_for(3)}",
+            f"echo fourth > /dev/stdout; {waits_for(4)}",
+            "echo fifth",
+        ]
+    )
+    result = studio.sh(body, capture, by_turns(studio), timeout=20)
+    assert result.exit == Exited(0)
+    whole = b"the first words\nsecond\nthird\nfourth\nfifth\n"
+    assert studio.heard("stdout") == result.stdout.tail == whole
+    left = b"fourth\nfifth\n" if capture == "file" else whole
+    assert studio.transcripts["stdout"].read_bytes() == left
+    assert result.kept is not None
+    assert result.kept["stdout"].size == len(left)
+
+
+EMPTIED = """
+os.write(1, b"end of the flood\\n")
+import time
+while not os.path.exists("go"): time.sleep(0.002)
+open("/dev/stdout", "w").close()
+"""
+
+
+def when_the_flood_was_read(studio: Studio) -> Listener:
+    """Let the program empty its output, not before there was a hole in it."""
+
+    def listen(event: ProcessEvent) -> None:
+        if isinstance(event, Output) and event.data.endswith(b"end of the flood\n"):
+            (studio.folder / "go").touch()
+
+    return listen
+
+
+def test_who_empties_its_output_after_a_flood_has_a_whole_transcript(studio: Studio) -> None:
+    """The hole was in what is gone by now."""
+    body = flood(BLOCKS, 1) + EMPTIED + "os.write(1, b'all that is left\\n')"
+    listener = when_the_flood_was_read(studio)
+    result = studio.python(body, "file", listener, limit=MEGABYTE)
+    assert result.stdout.tail.endswith(b"end of the flood\nall that is left\n")
+    assert studio.transcripts["stdout"].read_bytes() == b"all that is left\n"
+    assert result.kept is not None
+    assert result.kept["stdout"].is_whole
+    assert result.kept["stdout"].bytes == len(b"all that is left\n")
+    assert not studio.told(TranscriptTrimmed)
+
+
+def test_who_empties_its_output_and_floods_it_again_is_within_the_bound(studio: Studio) -> None:
+    body = flood(BLOCKS, 1) + EMPTIED + flood(BLOCKS // 2, 1)
+    listener = when_the_flood_was_read(studio)
+    result = studio.python(body, "file", listener, limit=MEGABYTE)
+    skip_without_holes(studio)
+    check_transcripts(studio, result, MEGABYTE, stdout=BLOCKS // 2 * 16384 * 16, stderr=0)
+
+
+@BOTH_CAPTURES
+def test_a_transcript_that_is_deleted_is_followed_on(studio: Studio, capture: Capture) -> None:
+    body = f"echo before; {waits_for(1)}; rm -r .rooda; echo behind; {waits_for(2)}; echo end"
+    result = studio.sh(body, capture, by_turns(studio))
+    assert result.exit == Exited(0)
+    assert studio.heard("stdout") == result.stdout.tail == b"before\nbehind\nend\n"
+    assert not (studio.folder / ".rooda").exists()
+
+
+@BOTH_CAPTURES
+def test_a_promise_counts_although_the_transcript_was_deleted(
+    workspace: Workspace, nursery: Nursery, capture: Capture
+) -> None:
+    agent = workspace.agent(f"rm -rf .rooda; {SUCCESS}")
+    done = nursery.start(workspace, "work", "--ai-cmd", agent, "--capture", capture).finish()
+    assert done.code == 0, done.err
+
+
+# -- how soon it is seen -------------------------------------------------------------------
+
+SPEAKER = f"""
+import os, time
+for _ in range(15):
+    os.write(1, b"at %.6f\\n" % time.time())
+    time.sleep(0.07)
+print({TAG.decode()!r})
+"""
+
+
+def delays(
+    workspace: Workspace, nursery: Nursery, capture: Capture, before: tuple[str, ...] = ("env",)
+) -> list[float]:
+    """How long each line took from the agent's hand to rooda's reader."""
+    agent = workspace.python_agent(SPEAKER)
+    running = nursery.start(
+        workspace, "work", "--ai-cmd", agent, "--verbose", "--capture", capture, before=before
+    )
+    assert running.process.stdout is not None
+    found = []
+    for line in running.process.stdout:
+        now = time.time()
+        if line.startswith("at "):
+            found.append(now - float(line.split()[1]))
+    done = running.finish()
+    assert done.code == 0, done.err
+    assert len(found) == 15
+    return found
+
+
+@BOTH_CAPTURES
+def test_a_line_is_shown_within_a_tenth_of_a_second(
+    workspace: Workspace, nursery: Nursery, capture: Capture
+) -> None:
+    assert statistics.median(delays(workspace, nursery, capture)) < 0.1
+
+
+def test_a_line_is_shown_in_time_where_the_system_does_not_wake_us(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    allowed = Path("/proc/sys/user/max_inotify_instances")
+    if not allowed.exists():
+        pytest.skip("nobody can take inotify away here")
+    before = ("unshare", "-Ur", "sh", "-c", f'echo 0 > {allowed}; exec "$@"', "sh")
+    test = subprocess.run([*before, "true"], capture_output=True, text=True, check=False)
+    if test.returncode or test.stderr:
+        pytest.skip(f"nobody can take inotify away here: {test.stderr.strip()}")
+    found = delays(workspace, nursery, "file", before)
+    assert statistics.median(found) < 0.1
+    assert max(found) > 0.02, "it was woken all the same, so this shows nothing"

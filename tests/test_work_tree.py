@@ -1,0 +1,101 @@
+"""What counts as a change of the work tree: the last look before an idle agent is stopped."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rooda.workspace.tree import changed_within
+from support.children import until
+
+# -- what counts as a change ---------------------------------------------------------------
+
+LONG_AGO = time.time() - 10_000
+
+
+def filled(folder: Path) -> Path:
+    """A work tree with a few files."""
+    folder.mkdir()
+    (folder / "notes").touch()
+    (folder / "src").mkdir()
+    (folder / "src" / "main.c").touch()
+    return folder
+
+
+def at_rest(folder: Path) -> Path:
+    """The same, once nothing was changed for a moment."""
+    until(lambda: changed_within(folder, 0.1) is None, "a tree at rest")
+    return folder
+
+
+def is_seen(top: Path, change: Callable[[Path], object], patch: pytest.MonkeyPatch) -> bool:
+    """Whether a change is seen by a look that is too short for anything older."""
+    at_rest(top)
+    before = time.time()
+    change(top)
+    moment = time.time()
+    with patch.context() as patched:
+        patched.setattr(time, "time", lambda: moment)
+        return changed_within(top, moment - before + 0.05) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda top: (top / "src" / "main.c").write_text("x"),
+        lambda top: (top / "new").touch(),
+        lambda top: (top / "src" / "new").touch(),
+        lambda top: (top / "src" / "main.c").chmod(0o600),
+        lambda top: (top / "src" / "main.c").rename(top / "main.c"),
+        lambda top: os.utime(top / "src" / "main.c", (LONG_AGO, LONG_AGO)),
+        lambda top: (top / "src" / "main.c").unlink(),
+        lambda top: (top / "notes").unlink(),
+    ],
+    ids=[
+        "written",
+        "new",
+        "new below",
+        "mode",
+        "moved",
+        "unpacked with its old time",
+        "deleted",
+        "deleted at the top",
+    ],
+)
+def test_every_change_of_a_work_tree_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    assert is_seen(filled(tmp_path / "work"), change, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Path.stat,
+        lambda top: (top / "src" / "main.c").read_text(),
+        lambda top: (top / ".rooda" / "stdout.log").write_text("x"),
+        lambda top: (top / ".rooda" / "run.json").touch(),
+    ],
+    ids=["nothing", "read", "rooda's transcript", "rooda's note"],
+)
+def test_what_is_no_change_of_a_work_tree_is_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    top = filled(tmp_path / "work")
+    (top / ".rooda").mkdir()
+    assert not is_seen(top, change, monkeypatch)
+
+
+def test_a_file_from_the_future_is_no_change(tmp_path: Path) -> None:
+    """A clock that was set back, or an archive from a machine whose clock is wrong."""
+    top = filled(tmp_path / "work")
+    future = time.time() + 10_000
+    os.utime(top / "src" / "main.c", (future, future))
+    until(lambda: changed_within(top, 0.05) is None, "a tree at rest", timeout=3)
+
+
+def test_a_hurried_look_ends_at_once(tmp_path: Path) -> None:
+    top = at_rest(filled(tmp_path / "work"))
+    assert changed_within(top, 0.001, lambda: True) == 0.0, "nobody is stopped for that"
