@@ -1,0 +1,1 @@
+"""One module per test runner: what it prints, as rules; `registry.py` lists them."""

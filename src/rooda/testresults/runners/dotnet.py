@@ -1,0 +1,90 @@
+"""dotnet test, in its several forms: `Failed!  - Failed:     1, Passed:     2, Skipped: ...`."""
+
+import re
+
+from rooda.testresults.lines import Line
+from rooda.testresults.parser import RuleParser, on
+from rooda.testresults.suites import FAILED, PASSED, SKIPPED, TOTAL, Counts, counted, tally
+
+_WORDS = {
+    "total": TOTAL,
+    "total tests": TOTAL,
+    "passed": PASSED,
+    "succeeded": PASSED,
+    "failed": FAILED,
+    "skipped": SKIPPED,
+    "inconclusive": SKIPPED,
+}
+
+
+class DotNet(RuleParser):
+    """Adds up the projects of one command; the summary of newer versions has all of them."""
+
+    runner = "dotnet test"
+    marks = ("Passed:", "succeeded:")
+
+    def forget(self) -> None:
+        """Forget the run."""
+        super().forget()
+        self._project = ""
+        self._ended_at = -1
+
+    @on(r"Test run for (?P<project>.+)")
+    def _starts(self, line: Line, match: re.Match[str]) -> None:
+        self.started(line)
+        self._project = match["project"]
+
+    @on(r"Failed (?P<name>\S.*?) \[[\d<].*\]|failed (?P<test>\S.*?) \([\d.]+m?s.*\)")
+    def _fails(self, line: Line, match: re.Match[str]) -> None:
+        self.fail(line, match["name"] or match["test"])
+
+    @on(r"Error Message:")
+    def _message_follows(self, _: Line, __: re.Match[str]) -> None:
+        pass
+
+    @on(r"Stack Trace:|Passed \S.* \[[\d<].*\]")
+    def _message_ends(self, _: Line, __: re.Match[str]) -> None:
+        self.hush()
+
+    @on(r"Test Run (?:Failed|Successful|Aborted)\.")
+    def _ends(self, line: Line, _: re.Match[str]) -> None:
+        self.hush()
+        self._ended_at = line.number
+
+    @on(r"(?:Passed|Failed|Skipped)! +- +(?P<counts>Failed: .*?), Duration: .*? - (?P<project>.*)")
+    def _project_ends(self, line: Line, match: re.Match[str]) -> None:
+        self._sum_up(line, match["counts"].split(", "), match["project"])
+
+    @on(r"Test summary: (?P<counts>total: .*?)(?:, duration: .*)?")
+    def _all_end(self, line: Line, match: re.Match[str]) -> None:
+        self._sum_up(line, match["counts"].split(", "), None)
+
+    @on(r"(?P<counts>Total tests: \d+\. Passed: .*)")
+    def _old_project_ends(self, line: Line, match: re.Match[str]) -> None:
+        self._sum_up(line, match["counts"].rstrip(".").split(". "), self._project)
+
+    @on(r"Total tests: \d+")
+    def _list_follows(self, line: Line, _: re.Match[str]) -> None:
+        if line.number == self._ended_at + 1:
+            self.hold(line, Counts(), self._project)
+
+    @on(r"Test run summary: \w+!.*")
+    def _platform_list_follows(self, line: Line, _: re.Match[str]) -> None:
+        self.hush()
+        self.hold(line, Counts())
+
+    @on(r"(?P<count>(?:Passed|Failed|Skipped|failed|succeeded|skipped) *: +\d{1,9})")
+    def _listed(self, line: Line, match: re.Match[str]) -> None:
+        sums = _sums([match["count"]])
+        if self.held is not None and sums is not None:
+            self.amend(line, self.held + counted(sums))
+
+    def _sum_up(self, line: Line, pieces: list[str], project: str | None) -> None:
+        sums = _sums(pieces)
+        if sums is not None:
+            self.close(line, counted(sums), project)
+
+
+def _sums(pieces: list[str]) -> dict[str, int] | None:
+    pairs = (piece.partition(":")[::2] for piece in pieces)
+    return tally((f"{amount.strip()} {word.strip().lower()}" for word, amount in pairs), _WORDS)

@@ -1,0 +1,160 @@
+"""go test: plain, `-v` and `-json`; and gotestsum."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from rooda.testresults.lines import Line
+from rooda.testresults.parser import RuleParser, on
+from rooda.testresults.reports import loaded
+from rooda.testresults.suites import FAILED, SKIPPED, TOTAL, Counts, Suite, rest_passed, tally
+
+_STARTED = "run"
+_ENDED = ("pass", "fail", "skip")
+_MOST_SAID = 8  # lines of a test's log
+_GOTESTSUM = {
+    "test": TOTAL,
+    "tests": TOTAL,
+    "skipped": SKIPPED,
+    "failure": FAILED,
+    "failures": FAILED,
+    "error": FAILED,
+    "errors": FAILED,
+}
+
+
+class Go(RuleParser):
+    """Adds up the packages of one `go test`.
+
+    Without `-v` the tests that passed aren't named; then a package that is ok counts as one.
+    A package that fails without a failed test (it doesn't build, it timed out) is an error.
+    """
+
+    runner = "go test"
+    marks = ("--- PASS:", "--- FAIL:", "--- SKIP:", "ok  ", "FAIL", "[no test files]", '"Action":')
+
+    def __init__(self) -> None:
+        super().__init__()
+        # By package, which plain output names only after its tests.
+        self._tests: dict[str, dict[str, str]] = {}
+        self._said: dict[str, list[str]] = {}
+        self._current = ""
+        self._package_at = -1
+        self._last: Line | None = None
+        self._verbose = False
+
+    @on(r"=== (?P<what>RUN|CONT|NAME|PAUSE) +(?P<test>\S+)")
+    def _runs(self, line: Line, match: re.Match[str]) -> None:
+        self.started(line)
+        self.hush()
+        self._current = match["test"]
+        if match["what"] == "RUN":
+            self._note("", match["test"], _STARTED)
+            self._verbose = True
+
+    @on(r"--- (?P<status>PASS|FAIL|SKIP): (?P<test>\S+) \([\d.]+s\)")
+    def _ends(self, line: Line, match: re.Match[str]) -> None:
+        self._current = ""
+        self._last = line
+        self._test_ended(line, "", match["test"], match["status"].lower())
+
+    @on(r"(?P<log>[\w.-]+\.go:\d+: .*)")
+    def _logs(self, line: Line, match: re.Match[str]) -> None:
+        if self._current:
+            self._say(self._current, match["log"])
+        else:
+            self.other(line)
+
+    @on(
+        r"(?P<verdict>ok|FAIL|\?)\s+(?P<package>\S+)\s+"
+        r"(?P<rest>(?:\d+\.\d+s|\(cached\)|\[(?:no test files|build failed|setup failed)\]).*)"
+    )
+    def _package(self, line: Line, match: re.Match[str]) -> None:
+        verdict = {"ok": "pass", "FAIL": "fail"}.get(match["verdict"], "skip")
+        self._package_ended(line, match["package"], verdict, match["rest"])
+
+    @on(r"FAIL")
+    def _all_failed(self, line: Line, _: re.Match[str]) -> None:
+        self.hush()
+        if line.number == self._package_at + 1:
+            self.next_run()
+
+    @on(r"PASS|exit status \d+")
+    def _binary_ended(self, _: Line, __: re.Match[str]) -> None:
+        self.hush()
+
+    @on(r'\{.*"Action":.*\}')
+    def _json(self, line: Line, _: re.Match[str]) -> None:
+        event = _event(line.whole)
+        action, package, test = (event.get(key, "") for key in ("Action", "Package", "Test"))
+        if test and action == "output":
+            self._say(test, event.get("Output", "").strip())
+        elif test and action == _STARTED:
+            self.started(line)
+            self._note(package, test, action)
+        elif test and action in _ENDED:
+            self._test_ended(line, package, test, action)
+        elif action in _ENDED:
+            self._package_ended(line, package, action)
+
+    @on(r"=== FAIL: \S+ (?P<test>\S+) \([\d.]+s\)")
+    def _gotestsum_failed(self, line: Line, match: re.Match[str]) -> None:
+        self.fail(line, match["test"])
+
+    @on(r"DONE (?:\d+ runs, )?(?P<counts>\d+ tests?(?:, \d+ \w+)*) in .*")
+    def _gotestsum_done(self, line: Line, match: re.Match[str]) -> None:
+        sums = tally(match["counts"].split(","), _GOTESTSUM)
+        if sums is not None:
+            self._tests.clear()
+            self.close(line, rest_passed(sums))
+
+    def finish(self) -> list[Suite]:
+        """The packages, or the tests of a binary that ran without `go test` around it."""
+        tests = self._tests.get("", {})
+        if self._verbose and tests and self._last is not None and not self._suites:
+            self.close(self._last, _counts(tests))
+        return super().finish()
+
+    def _note(self, package: str, test: str, status: str) -> None:
+        self._tests.setdefault(package, {})[test] = status
+
+    def _say(self, test: str, text: str) -> None:
+        said = self._said.setdefault(test, [])
+        if len(said) < _MOST_SAID and not text.startswith(("===", "---")):
+            said.append(text)
+
+    def _test_ended(self, line: Line, package: str, test: str, status: str) -> None:
+        self.started(line)
+        self._note(package, test, status)
+        said = "\n".join(self._said.pop(test, []))
+        self.hush()
+        if status == "fail":
+            self.fail(line, test, said)
+
+    def _package_ended(self, line: Line, package: str, verdict: str, rest: str = "") -> None:
+        tests = self._tests.pop(package, None) or self._tests.pop("", {})
+        self._said.clear()
+        if verdict == "fail":
+            for test in [test for test, status in tests.items() if status == _STARTED]:
+                tests[test] = "fail"
+                self.fail(line, test, "it never ended")
+        counts = _counts(tests)
+        if verdict == "fail" and not counts.failed:
+            self.error(line, package, rest)
+            counts += Counts(failed=1)
+        elif verdict == "pass" and not tests and "[no tests to run]" not in rest:
+            counts = Counts(passed=1)
+        self._package_at = line.number
+        self.close(line, counts, part=package)
+
+
+def _counts(tests: Mapping[str, str]) -> Counts:
+    statuses = Counter(tests.values())
+    return Counts(statuses["pass"], statuses["fail"], statuses["skip"])
+
+
+def _event(text: str) -> dict[str, str]:
+    """The strings of a test2json event."""
+    event = loaded(text)
+    pairs = event.items() if isinstance(event, dict) else ()
+    return {key: value for key, value in pairs if isinstance(value, str)}

@@ -1,0 +1,295 @@
+"""Test results as real runners print them: the corpora, and how several results combine."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rooda.iteration.types import TestDetail, TestResults, TestStatus
+from rooda.testresults import read, read_bytes
+from support.outputs import GIVEN, Counts, Output, counts, given, more, printed
+
+WRONG = (TestStatus.FAILED, TestStatus.ERROR)
+FIELDS = ("total", "passed", "failed", "skipped")
+
+# The names that an output doesn't print, or prints in another form.
+OTHERWISE_NAMED = {
+    "compound_cargo_then_pytest.txt": ["test_xstrict"],
+    "pytest_xfail_xpass.txt": ["test_xstrict"],
+    "tox_two_envs.txt": ["../py/mix/test_calc.py::test_bad_sum"],
+    "ui_claude_cargo_tail.txt": [],
+}
+
+
+def by_name(case: object) -> str | None:
+    return case.path.name if isinstance(case, Output) else ""
+
+
+def failed_names(results: TestResults) -> set[str]:
+    return {detail.name for detail in results.details if detail.status in WRONG}
+
+
+# -- the corpora -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output,case", given(), ids=by_name)
+def test_given_outputs_are_read_as_the_manifest_says(output: Output, case: dict[str, Any]) -> None:
+    """A null in the manifest is a count that isn't printed: there ours is a lower bound."""
+    results = output.read()
+    if case["has_results"] == "partial":
+        return
+    if not case["has_results"]:
+        assert results is None
+        return
+    assert results is not None
+    readings = [
+        all(reading[field] in {None, getattr(results, field)} for field in FIELDS)
+        for reading in (case, *case.get("alt", []))
+    ]
+    assert any(readings), counts(results)
+    expected = OTHERWISE_NAMED.get(case["file"], case["failed_names"])
+    assert failed_names(results) >= set(expected)
+
+
+@pytest.mark.parametrize("output,expected", more(), ids=by_name)
+def test_more_outputs_are_read(output: Output, expected: Counts | None) -> None:
+    assert counts(output.read()) == expected
+
+
+@pytest.mark.parametrize("output,case", given(), ids=by_name)
+def test_a_run_that_went_wrong_is_never_green(output: Output, case: dict[str, Any]) -> None:
+    results = output.read()
+    if results is not None:
+        assert results.all_passed == (case["outcome"] == "pass")
+
+
+def test_unknown_counts_are_counted_by_what_is_named() -> None:
+    plain = read("ok  \texample.com/m/a\t0.003s\nok  \texample.com/m/b\t(cached)\n")
+    assert counts(plain) == (2, 2, 0, 0)
+    assert counts(read(":compileJava\n:test\n\nBUILD SUCCESSFUL in 5s\n")) == (1, 1, 0, 0)
+
+
+# -- what stands around the lines ----------------------------------------------------------------
+
+
+def before_each(prefix: str, first: str | None = None) -> Callable[[str], str]:
+    def disguise(text: str) -> str:
+        head, *rest = text.split("\n")
+        return "\n".join([(first or prefix) + head, *(prefix + line for line in rest)])
+
+    return disguise
+
+
+def numbered(pattern: str) -> Callable[[str], str]:
+    return lambda text: "\n".join(
+        pattern.format(number, line) for number, line in enumerate(text.split("\n"), 1)
+    )
+
+
+def around_each(before: str, after: str) -> Callable[[str], str]:
+    return lambda text: "\n".join(before + line + after for line in text.split("\n"))
+
+
+def in_a_box(text: str) -> str:
+    return "\n".join(f"│ {_bare(line):200} │" for line in text.split("\n"))
+
+
+def _bare(line: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\(B", "", line)
+
+
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "carriage returns": lambda text: text.replace("\n", "\r\n"),
+    "indentation": before_each("        "),
+    "Claude Code": before_each("     ", first="  ⎿  "),
+    "a box": in_a_box,
+    "a bar": before_each("│ "),
+    "an ASCII bar": before_each("  | "),
+    "a quotation": before_each("> "),
+    "a quotation in a quotation": before_each("> > "),
+    "a tree": before_each("    ", first="  └ "),
+    "the stream": before_each("[stdout] "),
+    "concurrently": before_each("[0] "),
+    "the time": before_each("12:34:56 "),
+    "the time in brackets": before_each("[12:34:56.789] "),
+    "the date": before_each("2026-11-15T07:15:32.696Z "),
+    "a logger's date": before_each("2026-11-15 07:15:32,696 "),
+    "GitHub's log": before_each("test\tRun tests\t2026-11-15T07:15:32.6963958Z "),
+    "cat -n": numbered("{:6}\t{}"),
+    "an arrow": numbered("{:6}→{}"),
+    "a margin": numbered("{:4} | {}"),
+    "docker compose": before_each("app-1  | "),
+    "turbo": before_each("web:test: "),
+    "pnpm": before_each("packages/a test: "),
+    "the time in a bar": before_each("│ 12:34:56 "),
+    "colours": around_each("\x1b[1;31m", "\x1b[0m"),
+    "colours of 8 bits": around_each("\x9b38;5;1m", "\x9b0m"),
+    "character sets": around_each("\x1b(B", "\x1b(B\x1b[m"),
+    "links": around_each("\x1b]8;;https://example.com\x1b\\", "\x1b]8;;\x07"),
+    "progress before": lambda text: "\rbuilding 1/2\rbuilding 2/2\r\n" + text,
+    "words before": lambda text: "I will run the tests now: 3 passed, 4 failed.\n\n" + text,
+    "words after": lambda text: text + "\nAll 12 tests passed:\n- 12 passed\n- 3 failed\n",
+}
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_what_stands_around_the_lines_changes_nothing(name: str) -> None:
+    for output in printed():
+        moves_the_cursor = output.path.name == "bats_pretty.txt"
+        if not (moves_the_cursor and name == "a box"):
+            disguised = read(DISGUISES[name](output.text))
+            assert counts(disguised) == counts(output.read()), output.path.name
+
+
+def test_a_byte_can_begin_a_control_sequence() -> None:
+    summary = b"\x9b32m1 passed\x9b0m in 0.12s, \xff\n".replace(b", \xff", b"")
+    assert counts(read_bytes(summary)) == (1, 1, 0, 0)
+
+
+def test_names_are_text_whatever_the_bytes() -> None:
+    results = read_bytes(b"FAILED t.py::test_\xff - \xfe\n1 failed in 0.12s\n")
+    assert results is not None
+    assert results.details == (TestDetail("t.py::test_\ufffd", TestStatus.FAILED, error="\ufffd"),)
+
+
+# -- several results -----------------------------------------------------------------------------
+
+PASSING_PYTEST = "===== 2 passed in 0.10s =====\n"
+FAILING_PYTEST = "FAILED a.py::test_b - no\n===== 1 failed, 1 passed in 0.10s =====\n"
+CARGO = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n"
+JEST = "Test Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\n"
+GO = "ok  \texample.com/{}\t0.01s\n"
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        pytest.param(FAILING_PYTEST + PASSING_PYTEST, (2, 2, 0, 0), id="again"),
+        pytest.param(PASSING_PYTEST + FAILING_PYTEST, (2, 1, 1, 0), id="again, worse"),
+        pytest.param(CARGO + CARGO, (8, 6, 0, 2), id="two binaries"),
+        pytest.param(CARGO + "\n● Once more.\n\n" + CARGO, (4, 3, 0, 1), id="cargo again"),
+        pytest.param(
+            f"$ cargo test\n{CARGO}$ pytest\n{PASSING_PYTEST}", (6, 5, 0, 1), id="two runners"
+        ),
+        pytest.param(
+            f"{FAILING_PYTEST}{CARGO}{PASSING_PYTEST}", (6, 5, 0, 1), id="one of them again"
+        ),
+        pytest.param(GO.format("a") + GO.format("b"), (2, 2, 0, 0), id="two packages"),
+        pytest.param(
+            GO.format("a") + GO.format("b") + GO.format("a"), (1, 1, 0, 0), id="a package again"
+        ),
+        pytest.param(
+            f"a: commands[0]> pytest\n{PASSING_PYTEST}b: commands[0]> pytest\n{FAILING_PYTEST}",
+            (4, 3, 1, 0),
+            id="tox",
+        ),
+        pytest.param(
+            f"nox > Running session unit\n{PASSING_PYTEST}"
+            f"nox > Running session unit\n{FAILING_PYTEST}",
+            (2, 1, 1, 0),
+            id="nox again",
+        ),
+        pytest.param(
+            f"> a@1.0.0 test\n> jest\n\n{JEST}\n> b@1.0.0 test\n> jest\n\n{JEST}",
+            (6, 6, 0, 0),
+            id="npm workspaces",
+        ),
+        pytest.param(
+            "web:test: Tests:       3 passed, 3 total\napi:test: Tests:       1 failed, 1 total\n",
+            (4, 3, 1, 0),
+            id="turbo",
+        ),
+        pytest.param(
+            "● Bash(npm test)\n> a@1.0.0 test\nTests:       3 passed, 3 total\n"
+            "● Bash(npm run fast)\n> a@1.0.0 fast\nTests:       2 passed, 2 total\n",
+            (2, 2, 0, 0),
+            id="two commands of one package",
+        ),
+        pytest.param(
+            f"=== test session starts ===\n--- Captured stdout call ---\n{CARGO}{PASSING_PYTEST}",
+            (2, 2, 0, 0),
+            id="within the output of another",
+        ),
+    ],
+)
+def test_which_results_count(text: str, expected: Counts) -> None:
+    assert counts(read(text)) == expected
+
+
+def test_joined_outputs_of_different_runners_add_up() -> None:
+    names = ["pytest_mixed_default.color", "cargo_workspace_ok", "jest_mixed", "ctest_mixed"]
+    names += ["rspec_documentation", "mocha_spec", "playwright_dot", "unittest_mixed", "bats_tap"]
+    outputs = [Output(GIVEN / f"{name}.txt") for name in names]
+    for first in outputs:
+        for second in outputs:
+            one, other = counts(first.read()), counts(second.read())
+            assert one is not None
+            assert other is not None
+            both = read(f"$ first\n{first.text}\n$ second\n{second.text}")
+            sums = tuple(map(sum, zip(one, other, strict=True)))
+            assert counts(both) == (other if first == second else sums), (first, second)
+
+
+def test_the_same_run_twice_counts_once() -> None:
+    for output in [*printed(), *(output for output, _ in more() if output.path.suffix == ".txt")]:
+        again = read(f"{output.text}\n● Let me run the tests again.\n\n{output.text}")
+        compound = output.path.name.startswith(("compound", "ui_claude"))
+        if not compound:  # those have commands of their own
+            assert counts(again) == counts(output.read()), output.path.name
+
+
+def test_details_of_a_run_that_was_repeated_are_gone() -> None:
+    results = read(FAILING_PYTEST + "\n● Fixed.\n" + PASSING_PYTEST)
+    assert results is not None
+    assert results.details == ()
+
+
+# -- cut outputs -----------------------------------------------------------------------------------
+
+
+def test_a_cut_output_is_no_error() -> None:
+    for output in printed():
+        text = output.text
+        for tenth in range(1, 10):
+            read(text[len(text) * tenth // 10 :])
+            read(text[: len(text) * tenth // 10])
+
+
+def test_a_first_line_that_was_cut_does_not_count() -> None:
+    line = b"=== 15 passed in 0.10s ===\n"
+    assert read_bytes(line, limit=len(line)) is not None
+    assert read_bytes(line + b"\n" * 5, limit=25) is None
+
+
+def test_only_the_last_megabytes_are_read() -> None:
+    noise = "compiling\n" * 500_000
+    assert read(PASSING_PYTEST + noise) is None
+    assert counts(read(noise + PASSING_PYTEST)) == (2, 2, 0, 0)
+
+
+# -- the record ------------------------------------------------------------------------------------
+
+
+def test_no_tests_are_no_success() -> None:
+    nothing = TestResults(0, 0, 0, 0)
+    assert not nothing.all_passed
+    assert nothing.success_rate == 100.0
+
+
+@pytest.mark.parametrize(
+    "results,expected",
+    [
+        (TestResults(2, 2, 0, 0), True),
+        (TestResults(3, 2, 0, 1), True),
+        (TestResults(2, 1, 1, 0), False),
+        (TestResults(2, 0, 0, 2), False),
+        (TestResults(1, 1, 0, 0, (TestDetail("interrupted", TestStatus.ERROR),)), False),
+    ],
+)
+def test_all_passed(results: TestResults, expected: bool) -> None:  # noqa: FBT001 - the table's
+    assert results.all_passed == expected
+
+
+def test_success_rate() -> None:
+    assert TestResults(4, 3, 1, 0).success_rate == 75.0

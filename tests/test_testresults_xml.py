@@ -1,0 +1,92 @@
+"""JUnit XML files: what runners write, and what only an attacker would."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooda.iteration.types import TestDetail, TestStatus
+from rooda.testresults import read_xml
+from support.outputs import Counts, counts
+
+
+@pytest.mark.parametrize(
+    "document,expected",
+    [
+        pytest.param("<testsuites/>", (0, 0, 0, 0), id="nothing"),
+        pytest.param('<testsuite><testcase name="a"/></testsuite>', (1, 1, 0, 0), id="one"),
+        pytest.param(
+            "<testsuite><testcase><failure/><error/></testcase></testsuite>",
+            (1, 0, 1, 0),
+            id="a failure and an error are one",
+        ),
+        pytest.param(
+            "<testsuite><testcase><skipped/></testcase></testsuite>", (1, 0, 0, 1), id="skipped"
+        ),
+        pytest.param(
+            '<testsuite><testcase status="notrun"/><testcase result="skipped"/></testsuite>',
+            (2, 0, 0, 2),
+            id="GoogleTest's attributes",
+        ),
+        pytest.param(
+            "<testsuite><testcase><flakyFailure/></testcase></testsuite>",
+            (1, 1, 0, 0),
+            id="Surefire's flaky tests",
+        ),
+        pytest.param(
+            '<r xmlns="x"><testsuite><testcase/></testsuite></r>', (1, 1, 0, 0), id="a namespace"
+        ),
+        pytest.param("<html><testcase/></html>", None, id="no report"),
+        pytest.param("<testsuite><testcase>", None, id="broken"),
+        pytest.param("", None, id="empty"),
+        pytest.param(
+            '<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="&a;"/></testsuite>',
+            None,
+            id="a doctype",
+        ),
+        pytest.param(
+            "<testsuite><testcase><failure><![CDATA[<!DOCTYPE>]]></failure></testcase></testsuite>",
+            (1, 0, 1, 0),
+            id="a doctype in a message",
+        ),
+    ],
+)
+def test_a_document_is_read(document: str, expected: Counts | None) -> None:
+    assert counts(read_xml(document.encode())) == expected
+
+
+@pytest.mark.parametrize(
+    "suite,case,name",
+    [
+        ("pytest", 'classname="tests.test_a" name="test_b[1]"', "tests/test_a.py::test_b[1]"),
+        ("pytest", 'classname="test_a.TestX" name="test_b"', "test_a.py::TestX::test_b"),
+        ("x.CalcTest", 'classname="x.CalcTest" name="wrong"', "wrong"),
+        ("all", 'classname="x.CalcTest" name="wrong"', "x.CalcTest.wrong"),
+        ("all", 'classname="test" name="wrong"', "wrong"),
+        ("all", 'classname="" name="wrong"', "wrong"),
+    ],
+)
+def test_a_failed_test_is_named(suite: str, case: str, name: str) -> None:
+    document = (
+        f'<testsuite name="{suite}"><testcase {case}><failure message="no"/></testcase></testsuite>'
+    )
+    results = read_xml(document.encode())
+    assert results is not None
+    assert results.details == (TestDetail(name, TestStatus.FAILED, error="no"),)
+
+
+def test_a_message_may_be_the_text() -> None:
+    results = read_xml(
+        b"<testsuite><testcase name='a'><error type='x'>\n  no\n</error><system-out>x</system-out>"
+        b"</testcase></testsuite>"
+    )
+    assert results is not None
+    assert results.details == (TestDetail("a", TestStatus.ERROR, error="no"),)
+
+
+def test_a_file_that_is_too_large_is_left_alone() -> None:
+    assert read_xml(b"<testsuite>" + b" " * 33 * 1024 * 1024 + b"</testsuite>") is None
+
+
+@given(st.binary(max_size=500))
+def test_any_bytes_are_no_error(data: bytes) -> None:
+    read_xml(b"<testsuite>" + data)
