@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rooda.iteration.types import TestDetail, TestResults, TestStatus
-from rooda.testresults import read, read_bytes
-from support.outputs import GIVEN, Counts, Output, counts, given, more, printed
+from rooda.testresults.read import read, read_bytes
+from rooda.testresults.types import TestDetail, TestResults, TestStatus
+from support.outputs import GIVEN, Counts, Output, counts, given, more, printed, written
 
 WRONG = (TestStatus.FAILED, TestStatus.ERROR)
 FIELDS = ("total", "passed", "failed", "skipped")
@@ -52,7 +52,7 @@ def test_given_outputs_are_read_as_the_manifest_says(output: Output, case: dict[
     assert failed_names(results) >= set(expected)
 
 
-@pytest.mark.parametrize("output,expected", more(), ids=by_name)
+@pytest.mark.parametrize("output,expected", [*more(), *written()], ids=by_name)
 def test_more_outputs_are_read(output: Output, expected: Counts | None) -> None:
     assert counts(output.read()) == expected
 
@@ -123,6 +123,14 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "turbo": before_each("web:test: "),
     "pnpm": before_each("packages/a test: "),
     "the time in a bar": before_each("│ 12:34:56 "),
+    "GitLab's log": before_each("2026-11-15T07:15:32.696395Z 01O "),
+    "docker build": before_each("#12 3.456 "),
+    "git push": before_each("remote: "),
+    "lerna": before_each("@acme/web: "),
+    "concurrently, by name": before_each("[web] "),
+    "act": before_each("[CI/unit tests]   | "),
+    "bat": numbered("{:4}   │ {}"),
+    "a fence": lambda text: f"It says:\n\n```text\n{text}\n```\n\nSo 3 passed.\n",
     "colours": around_each("\x1b[1;31m", "\x1b[0m"),
     "colours of 8 bits": around_each("\x9b38;5;1m", "\x9b0m"),
     "character sets": around_each("\x1b(B", "\x1b(B\x1b[m"),
@@ -207,6 +215,28 @@ GO = "ok  \texample.com/{}\t0.01s\n"
             id="two commands of one package",
         ),
         pytest.param(
+            "a:test: Ran 3 tests in 0.1s\nb:test: Ran 2 tests in 0.1s\na:test:\nb:test:\n"
+            "b:test: OK\na:test: FAILED (failures=1)\n",
+            (5, 4, 1, 0),
+            id="side by side",
+        ),
+        pytest.param(
+            f"{FAILING_PYTEST}<testsuite name='x'><testcase/><testcase><failure/></testcase>"
+            "</testsuite>\n",
+            (2, 1, 1, 0),
+            id="the report of the same run",
+        ),
+        pytest.param(
+            f"{FAILING_PYTEST}<testsuite name='x'><testcase/></testsuite>\n",
+            (3, 2, 1, 0),
+            id="a report of another run",
+        ),
+        pytest.param(
+            f"{FAILING_PYTEST}<testsuite name='pytest'><testcase/></testsuite>\n",
+            (1, 1, 0, 0),
+            id="a report of a later run",
+        ),
+        pytest.param(
             f"=== test session starts ===\n--- Captured stdout call ---\n{CARGO}{PASSING_PYTEST}",
             (2, 2, 0, 0),
             id="within the output of another",
@@ -263,7 +293,7 @@ def test_a_first_line_that_was_cut_does_not_count() -> None:
 
 
 def test_only_the_last_megabytes_are_read() -> None:
-    noise = "compiling\n" * 500_000
+    noise = f"{'compiling ' * 100}\n" * 5_000
     assert read(PASSING_PYTEST + noise) is None
     assert counts(read(noise + PASSING_PYTEST)) == (2, 2, 0, 0)
 

@@ -1,11 +1,13 @@
 """JUnit XML files: what runners write, and what only an attacker would."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.iteration.types import TestDetail, TestStatus
-from rooda.testresults import read_xml
+from rooda.testresults.junit_xml import LARGEST, read_xml
+from rooda.testresults.types import TestDetail, TestStatus
 from support.outputs import Counts, counts
 
 
@@ -34,6 +36,37 @@ from support.outputs import Counts, counts
         ),
         pytest.param(
             '<r xmlns="x"><testsuite><testcase/></testsuite></r>', (1, 1, 0, 0), id="a namespace"
+        ),
+        pytest.param(
+            "<testsuite><testcase><skipped type='pytest.xfail'/></testcase></testsuite>",
+            (1, 0, 0, 0),
+            id="pytest's expected failures",
+        ),
+        pytest.param(
+            "<testsuite><testcase status='failed'/><testcase status='run'/></testsuite>",
+            (2, 1, 1, 0),
+            id="only an attribute says it failed",
+        ),
+        pytest.param(
+            "<testsuites><testsuite name='a'><error message='no'/></testsuite>"
+            "<testsuite name='b'><testcase/></testsuite></testsuites>",
+            (2, 1, 1, 0),
+            id="a suite that didn't run",
+        ),
+        pytest.param(
+            "<testsuites tests='5' failures='1' errors='1' skipped='1'><testsuite tests='5'/>"
+            "</testsuites>",
+            (5, 2, 2, 1),
+            id="no cases, only sums",
+        ),
+        pytest.param(
+            '\n> a@1.0.0 test\n> mocha -R xunit\n\n<?xml version="1.0"?>\n'
+            "<testsuite><testcase/></testsuite>\nnpm error code 1\n",
+            (1, 1, 0, 0),
+            id="a reporter's output in a file",
+        ),
+        pytest.param(
+            "\ufeff<testsuite><testcase/></testsuite>", (1, 1, 0, 0), id="a byte order mark"
         ),
         pytest.param("<html><testcase/></html>", None, id="no report"),
         pytest.param("<testsuite><testcase>", None, id="broken"),
@@ -84,7 +117,33 @@ def test_a_message_may_be_the_text() -> None:
 
 
 def test_a_file_that_is_too_large_is_left_alone() -> None:
-    assert read_xml(b"<testsuite>" + b" " * 33 * 1024 * 1024 + b"</testsuite>") is None
+    assert read_xml(b"<testsuite>" + b" " * (LARGEST - 100) + b"</testsuite>") is not None
+    assert read_xml(b"<testsuite>" + b" " * LARGEST + b"</testsuite>") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "head,piece",
+    [
+        pytest.param("<testsuite>", "<a/>", id="elements"),
+        pytest.param("<testsuite>", "<testcase/>", id="cases"),
+        pytest.param("<testsuite>", "<testcase><failure/></testcase>", id="failures"),
+        pytest.param("<testsuite>", "<a>", id="depth"),
+        pytest.param("<testsuite><testcase><failure>", "&lt;\n", id="text"),
+        pytest.param('<testsuite name="', "a", id="a long attribute"),
+        pytest.param("<testsuite><!--", "a", id="a long comment"),
+        pytest.param("<testsuite>", "<!-- tests 5 -->", id="comments"),
+        pytest.param('<!DOCTYPE a [<!ENTITY e "e">]><testsuite>', "&e;", id="entities"),
+    ],
+)
+def test_a_hostile_file_takes_linear_time(head: str, piece: str) -> None:
+    def seconds(size: int) -> float:
+        data = (head + piece * (size // len(piece))).encode()
+        start = time.process_time()
+        read_xml(data)
+        return time.process_time() - start
+
+    assert seconds(LARGEST // 2) < 8 * seconds(LARGEST // 8) + 0.2
 
 
 @given(st.binary(max_size=500))

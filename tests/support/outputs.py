@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rooda.iteration.types import TestResults
-from rooda.testresults import read_bytes, read_xml
+from rooda.testresults.junit_xml import read_xml
+from rooda.testresults.read import read_bytes
+from rooda.testresults.types import TestResults
 
 _CORPUS = Path(__file__).parent.parent / "corpus"
-GIVEN, MORE = _CORPUS / "test-outputs", _CORPUS / "more-test-outputs"
+GIVEN = _CORPUS / "test-outputs"
 
 Counts = tuple[int, int, int, int]
 
@@ -29,7 +31,12 @@ class Output:
         return self.data.decode()
 
     def read(self) -> TestResults | None:
-        return (read_xml if self.path.suffix == ".xml" else read_bytes)(self.data)
+        return _read(self)
+
+
+@cache
+def _read(output: Output) -> TestResults | None:
+    return (read_xml if output.path.suffix == ".xml" else read_bytes)(output.data)
 
 
 def given() -> list[tuple[Output, dict[str, Any]]]:
@@ -39,9 +46,18 @@ def given() -> list[tuple[Output, dict[str, Any]]]:
 
 
 def more() -> list[tuple[Output, Counts | None]]:
-    """The outputs that were made for this project."""
-    manifest = json.loads((MORE / "manifest.json").read_text())
-    return [(Output(MORE / name), counts and tuple(counts)) for name, counts in manifest.items()]
+    """The outputs that real runners printed for this project."""
+    return _listed(_CORPUS / "more-test-outputs")
+
+
+def written() -> list[tuple[Output, Counts | None]]:
+    """What was written by hand: other surroundings, other versions, and mere talk."""
+    return _listed(_CORPUS / "written-outputs")
+
+
+def _listed(folder: Path) -> list[tuple[Output, Counts | None]]:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return [(Output(folder / name), counts and tuple(counts)) for name, counts in manifest.items()]
 
 
 def printed() -> list[Output]:

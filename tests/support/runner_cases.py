@@ -15,10 +15,12 @@ from rooda.testresults.runners.catch2 import Catch2
 from rooda.testresults.runners.ctest import CTest
 from rooda.testresults.runners.cucumber import Cucumber
 from rooda.testresults.runners.cypress import Cypress
+from rooda.testresults.runners.dart import Dart
 from rooda.testresults.runners.deno import Deno
 from rooda.testresults.runners.doctest import Doctest
 from rooda.testresults.runners.dotnet import DotNet
 from rooda.testresults.runners.exunit import ExUnit
+from rooda.testresults.runners.forge import Forge
 from rooda.testresults.runners.go import Go
 from rooda.testresults.runners.gradle import Gradle
 from rooda.testresults.runners.gtest import GoogleTest
@@ -36,12 +38,15 @@ from rooda.testresults.runners.node import Node
 from rooda.testresults.runners.phpunit import PhpUnit
 from rooda.testresults.runners.playwright import Playwright
 from rooda.testresults.runners.prove import Prove
+from rooda.testresults.runners.pydoctest import PyDoctest
 from rooda.testresults.runners.pytest import Pytest
 from rooda.testresults.runners.robot import Robot
 from rooda.testresults.runners.rspec import RSpec
+from rooda.testresults.runners.scala import Scala
 from rooda.testresults.runners.swift import SwiftTesting, XCTest
 from rooda.testresults.runners.tap import Tap
 from rooda.testresults.runners.unittest import Unittest
+from rooda.testresults.runners.uvu import Uvu
 from rooda.testresults.runners.vitest import Vitest
 from rooda.testresults.runners.xml_reports import XmlReports
 from support.outputs import Counts
@@ -194,7 +199,7 @@ CASES = [
         "     Running tests/a.rs (target/a-1)\n"
         "  process didn't exit successfully: `target/a-1` (signal: 11, SIGSEGV: invalid memory reference)\n"
         "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n",
-        (1, 1, 0, 0),
+        (2, 1, 1, 0),
         ("target/a-1",),
     ),
     Case(
@@ -589,6 +594,93 @@ CASES = [
         (1, 0, 1, 0),
         ("d.sh",),
     ),
+    # -- others
+    Case(
+        Scala,
+        "sbt and ScalaTest",
+        "[info] CalcSpec:\n[info] - adds\n[info] - is wrong *** FAILED ***\n[info]   1 did not equal 2 (CalcSpec.scala:9)\n"
+        "[info] - later !!! IGNORED !!!\n[info] Run completed in 300 milliseconds.\n[info] Total number of tests run: 2\n"
+        "[info] Suites: completed 1, aborted 0\n[info] Tests: succeeded 1, failed 1, canceled 0, ignored 1, pending 0\n"
+        "[info] *** 1 TEST FAILED ***\n[error] Failed: Total 2, Failed 1, Errors 0, Passed 1, Ignored 1\n"
+        "[error] Failed tests:\n[error] \tCalcSpec\n[error] Total time: 3 s, completed Oct 14, 2025\n",
+        (3, 1, 1, 1),
+        ("is wrong",),
+    ),
+    Case(
+        Scala,
+        "two projects, then again",
+        "[info] Passed: Total 2, Failed 0, Errors 0, Passed 2\n[error] Failed: Total 1, Failed 1, Errors 0, Passed 0\n"
+        "[error] Total time: 3 s\n[info] Passed: Total 2, Failed 0, Errors 0, Passed 2\n"
+        "[info] Passed: Total 1, Failed 0, Errors 0, Passed 1\n[success] Total time: 2 s\n",
+        (3, 3, 0, 0),
+    ),
+    Case(
+        Scala,
+        "munit",
+        "HelloSuite:\n==> X HelloSuite.starts with H  0.004s munit.FailException: no\n"
+        "[error] Failed: Total 1, Failed 1, Errors 0, Passed 0\n",
+        (1, 0, 1, 0),
+        ("HelloSuite.starts with H",),
+    ),
+    Case(
+        Scala,
+        "without sbt",
+        "Tests: succeeded 4, failed 0, canceled 0, ignored 1, pending 0\nAll tests passed.\n",
+        (5, 4, 0, 1),
+    ),
+    Case(
+        Dart,
+        "failed",
+        "00:00 +0: loading test/a_test.dart\n00:00 +1: adds\n00:00 +1 -1: is wrong [E]\n  Expected: <2>\n    Actual: <1>\n\n"
+        "00:00 +1 ~1 -1: later\n00:01 +2 ~1 -1: Some tests failed.\n",
+        (4, 2, 1, 1),
+        ("is wrong",),
+    ),
+    Case(Dart, "passed", "00:02 +12: All tests passed!\n", (12, 12, 0, 0)),
+    Case(Dart, "talk", "All tests passed!\n+12: All tests passed!\nNo tests ran.\n", None),
+    Case(
+        Forge,
+        "two contracts",
+        "Ran 2 tests for test/A.t.sol:ATest\n[PASS] test_Inc() (gas: 31303)\n"
+        "[FAIL: assertion failed: 1 != 2] test_Bad() (gas: 123)\n"
+        "Suite result: FAILED. 1 passed; 1 failed; 0 skipped; finished in 1.2ms (1.0ms CPU time)\n\n"
+        "Ran 1 test for test/B.t.sol:BTest\n[PASS] testFuzz_Set(uint256) (runs: 256)\n"
+        "Suite result: ok. 1 passed; 0 failed; 0 skipped; finished in 9ms (8ms CPU time)\n\n"
+        "Ran 2 test suites in 1.6s (23ms CPU time): 2 tests passed, 1 failed, 0 skipped (3 total tests)\n",
+        (3, 2, 1, 0),
+        ("test_Bad()",),
+    ),
+    Case(
+        Forge,
+        "old",
+        "Running 2 tests for test/A.t.sol:ATest\n[PASS] testA() (gas: 1)\n[PASS] testB() (gas: 1)\n"
+        "Test result: ok. 2 passed; 0 failed; finished in 3.35ms\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Uvu,
+        "failed",
+        '• ✘   (1 / 2)\n\n   FAIL  "wrong"\n    Expected values to be strictly equal:  (is)\n\n'
+        "  Total:     2\n  Passed:    1\n  Skipped:   1\n  Duration:  1.17ms\n",
+        (3, 1, 1, 1),
+        ("wrong",),
+    ),
+    Case(Uvu, "talk", "Total:   12\nPassed:  10\nSkipped:  2\n\nDuration:  3s\n", None),
+    Case(
+        PyDoctest,
+        "failed",
+        'File "calc.py", line 2, in calc.add\nFailed example:\n    1+1\nExpected:\n    3\nGot:\n    2\n'
+        "**********\n1 items had failures:\n   1 of   2 in calc.add\n***Test Failed*** 1 failures.\n",
+        (2, 1, 1, 0),
+        ("calc.add (calc.py, line 2)",),
+    ),
+    Case(
+        PyDoctest,
+        "-v",
+        "2 items passed all tests:\n   3 tests in calc\n3 tests in 2 items.\n3 passed and 0 failed.\nTest passed.\n",
+        (3, 3, 0, 0),
+    ),
+    Case(PyDoctest, "talk", "3 passed.\n\nTest passed.\n", None),
     # -- .NET, Swift
     Case(
         DotNet,
@@ -611,7 +703,12 @@ CASES = [
         "Test Run Failed.\nTotal tests: 4\n     Passed: 2\n     Failed: 1\n    Skipped: 1\n Total time: 1 Seconds\n",
         (4, 2, 1, 1),
     ),
-    Case(DotNet, "old vstest", "Total tests: 4. Passed: 2. Failed: 1. Skipped: 1.", (4, 2, 1, 1)),
+    Case(
+        DotNet,
+        "old vstest",
+        "Total tests: 4. Passed: 2. Failed: 1. Skipped: 1.\nTest Run Failed.\n",
+        (4, 2, 1, 1),
+    ),
     Case(
         DotNet,
         "vstest, two projects",

@@ -1,22 +1,30 @@
-"""Which of the suites in a text count, and their sum.
+"""Which of the suites in some outputs count, and their sum.
 
 Different runners add up, and so do the parts of one run. A later run of the same runner replaces
 an earlier one, unless one command ran both, each in an environment or package of its own (tox,
 npm workspaces). A suite within the output of another runner's run is that run's own business.
+
+So what makes two runs the same suite is the runner. It is the one thing that every runner tells
+about itself: names of files, packages and tests come and go while an agent works on them, and
+many runners print none of them when all is well.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from rooda.iteration.types import TestResults
 from rooda.testresults.parser import MOST_DETAILS
-from rooda.testresults.suites import Counts, Suite
+from rooda.testresults.suites import XML_REPORT, Counts, Suite
+from rooda.testresults.types import TestResults
 
 
-def combine(suites: Iterable[Suite]) -> TestResults | None:
+def combine(*outputs: Iterable[Suite]) -> TestResults | None:
     """The results of all suites that count; None when there are none."""
-    counting = _last_runs(_outermost(suites))
+    counting: list[Suite] = []
+    for suites in outputs:
+        later = _last_runs(_told_once(_outermost(suites)))
+        run_again = {suite.runner for suite in later}
+        counting = [suite for suite in counting if suite.runner not in run_again] + later
     if not counting:
         return None
     counts = sum((suite.counts for suite in counting), Counts())
@@ -39,6 +47,19 @@ def _outermost(suites: Iterable[Suite]) -> list[Suite]:
             outermost.append(suite)
             reach[suite.runner] = max(suite.last, reach.get(suite.runner, 0))
     return outermost
+
+
+def _told_once(suites: Iterable[Suite]) -> list[Suite]:
+    """The suites without the reports of runs that had summed up on the console before."""
+    seen: set[Counts] = set()
+    told = []
+    for suite in sorted(suites, key=lambda suite: suite.last):
+        if suite.runner != XML_REPORT:
+            seen.add(suite.counts)
+        elif suite.counts in seen:
+            continue
+        told.append(suite)
+    return told
 
 
 def _last_runs(suites: Iterable[Suite]) -> list[Suite]:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from rooda.iteration.types import TestDetail, TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.suites import Counts, Suite
+from rooda.testresults.types import TestDetail, TestStatus
 
 MOST_DETAILS = 1000
 _LONGEST_NAME = 400
@@ -90,7 +90,7 @@ class RuleParser:
 
     def feed(self, line: Line) -> None:
         """Hand the line to the first rule that matches."""
-        if self._any_rule.fullmatch(line.text) is None:
+        if line.quoted or self._any_rule.fullmatch(line.text) is None:
             self.other(line)
             return
         self.enter(line)

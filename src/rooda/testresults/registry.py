@@ -14,10 +14,12 @@ from rooda.testresults.runners.catch2 import Catch2
 from rooda.testresults.runners.ctest import CTest
 from rooda.testresults.runners.cucumber import Cucumber
 from rooda.testresults.runners.cypress import Cypress
+from rooda.testresults.runners.dart import Dart
 from rooda.testresults.runners.deno import Deno
 from rooda.testresults.runners.doctest import Doctest
 from rooda.testresults.runners.dotnet import DotNet
 from rooda.testresults.runners.exunit import ExUnit
+from rooda.testresults.runners.forge import Forge
 from rooda.testresults.runners.go import Go
 from rooda.testresults.runners.gradle import Gradle
 from rooda.testresults.runners.gtest import GoogleTest
@@ -35,12 +37,15 @@ from rooda.testresults.runners.node import Node
 from rooda.testresults.runners.phpunit import PhpUnit
 from rooda.testresults.runners.playwright import Playwright
 from rooda.testresults.runners.prove import Prove
+from rooda.testresults.runners.pydoctest import PyDoctest
 from rooda.testresults.runners.pytest import Pytest
 from rooda.testresults.runners.robot import Robot
 from rooda.testresults.runners.rspec import RSpec
+from rooda.testresults.runners.scala import Scala
 from rooda.testresults.runners.swift import SwiftTesting, XCTest
 from rooda.testresults.runners.tap import Tap
 from rooda.testresults.runners.unittest import Unittest
+from rooda.testresults.runners.uvu import Uvu
 from rooda.testresults.runners.vitest import Vitest
 from rooda.testresults.runners.xml_reports import XmlReports
 
@@ -56,10 +61,12 @@ PARSERS: tuple[Callable[[], Parser], ...] = (
     CTest,
     Cucumber,
     Cypress,
+    Dart,
     Deno,
     Doctest,
     DotNet,
     ExUnit,
+    Forge,
     Go,
     GoogleTest,
     Gradle,
@@ -77,12 +84,15 @@ PARSERS: tuple[Callable[[], Parser], ...] = (
     PhpUnit,
     Playwright,
     Prove,
+    PyDoctest,
     Pytest,
     Robot,
     RSpec,
+    Scala,
     SwiftTesting,
     Tap,
     Unittest,
+    Uvu,
     Vitest,
     XCTest,
     XmlReports,

@@ -3,8 +3,8 @@
 import json
 from typing import Any, NamedTuple
 
-from rooda.iteration.types import TestDetail
 from rooda.testresults.suites import Counts
+from rooda.testresults.types import TestDetail
 
 _MOST = 10**9
 

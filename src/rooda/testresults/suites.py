@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rooda.iteration.types import TestDetail
+from rooda.testresults.types import TestDetail
 
 _MOST_DIGITS = 9  # no run has a billion tests, and int() of a megabyte of digits is slow
 
@@ -54,6 +54,8 @@ class Suite:
     scope: str = ""
     command: int = 0
 
+
+XML_REPORT = "junit xml"  # the runner of a report that doesn't say who wrote it
 
 # What a runner's word stands for: a field of `Counts`, the total, or nothing that is counted.
 PASSED, FAILED, SKIPPED, EXPECTED = "passed", "failed", "skipped", "expected"

@@ -2,10 +2,10 @@
 
 import re
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.suites import Counts, number
+from rooda.testresults.types import TestStatus
 
 
 class Automake(RuleParser):

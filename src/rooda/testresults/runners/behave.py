@@ -2,10 +2,10 @@
 
 import re
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.suites import FAILED, PASSED, SKIPPED, counted, tally
+from rooda.testresults.types import TestStatus
 
 _WORDS = {
     "scenario passed": PASSED,

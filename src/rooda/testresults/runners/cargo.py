@@ -1,10 +1,11 @@
 """cargo test (libtest): a `test result: ok. 2 passed; 0 failed; 1 ignored` for each binary."""
 
 import re
+from collections import Counter
 
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
-from rooda.testresults.suites import FAILED, OTHER, PASSED, SKIPPED, counted, tally
+from rooda.testresults.suites import FAILED, OTHER, PASSED, SKIPPED, Counts, counted, tally
 
 _WORDS = {
     "passed": PASSED,
@@ -19,12 +20,13 @@ class Cargo(RuleParser):
     """Adds up the binaries of one `cargo test`."""
 
     runner = "cargo test"
-    marks = ("test result: ",)
+    marks = ("test result: ", "process didn't exit successfully: ")
 
     def forget(self) -> None:
         """Forget the run."""
         super().forget()
         self._binary = ""
+        self._ends: Counter[str] = Counter()
 
     @on(r"Finished .* target\(s\) in .*")
     def _built(self, _: Line, __: re.Match[str]) -> None:
@@ -35,10 +37,13 @@ class Cargo(RuleParser):
         self.begin(line)
         self._binary = match["path"] or f"doc-tests of {match['crate']}"
 
-    @on(r"test (?P<name>.+?)(?: - should panic)? \.\.\. FAILED(?: <.*>)?")
-    def _failed(self, line: Line, match: re.Match[str]) -> None:
-        self.fail(line, match["name"])
+    @on(r"test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<end>ok|FAILED|ignored)(?:,? .*)?")
+    def _test_ended(self, line: Line, match: re.Match[str]) -> None:
         self.hush()
+        self._ends[match["end"]] += 1
+        if match["end"] == "FAILED":
+            self.fail(line, match["name"])
+            self.hush()
 
     @on(r"(?P<name>\S.*?)(?: - should panic)? --- FAILED")
     def _failed_tersely(self, line: Line, match: re.Match[str]) -> None:
@@ -49,13 +54,22 @@ class Cargo(RuleParser):
     def _output(self, line: Line, match: re.Match[str]) -> None:
         self.fail(line, match["name"])
 
-    @on(r"note: .*|stack backtrace:|failures:|test .* \.\.\. .*|running \d+ tests?")
+    @on(r"running \d+ tests?")
+    def _running(self, _: Line, __: re.Match[str]) -> None:
+        self.hush()
+        self._ends.clear()
+
+    @on(r"note: .*|stack backtrace:|failures:|test .* \.\.\. .*")
     def _no_message(self, _: Line, __: re.Match[str]) -> None:
         self.hush()
 
     @on(r"process didn't exit successfully: .* \((?P<signal>signal: .*)\)")
     def _crashed(self, line: Line, match: re.Match[str]) -> None:
-        self.error(line, self._binary or "test binary", match["signal"])
+        """Count the tests up to the crash, and the crash itself: there is no result."""
+        binary, ends = self._binary or "test binary", self._ends
+        self.error(line, binary, match["signal"])
+        counts = Counts(ends["ok"], ends["FAILED"] + 1, ends["ignored"])
+        self.close(line, counts, part=binary)
 
     @on(r"test result: (?:ok|FAILED)\. (?P<counts>.*)")
     def _result(self, line: Line, match: re.Match[str]) -> None:

@@ -61,7 +61,7 @@ class Catch2(RuleParser):
 
     @on(
         r"(?P<verdict>Passed|Failed)(?: all| both)? (?P<amount>\d{1,9}) test cases?"
-        r"(?: with |, failed | - |\.).*"
+        r"(?: with \d+ assertions?|, failed (?:all |both )?\d+ assertions?| \(no assertions\))\.?"
     )
     def _compact(self, line: Line, match: re.Match[str]) -> None:
         field = "passed" if match["verdict"] == "Passed" else "failed"

@@ -28,6 +28,7 @@ class DotNet(RuleParser):
         super().forget()
         self._project = ""
         self._ended_at = -1
+        self._old_sums: tuple[Line, list[str]] | None = None
 
     @on(r"Test run for (?P<project>.+)")
     def _starts(self, line: Line, match: re.Match[str]) -> None:
@@ -50,18 +51,27 @@ class DotNet(RuleParser):
     def _ends(self, line: Line, _: re.Match[str]) -> None:
         self.hush()
         self._ended_at = line.number
+        if self._old_sums is not None and line.number <= self._old_sums[0].number + 2:
+            self._sum_up(*self._old_sums, self._project)
 
     @on(r"(?:Passed|Failed|Skipped)! +- +(?P<counts>Failed: .*?), Duration: .*? - (?P<project>.*)")
     def _project_ends(self, line: Line, match: re.Match[str]) -> None:
         self._sum_up(line, match["counts"].split(", "), match["project"])
 
-    @on(r"Test summary: (?P<counts>total: .*?)(?:, duration: .*)?")
+    @on(r"Test summary: (?P<counts>total: .*?), duration: .*")
     def _all_end(self, line: Line, match: re.Match[str]) -> None:
         self._sum_up(line, match["counts"].split(", "), None)
 
     @on(r"(?P<counts>Total tests: \d+\. Passed: .*)")
     def _old_project_ends(self, line: Line, match: re.Match[str]) -> None:
-        self._sum_up(line, match["counts"].rstrip(".").split(". "), self._project)
+        self._old_sums = line, match["counts"].rstrip(".").split(". ")
+
+    @on(
+        r"(?:.* error TESTERROR: *)?(?P<name>[\w.]+\S.*) \([\d.]+m?s\): "
+        r"Error Message: (?P<message>.*)"
+    )
+    def _logged(self, line: Line, match: re.Match[str]) -> None:
+        self.fail(line, match["name"], match["message"])
 
     @on(r"Total tests: \d+")
     def _list_follows(self, line: Line, _: re.Match[str]) -> None:

@@ -39,7 +39,7 @@ class Go(RuleParser):
         self._tests: dict[str, dict[str, str]] = {}
         self._said: dict[str, list[str]] = {}
         self._current = ""
-        self._package_at = -1
+        self._package_at = self._listed_at = -1
         self._last: Line | None = None
         self._verbose = False
 
@@ -52,8 +52,10 @@ class Go(RuleParser):
             self._note("", match["test"], _STARTED)
             self._verbose = True
 
-    @on(r"--- (?P<status>PASS|FAIL|SKIP): (?P<test>\S+) \([\d.]+s\)")
+    @on(r"(?P<said>.*?)--- (?P<status>PASS|FAIL|SKIP): (?P<test>\S+) \([\d.]+s\)")
     def _ends(self, line: Line, match: re.Match[str]) -> None:
+        if match["said"] and self._tests.get("", {}).get(match["test"]) != _STARTED:
+            return  # a test may print something without a newline before; others talk about it
         self._current = ""
         self._last = line
         self._test_ended(line, "", match["test"], match["status"].lower())
@@ -65,13 +67,22 @@ class Go(RuleParser):
         else:
             self.other(line)
 
+    @on(r"(?:Test|Benchmark|Fuzz|Example)\w*")
+    def _lists(self, line: Line, _: re.Match[str]) -> None:
+        self._listed_at = line.number
+
     @on(
-        r"(?P<verdict>ok|FAIL|\?)\s+(?P<package>\S+)\s+"
-        r"(?P<rest>(?:\d+\.\d+s|\(cached\)|\[(?:no test files|build failed|setup failed)\]).*)"
+        r"(?:(?:ok|FAIL|\?)\s+(?=\S*[./])|(?:ok|FAIL|\?)(?:\t|\s\s)\s*)(?P<package>\S+)\s+"
+        r"(?P<rest>\d+\.\d+s|\(cached\)|\[(?:no test files|build failed|setup failed)\])"
+        r"(?P<more>\s+(?:coverage: |\[no ).*)?"
     )
     def _package(self, line: Line, match: re.Match[str]) -> None:
-        verdict = {"ok": "pass", "FAIL": "fail"}.get(match["verdict"], "skip")
-        self._package_ended(line, match["package"], verdict, match["rest"])
+        verdict = {"o": "pass", "F": "fail"}.get(match[0][0], "skip")
+        is_running = _STARTED in self._tests.get("", {}).values()
+        if line.number == self._listed_at + 1 or (is_running and verdict == "pass"):
+            return  # `-list` runs nothing; and a test printed this
+        rest = match["rest"] + (match["more"] or "")
+        self._package_ended(line, match["package"], verdict, rest)
 
     @on(r"FAIL")
     def _all_failed(self, line: Line, _: re.Match[str]) -> None:

@@ -18,7 +18,7 @@ class Gradle(RuleParser):
     """
 
     runner = "gradle"
-    marks = (" completed", "BUILD SUCCESSFUL", "No tests found for given includes")
+    marks = (" completed", ": Executed ", "BUILD SUCCESSFUL", "No tests found for given includes")
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +49,17 @@ class Gradle(RuleParser):
     def _counts(self, line: Line, match: re.Match[str]) -> None:
         pieces = (match["counts"], *(match[more][2:] for more in ("more", "rest") if match[more]))
         sums = tally(pieces, _WORDS)
+        if sums is not None:
+            self._tasks.pop(self._task, None)
+            self.close(line, rest_passed(sums), part=self._task or f"line {line.number}")
+
+    @on(
+        r"(?:SUCCESS|FAILURE): Executed (?P<tests>\d+ tests?) in \d[^()]*"
+        r"(?:\((?P<more>.*)\))?"
+    )
+    def _test_logger(self, line: Line, match: re.Match[str]) -> None:
+        more = match["more"].split(", ") if match["more"] else []
+        sums = tally([match["tests"], *more], _WORDS)
         if sums is not None:
             self._tasks.pop(self._task, None)
             self.close(line, rest_passed(sums), part=self._task or f"line {line.number}")

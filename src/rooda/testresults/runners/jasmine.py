@@ -26,6 +26,7 @@ class Jasmine(RuleParser):
         """Forget the run."""
         super().forget()
         self._listing = False
+        self._sum: tuple[Line, Counts] | None = None
 
     @on(r"Started")
     def _starts(self, line: Line, _: re.Match[str]) -> None:
@@ -52,8 +53,15 @@ class Jasmine(RuleParser):
     @on(r"\d+ specs?, \d+ failures?(?:, \d+ pending specs?)?")
     def _counts(self, line: Line, match: re.Match[str]) -> None:
         sums = tally(match[0].split(","), _WORDS)
-        if sums is not None:
+        if sums is not None and self.is_running:
             self.close(line, rest_passed(sums))
+        elif sums is not None:
+            self._sum = line, rest_passed(sums)
+
+    @on(r"Finished in [\d.]+ seconds?")
+    def _finishes(self, line: Line, _: re.Match[str]) -> None:
+        if self._sum is not None and line.number == self._sum[0].number + 1:
+            self.close(*self._sum)
 
     @on(r"No specs found")
     def _nothing(self, line: Line, _: re.Match[str]) -> None:

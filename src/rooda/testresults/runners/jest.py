@@ -4,7 +4,6 @@ import re
 from itertools import takewhile
 from typing import Any
 
-from rooda.iteration.types import TestDetail, TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, detail, on
 from rooda.testresults.reports import Report, members, words
@@ -18,6 +17,7 @@ from rooda.testresults.suites import (
     failed_among,
     tally,
 )
+from rooda.testresults.types import TestDetail, TestStatus
 
 _WORDS = {
     "passed": PASSED,
@@ -67,7 +67,7 @@ class Jest(RuleParser):
         self._failed_files = failed_among(match["counts"])
         self._files_at = line.number
 
-    @on(r"Tests: (?P<padding> {4,})?+ *(?P<counts>\d.* total)")
+    @on(r"Tests: (?P<padding> {6}(?! ))?+ *(?P<counts>\d.* total)")
     def _tests(self, line: Line, match: re.Match[str]) -> None:
         sums = tally(match["counts"].split(","), _WORDS)
         # A test may log such a line; jest's own stands below another, or is padded.

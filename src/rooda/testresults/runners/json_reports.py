@@ -30,6 +30,8 @@ class JsonReports:
 
     def feed(self, line: Line) -> None:
         """Collect what may be a report, and read it where it ends."""
+        if line.quoted:
+            return
         begin, text = self._begin, line.whole
         if text == "{" and (begin is None or line.indent <= begin.indent):
             self._begin, self._lines = line, [text]

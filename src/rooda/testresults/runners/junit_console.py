@@ -6,6 +6,8 @@ from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.suites import Counts, number
 
+_NEAR = 2  # the verdict stands so many lines below the time
+
 
 class JUnitConsole(RuleParser):
     """The launcher prints a table of counts in brackets, from containers to failed tests."""
@@ -17,6 +19,7 @@ class JUnitConsole(RuleParser):
         """Forget the run."""
         super().forget()
         self._sums: dict[str, int] = {}
+        self._time_at = -_NEAR - 1
 
     @on(r"JUnit version \d.*")
     def _starts(self, line: Line, _: re.Match[str]) -> None:
@@ -26,9 +29,14 @@ class JUnitConsole(RuleParser):
     def _fails(self, line: Line, match: re.Match[str]) -> None:
         self.fail(line, match["name"])
 
+    @on(r"Time: [\d.,]+")
+    def _timed(self, line: Line, _: re.Match[str]) -> None:
+        self._time_at = line.number
+
     @on(r"OK \((?P<tests>\d{1,9}) tests?\)")
     def _passed(self, line: Line, match: re.Match[str]) -> None:
-        self.close(line, Counts(passed=number(match["tests"])))
+        if line.number - self._time_at <= _NEAR or line.place <= _NEAR:
+            self.close(line, Counts(passed=number(match["tests"])))
 
     @on(r"Tests run: (?P<tests>\d{1,9}),  Failures: (?P<failed>\d{1,9})")
     def _failed(self, line: Line, match: re.Match[str]) -> None:

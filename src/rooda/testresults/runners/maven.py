@@ -2,10 +2,10 @@
 
 import re
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.suites import Counts, Suite, number
+from rooda.testresults.types import TestStatus
 
 _LEVEL = r"(?:\[(?:INFO|WARNING|ERROR)\] *)?"
 _COUNTS = r"Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})"

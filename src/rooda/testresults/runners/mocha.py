@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, detail, on
 from rooda.testresults.reports import Report, amount, at, loaded, members, words
 from rooda.testresults.suites import Counts
+from rooda.testresults.types import TestStatus
 
 _MOST_TITLES = 12
 

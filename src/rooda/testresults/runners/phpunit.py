@@ -2,7 +2,6 @@
 
 import re
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.suites import (
@@ -16,6 +15,7 @@ from rooda.testresults.suites import (
     rest_passed,
     tally,
 )
+from rooda.testresults.types import TestStatus
 
 _WORDS = {
     "Tests": TOTAL,
@@ -44,12 +44,13 @@ class PhpUnit(RuleParser):
     """Counts from the last line; risky tests and those with warnings passed."""
 
     runner = "phpunit"
-    marks = ("assertion", "Assertions: ", "No tests executed!")
+    marks = ("assertion", "Assertions: ", "No tests executed!", "Time: ")
 
     def forget(self) -> None:
         """Forget the run."""
         super().forget()
         self._status: TestStatus | None = None
+        self._sum: tuple[Line, Counts] | None = None
 
     @on(r"PHPUnit \d\S* by Sebastian Bergmann.*")
     def _starts(self, line: Line, _: re.Match[str]) -> None:
@@ -86,11 +87,18 @@ class PhpUnit(RuleParser):
         if sums is not None:
             self.close(line, rest_passed(sums))
 
-    @on(r"Tests: +(?P<counts>\d.*) \(\d+ assertions?\)")
+    @on(r"Tests: +(?P<counts>\d.*?)(?P<whole> \(\d+ assertions?\))?")
     def _pest_counts(self, line: Line, match: re.Match[str]) -> None:
         sums = tally(match["counts"].split(","), _PEST)
-        if sums is not None:
+        if sums is not None and match["whole"]:
             self.close(line, counted(sums))
+        elif sums is not None:
+            self._sum = line, counted(sums)
+
+    @on(r"Time: +[\d.]+s")
+    def _old_pest_ends(self, line: Line, _: re.Match[str]) -> None:
+        if self._sum is not None and line.number == self._sum[0].number + 1:
+            self.close(*self._sum)
 
     @on(r"No tests executed!")
     def _nothing(self, line: Line, _: re.Match[str]) -> None:

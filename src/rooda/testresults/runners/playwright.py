@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from rooda.iteration.types import TestDetail, TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import MOST_DETAILS, RuleParser, detail, on
 from rooda.testresults.reports import Report, amount, at, members, words
 from rooda.testresults.suites import FAILED, OTHER, PASSED, SKIPPED, Counts, Suite, counted, tally
+from rooda.testresults.types import TestDetail, TestStatus
 
 _WORDS = {
     "failed": FAILED,

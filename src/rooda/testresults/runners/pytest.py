@@ -32,6 +32,7 @@ _WORDS = {
 }
 _DURATION = re.compile(r"\d+\.\d\ds(?: \((?:\d+ days?, )?\d+:\d\d:\d\d\))?|\d+\.\d+ seconds")
 _PLACE = re.compile(r"\S+\.(?:py$|\w+::)")
+_NARROWEST = 20  # columns
 _STATUSES = r"(?P<status>FAILED|ERROR|SUBFAIL(?:ED)?\S*(?: \([^()]*\))?)"
 
 
@@ -54,8 +55,10 @@ class Pytest(RuleParser):
     def _starts(self, line: Line, _: re.Match[str]) -> None:
         self.begin(line)
 
-    @on(r"(?:\S+ )?(?P<letters>[.FEsxXRu,-]+) +\[ *(?P<percent>\d{1,3})%\]")
+    @on(r"(?:(?P<file>\S+\.\w+) )?(?P<letters>[.FEsxXRu,-]+)(?P<gap> +)\[ *(?P<percent>\d{1,3})%\]")
     def _progress(self, line: Line, match: re.Match[str]) -> None:
+        if len(match["letters"] + match["gap"]) < _NARROWEST and not match["file"]:
+            return  # another program's progress: ours is at the right border
         self.started(line)
         self._letters.update(match["letters"])
         if match["percent"] == "100":
@@ -98,7 +101,9 @@ class Pytest(RuleParser):
         known = [piece for piece in pieces if piece.partition(" ")[2] in _WORDS]
         sums = tally(known, _WORDS)
         nothing = pieces == ["no tests ran"]
-        if sums and (known or nothing) and _DURATION.fullmatch(match["duration"]):
+        # It leaves out what there are none of; those who claim `5 passed, 0 failed` don't.
+        printed = not any(piece.startswith("0 ") for piece in known)
+        if sums and printed and (known or nothing) and _DURATION.fullmatch(match["duration"]):
             self.release()
             if sums[FAILED] and not self.failures:
                 for name in self._headings:

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import MOST_DETAILS, RuleParser, detail, on
 from rooda.testresults.reports import Report, amount, at, members, words
 from rooda.testresults.suites import FAILED, SKIPPED, TOTAL, Counts, number, rest_passed, tally
+from rooda.testresults.types import TestStatus
 
 _WORDS = {
     "example": TOTAL,
@@ -21,6 +21,7 @@ _WORDS = {
 _OUTSIDE = re.compile(r", (\d{1,9}) errors? occurred outside of examples")
 _MOST_LINES = 8  # of a message
 _TOP = 3  # lines that may stand above the rest of a cut output
+_NEAR = 2  # the time of all processes stands so many lines below the sum
 
 
 class RSpec(RuleParser):
@@ -35,6 +36,7 @@ class RSpec(RuleParser):
         self._messages: dict[str, list[str]] = {}
         self._message: list[str] = []
         self._finished_at = -1
+        self._sum: tuple[Line, Counts] | None = None
 
     @on(r"An error occurred (?:while loading|in) (?P<place>.+?)\.?")
     def _outside(self, line: Line, match: re.Match[str]) -> None:
@@ -57,10 +59,17 @@ class RSpec(RuleParser):
         outside = _OUTSIDE.search(match["counts"])
         sums = tally(_OUTSIDE.sub("", match["counts"]).split(","), _WORDS)
         # An example may print such a line; the last line of a cut output may stand alone.
-        alone = line.number <= _TOP
-        if sums is not None and (alone or line.number == self._finished_at + 1):
+        if sums is not None:
             errors = number(outside[1]) if outside else 0
-            self.hold(line, rest_passed(sums) + Counts(failed=errors))
+            self._sum = line, rest_passed(sums) + Counts(failed=errors)
+            if line.place <= _TOP or line.number == self._finished_at + 1:
+                self.hold(*self._sum)
+
+    @on(r"Took [\d.]+ seconds?(?: .*)?")
+    def _all_processes(self, line: Line, _: re.Match[str]) -> None:
+        """Take the sum of parallel processes, each of which summed up before."""
+        if self._sum is not None and line.number - self._sum[0].number <= _NEAR:
+            self.revise(*self._sum)
 
     @on(r"rspec (?P<place>\S+) # (?P<description>.*)")
     def _lists(self, line: Line, match: re.Match[str]) -> None:

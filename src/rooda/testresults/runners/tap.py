@@ -20,6 +20,7 @@ class _Stream:
         self.points: dict[int, Counter[str]] = {}
         self.level: int | None = None  # of the outermost plan or point
         self.plan: int | None = None
+        self.planned_at = 0  # how far the plan is indented
         self.blocks = False
         self.footer: dict[str, int] = {}
         self.last: Line | None = None
@@ -60,7 +61,7 @@ class Tap(RuleParser):
     """
 
     runner = "TAP"
-    marks = ("ok ", "1..0", "# pass")
+    marks = ("ok ", "1..0", "# pass", "# { total: ")
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,9 +75,11 @@ class Tap(RuleParser):
     def _plan(self, line: Line, match: re.Match[str]) -> None:
         if self._stream.is_nested(line):
             return
-        if self._stream.plan is not None and self._stream.points:
+        stream = self._stream
+        of_subtest = line.indent < stream.planned_at - _SLACK
+        if stream.plan is not None and stream.points and not of_subtest:
             self._end()
-        self._stream.plan = number(match["amount"])
+        self._stream.plan, self._stream.planned_at = number(match["amount"]), line.indent
         self._reach(line)
 
     @on(r"(?P<not>not )?ok (?P<number>\d{1,9})(?: (?:- )?(?P<name>.*))?")
@@ -102,6 +105,15 @@ class Tap(RuleParser):
         self._stream.footer[match["key"]] = number(match["amount"])
         self._reach(line)
         self.hush()
+
+    @on(r"# \{ total: \d+, (?P<counts>(?:\w+: \d{1,9}(?:, )?)+) \}")
+    def _node_tap(self, line: Line, match: re.Match[str]) -> None:
+        """Take the sum of all files, which are the outermost points."""
+        pairs = (piece.split(": ") for piece in match["counts"].split(", "))
+        sums = {key: number(amount) for key, amount in pairs}
+        skipped = sums.get("skip", 0) + sums.get("todo", 0)
+        self._stream = _Stream()
+        self.close(line, Counts(sums.get("pass", 0), sums.get("fail", 0), skipped))
 
     @on(r"# (?:suites|cancelled) \d+")
     def _node(self, _: Line, __: re.Match[str]) -> None:

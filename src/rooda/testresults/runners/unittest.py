@@ -2,15 +2,16 @@
 
 import re
 
-from rooda.iteration.types import TestStatus
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.suites import EXPECTED, FAILED, OTHER, SKIPPED, Counts, tally
+from rooda.testresults.types import TestStatus
 
 _WORDS = {
     "failures": FAILED,
     "errors": FAILED,
     "unexpected successes": FAILED,
+    "unexpected_successes": FAILED,
     "skipped": SKIPPED,
     "skips": SKIPPED,
     "SKIP": SKIPPED,
@@ -21,7 +22,7 @@ _WORDS = {
 }
 _CASE = re.compile(r"(?P<test>\S+) \((?P<place>[\w.<>]+)\).*")
 _FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule", "_ErrorHolder")
-_NEAR = 4  # the verdict stands so many lines below the count at most
+_NEAR = 3  # the verdict stands so many lines below the count at most
 
 
 class Unittest(RuleParser):
@@ -74,12 +75,12 @@ class Unittest(RuleParser):
         sums = tally((f"{amount} {word}" for word, amount in pieces if amount), _WORDS)
         if sums is None or not 0 < line.number - self._ran_at <= _NEAR:
             return
-        failed, outside = sums[FAILED], 0
-        if self._headings == failed:
-            # A test fails once, however many of its subtests do; fixtures aren't among those run.
-            failed, outside = len(self._tests), len(self._fixtures)
+        # A test fails once, however many of its subtests do; fixtures aren't among those run.
+        outside = len(self._fixtures)
+        again = self._headings - len(self._tests) - outside
+        failed = max(0, sums[FAILED] - again - outside)
         counts = Counts.out_of(self._ran, failed, sums[SKIPPED], sums[EXPECTED])
-        self.close(line, counts + Counts(failed=outside))
+        self.close(line, counts + Counts(failed=min(outside, sums[FAILED])))
 
     def other(self, line: Line) -> None:
         """Find the exception below a traceback, which alone isn't indented."""

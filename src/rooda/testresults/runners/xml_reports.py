@@ -1,19 +1,31 @@
 """JUnit XML among the lines: reporters that print it, and files that an agent shows."""
 
 import re
+from dataclasses import replace
 
 from rooda.testresults.junit_xml import xml_report
 from rooda.testresults.lines import Line
 from rooda.testresults.parser import RuleParser
-from rooda.testresults.suites import Suite
+from rooda.testresults.suites import XML_REPORT, Suite
 
+# By the name of its first suite: what the same run may have printed to the console as well.
+_RUNNERS = {
+    "pytest": "pytest",
+    "jest tests": "jest",
+    "vitest tests": "vitest",
+    "Mocha Tests": "mocha",
+    "bun test": "bun test",
+    "deno test": "deno test",
+    "nextest-run": "cargo nextest",
+    "rspec": "rspec",
+}
 _ROOT = re.compile(r"<(testsuites?)\b")
 
 
 class XmlReports(RuleParser):
     """Reports of differently named suites add up; one of the same name is a later run."""
 
-    runner = "junit xml"
+    runner = XML_REPORT
     marks = ("<testsuite",)
 
     def __init__(self) -> None:
@@ -25,6 +37,8 @@ class XmlReports(RuleParser):
 
     def feed(self, line: Line) -> None:
         """Collect a report from its first tag to the last."""
+        if line.quoted:
+            return
         text = line.whole
         if not self._root:
             root = _ROOT.search(text)
@@ -55,3 +69,6 @@ class XmlReports(RuleParser):
             for detail in report.details:
                 self.fail(line, detail.name, detail.error or "", detail.status)
             self.close(line, report.counts, part=report.runner)
+            if report.runner in _RUNNERS:
+                runner, run = _RUNNERS[report.runner], -1 - line.number  # a number of no other run
+                self._suites[-1] = replace(self._suites[-1], runner=runner, run=run)

@@ -1,0 +1,143 @@
+"""Output that is made to hurt: read in bounded time and space, whatever it is."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from rooda.testresults.parser import MOST_DETAILS, Parser
+from rooda.testresults.quick import LIMIT
+from rooda.testresults.read import read
+from rooda.testresults.registry import PARSERS
+from support.outputs import counts
+from support.runner_cases import CASES
+
+ALL = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
+WAKE_ALL = "".join(f"{mark}\n" for parser in PARSERS for mark in parser().marks)
+
+
+def lines_of(parser: Callable[[], Parser]) -> str:
+    return "".join(f"{case.text}\n" for case in CASES if case.parser == parser)
+
+
+def test_details_are_bounded() -> None:
+    many = "".join(f"FAILED t.py::test_{number} - {'x' * 3000}\n" for number in range(3000))
+    results = read(many + "3000 failed in 1.00s\n")
+    assert results is not None
+    assert len(results.details) == MOST_DETAILS
+    assert all(len(detail.error or "") <= 1000 for detail in results.details)
+
+
+def test_numbers_are_bounded() -> None:
+    assert counts(read(f"{'9' * 3000} passed in 0.10s\n")) in {None, (0, 0, 0, 0)}
+
+
+# -- time ------------------------------------------------------------------------------------------
+
+
+def assert_linear(seconds: Callable[[int], float], size: int) -> None:
+    """Four times as much takes about four times as long; 16 times would be quadratic.
+
+    Processor time, which other work on the machine doesn't lengthen by much.
+    """
+    once = min(seconds(size) for _ in range(3))
+    assert min(seconds(4 * size) for _ in range(2)) < 8 * once + 0.05
+
+
+def reading(piece: str, *parsers: Callable[[], Parser]) -> Callable[[int], float]:
+    """How long it takes to read so much of it."""
+
+    def seconds(size: int) -> float:
+        text = WAKE_ALL + (piece * (size // len(piece) + 1))[:size]
+        start = time.process_time()
+        read(text, parsers or PARSERS)
+        return time.process_time() - start
+
+    return seconds
+
+
+HOSTILE = {
+    "one line of spaces": " ",
+    "one line of digits": "1",
+    "one line of words": "1 passed ",
+    "one line of brackets": "[({",
+    "one line of escapes": "\x1b[",
+    "one line of quotations": "> ",
+    "one line of JSON": '{"Action":',
+    "lines of spaces": " " * 4000 + "passed\n",
+    "lines of digits": "1" * 4000 + "\n",
+    "lines of dots": "." * 4000 + " [1%]\n",
+    "lines of names": "a::" * 1300 + " FAILED\n",
+    "lines of dashes": "FAILED a.py::b[" + " - " * 1300 + "\n",
+    "lines of arrows": "a > " * 1000 + "PASSED\n",
+    "lines of colons": "a: " * 1300 + "\n",
+    "lines of rules": "=" * 80 + "\n",
+    "lines of quotation marks": '"' * 4000 + "\n",
+    "short lines": "a\n",
+    "blank lines": "\n",
+    "points": "ok 1 a\n",
+    "deeper and deeper points": "".join(f"{' ' * depth}ok 1 a\n" for depth in range(100)),
+    "lines of a dot": ".\n",
+    "tests that did not run": "".join(f"{n} - t{n} (Skipped)\n" for n in range(5000)),
+    "open braces": "{\n",
+    "open tags": "<testsuite\n",
+    "small reports": "<testsuite>\n</testsuite>\n",
+    "suites": "test result: ok. 1 passed; 0 failed; 0 ignored\n",
+    "carriage returns": "x\r",
+    "events": '{"type":"tool_result","output":"1 passed in 0.10s\\n"}\n',
+    "deep events": '{"type":' + "[" * 900 + "]" * 900 + "}\n",
+    "hunks": "@@ -1,999 +1,999 @@\n",
+    "labels": "".join(f"p{n}: > p{n}@1.0.0 test\np{n}: x\n" for n in range(2000)),
+    "packages": "".join(f"[p{n}] 1 passed in 0.10s\n" for n in range(2000)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_output_takes_linear_time_with_every_parser_at_work(kind: str) -> None:
+    assert_linear(reading(HOSTILE[kind]), 32 * 1024)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@ALL
+def test_a_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Parser]) -> None:
+    """Repeated, strung together to one line, cut in the middle, and backwards."""
+    text = lines_of(parser)
+    for piece in (text, text.replace("\n", " "), text[: len(text) // 2], f"{text[::-1]}\n"):
+        assert_linear(reading(piece, parser), 32 * 1024)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@ALL
+def test_a_parser_reads_as_much_as_is_ever_read(parser: Callable[[], Parser]) -> None:
+    """Megabytes of lines that nearly match."""
+    lines = lines_of(parser).split("\n")
+    seconds = reading("".join(f"{line} {line} {line}\n" for line in lines if line), parser)
+    assert seconds(LIMIT) < 8 * seconds(LIMIT // 4) + 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@ALL
+def test_no_rule_goes_back_and_forth_over_a_line_that_nearly_matches(
+    parser: Callable[[], Parser],
+) -> None:
+    heads = [line.strip() for line in lines_of(parser).split("\n")]
+    fillers = (" ", "1", ".", "(", ")", "-", "=", "a.", " (", " > ", "1, ", "::", "|", "--- ")
+
+    def seconds(length: int) -> float:
+        lines = (
+            f"{head[:cut]}{filler * (length // len(filler))} x"
+            for head in heads
+            for cut in range(0, len(head), 7)
+            for filler in fillers
+        )
+        text = "\n".join(line for line, _ in zip(lines, range(1000), strict=False))
+        start = time.process_time()
+        read(text, [parser])
+        return time.process_time() - start
+
+    assert_linear(seconds, 480)

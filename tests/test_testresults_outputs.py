@@ -1,0 +1,99 @@
+"""Several outputs of one iteration: the agent's two streams, and what verify printed."""
+
+import pytest
+
+from rooda.testresults.quick import LIMIT, may_tell
+from rooda.testresults.read import read_outputs
+from support.outputs import GIVEN, Counts, Output, counts, given, more, written
+
+ALL = [output for cases in (given(), more(), written()) for output, _ in cases]
+
+PYTEST = "===== 1 failed, 2 passed in 0.10s =====\n"
+GREEN_PYTEST = "===== 3 passed in 0.10s =====\n"
+EMPTY_PYTEST = "===== no tests ran in 0.01s =====\n"
+JEST = "Test Suites: 1 passed, 1 total\nTests:       4 passed, 4 total\n"
+GO = "ok  \texample.com/{}\t0.01s\n"
+UNITTEST = "Ran 5 tests in 0.001s\n\nFAILED (failures=1)\n"
+CARGO = (
+    "    Finished test [unoptimized] target(s) in 0.1s\n"
+    "     Running src/lib.rs (target/a-1)\ntest result: ok. 2 passed; 0 failed; 1 ignored\n"
+    "     Running src/main.rs (target/b-2)\ntest result: ok. 3 passed; 0 failed; 0 ignored\n"
+    "   Doc-tests a\ntest result: ok. 1 passed; 0 failed; 0 ignored\n"
+)
+LIB_ONLY = (
+    "    Finished test [unoptimized] target(s) in 0.1s\n"
+    "     Running src/lib.rs (target/a-1)\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n"
+)
+TOX = f"a: commands[0]> pytest\n{GREEN_PYTEST}b: commands[0]> pytest\n{PYTEST}"
+
+
+@pytest.mark.parametrize(
+    "outputs,expected",
+    [
+        pytest.param([], None, id="no outputs"),
+        pytest.param(["", "", ""], None, id="nothing printed"),
+        pytest.param([PYTEST, "", GREEN_PYTEST], (3, 3, 0, 0), id="pytest in both"),
+        pytest.param([GREEN_PYTEST, "", PYTEST], (3, 2, 1, 0), id="pytest in both, worse"),
+        pytest.param([GREEN_PYTEST, "", EMPTY_PYTEST], (0, 0, 0, 0), id="nothing ran at last"),
+        pytest.param([PYTEST, "", "lint: all is well\n"], (3, 2, 1, 0), id="pytest, then a linter"),
+        pytest.param([JEST, "", PYTEST], (7, 6, 1, 0), id="jest, then pytest"),
+        pytest.param([PYTEST + JEST, "", GREEN_PYTEST], (7, 7, 0, 0), id="one of two again"),
+        pytest.param([PYTEST, UNITTEST, JEST], (12, 10, 2, 0), id="three runners"),
+        pytest.param(["", UNITTEST, UNITTEST], (5, 4, 1, 0), id="unittest, on standard error"),
+        pytest.param([JEST, JEST, ""], (4, 4, 0, 0), id="the same on both streams"),
+        pytest.param([CARGO, "", CARGO], (7, 6, 0, 1), id="the binaries of cargo in both"),
+        pytest.param([CARGO, "", LIB_ONLY], (2, 1, 1, 0), id="one of the binaries again"),
+        pytest.param([LIB_ONLY, "", CARGO], (7, 6, 0, 1), id="one of the binaries, then all"),
+        pytest.param(
+            [GO.format("a") + GO.format("b"), "", GO.format("a") + GO.format("b")],
+            (2, 2, 0, 0),
+            id="packages of go in both",
+        ),
+        pytest.param([GO.format("a"), "", GO.format("b")], (1, 1, 0, 0), id="another package"),
+        pytest.param([TOX, "", TOX], (6, 5, 1, 0), id="environments of tox in both"),
+        pytest.param([TOX, "", GREEN_PYTEST], (3, 3, 0, 0), id="tox, then pytest alone"),
+    ],
+)
+def test_what_verify_ran_replaces_what_the_agent_ran(
+    outputs: list[str], expected: Counts | None
+) -> None:
+    assert counts(read_outputs(*(output.encode() for output in outputs))) == expected
+
+
+def test_each_output_is_one_of_its_own() -> None:
+    """Neither a line nor a run goes on from one output to the next."""
+    assert counts(read_outputs(b"Ran 5 tests in 0.001s\n", b"\nOK\n")) is None
+    inner = b"=== test session starts ===\n"
+    assert counts(read_outputs(inner, JEST.encode(), PYTEST.encode())) == (7, 6, 1, 0)
+
+
+def test_details_are_those_of_the_runs_that_count() -> None:
+    agent = Output(GIVEN / "pytest_mixed_tb_short.txt").data
+    verify = b"FAILED t.py::test_last - no\n=== 1 failed in 0.10s ===\n"
+    results = read_outputs(agent, Output(GIVEN / "jest_ok.txt").data, verify)
+    assert counts(results) == (4, 3, 1, 0)
+    assert results is not None
+    assert [detail.name for detail in results.details] == ["t.py::test_last"]
+
+
+def test_real_outputs_replace_each_other() -> None:
+    pairs = [("twice_jest", "jest_mixed"), ("cargo_workspace_fail_fast", "cargo_workspace_ok")]
+    pairs += [("go_panic_v", "go_multi_plain"), ("tox_two_envs", "pytest_subtests")]
+    for first, second in pairs:
+        agent, verify = (Output(GIVEN / f"{name}.txt") for name in (first, second))
+        assert counts(read_outputs(agent.data, b"", verify.data)) == counts(verify.read())
+
+
+def test_of_each_output_the_last_megabytes_are_read() -> None:
+    noise = (b"compiling" * 100 + b"\n") * (LIMIT // 900)
+    assert counts(read_outputs(noise + PYTEST.encode(), JEST.encode() + noise)) == (3, 2, 1, 0)
+
+
+@pytest.mark.parametrize("output", ALL, ids=lambda output: output.path.name)
+def test_no_result_is_missed_by_the_quick_look(output: Output) -> None:
+    if output.path.suffix != ".xml" and output.read() is not None:
+        assert may_tell(output.data)
+
+
+def test_a_flood_of_other_words_is_not_looked_into() -> None:
+    assert not may_tell(b"working, line by line\n" * 100_000)
