@@ -13,6 +13,7 @@ import pytest
 
 from rooda import __version__
 from rooda.cli.app import COMMANDS
+from rooda.cli.commands.run import run
 from rooda.config.problems import errors
 from rooda.config.settings import SETTINGS
 from support.surface import PHASES, TAG, Inside, dry, plan, planned, procedure
@@ -90,6 +91,9 @@ def test_every_loop_key_has_a_flag_and_a_line_of_help(inside: Inside, setting: o
         ("working_dir: sub", "--working-dir", "none", "Working Dir: none"),
         ("signals: {success: DONE}", "--signals-success", "none", "Signals Success: none"),
         ("signals: {failure: NO}", "--signals-failure", "none", "Signals Failure: none"),
+        ("verify: make test", "--verify", "none", "Verify Command: none"),
+        ("hooks: {loop_end: sync}", "--hooks-loop-end", "none", "Hooks Loop End: none"),
+        ("history: {max_size: 1GB}", "--history-max-size", "none", "History Max Size: none"),
     ],
 )
 @pytest.mark.parametrize("form", ["{} {}", "{}={}"])
@@ -158,6 +162,9 @@ def test_verbose_streams_the_agent_and_leaves_the_log_level(workspace: Workspace
         ("info", "Missing argument 'PROCEDURE'"),
         ("info wrok", "there is no procedure named 'wrok'\n  Did you mean 'work'?"),
         ("config shw", "Did you mean 'show'?"),
+        ("work --ai-cmd true --git-message {nope}", "--git-message: '{nope}' can't be filled in"),
+        ("work --ai-cmd true --git-message none", "--git-message: can't be none"),
+        ("work --ai-cmd true --commit", "--commit: git.commit is on, but "),
         ("config", "--help"),
         ("config show wrok", "there is no procedure named 'wrok'"),
         ("completion", "Missing argument"),
@@ -236,8 +243,11 @@ def test_help_names_the_exit_codes(inside: Inside) -> None:
 def test_help_of_a_run_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
     done = inside(*args.split())
     assert (done.code, done.err) == (0, "")
-    sections = re.findall(r"^([A-Z][a-z]+):$", done.out, re.MULTILINE)
-    assert sections == ["Iterations", "Agent", "Output", "Policy", "Prompt", "Other", "Examples"]
+    sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
+    assert sections == [
+        *("Iterations", "Agent", "Verify and git", "Hooks", "Record"),
+        *("Output", "Policy", "Prompt", "Other", "Examples"),
+    ]
     assert "rooda build --ai-cmd-alias claude\n" in done.out
 
 
@@ -260,6 +270,10 @@ def test_help_of_a_run_is_grouped_and_has_examples(inside: Inside, args: str) ->
         "--preset",
         "--iteration-timeout",
         "--failure-threshold",
+        "--verify CMD",
+        "--commit / --no-commit",
+        "--push / --no-push",
+        r"--resume\[=RUN\]",
     ],
 )
 def test_the_flags_of_the_contract_are_there(inside: Inside, flag: str) -> None:
@@ -565,6 +579,50 @@ def test_a_procedure_may_be_given_by_flags_alone(workspace: Workspace) -> None:
     assert "=== Dry-Run: adhoc ===" in dry(prepared)
 
 
+# -- resuming ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line,procedure,resume",
+    [
+        ("build", "build", None),
+        ("build --resume", "build", ""),
+        ("--resume build", "build", ""),
+        ("build --resume -n 5", "build", ""),
+        ("-n 5 --resume build", "build", ""),
+        ("build --resume=", "build", ""),
+        ("build --resume=20260301-101500-abcdef", "build", "20260301-101500-abcdef"),
+        ("--resume=last build", "build", "last"),
+        ("build --resume=-x", "build", "-x"),
+        ("--resume -- build", "build", ""),
+        ("--verify --resume build", "build", None),
+        ("-c --resume build", "build", None),
+        ("-vc --resume build", "build", None),
+        ("-ctext --resume build", "build", ""),
+        ("-- --resume", "--resume", None),
+    ],
+)
+def test_resume_needs_no_value_and_leaves_the_next_word_alone(
+    line: str, procedure: str, resume: str | None
+) -> None:
+    given = run.make_context("run", line.split()).params
+    assert (given["procedure"], given["resume"]) == (procedure, resume)
+
+
+def test_what_stands_around_resume_keeps_its_meaning(inside: Inside) -> None:
+    done = inside("--resume", "work", "-n", "4", "--ai-cmd", "true", "--dry-run")
+    assert done.code == 0, done.err
+    assert "=== Dry-Run: work ===" in done.out
+    assert "Max Iterations: 4 (cli: --max-iterations)" in done.out
+    assert done.out.endswith("rooda --resume work -n 4 --ai-cmd true\n")
+
+
+def test_the_name_of_a_run_is_not_taken_for_a_second_procedure(inside: Inside) -> None:
+    done = inside("work", "--resume", "20260301-101500-abcdef", "--ai-cmd", "true")
+    assert done.code == 1
+    assert "unexpected extra argument (20260301-101500-abcdef)" in done.err
+
+
 # -- completion ----------------------------------------------------------------------------
 
 
@@ -598,6 +656,9 @@ def complete(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
         ("rooda build --unl", ["--unlimited"]),
         ("rooda build --iteration-t", ["--iteration-timeout"]),
         ("rooda run build --dry", ["--dry-run"]),
+        ("rooda build --res", ["--result-grace", "--resume"]),
+        ("rooda --resume boot", ["bootstrap"]),
+        ("rooda build --verify-when on", ["on-success"]),
     ],
 )
 def test_tab_completes(workspace: Workspace, line: str, names: list[str]) -> None:

@@ -297,7 +297,7 @@ REJECTED = [
     "loop: {iteration_timout: 5}",
     "loop: {signals: {sucess: A}}",
     "loop: {signals: SUCCESS}",
-    *(f"loop: {{{in_section(row, '[1, 2]')}}}" for row in SETTINGS),
+    *(f"loop: {{{in_section(row, '[1]')}}}" for row in SETTINGS),
     *(
         f"loop: {{{in_section(row, 'null')}}}"
         for row in SETTINGS

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rooda.config.layers import Layer
 from rooda.config.problems import Severity, errors
-from rooda.config.settings import SETTINGS
+from rooda.config.settings import SECTIONS, SETTINGS
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
 from rooda.views.problems import render_all
@@ -53,6 +53,8 @@ def is_planned(folder: Path, data: bytes) -> None:
 VALID = [
     b"loop:\n  ai_cmd: 'true'\n  failure_threshold: 3\n  iteration_timeout: 1h30m\n",
     b"loop: {env: {A: 1, B: null}, signals: {success: X, failure: null}, preset: v1}\n",
+    b"loop: {verify: make test, git: {message: '{task}'}, history: {max_age: 30d}}\n",
+    b"loop:\n  hooks:\n    loop_end: sync\n    on_wait: [a, {command: b, on_error: fail}]\n",
     b"procedures:\n  p:\n    observe: a.md\n    orient: [b.md, {content: c}]\n    act: [d, e]\n",
     b"procedures:\n  p:\n    decide:\n      - path: d\n        parameters: {x: y}\n",
     b"ai_cmd_aliases:\n  x: cmd --flag 'a b'\n  y: {command: c, adapter: d}\n  z: null\n",
@@ -118,11 +120,13 @@ ANYTHING = st.recursive(
     | st.integers()
     | st.floats()
     | st.text(max_size=12)
-    | st.sampled_from(["1h", "10MB", "none", "", "x" * 300, "/dev/zero", "~nobody/x", "builtin:x"]),
+    | st.sampled_from(["1h", "10MB", "none", "", "x" * 300, "/dev/zero", "~nobody/x", "builtin:x"])
+    | st.sampled_from(["{task}", "{", "}}{{", "{nope}", "fail", "make test"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.text(max_size=6) | st.sampled_from(["path", "content", "parameters", "command"]),
+            st.text(max_size=6)
+            | st.sampled_from(["path", "content", "parameters", "command", "timeout", "on_error"]),
             inner,
             max_size=3,
         )
@@ -130,7 +134,13 @@ ANYTHING = st.recursive(
     max_leaves=6,
 )
 KEYS = st.sampled_from([key for row in SETTINGS for key in row.key.split(".")])
-LOOP = ANYTHING | st.dictionaries(KEYS, ANYTHING, max_size=4)
+LOOP = (
+    ANYTHING
+    | st.dictionaries(KEYS, ANYTHING, max_size=4)
+    | st.dictionaries(
+        st.sampled_from(sorted(SECTIONS)), st.dictionaries(KEYS, ANYTHING, max_size=3), max_size=2
+    )
+)
 OWN = st.dictionaries(KEYS | st.sampled_from([*PHASES, "description"]), ANYTHING, max_size=5)
 NAMES = st.sampled_from(["build", "list", "mine", "", "-x", "a b", "ü"])
 SHAPED = st.fixed_dictionaries(

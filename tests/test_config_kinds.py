@@ -1,6 +1,7 @@
 """Kinds of values: what each accepts from YAML and from text, how it shows, what it says."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -8,23 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rooda.config.hooks import Hook, HookList
 from rooda.config.kinds import (
+    Age,
     Boolean,
     Choice,
     Integer,
     Kind,
     PathText,
     Seconds,
+    ShellCommand,
     SignalWord,
     Size,
+    Template,
     Text,
     TextMap,
     WrongValue,
 )
+from rooda.text.templates import fill
 from support.config import PROPERTY, brief_id
 
 MB = 1024 * 1024
 LEVELS = Choice(("debug", "info", "warn", "error"))
+MESSAGE = Template(("procedure", "iteration"))
+SPECIAL = Hook("make lint", timeout=300.0, on_error="abort")
+SPECIAL_RAW = {"command": "make lint", "timeout": "5m", "on_error": "abort"}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +68,17 @@ LEVELS = Choice(("debug", "info", "warn", "error"))
         (Text(), "some words", "some words"),
         (PathText(), "a/b", "a/b"),
         (SignalWord(), "ALL-DONE_2", "ALL-DONE_2"),
+        (Age(1), "30d", 30 * 86400.0),
+        (ShellCommand(), "a && b | c", "a && b | c"),
+        (MESSAGE, "no names", "no names"),
+        (MESSAGE, "{procedure} {iteration} {procedure}", "{procedure} {iteration} {procedure}"),
+        (MESSAGE, "{{literally}}", "{{literally}}"),
+        (MESSAGE, "{{{iteration}}}", "{{{iteration}}}"),
+        (HookList(), "make lint", (Hook("make lint"),)),
+        (HookList(), {"command": "make lint"}, (Hook("make lint"),)),
+        (HookList(), SPECIAL_RAW, (SPECIAL,)),
+        (HookList(), ["one", SPECIAL_RAW, "one"], (Hook("one"), SPECIAL, Hook("one"))),
+        (HookList(), [], ()),
         (TextMap(), {}, {}),
         (TextMap(), {"A": "b"}, {"A": "b"}),
         (
@@ -127,6 +147,29 @@ def test_good_values_from_yaml(kind: Kind[Any], raw: object, value: object) -> N
         (SignalWord(), "two words", "must be one word"),
         (SignalWord(), "<b>", "must be one word"),
         (SignalWord(), "WORD\n", "must be one word"),
+        (Age(1), 0, "must be 1s or more, not 0"),
+        (ShellCommand(), 5, "must be a command, not 5"),
+        (ShellCommand(), ["make", "test"], "must be a command, not a list"),
+        (ShellCommand(), " ", "must not be empty"),
+        (MESSAGE, "", "must not be empty"),
+        (MESSAGE, "{iterations}", "'{iterations}' can't be filled in"),
+        (MESSAGE, "{}", "'{}' can't be filled in"),
+        (MESSAGE, "{iteration:03d}", "'{iteration:03d}' can't be filled in"),
+        (MESSAGE, "{" + "x" * 500 + "}", "x... can't be filled in"),
+        (MESSAGE, "{iteration", "a brace without its partner"),
+        (MESSAGE, "iteration}", "a brace without its partner"),
+        (MESSAGE, "{iteration}}", "a brace without its partner"),
+        (MESSAGE, "{{iteration}", "a brace without its partner"),
+        (HookList(), 5, "must be a command or a mapping with one, not 5"),
+        (HookList(), None, "must be a command or a mapping with one, not nothing"),
+        (HookList(), "", "must not be empty"),
+        (HookList(), [["a"]], "must be a command or a mapping with one, not a list"),
+        (HookList(), {}, "has no command"),
+        (HookList(), {"timeout": 5}, "has no command"),
+        (HookList(), {"command": "a", "comand": "b"}, "a hook has no 'comand'"),
+        (HookList(), {"command": "a", "timeout": 0}, "timeout must be positive"),
+        (HookList(), {"command": "a", "timeout": None}, "number of seconds, not nothing"),
+        (HookList(), {"command": "a", "on_error": "explode"}, "must be one of ignore, fail, abort"),
         (TextMap(), ["A=b"], "must be a mapping"),
         (TextMap(), {"": "x"}, "can't be the name of a variable"),
         (TextMap(), {"A=B": "x"}, "can't be the name of a variable"),
@@ -170,6 +213,9 @@ def test_a_nul_is_not_called_empty(kind: Kind[str]) -> None:
         (Text(), "two words", "two words"),
         (Text(), "5", "5"),
         (SignalWord(), "DONE", "DONE"),
+        (ShellCommand(), "make 'a b'; true", "make 'a b'; true"),
+        (MESSAGE, "{procedure}!", "{procedure}!"),
+        (HookList(), "a; b 'c d'", (Hook("a; b 'c d'"),)),
         (TextMap(), "A=1 B='two words' C=", {"A": "1", "B": "two words", "C": ""}),
         (TextMap(), "A=x=y", {"A": "x=y"}),
         (TextMap(), "", {}),
@@ -196,6 +242,8 @@ def test_good_values_from_text(kind: Kind[Any], text: str, value: object) -> Non
         (Size(1024), "10", "1024 bytes or more"),
         (LEVELS, "INFO", "must be one of"),
         (Text(), "  ", "must not be empty"),
+        (MESSAGE, "{nope}", "can't be filled in"),
+        (HookList(), "  ", "must not be empty"),
         (TextMap(), "A", "must be NAME=VALUE, not 'A'"),
         (TextMap(), "=x", "can't be the name"),
         (TextMap(), "A='x", "can't be split"),
@@ -225,6 +273,11 @@ def test_wrong_text_is_named_with_advice(kind: Kind[Any], text: str, words: str)
         (Size(1), 1500, "1,500 bytes"),
         (LEVELS, "warn", "warn"),
         (Text(), "two words", "two words"),
+        (Age(1), 30 * 86400.0, "30d"),
+        (Age(1), 90.0, "90s"),
+        (HookList(), (), "none"),
+        (HookList(), (Hook("one"), Hook("two")), "one; two"),
+        (HookList(), (SPECIAL,), "make lint (timeout 300s, on_error abort)"),
         (TextMap(), {}, "none"),
         (TextMap(), {"TOKEN": "secret", "B": "c"}, "TOKEN, B"),
     ],
@@ -321,6 +374,10 @@ KINDS = [
     PathText(),
     SignalWord(),
     TextMap(),
+    Age(1),
+    ShellCommand(),
+    MESSAGE,
+    HookList(),
 ]
 
 
@@ -348,3 +405,48 @@ def test_whatever_text_is_a_value_or_a_wrong_one(kind: Kind[Any], text: str) -> 
     shown, advice = outcome(kind, lambda: kind.from_text(text))
     assert shown
     assert advice
+
+
+# -- filling in ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "template,filled",
+    [
+        ("{procedure}: iteration {iteration}", "build: iteration 3"),
+        ("{procedure}{procedure}", "buildbuild"),
+        ("{{procedure}}", "{procedure}"),
+        ("{{{iteration}}}", "{3}"),
+        ("{task}", "{iteration} {{ and }"),
+        ("a{nothing}b", "ab"),
+        ("{unknown} {} { }", "{unknown} {} { }"),
+        ("{ {iteration", "{ {iteration"),
+        ("}{", "}{"),
+        ("", ""),
+    ],
+)
+def test_names_are_filled_in_once_and_the_rest_stays(template: str, filled: str) -> None:
+    names = {"procedure": "build", "iteration": 3, "task": "{iteration} {{ and }", "nothing": None}
+    assert fill(template, names) == filled
+
+
+@PROPERTY
+@given(st.text(alphabet="{}ab \n\udcff\0") | st.text())
+def test_with_no_name_known_nothing_but_doubled_braces_changes(template: str) -> None:
+    filled = fill(template, {})
+    assert re.sub("[{}]", "", filled) == re.sub("[{}]", "", template)
+    assert re.sub("{{|}}", "", template).count("{") <= filled.count("{") <= template.count("{")
+
+
+@PROPERTY
+@given(st.text(st.characters(exclude_characters="{}")), st.text())
+def test_whatever_is_filled_in_stays_as_it_is(around: str, value: str) -> None:
+    assert fill(f"{around}{{a}}{around}", {"a": value, "b": "x"}) == around + value + around
+
+
+@PROPERTY
+@given(st.text(st.characters(exclude_characters="\0"), min_size=1))
+def test_any_text_can_be_a_message_once_its_braces_are_doubled(text: str) -> None:
+    doubled = text.replace("{", "{{").replace("}", "}}")
+    if text.strip():
+        assert fill(MESSAGE.check(doubled), {}) == text

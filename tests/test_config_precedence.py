@@ -449,7 +449,7 @@ def test_a_weaker_alias_that_loses_is_no_reason_to_warn(
 ) -> None:
     prepared = planned(tmp_path, "build", *flags, workspace=ALIASES + workspace, global_=global_)
     assert prepared.command is not None
-    assert said(warnings(prepared.problems), "alias") == []
+    assert said(warnings(prepared.problems), "not the alias") == []
 
 
 # -- aliases -------------------------------------------------------------------------------
@@ -712,6 +712,7 @@ RALPH = {
     "show_ai_output": True,
     "ai_output_stream": "stderr",
     "max_iters_exit_code": 0,
+    "verify.feedback": False,
 }
 V1 = {
     "ai_cmd_alias": "kiro-cli",
@@ -722,6 +723,7 @@ V1 = {
     "ignore_exit_status": True,
     "max_iters_exit_code": 0,
     "separators": True,
+    "git.push": True,
 }
 
 

@@ -157,6 +157,11 @@ def test_a_setting_that_nobody_set_is_one_of_the_five_or_not_shown(
         ("--signals-success DONE", "Signals Success: DONE (cli: --signals-success)"),
         ("--log-file run.log", "Log File: WORK/run.log (cli: --log-file)"),
         ("--kill-grace 0", "Kill Grace: 0s (cli: --kill-grace)"),
+        ("--verify=make", "Verify Command: make (cli: --verify)"),
+        ("--no-git-snapshots", "Git Snapshots: false (cli: --no-git-snapshots)"),
+        ("--hooks-loop-end sync", "Hooks Loop End: sync (cli: --hooks-loop-end)"),
+        ("--history-max-age 30d", "History Max Age: 30d (cli: --history-max-age)"),
+        ("--stall-threshold 4", "Stall Threshold: 4 (cli: --stall-threshold)"),
     ],
 )
 def test_a_flag_is_named(inside: Inside, flags: str, line: str) -> None:
@@ -181,6 +186,11 @@ def test_a_flag_is_named(inside: Inside, flags: str, line: str) -> None:
             "Log Level: debug (env: ROODA_LOOP_LOG_LEVEL)",
         ),
         ({"ROODA_SHOW_AI_OUTPUT": "1"}, "Show AI Output: true (env: ROODA_SHOW_AI_OUTPUT)"),
+        ({"ROODA_LOOP_VERIFY": "make x"}, "Verify Command: make x (env: ROODA_LOOP_VERIFY)"),
+        (
+            {"ROODA_LOOP_VERIFY": "make x", "ROODA_LOOP_VERIFY_COMMAND": "make y"},
+            "Verify Command: make y (env: ROODA_LOOP_VERIFY_COMMAND)",
+        ),
     ],
 )
 def test_a_variable_is_named(workspace: Workspace, env: Mapping[str, str], line: str) -> None:
@@ -245,6 +255,7 @@ def test_a_value_of_the_global_config_is_named(workspace: Workspace) -> None:
                 "Signals Failure: none (preset: v1)",
                 "Ignore Exit Status: true (preset: v1)",
                 "Separators: true (preset: v1)",
+                "Git Push: true (preset: v1)",
                 "Max Iters Exit Code: 0 (preset: v1)",
                 "Preset: v1 (cli: --preset)",
             ],
@@ -258,6 +269,7 @@ def test_a_value_of_the_global_config_is_named(workspace: Workspace) -> None:
                 "Signals Streams: stdout (preset: ralph)",
                 "Show AI Output: true (preset: ralph)",
                 "Max Iters Exit Code: 0 (preset: ralph)",
+                "Verify Feedback: false (preset: ralph)",
             ],
         ),
         ("rooda", ["Max Iterations: 5 (built-in)", "Failure Threshold: 3 (built-in)"]),
@@ -550,6 +562,9 @@ def test_a_reader_that_goes_away_is_no_error(workspace: Workspace) -> None:
         ("work --context --dry-run --ai-cmd true -d", "work --context --dry-run --ai-cmd true"),
         ("work --context=--dry-run --ai-cmd true -d", "work --context=--dry-run --ai-cmd true"),
         ("work -d -d --ai-cmd true", "work --ai-cmd true"),
+        ("work --resume --dry-run --ai-cmd true", "work --resume --ai-cmd true"),
+        ("-d --resume work --ai-cmd true", "--resume work --ai-cmd true"),
+        ("work -d --resume=last --ai-cmd true", "work --resume=last --ai-cmd true"),
         ("work -d -c 'use --dry-run first' --ai-cmd true", ""),
         ("""work -d -c "it's so" --ai-cmd 'true -m "a b"'""", ""),
         ("work -d -c 'two\n\nparagraphs' --ai-cmd true", ""),

@@ -43,6 +43,16 @@ def test_v1_takes_its_own_agent_and_its_own_word_for_the_maximum(workspace: Work
     assert any(line.startswith("Reached max iterations: 2") for line in done.log)
 
 
+def test_v1_loops_in_a_folder_without_git_and_says_that_it_cannot_push(
+    workspace: Workspace,
+) -> None:
+    done = workspace.work(workspace.agents("exit 0"), "--preset", "v1", "-n", "2")
+    assert (done.code, workspace.starts) == (0, 2)
+    assert "WARN: git.push is on, but " in done.err
+    quiet = workspace.work(workspace.agents("exit 0"), "--preset", "v1", "-n", "2", "--no-push")
+    assert "git.push" not in quiet.err
+
+
 def test_a_value_of_a_preset_can_be_overridden(workspace: Workspace) -> None:
     agent = workspace.agent("exit 7")
     done = workspace.work(agent, "--preset", "v1", "-n", "9", "--no-ignore-exit-status")

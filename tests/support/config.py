@@ -13,6 +13,7 @@ from rooda.cli.app import COMMANDS
 from rooda.cli.commands.run import run
 from rooda.cli.flags import given_flags
 from rooda.config import reader
+from rooda.config.hooks import Hook, HookList
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.kinds import (
     Boolean,
@@ -24,6 +25,7 @@ from rooda.config.kinds import (
     Seconds,
     SignalWord,
     Size,
+    Template,
     Text,
     TextList,
     TextMap,
@@ -116,7 +118,7 @@ class Sample(NamedTuple):
     value: Any
 
 
-def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a kind
+def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, one row a kind
     """A good value for any row of the table; a new kind of value is taught here."""
     match setting.kind:
         case Boolean():
@@ -140,6 +142,10 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a 
         case SignalWord():
             word = setting.key.rpartition(".")[2].upper() + "-WORD"
             return Sample(word, word, word)
+        case Template():
+            return Sample("'{{x}} of {task}'", "{{x}} of {task}", "{{x}} of {task}")
+        case HookList():
+            return Sample("[sync -f .]", "sync -f .", (Hook("sync -f ."),))
         case FolderText():
             return Sample("some/folder", "some/folder", "some/folder")
         case PathText():
@@ -152,7 +158,7 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901 - a table, one row a 
 
 def wrong_text(setting: Setting[Any]) -> str:
     """Text that a variable or flag of this row must not accept."""
-    return "   " if isinstance(setting.kind, (Text, TextList)) else "no such value"
+    return "   " if isinstance(setting.kind, (Text, TextList, HookList)) else "no such value"
 
 
 def in_section(setting: Setting[Any], value: str) -> str:

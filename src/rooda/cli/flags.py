@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from rooda.cli.names import alias_names
+from rooda.cli.names import alias_names, procedure_names
 from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextList, TextMap
 from rooda.config.settings import (
     AI_CMD_ALIAS,
@@ -36,10 +36,32 @@ class RunOption(click.Option):
         self.section = section
 
 
+class EqualsOption(RunOption):
+    """An option that needs no value, and takes one only behind an equals sign: `--resume=RUN`.
+
+    So the word after it stays what it is: in `rooda --resume build` the procedure.
+    """
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option as it is written."""
+        record = super().get_help_record(ctx)
+        return record and (f"{self.opts[-1]}[={self.metavar}]", record[1])
+
+
 class RunCommand(click.Command):
     """A command whose help is grouped and carries examples."""
 
     examples = ""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give an option that came without its value an empty one."""
+        bare = {
+            name for param in self.params if isinstance(param, EqualsOption) for name in param.opts
+        }
+        pairs, rest = _pairs(args, _names_taking_value(self.params))
+        words = [(f"{word}=" if word in bare else word, value) for word, value in pairs]
+        flat = [word for pair in words for word in pair if word is not None]
+        return super().parse_args(ctx, [*flat, *rest])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options by section."""
@@ -129,6 +151,14 @@ def complete_from(names: Callable[[], list[str]]) -> Callable[..., list[Completi
     return complete
 
 
+def _procedure_still_missing(
+    ctx: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The word after `--resume` is not its value, so it can only be the procedure."""
+    names = [] if ctx.params.get("procedure") else procedure_names()
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
 def _parameter(setting: Setting[Any]) -> str:
     return "set_" + setting.key.replace(".", "__")
 
@@ -170,6 +200,12 @@ def run_options() -> list[click.Parameter]:
             type=PathHint(),
             help="Config file instead of ./rooda-config.yml",
         ),
+        EqualsOption(
+            ["--resume"],
+            metavar="RUN",
+            help="Go on with the last run that did not end by itself, or with the one named",
+            shell_complete=_procedure_still_missing,
+        ),
     ]
     return options
 
@@ -204,21 +240,16 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
 
 def without_dry_run(arguments: Sequence[str]) -> list[str]:
     """The arguments of the run that a dry run stands for; a value that looks like it stays."""
-    taking = {name for option in run_options() if _takes_value(option) for name in option.opts}
+    taking = _names_taking_value(run_options())
+    pairs, rest = _pairs(arguments, taking)
     kept: list[str] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--":
-            return [*kept, word, *words]
-        if not word.startswith("--") and word.startswith("-") and len(word) > 1:
-            word, wants_value = _cluster(word, taking)  # noqa: PLW2901 - `-dv` becomes `-v`
-        else:
-            wants_value = word in taking
+    for written, value in pairs:
+        word = _without_d(written, taking)
         if word not in ("--dry-run", "-"):
             kept.append(masked(word) if word.startswith(f"{ENV.flag_name}=") else word)
-        if wants_value and (value := next(words, None)) is not None:
+        if value is not None:
             kept.append(masked(value) if word == ENV.flag_name else value)
-    return kept
+    return [*kept, *rest]
 
 
 def masked(word: str) -> str:
@@ -226,16 +257,43 @@ def masked(word: str) -> str:
     return _ASSIGNMENT.sub(r"\1...", word)
 
 
-def _takes_value(option: click.Parameter) -> bool:
-    return isinstance(option, click.Option) and not option.is_flag
+def _names_taking_value(options: Sequence[click.Parameter]) -> set[str]:
+    """The options that take the next word."""
+    return {name for option in options if _takes_next_word(option) for name in option.opts}
 
 
-def _cluster(word: str, taking: set[str]) -> tuple[str, bool]:
-    """Short flags in one word without their `d`, and whether the next word is a value."""
-    for place, letter in enumerate(word[1:], 1):
-        if f"-{letter}" in taking:
-            return "-" + word[1:place].replace("d", "") + word[place:], place == len(word) - 1
-    return "-" + word[1:].replace("d", ""), False
+def _takes_next_word(option: click.Parameter) -> bool:
+    is_option = isinstance(option, click.Option) and not isinstance(option, EqualsOption)
+    return is_option and not getattr(option, "is_flag", False)
+
+
+def _pairs(
+    arguments: Sequence[str], taking: set[str]
+) -> tuple[list[tuple[str, str | None]], list[str]]:
+    """Every word with the one that it takes as its value; and whatever stands from `--` on."""
+    pairs: list[tuple[str, str | None]] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            return pairs, [word, *words]
+        wants_value = word in taking or _first_taking(word, taking) == len(word) - 1
+        pairs.append((word, next(words, None) if wants_value else None))
+    return pairs, []
+
+
+def _first_taking(word: str, taking: set[str]) -> int | None:
+    """Of short flags in one word: where the one stands that takes the rest, or the next word."""
+    if word.startswith("--") or not word.startswith("-"):
+        return None
+    return next((place for place, letter in enumerate(word) if f"-{letter}" in taking), None)
+
+
+def _without_d(word: str, taking: set[str]) -> str:
+    """Short flags in one word without their `d`: `-dv` becomes `-v`."""
+    if word.startswith("--") or not word.startswith("-"):
+        return word
+    end = _first_taking(word, taking)
+    return word[:end].replace("d", "") + ("" if end is None else word[end:])
 
 
 def given_flags(parameters: Mapping[str, Any]) -> Flags:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from rooda.text.durations import DURATION_PATTERN, format_seconds, parse_duration
+from rooda.text.durations import DAY, DURATION_PATTERN, format_seconds, parse_duration
 from rooda.text.nearmiss import did_you_mean
 from rooda.text.sizes import SIZE_PATTERN, format_size, parse_size
+from rooda.text.templates import has_lone_brace, names_in, template_pattern
 
 T = TypeVar("T")
 
@@ -42,6 +43,10 @@ class Kind(Generic[T]):
     def show(self, value: T) -> str:
         """The value as a person reads it."""
         return str(value)
+
+    def plain(self, value: T) -> object:
+        """The value as YAML and JSON have it."""
+        return value
 
     def schema(self) -> Schema:
         """The kind as JSON Schema."""
@@ -161,6 +166,14 @@ class Timeout(Seconds):
 
 
 @dataclass(frozen=True)
+class Age(Seconds):
+    """How long ago; whole days are shown as such."""
+
+    def show(self, value: float) -> str:
+        return f"{value // DAY:.0f}d" if value and value % DAY == 0 else super().show(value)
+
+
+@dataclass(frozen=True)
 class Size(Kind[int]):
     """A number of bytes, or text such as `10MB`."""
 
@@ -239,6 +252,42 @@ class PathText(Text):
 
 class FolderText(PathText):
     """The name of a folder."""
+
+
+class ShellCommand(Text):
+    """A command for `sh -c`, so it is one text and nobody splits it."""
+
+    metavar = "CMD"
+
+    def check(self, raw: object) -> str:
+        if not isinstance(raw, str):
+            raise WrongValue(
+                f"must be a command, not {brief(raw)}", "Write it as one text, such as 'make test'"
+            )
+        return super().check(raw)
+
+
+@dataclass(frozen=True)
+class Template(Text):
+    """Text with names in braces, each of which somebody fills in (`rooda.text.templates`)."""
+
+    names: tuple[str, ...]
+
+    def check(self, raw: object) -> str:
+        text = super().check(raw)
+        known = ", ".join(f"{{{name}}}" for name in self.names)
+        for name in names_in(text):
+            if name not in self.names:
+                raise WrongValue(
+                    f"{brief(f'{{{name}}}')} can't be filled in",
+                    did_you_mean(name, self.names) or f"Use {known}; write {{{{ for a brace",
+                )
+        if has_lone_brace(text):
+            raise WrongValue("has a brace without its partner", "Write {{ or }} for a brace")
+        return text
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": template_pattern(self.names)}
 
 
 class SignalWord(Text):

@@ -23,7 +23,7 @@ def from_environment(world: World, problems: list[Problem]) -> Layer:
         if name is not None:
             origin = Origin(Tier.ENVIRONMENT, name)
             _add(layer, setting, environ[name], origin, world, problems)
-    known = [setting.variable for setting in SETTINGS]
+    known = [name for row in SETTINGS for name in (row.variable, *row.old_variables)]
     problems += [
         Problem(
             f"unknown variable {name}",

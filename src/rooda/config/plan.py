@@ -14,6 +14,7 @@ from rooda.config.command import (
     is_known_cli,
     split,
 )
+from rooda.config.git_checks import check_git
 from rooda.config.layers import Layers, PhaseValue
 from rooda.config.locate import read_layers
 from rooda.config.problems import Problem, Severity, errors, in_order
@@ -65,6 +66,7 @@ class Plan:
     workspace: Path
     working_dir: Path
     environ: Mapping[str, str]
+    description: str = ""
 
     @property
     def writes_to_files(self) -> bool:
@@ -72,14 +74,14 @@ class Plan:
         chosen = self.values[CAPTURE]
         return chosen == "file" or (chosen == "auto" and is_known_cli(self.command, self.argv))
 
-    def prompt(self) -> str:
-        """The prompt of an iteration, its files read anew."""
+    def prompt(self, feedback: str = "") -> str:
+        """The prompt of an iteration, its files read anew; `feedback` is of the one before."""
         own = {
             SIGNALS_SUCCESS.default: self.values[SIGNALS_SUCCESS],
             SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
         }
         words = {default: word for default, word in own.items() if default and word}
-        return assemble(self.phases, self.contexts, words)
+        return assemble(self.phases, self.contexts, words, feedback)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def prepare(request: Request, world: World) -> Prepared:
         found.insert(0, look.check_program(argv, command, working_dir, environ))
     found += look.check_places(values, working_dir, folder)
     problems += look.check_disk(folder)
+    problems += check_git(values, working_dir, environ)
 
     plan = None
     if command and argv and all(phase in phases and phases[phase].parts for phase in PHASES):
@@ -144,6 +147,7 @@ def prepare(request: Request, world: World) -> Prepared:
             workspace=folder,
             working_dir=working_dir,
             environ=environ,
+            description=layers.description(request.procedure),
         )
         problems += _unsaid_signal(plan)
     return Prepared(request, values, command, plan, tuple(problems), tuple(found))

@@ -3,16 +3,26 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
+from rooda.config.findings import Findings
+from rooda.config.hook_reader import read_hooks
+from rooda.config.hooks import HookList
 from rooda.config.kinds import Choice, PathText, Text, TextMap, WrongValue, brief
 from rooda.config.layers import ADAPTERS, Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
-from rooda.config.problems import Problem, Severity
-from rooda.config.settings import BY_KEY, OLD_KEYS, SECTIONS
+from rooda.config.problems import Problem
+from rooda.config.settings import (
+    BY_KEY,
+    OLD_KEYS,
+    SECTIONS,
+    SHORT_FORMS,
+    TAKEN_AWAY_WHOLE,
+    Setting,
+)
 from rooda.prompts import builtin
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
-from rooda.text.nearmiss import did_you_mean, near_miss
 from rooda.text.paths import anchored
 
 TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases")
@@ -48,7 +58,7 @@ class _Reader:
     def __init__(self, file: ConfigFile, problems: list[Problem]) -> None:
         self.layer = Layer(file.tier, file.shown)
         self._file = file
-        self._problems = problems
+        self._found = Findings(file.shown, problems)
 
     def read_root(self, root: Node) -> None:
         for entry in self._mapping(root, ""):
@@ -60,7 +70,7 @@ class _Reader:
                 case "ai_cmd_aliases":
                     self._aliases(entry)
                 case unknown:
-                    self._unknown(unknown, entry.line, "", TOP_LEVEL)
+                    self._found.unknown(unknown, entry.line, "", TOP_LEVEL)
 
     # -- loop settings ---------------------------------------------------------------------
 
@@ -74,36 +84,67 @@ class _Reader:
             if entry.key in others:
                 continue
             if entry.key in SECTIONS:
-                for inner in self._mapping(entry.node, f"{field}.{entry.key}"):
-                    self._value(inner, f"{entry.key}.{inner.key}", field, allowed, values)
+                self._section(entry, field, allowed, values)
             elif "." in entry.key:  # `signals.match: x` is no section
-                self._unknown(entry.key, entry.line, field, ())
+                self._found.unknown(entry.key, entry.line, field, ())
             else:
                 key = OLD_KEYS.get(entry.key, entry.key)
                 if key in values:
                     line = values[key].origin.line
                     message = f"{entry.key!r} says what line {line} says already"
-                    self._problem(message, "Remove one of the two", entry.line, f"{field}.{key}")
+                    self._found.problem(
+                        message, "Remove one of the two", entry.line, f"{field}.{key}"
+                    )
                     continue
                 self._value(entry, key, field, [*allowed, *others], values)
         return values
 
-    def _value(
-        self, entry: Entry, key: str, field: str, allowed: list[str], values: dict[str, Valued]
+    def _section(
+        self, section: Entry, field: str, allowed: list[str], values: dict[str, Valued]
     ) -> None:
+        """Rows below one key, or what stands for them: `verify: CMD`, `hooks: null`."""
+        name = f"{field}.{section.key}"
+        if section.key in SHORT_FORMS and not isinstance(section.node, Mapping):
+            self._value(section, SHORT_FORMS[section.key].key, field, allowed, values, name)
+        elif section.key in TAKEN_AWAY_WHOLE and plain(section.node) is None:
+            for key in TAKEN_AWAY_WHOLE[section.key]:
+                self._value(section, key, field, allowed, values, name)
+        else:
+            for inner in self._mapping(section.node, name):
+                self._value(inner, f"{section.key}.{inner.key}", field, allowed, values)
+
+    def _value(
+        self,
+        entry: Entry,
+        key: str,
+        field: str,
+        allowed: list[str],
+        values: dict[str, Valued],
+        name: str = "",
+    ) -> None:
+        """One setting; `name` is what it is called here, where that is not its key."""
         if key not in BY_KEY or key not in allowed:
-            self._unknown(key, entry.line, field, allowed)
+            self._found.unknown(key, entry.line, field, allowed)
             return
-        setting = BY_KEY[key]
+        valued = self._checked(BY_KEY[key], entry, name or f"{field}.{key}")
+        if valued is not None:
+            values[key] = valued
+
+    def _checked(self, setting: Setting[Any], entry: Entry, name: str) -> Valued | None:
+        """The value of a row, unless it is wrong."""
+        value: Any
+        if isinstance(setting.kind, HookList) and plain(entry.node) is not None:
+            value = read_hooks(entry.node, name, self._found)
+            return None if value is None else Valued(value, self._origin(entry.line), name)
         try:
             is_map = isinstance(setting.kind, TextMap)
             value = setting.check(as_written(entry.node) if is_map else plain(entry.node))
         except WrongValue as wrong:
-            self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.{key}")
-            return
+            self._found.problem(str(wrong), wrong.suggestion, entry.line, name)
+            return None
         if isinstance(setting.kind, PathText) and value is not None:
             value = str(anchored(self._file.folder, value, self._file.home))
-        values[key] = Valued(value, self._origin(entry.line), f"{field}.{key}")
+        return Valued(value, self._origin(entry.line), name)
 
     # -- procedures ------------------------------------------------------------------------
 
@@ -112,7 +153,7 @@ class _Reader:
         for entry in self._mapping(section.node, "procedures"):
             field = f"procedures.{entry.key}"
             if not entry.key.strip() or entry.key.startswith("-"):
-                self._problem(
+                self._found.problem(
                     f"{brief(entry.key)} can't be the name of a procedure",
                     "Start the name with a letter",
                     entry.line,
@@ -136,7 +177,7 @@ class _Reader:
     def _phase(self, node: Node, field: str) -> tuple[Part, ...]:
         items = node.items if isinstance(node, Sequence) else (node,)
         if not items:
-            self._problem("the list is empty", "Name at least one prompt", node.line, field)
+            self._found.problem("the list is empty", "Name at least one prompt", node.line, field)
         parts = [self._part(item, field, alone=not isinstance(node, Sequence)) for item in items]
         return tuple(part for part in parts if part is not None)
 
@@ -144,7 +185,7 @@ class _Reader:
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             return Part(self._path(node.value))
         if not isinstance(node, Mapping) or alone:
-            self._problem(
+            self._found.problem(
                 f"must be a path or a list of items, not {brief(plain(node))}",
                 "Write a path, or a list of items with `path` or `content`",
                 node.line,
@@ -154,10 +195,10 @@ class _Reader:
         inner = {entry.key: entry for entry in node.entries}
         for entry in node.entries:
             if entry.key not in ("path", "content", "parameters"):
-                self._unknown(entry.key, entry.line, field, ("path", "content", "parameters"))
+                self._found.unknown(entry.key, entry.line, field, ("path", "content", "parameters"))
         sources = [inner[key] for key in ("path", "content") if key in inner]
         if len(sources) != 1:
-            self._problem(
+            self._found.problem(
                 "an item needs exactly one of `path` and `content`",
                 "Remove one of them" if sources else "Add `path: FILE` or `content: TEXT`",
                 node.line,
@@ -176,7 +217,7 @@ class _Reader:
         try:
             values = TextMap().check(as_written(entry.node))
         except WrongValue as wrong:
-            self._problem(str(wrong), wrong.suggestion, entry.line, f"{field}.parameters")
+            self._found.problem(str(wrong), wrong.suggestion, entry.line, f"{field}.parameters")
             return {}
         return {name: value or "" for name, value in values.items()}
 
@@ -196,9 +237,9 @@ class _Reader:
                 inner = {item.key: item for item in entry.node.entries}
                 for item in entry.node.entries:
                     if item.key not in ("command", "adapter"):
-                        self._unknown(item.key, item.line, field, ("command", "adapter"))
+                        self._found.unknown(item.key, item.line, field, ("command", "adapter"))
                 if "command" not in inner:
-                    self._problem(
+                    self._found.problem(
                         "has no command", "Add `command: PROGRAM ARGS`", entry.line, field
                     )
                     continue
@@ -220,7 +261,7 @@ class _Reader:
         try:
             return Choice(ADAPTERS).check(plain(entry.node))
         except WrongValue as wrong:
-            self._problem(str(wrong), wrong.suggestion, entry.line, field)
+            self._found.problem(str(wrong), wrong.suggestion, entry.line, field)
             return None
 
     # -- helpers ---------------------------------------------------------------------------
@@ -232,7 +273,7 @@ class _Reader:
     def _is_mapping(self, node: Node, field: str) -> bool:
         if isinstance(node, Mapping) or plain(node) is None:
             return True
-        self._problem(
+        self._found.problem(
             f"must be a mapping of keys to values, not {brief(plain(node))}",
             "Write `key: value` lines",
             node.line,
@@ -247,50 +288,11 @@ class _Reader:
             try:
                 return Text().check(text)
             except WrongValue as wrong:
-                self._problem(str(wrong), wrong.suggestion, entry.line, field)
+                self._found.problem(str(wrong), wrong.suggestion, entry.line, field)
         else:
             shown = brief(plain(entry.node))
-            self._problem(f"must be text, not {shown}", "Write text", entry.line, field)
+            self._found.problem(f"must be text, not {shown}", "Write text", entry.line, field)
         return None
-
-    def _unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
-        name = key.rpartition(".")[2]
-        candidates = list(known)
-        outer, dot, inner = key.partition(".")
-        if key in BY_KEY and dot:
-            suggestion = f"Write `{outer}:` and `{inner}:` below it"
-        elif key in BY_KEY:
-            suggestion = "It belongs below `loop`"
-        elif not (suggestion := did_you_mean(key, candidates)) and (
-            elsewhere := near_miss(key, BY_KEY)
-        ):
-            suggestion = f"Did you mean 'loop.{elsewhere}'?"
-        self._problem(
-            f"unknown key {name!r}",
-            suggestion or "Remove it, or see `rooda config schema` for the keys there are",
-            line,
-            f"{field}.{key}" if field else key,
-            Severity.WARNING,
-        )
-
-    def _problem(
-        self,
-        message: str,
-        suggestion: str,
-        line: int,
-        field: str,
-        severity: Severity = Severity.ERROR,
-    ) -> None:
-        self._problems.append(
-            Problem(
-                message,
-                suggestion,
-                file=self._file.shown,
-                line=line,
-                field=field,
-                severity=severity,
-            )
-        )
 
     def _origin(self, line: int) -> Origin:
         if self._file.tier is Tier.BUILTIN:

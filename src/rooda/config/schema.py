@@ -4,7 +4,7 @@ from typing import Any
 
 from rooda.config.kinds import Schema, Text, TextMap
 from rooda.config.layers import ADAPTERS
-from rooda.config.settings import OLD_KEYS, SETTINGS, Setting
+from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS, Setting
 from rooda.prompts.parts import PHASES
 
 # Words that need no quotes: a bare number or `true` is as good here.
@@ -50,10 +50,19 @@ def _settings(settings: list[Setting[Any]]) -> Schema:
         target = sections.setdefault(section, {}) if dot else properties
         target[name if dot else section] = _setting(setting)
     for section, inner in sections.items():
-        properties[section] = _object(inner) | {"type": ["object", "null"]}
+        properties[section] = _object(inner) | _short_form(section)
     for old, new in OLD_KEYS.items():
         properties[old] = properties[new] | {"deprecated": True}
     return properties
+
+
+def _short_form(section: str) -> Schema:
+    """What may stand in place of a section: nothing, or a value for its main row."""
+    short = SHORT_FORMS.get(section)
+    if short is None:
+        return {"type": ["object", "null"]}
+    kind = short.kind.schema()  # its other words say nothing of an object
+    return kind | {"type": ["object", "null", kind["type"]], "description": short.help}
 
 
 def _setting(setting: Setting[Any]) -> Schema:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from rooda.config.hooks import Hook, HookList
 from rooda.config.kinds import (
+    Age,
     Boolean,
     Choice,
     FolderText,
@@ -16,8 +18,10 @@ from rooda.config.kinds import (
     Kind,
     PathText,
     Seconds,
+    ShellCommand,
     SignalWord,
     Size,
+    Template,
     Text,
     TextList,
     TextMap,
@@ -72,17 +76,28 @@ class Setting(Generic[T]):
         """The value as a person reads it."""
         return "none" if value is None else self.kind.show(value)
 
+    def plain(self, value: Any) -> object:
+        """The value as YAML and JSON have it."""
+        return None if value is None else self.kind.plain(value)
+
     def check(self, raw: object) -> Any:
         """The value that a file gives, or WrongValue with the row's own advice."""
         if raw is None and self.nullable:
-            return None
+            return self._none
         return self._worded(self.kind.check, raw)
 
     def from_text(self, text: str) -> Any:
         """The value that a flag or variable gives; `none` unsets what may be unset."""
         if text == UNSET and self.nullable:
-            return None
+            return self._none
+        if text == UNSET and isinstance(self.kind, Text):  # it would pass for a text
+            raise WrongValue("can't be none", self.fix or f"The default is {self.default!r}")
         return self._worded(self.kind.from_text, text)
+
+    @property
+    def _none(self) -> Any:
+        """Explicitly none: of a list that is a list with nothing in it."""
+        return () if isinstance(self.default, tuple) else None
 
     def _worded(self, check: Callable[[Any], Any], raw: object) -> Any:
         try:
@@ -94,6 +109,9 @@ class Setting(Generic[T]):
 PRESETS = ("rooda", "ralph", "v1")
 
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
+GIT, HOOKS, RECORD = "Verify and git", "Hooks", "Record"
+
+OFF, ON = False, True
 
 PRESET: Setting[str] = Setting(
     "preset",
@@ -351,6 +369,133 @@ MAX_ITERS_EXIT_CODE: Setting[int] = Setting(
     POLICY,
 )
 
+STALL_THRESHOLD: Setting[int | None] = Setting(
+    "stall_threshold",
+    Integer(1),
+    None,
+    "Abort after so many iterations without progress",
+    RUN,
+    nullable=True,
+)
+VERIFY_COMMAND: Setting[str | None] = Setting(
+    "verify.command",
+    ShellCommand(),
+    None,
+    "Command that must succeed after the agent, or the iteration has failed",
+    GIT,
+    flag="--verify",
+    old_variables=("ROODA_LOOP_VERIFY",),
+    nullable=True,
+)
+VERIFY_WHEN: Setting[str] = Setting(
+    "verify.when",
+    Choice(("always", "on-success")),
+    "always",
+    "After every agent that did not fail, or only when it signalled success",
+    GIT,
+)
+VERIFY_TIMEOUT: Setting[float | None] = Setting(
+    "verify.timeout", Timeout(1), 1800.0, "Stop a verify that takes longer", GIT, nullable=True
+)
+VERIFY_FEEDBACK: Setting[bool] = Setting(
+    "verify.feedback",
+    Boolean(),
+    ON,
+    "Put the end of what a failed verify printed into the next prompt",
+    GIT,
+)
+GIT_COMMIT: Setting[bool] = Setting(
+    "git.commit",
+    Boolean(),
+    OFF,
+    "Commit everything after each good iteration",
+    GIT,
+    flag="--commit",
+)
+GIT_PUSH: Setting[bool] = Setting(
+    "git.push", Boolean(), OFF, "Push after every iteration", GIT, flag="--push"
+)
+GIT_REQUIRE_CHANGES: Setting[bool] = Setting(
+    "git.require_changes",
+    Boolean(),
+    OFF,
+    "Take an iteration that changed nothing for a failure",
+    GIT,
+)
+MESSAGE_NAMES = ("procedure", "iteration", "run", "summary", "task")
+GIT_MESSAGE: Setting[str] = Setting(
+    "git.message",
+    Template(MESSAGE_NAMES),
+    "{procedure}: iteration {iteration}",
+    "Message of a commit; {procedure}, {iteration}, {run}, {summary} and {task} are filled in",
+    GIT,
+)
+GIT_COMMIT_TIMEOUT: Setting[float] = Setting(
+    "git.commit_timeout",
+    Timeout(1),
+    300.0,
+    "Stop a commit that takes longer, with its hooks and its signing",
+    GIT,
+)
+GIT_PUSH_TIMEOUT: Setting[float] = Setting(
+    "git.push_timeout", Timeout(1), 120.0, "Stop a push that takes longer", GIT
+)
+GIT_SNAPSHOTS: Setting[bool] = Setting(
+    "git.snapshots",
+    Boolean(),
+    ON,
+    "Keep the work tree of every iteration under refs/rooda",
+    GIT,
+)
+
+
+def _hooks(point: str, when: str) -> Setting[tuple[Hook, ...]]:
+    return Setting(f"hooks.{point}", HookList(), (), f"Commands {when}", HOOKS, nullable=True)
+
+
+HOOKS_LOOP_START = _hooks("loop_start", "before the first iteration")
+HOOKS_PRE_ITERATION = _hooks("pre_iteration", "before each iteration")
+HOOKS_POST_ITERATION = _hooks("post_iteration", "after each iteration")
+HOOKS_ON_FAILURE = _hooks("on_failure", "after each iteration that failed")
+HOOKS_ON_WAIT = _hooks("on_wait", "when the run waits for an agent's limit")
+HOOKS_LOOP_END = _hooks("loop_end", "at every end of the run")
+
+TRACK_FILE_CHANGES: Setting[bool] = Setting(
+    "track_file_changes",
+    Boolean(),
+    ON,
+    "Note which files each iteration created, modified and deleted",
+    RECORD,
+)
+PARSE_TESTS: Setting[bool] = Setting(
+    "parse_tests", Boolean(), ON, "Read test results out of what agent and verify print", RECORD
+)
+TEST_REPORTS: Setting[tuple[str, ...]] = Setting(
+    "test_reports",
+    TextList(),
+    (),
+    "JUnit XML files, by pattern, that tests write (relative to where the agent runs)",
+    RECORD,
+    nullable=True,
+)
+HISTORY_KEEP_RUNS: Setting[int] = Setting(
+    "history.keep_runs", Integer(1), 50, "How many runs to keep", RECORD
+)
+HISTORY_MAX_AGE: Setting[float | None] = Setting(
+    "history.max_age", Age(1), None, "Forget runs that ended longer ago", RECORD, nullable=True
+)
+HISTORY_MAX_SIZE: Setting[int | None] = Setting(
+    "history.max_size",
+    Size(1024 * 1024),
+    2 * 1024**3,
+    "How much disk space the runs may take together",
+    RECORD,
+    nullable=True,
+)
+HISTORY_MAX_IN_MEMORY: Setting[int] = Setting(
+    "history.max_in_memory", Integer(1), 100, "How many iterations to hold in memory", RECORD
+)
+
 SETTINGS: tuple[Setting[Any], ...] = (
     MAX_ITERATIONS,
     ITERATION_MODE,
@@ -362,6 +507,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
     MAX_OUTPUT_BUFFER,
     MAX_TRANSCRIPT,
     FAILURE_THRESHOLD,
+    STALL_THRESHOLD,
     AI_CMD,
     AI_CMD_ALIAS,
     CAPTURE,
@@ -369,6 +515,30 @@ SETTINGS: tuple[Setting[Any], ...] = (
     KEEP_PROCESSES,
     WORKING_DIR,
     ENV,
+    VERIFY_COMMAND,
+    VERIFY_WHEN,
+    VERIFY_TIMEOUT,
+    VERIFY_FEEDBACK,
+    GIT_COMMIT,
+    GIT_PUSH,
+    GIT_REQUIRE_CHANGES,
+    GIT_MESSAGE,
+    GIT_COMMIT_TIMEOUT,
+    GIT_PUSH_TIMEOUT,
+    GIT_SNAPSHOTS,
+    HOOKS_LOOP_START,
+    HOOKS_PRE_ITERATION,
+    HOOKS_POST_ITERATION,
+    HOOKS_ON_FAILURE,
+    HOOKS_ON_WAIT,
+    HOOKS_LOOP_END,
+    TRACK_FILE_CHANGES,
+    PARSE_TESTS,
+    TEST_REPORTS,
+    HISTORY_KEEP_RUNS,
+    HISTORY_MAX_AGE,
+    HISTORY_MAX_SIZE,
+    HISTORY_MAX_IN_MEMORY,
     SHOW_AI_OUTPUT,
     AI_OUTPUT_STREAM,
     LOG_LEVEL,
@@ -388,6 +558,17 @@ SETTINGS: tuple[Setting[Any], ...] = (
 
 BY_KEY: Mapping[str, Setting[Any]] = {setting.key: setting for setting in SETTINGS}
 # `signals` is no setting but holds some.
-SECTIONS = frozenset(key.partition(".")[0] for key in BY_KEY if "." in key)
+SECTIONS: Mapping[str, tuple[Setting[Any], ...]] = {
+    section: tuple(row for row in SETTINGS if row.key.startswith(f"{section}."))
+    for section in dict.fromkeys(key.partition(".")[0] for key in BY_KEY if "." in key)
+}
+# Sections for which a value alone stands for one row: `verify: make test`, `verify: null`.
+SHORT_FORMS: Mapping[str, Setting[Any]] = {"verify": VERIFY_COMMAND}
+# Sections that a null takes away whole, as every row of theirs may be none: `hooks: null`.
+TAKEN_AWAY_WHOLE: Mapping[str, tuple[str, ...]] = {
+    section: tuple(row.key for row in rows)
+    for section, rows in SECTIONS.items()
+    if all(row.nullable for row in rows)
+}
 # Names of other systems that are understood as well.
 OLD_KEYS: Mapping[str, str] = {"default_iterations": MAX_ITERATIONS.key}

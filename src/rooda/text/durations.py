@@ -2,8 +2,10 @@
 
 import re
 
+DAY = 86400  # seconds
+
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_UNITS = {"d": DAY, "h": 3600, "m": 60, "s": 1}
 _PARTS = r" *".join(rf"(?:({_NUMBER}) *{unit})?" for unit in _UNITS)
 # Also for JSON Schema, so without anything that only Python knows.
 DURATION_PATTERN = rf"^ *(?:{_NUMBER}|(?=[0-9]){_PARTS}) *$"

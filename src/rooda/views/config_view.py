@@ -23,7 +23,9 @@ def as_yaml(found: Inspection) -> str:
             lines.append(f"{indent}{word}:")
             lines += [_line(f"{indent}  {part}: ...", at.exact) for part, at in parts.items()]
         else:
-            lines.append(_line(f"{indent}{word}: {flow_yaml(found.values[setting])}", origin))
+            lines.append(
+                _line(f"{indent}{word}: {flow_yaml(setting.plain(found.values[setting]))}", origin)
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -38,7 +40,7 @@ def as_json(found: Inspection) -> str:
             # Values of the environment may be secrets.
             "value": dict.fromkeys(found.values.parts(setting), "...")
             if isinstance(setting.kind, TextMap)
-            else found.values[setting],
+            else setting.plain(found.values[setting]),
             "tier": (origin := found.values.origin(setting)).tier.label,
             "source": origin.source or None,
             "line": origin.line,

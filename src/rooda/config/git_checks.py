@@ -1,0 +1,114 @@
+"""Whether git can do what the settings ask of it: a look before the first iteration."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rooda.config.origin import Tier
+from rooda.config.problems import Problem, Severity
+from rooda.config.resolve import Values
+from rooda.config.sensitive import TOKEN_HOLDERS, holds_a_token, looks_like_a_secret
+from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES, Setting
+from rooda.text.controls import one_line
+from rooda.text.paths import is_folder
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.state import read_plain_file
+
+_NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
+_MOST_NAMED = 5
+_MOST_READ = 64 * 1024
+_NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
+_TRY = "Check that `git status` works here"
+_STATUS = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why git can't work here, and what helps."""
+
+    reason: str
+    fix: str
+
+
+def check_git(values: Values, folder: Path, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """What keeps git from its part, and what it would commit that nobody wants committed."""
+    asked = [row for row in _NEEDING if values[row]]
+    if not asked or not is_folder(folder):
+        return
+    top = _top(folder, environ)
+    if isinstance(top, Obstacle):
+        yield from (_unable(row, values, top) for row in asked)
+    elif values[GIT_COMMIT]:
+        yield from _warn_of_secrets(values, top, environ)
+
+
+def _top(folder: Path, environ: Mapping[str, str]) -> Path | Obstacle:
+    """The top of the work tree."""
+    if shutil.which("git", path=environ.get("PATH", os.defpath)) is None:
+        return Obstacle("git is not installed", "Install git")
+    try:
+        return Path(Git(folder, environ).line("rev-parse", "--show-toplevel"))
+    except GitError as error:
+        if any(sign in str(error) for sign in _NO_WORK_TREE):
+            fix = "Start rooda in a repository, or make one with `git init`"
+            return Obstacle(f"{folder} is in no git work tree", fix)
+        return Obstacle(f"git refuses to work here: {error}", _TRY)
+
+
+def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:
+    origin = values.origin(row)
+    # A preset has the habits of a whole system: who chose it did not ask for this one by name.
+    was_asked_for = origin.tier > Tier.PRESET
+    return Problem.at(
+        origin,
+        values.field(row),
+        f"{row.key} is on, but {obstacle.reason}",
+        f"{obstacle.fix}, or turn it off with --no-{row.flag_name.removeprefix('--')}",
+        Severity.ERROR if was_asked_for else Severity.WARNING,
+        title="git can't be used",
+    )
+
+
+def _warn_of_secrets(values: Values, top: Path, environ: Mapping[str, str]) -> Iterator[Problem]:
+    try:
+        listed = Git(top, environ)(*_STATUS)
+    except GitError as error:
+        message = f"nobody could look for secrets among what would be committed: {error}"
+        yield _warning(values, message, _TRY)
+        return
+    found = list(_sensitive(would_be_committed(listed), top))
+    if found:
+        shown = ", ".join(map(one_line, found[:_MOST_NAMED]))
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        message = f"what looks like a secret would be committed: {shown}{more}"
+        yield _warning(values, message, "Add it to .gitignore, or move it out of the repository")
+
+
+def would_be_committed(status: bytes) -> Iterator[str]:
+    """The files in what `git status --porcelain -z` prints, but for deleted ones."""
+    for entry in status.split(b"\0"):
+        state, name = entry[:2], entry[3:]
+        if name and state[1:] != b"D" and state != b"D ":
+            yield os.fsdecode(name)
+
+
+def _sensitive(names: Iterable[str], top: Path) -> Iterator[str]:
+    for name in names:
+        may_hold_token = Path(name).name in TOKEN_HOLDERS
+        if looks_like_a_secret(name) or (may_hold_token and _has_token(top / name)):
+            yield name
+
+
+def _has_token(path: Path) -> bool:
+    try:
+        return holds_a_token(read_plain_file(path, _MOST_READ))
+    except OSError:
+        return False
+
+
+def _warning(values: Values, message: str, fix: str) -> Problem:
+    origin, field = values.origin(GIT_COMMIT), values.field(GIT_COMMIT)
+    return Problem.at(origin, field, message, fix, Severity.WARNING)

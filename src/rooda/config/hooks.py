@@ -1,0 +1,94 @@
+"""Hooks: commands of the user's at certain points of a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from rooda.config.kinds import Choice, Kind, Schema, ShellCommand, Timeout, WrongValue, brief
+
+OnError = Literal["ignore", "fail", "abort"]
+
+_FORM = "Write a command, or {command: CMD, timeout: 30s, on_error: ignore}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A command for `sh -c`, how many seconds it may take, and what it means when it fails.
+
+    `fail` makes it the failure of the iteration: one that it comes before is skipped, one that it
+    follows has failed. Before the first iteration it is an `abort`; where there is nothing left to
+    fail (after a failure, in a wait, at the end) it is an `ignore`.
+    """
+
+    command: str
+    timeout: float = 30.0
+    on_error: OnError = "ignore"
+
+
+# What a hook may say of itself, and what kind of value that is.
+HOOK_FIELDS: Mapping[str, Kind[Any]] = {
+    "command": ShellCommand(),
+    "timeout": Timeout(0.1),
+    "on_error": Choice(("ignore", "fail", "abort")),
+}
+
+
+def hook_of(raw: object) -> Hook:
+    """One hook as YAML gives it: a command, or a mapping with one."""
+    if isinstance(raw, str):
+        return Hook(ShellCommand().check(raw))
+    if not isinstance(raw, dict):
+        raise WrongValue(f"must be a command or a mapping with one, not {brief(raw)}", _FORM)
+    if unknown := [key for key in raw if key not in HOOK_FIELDS]:
+        raise WrongValue(f"a hook has no {brief(unknown[0])}", _FORM)
+    if "command" not in raw:
+        raise WrongValue("has no command", "Add `command: CMD`")
+    checked = {key: HOOK_FIELDS[key].check(value) for key, value in raw.items()}
+    return Hook(**cast("dict[str, Any]", checked))
+
+
+class HookList(Kind[tuple[Hook, ...]]):
+    """One hook or several, run one after the other."""
+
+    metavar = "CMD"
+
+    def check(self, raw: object) -> tuple[Hook, ...]:
+        """The hooks, or WrongValue for the first that is none."""
+        items = raw if isinstance(raw, (list, tuple)) else [raw]
+        return tuple(item if isinstance(item, Hook) else hook_of(item) for item in items)
+
+    def show(self, value: tuple[Hook, ...]) -> str:
+        """The commands, each with what is special about it."""
+        return "; ".join(map(_shown, value)) or "none"
+
+    def plain(self, value: tuple[Hook, ...]) -> object:
+        """Each as short as a file may have it."""
+        return [_special(hook) or hook.command for hook in value]
+
+    def schema(self) -> Schema:
+        """One hook, or a list of them."""
+        command = ShellCommand().schema()
+        fields = {key: kind.schema() for key, kind in HOOK_FIELDS.items()}
+        mapping = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": fields,
+            "required": ["command"],
+        }
+        one = {"anyOf": [command, mapping]}
+        return {"anyOf": [command, mapping, {"type": "array", "items": one}]}
+
+
+def _special(hook: Hook) -> dict[str, object]:
+    """The hook as a mapping, where a command alone does not say it all."""
+    plain = Hook(hook.command)
+    own = {
+        key: getattr(hook, key) for key in HOOK_FIELDS if getattr(hook, key) != getattr(plain, key)
+    }
+    return {"command": hook.command, **own} if own else {}
+
+
+def _shown(hook: Hook) -> str:
+    own = {key: value for key, value in _special(hook).items() if key != "command"}
+    words = [f"{key} {HOOK_FIELDS[key].show(value)}" for key, value in own.items()]
+    return f"{hook.command} ({', '.join(words)})" if words else hook.command

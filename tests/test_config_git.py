@@ -1,0 +1,390 @@
+"""Before the first iteration: can git do what was asked, and what would it commit?"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rooda.config.git_checks import would_be_committed
+from rooda.config.plan import Prepared
+from rooda.config.problems import Problem, Severity, errors
+from rooda.config.sensitive import looks_like_a_secret
+from support.config import planned
+from support.workspace import Workspace
+
+AGENT = "--ai-cmd=true"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A repository in the place that `planned` works in."""
+    work = tmp_path / "work"
+    git(tmp_path, "init", "-q", "work")
+    return work
+
+
+def git(folder: Path, *arguments: str) -> None:
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    who = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+    subprocess.run(
+        ["git", *who, *arguments],
+        cwd=folder,
+        env={**environ, "HOME": str(folder)},
+        check=True,
+        capture_output=True,
+    )
+
+
+def fill(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("content")
+
+
+def about_git(prepared: Prepared) -> list[Problem]:
+    return [p for p in prepared.all_problems() if "git" in p.field or p.field == "--commit"]
+
+
+# -- git itself ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "flag,off",
+    [
+        ("--commit", "--no-commit"),
+        ("--push", "--no-push"),
+        ("--git-require-changes", "--no-git-require-changes"),
+    ],
+)
+def test_where_there_is_no_work_tree_it_is_an_error_that_says_what_to_change(
+    flag: str, off: str, tmp_path: Path
+) -> None:
+    prepared = planned(tmp_path, "build", AGENT, flag)
+    [problem] = errors(prepared.all_problems())
+    assert problem.field == flag
+    assert f"{tmp_path / 'work'} is in no git work tree" in problem.message
+    assert "git init" in problem.suggestion
+    assert off in problem.suggestion
+    assert not prepared.valid
+
+
+def test_without_git_it_is_an_error_that_says_so(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "agent").symlink_to("/bin/true")
+    env = {"PATH": str(tmp_path / "bin")}
+    prepared = planned(tmp_path, "build", "--ai-cmd=agent", "--commit", env=env)
+    [problem] = errors(prepared.all_problems())
+    assert "git is not installed" in problem.message
+    assert "Install git" in problem.suggestion
+    assert work.is_dir()
+
+
+@pytest.mark.parametrize(
+    "files,env,place",
+    [
+        (
+            {"workspace": "\nloop: {git: {push: true}}"},
+            {},
+            ("rooda-config.yml", 2, "loop.git.push"),
+        ),
+        (
+            {"workspace": "procedures: {build: {git: {push: true}}}"},
+            {},
+            ("rooda-config.yml", 1, "procedures.build.git.push"),
+        ),
+        ({"workspace": None}, {"ROODA_LOOP_GIT_PUSH": "1"}, ("", None, "ROODA_LOOP_GIT_PUSH")),
+    ],
+)
+def test_the_error_names_the_place_that_asked(
+    files: dict[str, str | None],
+    env: dict[str, str],
+    place: tuple[str, int | None, str],
+    tmp_path: Path,
+) -> None:
+    prepared = planned(tmp_path, "build", AGENT, workspace=files["workspace"], env=env)
+    [problem] = errors(prepared.all_problems())
+    assert (problem.file, problem.line, problem.field) == place
+
+
+def test_everything_that_was_asked_for_is_named_at_once(tmp_path: Path) -> None:
+    text = "loop: {git: {commit: true, push: true, require_changes: true}}"
+    found = errors(planned(tmp_path, "build", AGENT, workspace=text).all_problems())
+    assert [p.field for p in found] == [
+        "loop.git.commit",
+        "loop.git.push",
+        "loop.git.require_changes",
+    ]
+
+
+def test_what_only_a_preset_asks_for_is_a_warning(tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "build", AGENT, "--preset=v1", "-n", "1")
+    [problem] = about_git(prepared)
+    assert problem.severity is Severity.WARNING
+    assert "git.push is on, but" in problem.message
+    assert prepared.valid
+
+
+def test_what_a_preset_asks_for_and_the_user_repeats_is_an_error(tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "build", AGENT, "--preset=v1", "-n", "1", "--push")
+    assert [p.severity for p in about_git(prepared)] == []
+    [problem] = errors(prepared.all_problems())
+    assert problem.field == "--push"
+
+
+@pytest.mark.parametrize("flags", [["--no-commit"], ["--git-snapshots"], ["--git-message=x"], []])
+def test_who_asks_for_nothing_needs_no_git(flags: list[str], tmp_path: Path) -> None:
+    assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
+
+
+def test_a_folder_within_a_work_tree_is_as_good_as_its_top(work: Path, tmp_path: Path) -> None:
+    (work / "sub").mkdir()
+    flags = ("--commit", "--push", "--git-require-changes", "--working-dir", "sub")
+    assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
+
+
+def test_a_bare_repository_is_no_work_tree(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare", "work")
+    [problem] = errors(planned(tmp_path, "build", AGENT, "--commit").all_problems())
+    assert "is in no git work tree" in problem.message
+
+
+def test_a_repository_that_git_refuses_is_explained_in_its_own_words(
+    work: Path, tmp_path: Path
+) -> None:
+    (work / ".git" / "config").write_text("[core\nbroken")
+    [problem] = errors(planned(tmp_path, "build", AGENT, "--commit").all_problems())
+    assert "git refuses to work here: git rev-parse: fatal: bad config line" in problem.message
+    assert "git status" in problem.suggestion
+
+
+def test_variables_of_a_git_hook_dont_lead_elsewhere(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "other")
+    env = {"GIT_DIR": str(tmp_path / "other" / ".git"), "GIT_WORK_TREE": str(tmp_path / "other")}
+    [problem] = errors(planned(tmp_path, "build", AGENT, "--commit", env=env).all_problems())
+    assert "is in no git work tree" in problem.message
+
+
+def test_a_working_dir_that_is_missing_is_told_once(tmp_path: Path) -> None:
+    prepared = planned(tmp_path, "build", AGENT, "--commit", "--working-dir", "gone")
+    [problem] = errors(prepared.all_problems())
+    assert problem.field == "--working-dir"
+
+
+# -- secrets -------------------------------------------------------------------------------
+
+SECRETS = [
+    ".env",
+    ".env.local",
+    ".env.production",
+    "prod.env",
+    ".envrc",
+    "server.pem",
+    "tls/private.key",
+    "store.p12",
+    "cert.pfx",
+    "release.jks",
+    "passwords.kdbx",
+    "id_rsa",
+    "deploy/id_ed25519",
+    "id_rsa_work",
+    "id_ecdsa.old",
+    "credentials.json",
+    "credentials-prod.json",
+    "gcp-credentials.json",
+    ".aws/credentials",
+    "credentials",
+    "secrets.yml",
+    "config/secrets.yaml",
+    "secrets.prod.toml",
+    "client_secret_123.json",
+    "service-account.json",
+    "my.secret",
+    ".netrc",
+    "_netrc",
+    ".pypirc",
+    ".pgpass",
+    ".git-credentials",
+    ".htpasswd",
+    ".docker/config.json",
+    "sub/.kube/config",
+    "terraform.tfvars",
+    "ID_RSA",
+    "Server.PEM",
+]
+HARMLESS = [
+    ".env.example",
+    ".env.sample",
+    ".env.template",
+    ".env.dist",
+    "example.env",
+    "id_rsa.pub",
+    "id_ed25519.pub",
+    "public.pem",
+    "signing.pub.key",
+    "credentials.example.json",
+    "secrets.sample.yml",
+    "secrets.yml.dist",
+    "terraform.tfvars.example",
+    "environment.py",
+    "env",
+    "venv/pyvenv.cfg",
+    "src/credentials.py",
+    "src/secrets.go",
+    "test_secrets.py",
+    "docs/secrets.md",
+    "keys.py",
+    "monkey",
+    "key",
+    "package.json",
+    "config.json",
+    "config",
+    "kube/config",
+    "id_rsa_parser.py",
+    "secretary.json",
+    ".npmrc",
+    "a.key/",
+    "",
+    "/",
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_is_known_by_its_name(name: str) -> None:
+    assert looks_like_a_secret(name)
+    assert looks_like_a_secret(f"deep/down/{name}")
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_other_names_are_left_alone(name: str) -> None:
+    assert not looks_like_a_secret(name)
+
+
+def test_secrets_that_would_be_committed_are_warned_of_by_name(work: Path, tmp_path: Path) -> None:
+    fill(work, ".env", "keys/server.pem", ".env.example", "main.py", "ignored.key")
+    (work / ".gitignore").write_text("ignored.key\n")
+    prepared = planned(tmp_path, "build", AGENT, workspace="\nloop: {git: {commit: true}}")
+    [problem] = prepared.all_problems()
+    assert problem.severity is Severity.WARNING
+    assert problem.message.endswith("would be committed: .env, keys/server.pem")
+    assert (problem.file, problem.line, problem.field) == ("rooda-config.yml", 2, "loop.git.commit")
+    assert ".gitignore" in problem.suggestion
+    assert prepared.valid
+
+
+def test_without_commit_nobody_looks(work: Path, tmp_path: Path) -> None:
+    fill(work, ".env")
+    assert planned(tmp_path, "build", AGENT, "--push").all_problems() == []
+
+
+def test_modified_and_staged_secrets_count_but_not_old_or_deleted_ones(
+    work: Path, tmp_path: Path
+) -> None:
+    fill(work, "old.pem", "modified.pem", "deleted.pem", "removed.pem")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "first")
+    (work / "modified.pem").write_text("changed")
+    (work / "deleted.pem").unlink()
+    git(work, "rm", "-q", "removed.pem")
+    fill(work, "staged.pem")
+    git(work, "add", "staged.pem")
+    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert problem.message.endswith("would be committed: staged.pem, modified.pem") or (
+        problem.message.endswith("would be committed: modified.pem, staged.pem")
+    )
+
+
+def test_secrets_in_the_whole_work_tree_count_wherever_rooda_was_started(
+    work: Path, tmp_path: Path
+) -> None:
+    fill(work, "at/top.pem", "sub/.env")
+    [problem] = planned(tmp_path, "build", AGENT, "--commit", "--working-dir", "sub").all_problems()
+    assert problem.message.endswith("would be committed: at/top.pem, sub/.env")
+
+
+def test_many_secrets_are_counted(work: Path, tmp_path: Path) -> None:
+    fill(work, *(f"{letter}.key" for letter in "abcdefgh"))
+    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert problem.message.endswith(": a.key, b.key, c.key, d.key, e.key and 3 more")
+
+
+@pytest.mark.parametrize(
+    "content,named",
+    [
+        ("//registry.npmjs.org/:_authToken=npm_abc123\n", [".npmrc"]),
+        ("_password = abc\n", [".npmrc"]),
+        ("//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n", []),
+        ("registry=https://registry.npmjs.org/\nsave-exact=true\n", []),
+    ],
+)
+def test_an_npmrc_is_a_secret_only_with_a_token_in_it(
+    content: str, named: list[str], work: Path, tmp_path: Path
+) -> None:
+    (work / ".npmrc").write_text(content)
+    found = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert [p.message.rpartition(": ")[2] for p in found] == named
+
+
+def test_a_link_in_place_of_a_file_is_not_followed(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("_authToken=npm_abc123")
+    (work / ".npmrc").symlink_to(tmp_path / "token")
+    assert planned(tmp_path, "build", AGENT, "--commit").all_problems() == []
+
+
+def test_odd_names_are_shown_on_one_line(work: Path, tmp_path: Path) -> None:
+    fill(work, "two\nlines.pem", "\x1b[31mred.pem", os.fsdecode(b"\xff.pem"))
+    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert "\n" not in problem.message
+    assert "\x1b" not in problem.message
+    assert problem.message.count(".pem") == 3
+
+
+def test_nobodys_lock_is_taken_and_nothing_is_written(work: Path, tmp_path: Path) -> None:
+    fill(work, ".env", "main.py")
+    git(work, "add", "main.py")
+    (work / ".git" / "index.lock").touch()
+    before = (work / ".git" / "index").stat().st_mtime_ns
+    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert ".env" in problem.message
+    assert (work / ".git" / "index").stat().st_mtime_ns == before
+
+
+def test_no_program_that_the_repository_names_is_started(work: Path, tmp_path: Path) -> None:
+    hook = work / "hook.sh"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    hook.chmod(0o755)
+    git(work, "config", "core.fsmonitor", str(hook))
+    planned(tmp_path, "build", AGENT, "--commit")
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize(
+    "status,names",
+    [
+        (b"", []),
+        (b"?? a b\0 M c\0A  d\0MM e\0", ["a b", "c", "d", "e"]),
+        (b" D gone\0D  gone too\0AD gone as well\0", []),
+        (b"\0\0x\0", []),
+    ],
+)
+def test_what_git_prints_is_read(status: bytes, names: list[str]) -> None:
+    assert list(would_be_committed(status)) == names
+
+
+# -- through the command -------------------------------------------------------------------
+
+
+def test_a_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agents("exit 0"), "--commit", "-n", "1")
+    assert (done.code, workspace.starts) == (1, 0)
+    assert "Error: --commit: git.commit is on, but " in done.err
+    assert "or turn it off with --no-commit" in done.err
+
+
+def test_a_run_warns_of_secrets_at_its_start(workspace: Workspace) -> None:
+    git(workspace.path, "init", "-q")
+    fill(workspace.path, ".env")
+    done = workspace.work("true", "--commit", "--dry-run")
+    assert done.code == 0
+    assert "! --commit: what looks like a secret would be committed: .env" in done.out

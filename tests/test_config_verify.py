@@ -1,0 +1,149 @@
+"""`verify`, short and long: a command alone stands for `verify.command`."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooda.config.problems import Severity, errors
+from rooda.config.schema import schema
+from rooda.config.settings import VERIFY_COMMAND, VERIFY_FEEDBACK, VERIFY_TIMEOUT, VERIFY_WHEN
+from support.config import PROPERTY, dumped, planned, read
+
+LONG = "{command: make all, when: on-success, timeout: 90, feedback: false}"
+
+
+@pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
+@pytest.mark.parametrize("form", ["make test", "{command: make test}"])
+def test_the_short_form_is_the_command(form: str, where: str, tmp_path: Path) -> None:
+    values = planned(tmp_path, "build", workspace=where % f"verify: {form}").values
+    assert values[VERIFY_COMMAND] == "make test"
+    assert values[VERIFY_TIMEOUT] == 1800.0
+    assert values.origin(VERIFY_COMMAND).exact == "workspace: ./rooda-config.yml:1"
+
+
+def test_the_command_is_not_split_and_may_have_many_lines(tmp_path: Path) -> None:
+    text = "loop:\n  verify: |\n    set -e\n    make 'a b' && ! grep -r TODO src\n"
+    values = planned(tmp_path, "build", workspace=text).values
+    assert values[VERIFY_COMMAND] == "set -e\nmake 'a b' && ! grep -r TODO src\n"
+
+
+def test_the_short_form_changes_the_command_alone(tmp_path: Path) -> None:
+    values = planned(
+        tmp_path,
+        "build",
+        global_=f"loop: {{verify: {LONG}}}",
+        workspace="loop: {verify: make quick}",
+    ).values
+    assert values[VERIFY_COMMAND] == "make quick"
+    assert values[VERIFY_WHEN] == "on-success"
+    assert values[VERIFY_TIMEOUT] == 90.0
+    assert values[VERIFY_FEEDBACK] is False
+
+
+@pytest.mark.parametrize("null", ["verify: null", "verify: ", "verify: {command: null}"])
+@pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
+def test_null_means_that_nothing_is_verified(null: str, where: str, tmp_path: Path) -> None:
+    values = planned(
+        tmp_path, "build", global_="loop: {verify: make test}", workspace=where % null
+    ).values
+    assert values[VERIFY_COMMAND] is None
+    assert str(values.origin(VERIFY_COMMAND)) == "workspace: ./rooda-config.yml"
+
+
+def test_a_timeout_of_none_is_no_timeout(tmp_path: Path) -> None:
+    values = planned(tmp_path, "build", workspace="loop: {verify: {timeout: null}}").values
+    assert values[VERIFY_TIMEOUT] is None
+
+
+@pytest.mark.parametrize(
+    "env,command,origin",
+    [
+        ({"ROODA_LOOP_VERIFY": "a 'b c'"}, "a 'b c'", "ROODA_LOOP_VERIFY"),
+        ({"ROODA_LOOP_VERIFY_COMMAND": "long"}, "long", "ROODA_LOOP_VERIFY_COMMAND"),
+        (
+            {"ROODA_LOOP_VERIFY": "short", "ROODA_LOOP_VERIFY_COMMAND": "long"},
+            "long",
+            "ROODA_LOOP_VERIFY_COMMAND",
+        ),
+        (
+            {"ROODA_LOOP_VERIFY": "short", "ROODA_LOOP_VERIFY_COMMAND": ""},
+            "short",
+            "ROODA_LOOP_VERIFY",
+        ),
+        ({"ROODA_LOOP_VERIFY": "none"}, None, "ROODA_LOOP_VERIFY"),
+    ],
+)
+def test_the_variable_has_a_short_form_too(
+    env: dict[str, str], command: str | None, origin: str, tmp_path: Path
+) -> None:
+    prepared = planned(
+        tmp_path, "build", "--ai-cmd=true", workspace="loop: {verify: make test}", env=env
+    )
+    assert prepared.values[VERIFY_COMMAND] == command
+    assert str(prepared.values.origin(VERIFY_COMMAND)) == f"env: {origin}"
+    assert prepared.all_problems() == [], "neither name is unknown"
+
+
+def test_the_flag_is_the_short_one(tmp_path: Path) -> None:
+    values = planned(
+        tmp_path, "build", "--verify", "make test", workspace="loop: {verify: make}"
+    ).values
+    assert values[VERIFY_COMMAND] == "make test"
+    assert str(values.origin(VERIFY_COMMAND)) == "cli: --verify"
+
+
+@pytest.mark.parametrize(
+    "value,words",
+    [
+        ("5", "must be a command, not 5"),
+        ("true", "must be a command, not true"),
+        ("[make, test]", "must be a command, not a list"),
+        ("''", "must not be empty"),
+    ],
+)
+@pytest.mark.parametrize(
+    "start,name",
+    [("loop:\n  verify: ", "loop"), ("procedures:\n  p:\n    verify: ", "procedures.p")],
+)
+def test_a_wrong_short_form_is_named_as_it_was_written(
+    start: str, name: str, value: str, words: str
+) -> None:
+    layer, [problem] = read(start + value)
+    assert words in problem.message
+    assert problem.suggestion
+    assert problem.severity is Severity.ERROR
+    assert (problem.line, problem.field) == (start.count("\n") + 1, f"{name}.verify")
+    assert not layer.loop
+
+
+def test_a_wrong_value_inside_is_named_with_the_whole_key() -> None:
+    _, problems = read("loop:\n  verify:\n    command: 5\n    when: sometimes\n    timout: 5\n")
+    assert [(p.line, p.field) for p in errors(problems)] == [
+        (3, "loop.verify.command"),
+        (4, "loop.verify.when"),
+    ]
+    [unknown] = [p for p in problems if p.severity is Severity.WARNING]
+    assert (unknown.line, unknown.field) == (5, "loop.verify.timout")
+    assert "'verify.timeout'" in unknown.suggestion
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", " ", "5m", "make"])
+VERIFY = st.dictionaries(
+    st.sampled_from(["command", "when", "timeout", "feedback", "timout"]),
+    SCALARS | st.sampled_from(["always", "on-success"]) | st.lists(SCALARS, max_size=1),
+    max_size=3,
+)
+VALIDATOR: Any = jsonschema.Draft202012Validator(schema())
+
+
+@PROPERTY
+@given(SCALARS | VERIFY | st.lists(SCALARS, max_size=2))
+def test_the_schema_accepts_it_exactly_when_the_reader_has_nothing_to_say(
+    raw: object,
+) -> None:
+    for whole in ({"loop": {"verify": raw}}, {"procedures": {"build": {"verify": raw}}}):
+        assert VALIDATOR.is_valid(whole) == (read(dumped(whole))[1] == [])
