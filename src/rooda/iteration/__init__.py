@@ -1,1 +1,58 @@
-"""What one iteration of a loop did, as records that the engine, the store and the API share."""
+"""One iteration of a loop as a Python API; rooda's own engine stands on it. See docs/api.md."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rooda.iteration.config import IterationConfig
+    from rooda.iteration.executor import IterationExecutor
+    from rooda.iteration.history import HistoryConfig, HistorySummary, IterationHistory
+    from rooda.iteration.session import CommandSession, Response, Session
+    from rooda.iteration.tracker import FileChangeTracker, Seen
+    from rooda.iteration.types import Iteration, IterationResult, IterationStatus, Printed
+    from rooda.testresults.types import TestDetail, TestResults, TestStatus
+
+__all__ = [
+    "CommandSession",
+    "FileChangeTracker",
+    "HistoryConfig",
+    "HistorySummary",
+    "Iteration",
+    "IterationConfig",
+    "IterationExecutor",
+    "IterationHistory",
+    "IterationResult",
+    "IterationStatus",
+    "Printed",
+    "Response",
+    "Seen",
+    "Session",
+    "TestDetail",
+    "TestResults",
+    "TestStatus",
+]
+
+_HOMES = {
+    "config": ("IterationConfig",),
+    "executor": ("IterationExecutor",),
+    "history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
+    "session": ("CommandSession", "Response", "Session"),
+    "tracker": ("FileChangeTracker", "Seen"),
+    "types": (
+        "Iteration",
+        "IterationResult",
+        "IterationStatus",
+        "Printed",
+        "TestDetail",
+        "TestResults",
+        "TestStatus",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for: who reads the record needs no process and no git."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

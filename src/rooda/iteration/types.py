@@ -1,60 +1,206 @@
-"""The records of an iteration."""
+"""One iteration: its life, and what came of it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
+
+from rooda.testresults.types import TestDetail, TestResults, TestStatus
 
 
-class TestStatus(StrEnum):
-    """How one test ended."""
+class IterationStatus(StrEnum):
+    """Where an iteration stands, or how it ended."""
 
-    __test__ = False  # pytest would take the name for a class of tests
-
-    PASSED = "passed"
+    PENDING = "pending"
+    PRE_HOOKS = "pre_hooks"
+    EXECUTING = "executing"
+    POST_HOOKS = "post_hooks"
+    COMPLETED = "completed"
     FAILED = "failed"
+    TIMED_OUT = "timed_out"
     SKIPPED = "skipped"
-    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+
+UNFINISHED = frozenset(
+    {
+        IterationStatus.PENDING,
+        IterationStatus.PRE_HOOKS,
+        IterationStatus.EXECUTING,
+        IterationStatus.POST_HOOKS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
-class TestDetail:
-    """One test, or one thing that went wrong outside of the tests."""
+class Printed:
+    """What an agent printed, as far as it is kept in memory: the last bytes of each stream."""
 
-    __test__ = False
+    stdout: bytes = b""
+    stderr: bytes = b""
 
-    name: str
-    status: TestStatus
-    duration_ms: int | None = None
-    error: str | None = None
+    @classmethod
+    def of(cls, stdout: str = "", stderr: str = "") -> "Printed":
+        """The same from text."""
+        return cls(stdout.encode("utf-8", "surrogateescape"), stderr.encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
-class TestResults:
-    """What the test runners said: the last run of each, added up.
+class IterationResult:
+    """What an iteration did. What is unknown is None; paths are relative to the workspace."""
 
-    `failed` includes errors. `total` is passed, failed and skipped tests and those whose failure
-    was expected. `details` names what went wrong; a mishap outside of any test (an unhandled
-    error, an interrupt) is in there as an error that `failed` does not count.
-    """
-
-    __test__ = False
-
-    total: int
-    passed: int
-    failed: int
-    skipped: int
-    details: tuple[TestDetail, ...] = ()
+    exit_code: int | None
+    printed: Printed = field(default_factory=Printed, repr=False)
+    files_modified: tuple[str, ...] = ()
+    files_created: tuple[str, ...] = ()
+    files_deleted: tuple[str, ...] = ()
+    test_results: TestResults | None = None
+    context_usage_percent: int | None = None
+    progress_detected: bool = False
+    summary: str | None = None
+    duration_ms: int = 0
 
     @property
-    def all_passed(self) -> bool:
-        """At least one test passed and nothing went wrong; no tests at all is no success."""
-        wrong = (TestStatus.FAILED, TestStatus.ERROR)
-        return (
-            self.passed > 0
-            and self.failed == 0
-            and not any(detail.status in wrong for detail in self.details)
+    def stdout(self) -> str:
+        """The end of the agent's standard output; decoded only when somebody asks."""
+        return self.printed.stdout.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        """The end of its standard error."""
+        return self.printed.stderr.decode("utf-8", "replace")
+
+    @property
+    def tests_run(self) -> bool:
+        """Whether test results were found."""
+        return self.test_results is not None
+
+    @property
+    def files_changed(self) -> bool:
+        """Whether any file was created, modified or deleted."""
+        return bool(self.files_created or self.files_modified or self.files_deleted)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field but what was printed, which may be millions of bytes."""
+        tests = self.test_results
+        return {
+            "exit_code": self.exit_code,
+            "files_modified": list(self.files_modified),
+            "files_created": list(self.files_created),
+            "files_deleted": list(self.files_deleted),
+            "tests_run": self.tests_run,
+            "test_results": None if tests is None else _tests_to_json(tests),
+            "context_usage_percent": self.context_usage_percent,
+            "progress_detected": self.progress_detected,
+            "summary": self.summary,
+            "duration_ms": self.duration_ms,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "IterationResult":
+        """The result that was written; what was printed too, where it is there."""
+        tests = data.get("test_results")
+        return cls(
+            exit_code=data["exit_code"],
+            printed=Printed.of(data.get("stdout") or "", data.get("stderr") or ""),
+            files_modified=tuple(data["files_modified"]),
+            files_created=tuple(data["files_created"]),
+            files_deleted=tuple(data["files_deleted"]),
+            test_results=None if tests is None else _tests_from_json(tests),
+            context_usage_percent=data["context_usage_percent"],
+            progress_detected=data["progress_detected"],
+            summary=data["summary"],
+            duration_ms=data["duration_ms"],
         )
 
+
+def _tests_to_json(tests: TestResults) -> dict[str, Any]:
+    return {
+        "total": tests.total,
+        "passed": tests.passed,
+        "failed": tests.failed,
+        "skipped": tests.skipped,
+        "details": [
+            {
+                "name": detail.name,
+                "status": str(detail.status),
+                "duration_ms": detail.duration_ms,
+                "error": detail.error,
+            }
+            for detail in tests.details
+        ],
+    }
+
+
+def _tests_from_json(data: Mapping[str, Any]) -> TestResults:
+    details = tuple(
+        TestDetail(one["name"], TestStatus(one["status"]), one["duration_ms"], one["error"])
+        for one in data["details"]
+    )
+    return TestResults(data["total"], data["passed"], data["failed"], data["skipped"], details)
+
+
+@dataclass(slots=True)
+class Iteration:
+    """A single iteration of the loop, from `pending` to its end."""
+
+    number: int
+    prompt: str = field(default="", repr=False)
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ended_at: datetime | None = None
+    status: IterationStatus = IterationStatus.PENDING
+    result: IterationResult | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
     @property
-    def success_rate(self) -> float:
-        """The passed tests in percent of all; 100 when there were none."""
-        return 100.0 * self.passed / self.total if self.total else 100.0
+    def duration(self) -> timedelta | None:
+        """How long it took, once it has ended."""
+        return None if self.ended_at is None else self.ended_at - self.started_at
+
+    def complete(self, result: IterationResult) -> None:
+        """It ended well."""
+        self.end(IterationStatus.COMPLETED, result)
+
+    def fail(self, error: str, result: IterationResult | None = None) -> None:
+        """It failed, and this is why."""
+        self.end(IterationStatus.FAILED, result, error)
+
+    def timeout(self, result: IterationResult | None = None) -> None:
+        """It ran out of time."""
+        self.end(IterationStatus.TIMED_OUT, result)
+
+    def end(
+        self, status: IterationStatus, result: IterationResult | None = None, error: str = ""
+    ) -> None:
+        """It ended in this way. A result that is known already stays."""
+        self.ended_at = datetime.now(UTC)
+        self.status = status
+        self.result = result or self.result
+        if error:
+            self.metadata["error"] = error
+
+    def to_json(self) -> dict[str, Any]:
+        """The record of it, without the prompt and what was printed."""
+        return {
+            "number": self.number,
+            "started_at": self.started_at.isoformat(),
+            "ended_at": self.ended_at and self.ended_at.isoformat(),
+            "status": str(self.status),
+            "metadata": dict(self.metadata),
+            "result": self.result and self.result.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Iteration":
+        """The iteration that was written."""
+        ended, result = data["ended_at"], data["result"]
+        return cls(
+            number=data["number"],
+            prompt=data.get("prompt") or "",
+            started_at=datetime.fromisoformat(data["started_at"]),
+            ended_at=None if ended is None else datetime.fromisoformat(ended),
+            status=IterationStatus(data["status"]),
+            result=None if result is None else IterationResult.from_json(result),
+            metadata=dict(data["metadata"]),
+        )

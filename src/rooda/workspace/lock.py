@@ -121,6 +121,18 @@ def _note_of(top: Path, holder: int | None) -> Note | None:
     return note if note is not None and holder in (None, note.pid) and note.pid > 0 else None
 
 
+def who_holds(top: Path) -> tuple[int | None, Note | None]:
+    """The pid of the run that is at work in a work tree, and its note; as far as they are known.
+
+    An agent can write a note, but not what the kernel knows of its locks.
+    """
+    note = read_note(top)
+    if _LOCKS.exists():
+        pid = _holder(top.stat())
+        return pid, note if pid is not None and note is not None and note.pid == pid else None
+    return (note.pid, note) if note is not None else (None, None)
+
+
 def read_note(top: Path) -> Note | None:
     """The note, if there is one that makes sense: an agent may have written anything there."""
     try:

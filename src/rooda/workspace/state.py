@@ -5,6 +5,7 @@ needs no writer, can't deadlock with an agent that prints before it reads, and s
 What the agent prints is kept beside it.
 """
 
+import contextlib
 import errno
 import os
 import stat
@@ -14,8 +15,27 @@ from pathlib import Path
 from typing import IO
 
 STATE_FOLDER = ".rooda"
+DATABASE = "rooda.db"
 
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
+ORDER, VERIFY = "order.bin", "verify.log"  # which stream spoke when; what the check printed
+SESSION = "session.log"  # of a whole run
+
+
+def place_of(run: str, iteration: int, attempt: int = 1) -> str:
+    """The folder within `.rooda` for what belongs to one attempt at an iteration."""
+    number = str(iteration) if attempt == 1 else f"{iteration}.{attempt}"
+    return f"runs/{run or 'unnamed'}/{number}"
+
+
+def keep_file(workspace: Path, name: str, content: bytes) -> None:
+    """Write a file within `.rooda`, if there is room for it: it is evidence, and nothing more."""
+    try:
+        with new_file(workspace, name) as file:
+            _written(file, content)
+    except OSError:
+        with contextlib.suppress(OSError):
+            remove_file(workspace, name)
 
 
 def make_state_folder(workspace: Path) -> Path:
@@ -53,14 +73,17 @@ def _create(path: Path, content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], None]) -> IO[bytes]:
-    """The prompt, open for reading at its beginning.
+def open_prompt(
+    workspace: Path, place: str, prompt: bytes, on_trouble: Callable[[OSError], None]
+) -> IO[bytes]:
+    """The prompt, open for reading at its beginning. `place` is a folder within `.rooda`.
 
     An agent may have deleted the folder or filled the disk since the run began: then it is made
     anew, or the prompt goes to the system's temporary folder, which may fail as well (OSError).
     """
     try:
-        return _read_only(_filled(new_file(workspace, PROMPT), prompt), workspace)
+        name = f"{place}/{PROMPT}"
+        return _read_only(_filled(new_file(workspace, name), prompt), _path(workspace, name))
     except OSError as error:
         on_trouble(error)
         try:
@@ -69,10 +92,9 @@ def open_prompt(workspace: Path, prompt: bytes, on_trouble: Callable[[OSError], 
             raise error from None  # the first reason says more
 
 
-def _read_only(file: IO[bytes], workspace: Path) -> IO[bytes]:
+def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:
     """The same file, so that the agent can't write to its own prompt; as it is if that fails."""
     try:
-        path = workspace / STATE_FOLDER / PROMPT
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return file
@@ -85,11 +107,11 @@ def _read_only(file: IO[bytes], workspace: Path) -> IO[bytes]:
 
 
 def open_transcript(
-    workspace: Path, on_trouble: Callable[[OSError], None]
+    workspace: Path, place: str, on_trouble: Callable[[OSError], None]
 ) -> tuple[IO[bytes], IO[bytes]] | None:
     """Empty files for both streams; temporary ones, or none at all, where that is not possible."""
     try:
-        return _both(lambda name: new_file(workspace, name))
+        return _both(lambda name: new_file(workspace, f"{place}/{name}"))
     except OSError as error:
         on_trouble(error)
     try:
@@ -112,18 +134,49 @@ def new_file(workspace: Path, name: str) -> IO[bytes]:
 
     Whatever an agent put in its place (a link, a pipe) is taken away and not followed. One
     descriptor for reading and writing: by its name it could be another run's by now. It appends,
-    so that several writers don't overwrite each other.
+    so that several writers don't overwrite each other. The name may have folders in front.
     """
-    path = make_state_folder(workspace) / name
+    path = _make_way(workspace, name)
     path.unlink(missing_ok=True)
     return _open_new(path)
 
 
+def open_to_append(workspace: Path, name: str) -> int:
+    """A descriptor for adding to a file of ours; a link or a pipe in its place is taken away."""
+    path = _make_way(workspace, name)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.unlink()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o600)
+
+
+def _make_way(workspace: Path, name: str) -> Path:
+    """The path of a file within `.rooda`, its folders made."""
+    folder = make_state_folder(workspace)
+    *folders, last = name.split("/")
+    for part in folders:
+        folder /= part
+        _make_folder(folder)
+    return folder / last
+
+
+def _make_folder(folder: Path) -> None:
+    """A folder of ours; a link or a file in its place is taken away."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        folder.unlink()
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _path(workspace: Path, name: str) -> Path:
+    return workspace / STATE_FOLDER / name
+
+
 def remove_file(workspace: Path, name: str) -> None:
     """Take a file of ours away; what is behind a link is not ours."""
-    folder = workspace / STATE_FOLDER
-    if not folder.is_symlink():
-        (folder / name).unlink(missing_ok=True)
+    path = _path(workspace, name)
+    above = [path.parent, *path.parents][: name.count("/") + 2]
+    if not any(folder.is_symlink() for folder in above):
+        path.unlink(missing_ok=True)
 
 
 def _open_new(path: Path) -> IO[bytes]:
@@ -142,12 +195,16 @@ def read_plain_file(path: Path, most: int) -> bytes:
         os.close(fd)
 
 
+def _written(file: IO[bytes], content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+    file.flush()
+
+
 def _filled(file: IO[bytes], prompt: bytes) -> IO[bytes]:
     try:
-        rest = memoryview(prompt)
-        while rest:
-            rest = rest[file.write(rest) :]
-        file.flush()
+        _written(file, prompt)
         file.seek(0)
     except OSError:
         file.close()

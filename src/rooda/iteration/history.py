@@ -1,0 +1,155 @@
+"""The iterations of a run: the last ones in memory, and what they add up to."""
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rooda.iteration.types import Iteration, IterationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryConfig:
+    """How many iterations stay in memory, and the file that `persist` and `load` use, if any."""
+
+    max_in_memory: int = 100
+    persist: bool = True
+    persist_path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySummary:
+    """What all iterations add up to. Totals count every one that has a result."""
+
+    total_iterations: int = 0
+    successful_iterations: int = 0
+    failed_iterations: int = 0
+    timed_out_iterations: int = 0
+    total_duration_ms: int = 0
+    total_files_modified: int = 0
+    total_files_created: int = 0
+    total_tests_run: int = 0
+    total_tests_passed: int = 0
+    total_tests_failed: int = 0
+
+    def add(self, iteration: Iteration) -> "HistorySummary":
+        """The summary with one more iteration."""
+        status, result = iteration.status, iteration.result
+        counted = replace(
+            self,
+            total_iterations=self.total_iterations + 1,
+            successful_iterations=self.successful_iterations
+            + (status is IterationStatus.COMPLETED),
+            failed_iterations=self.failed_iterations + (status is IterationStatus.FAILED),
+            timed_out_iterations=self.timed_out_iterations + (status is IterationStatus.TIMED_OUT),
+        )
+        if result is None:
+            return counted
+        tests = result.test_results
+        return replace(
+            counted,
+            total_duration_ms=self.total_duration_ms + result.duration_ms,
+            total_files_modified=self.total_files_modified + len(result.files_modified),
+            total_files_created=self.total_files_created + len(result.files_created),
+            total_tests_run=self.total_tests_run + (tests.total if tests else 0),
+            total_tests_passed=self.total_tests_passed + (tests.passed if tests else 0),
+            total_tests_failed=self.total_tests_failed + (tests.failed if tests else 0),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+class IterationHistory:
+    """Remembers the last iterations, and sums up all of them."""
+
+    def __init__(
+        self, config: HistoryConfig | None = None, iterations: Iterable[Iteration] = ()
+    ) -> None:
+        self.config = config or HistoryConfig()
+        self._iterations: deque[Iteration] = deque(maxlen=self.config.max_in_memory)
+        self._summary = HistorySummary()
+        for iteration in iterations:
+            self.add(iteration)
+
+    def add(self, iteration: Iteration) -> None:
+        """One more has ended."""
+        self._summary = self._summary.add(iteration)
+        self._iterations.append(iteration)
+
+    def get_last(self, count: int) -> list[Iteration]:
+        """The last ones, the newest first."""
+        return list(reversed(self._iterations))[:count]
+
+    def get(self, number: int) -> Iteration | None:
+        """The iteration with this number, if it is still in memory; its last attempt."""
+        return next((one for one in reversed(self._iterations) if one.number == number), None)
+
+    def get_summary(self) -> HistorySummary:
+        """What all of them add up to, those that are out of memory included."""
+        return self._summary
+
+    def filter(self, predicate: Callable[[Iteration], bool]) -> list[Iteration]:
+        """Those that match, the oldest first."""
+        return [iteration for iteration in self._iterations if predicate(iteration)]
+
+    def get_failure_streak(self) -> int:
+        """How many failed since the last one that ended well."""
+        streak = 0
+        for iteration in reversed(self._iterations):
+            if iteration.status is IterationStatus.COMPLETED:
+                break
+            streak += iteration.status in _FAILURES
+        return streak
+
+    def persist(self) -> None:
+        """Write the iterations that are in memory to the file: all of them, or none."""
+        path = self._path
+        if path is None:
+            return
+        draft = path.with_name(f"{path.name}.new")
+        with draft.open("w", encoding="utf-8", errors="backslashreplace") as file:
+            json.dump([_whole(one) for one in self._iterations], file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+
+    def load(self) -> None:
+        """Read the file, if there is one, and sum up anew. Raises ValueError where it is broken."""
+        path = self._path
+        if path is None or not path.exists():
+            return
+        try:
+            iterations = [Iteration.from_json(data) for data in _list(path.read_bytes())]
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path} has no history: {error}") from None
+        self._summary = HistorySummary()
+        self._iterations.clear()
+        for iteration in iterations:
+            self.add(iteration)
+
+    @property
+    def _path(self) -> Path | None:
+        return self.config.persist_path if self.config.persist else None
+
+
+_FAILURES = (IterationStatus.FAILED, IterationStatus.TIMED_OUT, IterationStatus.SKIPPED)
+
+
+def _list(content: bytes) -> list[Any]:
+    found = json.loads(content)
+    if not isinstance(found, list):
+        raise TypeError("it is no list")
+    return found
+
+
+def _whole(iteration: Iteration) -> dict[str, Any]:
+    """The iteration with its prompt and what was printed."""
+    data = iteration.to_json() | {"prompt": iteration.prompt}
+    if iteration.result is not None:
+        data["result"] |= {"stdout": iteration.result.stdout, "stderr": iteration.result.stderr}
+    return data

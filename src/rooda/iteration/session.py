@@ -1,0 +1,115 @@
+"""Who answers a prompt."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+
+from rooda.iteration.config import IterationConfig
+from rooda.iteration.types import IterationStatus, Printed
+from rooda.process.clocks import Clock, Since
+from rooda.process.events import ProcessEvent
+from rooda.process.exits import (
+    Exit,
+    Exited,
+    Interrupted,
+    Lingered,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Request
+from rooda.process.run import Runner
+
+_OUTPUT_LIMIT = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """How a session answered: the end of what was printed, and how it ended."""
+
+    status: IterationStatus
+    exit_code: int | None
+    printed: Printed
+    error: str = ""
+
+
+class Session(Protocol):
+    """Answers one prompt at a time, each in a fresh context."""
+
+    def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:
+        """Send the prompt and wait for the end."""
+
+    def get_context_usage(self) -> int | None:
+        """How full the agent's context was, in percent; None where nobody knows."""
+
+
+def response_of(end: Exit, printed: Printed) -> Response:
+    """The answer of a process that has ended. A clean exit is all that is good."""
+    match end:
+        case Exited(0) | Lingered():
+            return Response(IterationStatus.COMPLETED, 0, printed)
+        case Exited(code):
+            return Response(IterationStatus.FAILED, code, printed, f"exit code {code}")
+        case Signalled():
+            return Response(IterationStatus.FAILED, end.code, printed, f"killed by {end.name}")
+        case TimedOut(clock):
+            return Response(IterationStatus.TIMED_OUT, None, printed, clock)
+        case Interrupted():
+            return Response(IterationStatus.INTERRUPTED, None, printed, end.name)
+        case Lost(reason) | NotStarted(reason):
+            return Response(IterationStatus.FAILED, None, printed, reason)
+
+
+class CommandSession:
+    """A command that gets the prompt on its standard input, as a new process each time.
+
+    When it ends, nothing of its process tree is left. Use it in a `with` statement.
+    """
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv = tuple(argv)
+        self._runner = Runner()
+
+    def __enter__(self) -> Self:
+        """Get ready."""
+        self._runner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop whatever is left."""
+        self._runner.__exit__(kind, error, traceback)
+
+    def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:
+        """Run the command once."""
+        limit = config.timeout
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(prompt.encode("utf-8", "surrogateescape"))
+            stdin.seek(0)
+            request = Request(
+                argv=self._argv,
+                cwd=config.working_dir.absolute(),
+                environ={**os.environ, **config.env_vars},
+                stdin=stdin,
+                output_limit=_OUTPUT_LIMIT,
+                clocks=() if limit is None else (Clock("timeout", limit, Since.START),),
+            )
+            result = self._runner.run(request, Interrupts(), _unheard)
+        return response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
+
+    def get_context_usage(self) -> int | None:
+        """A command says nothing of its context."""
+        return None
+
+
+def _unheard(event: ProcessEvent) -> None:
+    """Nobody listens."""

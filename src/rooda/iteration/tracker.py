@@ -1,0 +1,128 @@
+"""What changed in a folder: by git where there is git, else by a look at every file."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rooda.workspace.changes import Changes
+from rooda.workspace.git import GitError
+from rooda.workspace.scan import Scan, Unfinished, changes, scan
+from rooda.workspace.snapshots import Snapshot, Snapshots
+from rooda.workspace.state import STATE_FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look has found since the look before. `changes` is None where nobody can tell.
+
+    `tree` stands for the content of all files. With git: `commit` holds that tree, `head` is where
+    the user's HEAD stands, and `left_out` are files that the commit does not have.
+    """
+
+    changes: Changes | None = None
+    tree: str | None = None
+    commits: int = 0
+    head_moved: bool = False
+    head: str | None = None
+    commit: str | None = None
+    left_out: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+class Looker(Protocol):
+    """Looks at a tree again and again."""
+
+    def look(self, name: str | None) -> Seen:
+        """What changed since the last look; what is there now is kept under the name, if any."""
+
+
+class FileChangeTracker:
+    """Tells what changed between two looks; a look that nobody could take is no error."""
+
+    def __init__(
+        self,
+        root: Path,
+        environ: Mapping[str, str] | None = None,
+        *,
+        state: Path | None = None,
+        run: str = "",
+        keep: bool = False,
+    ) -> None:
+        """`state` is the folder for what is noted on disk. `keep`: snapshots get a ref of `run`."""
+        self.is_git = False
+        self._is_stale = True
+        self._looker: Looker
+        self._trouble = ""
+        environ = os.environ if environ is None else environ
+        try:
+            snapshots = Snapshots.open(root, state or root / STATE_FOLDER, environ)
+        except GitError as error:
+            snapshots, self._trouble = None, str(error)
+        if snapshots is None:
+            self._looker = _Scanning(root)
+        else:
+            self.is_git = True
+            self._looker = _Snapshooting(snapshots, run if keep else None)
+
+    def snapshot(self, name: str | None = None) -> Seen | None:
+        """Look at what is there before an iteration, unless the last look still holds."""
+        if not self._is_stale and name is None:
+            return None
+        self._is_stale = False
+        return self._look(name)
+
+    def detect_changes(self, name: str | None = None) -> Seen:
+        """What changed since the last look."""
+        return self._look(name)
+
+    def forget(self) -> None:
+        """Somebody other than the agent may change files now: look again before the next one."""
+        self._is_stale = True
+
+    def _look(self, name: str | None) -> Seen:
+        try:
+            return self._looker.look(name)
+        except (GitError, Unfinished, OSError) as error:
+            self._is_stale = True  # the next look has nothing to compare with
+            return Seen(trouble=str(error))
+
+
+class _Snapshooting:
+    """By snapshots of git."""
+
+    def __init__(self, snapshots: Snapshots, run: str | None) -> None:
+        self._snapshots = snapshots
+        self._run = run
+        self._last: Snapshot | None = None
+
+    def look(self, name: str | None) -> Seen:
+        before, self._last = self._last, None
+        now = self._snapshots.take(self._run if name is not None else None, name or "")
+        self._last = now
+        moved = before is not None and before.head != now.head
+        head_before = before.head if before is not None else None
+        return Seen(
+            changes=now.changes,
+            tree=now.tree,
+            commits=self._snapshots.commits_between(head_before, now.head) if moved else 0,
+            head_moved=moved,
+            head=now.head,
+            commit=now.commit,
+            left_out=now.left_out,
+            trouble=now.trouble,
+        )
+
+
+class _Scanning:
+    """By a look at every file."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._last: Scan | None = None
+
+    def look(self, name: str | None) -> Seen:  # noqa: ARG002 - there is nowhere to keep it
+        before, self._last = self._last, None
+        self._last = now = scan(self._root, before)
+        return Seen(changes=changes(before, now) if before is not None else None, tree=now.digest)

@@ -1,0 +1,188 @@
+"""Real repositories, and an honest look at what is in them."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rooda.workspace.changes import Changes
+from rooda.workspace.snapshots import LARGEST, Snapshot, Snapshots
+
+_CONFIG = """\
+[user]
+    name = Somebody
+    email = somebody@example.org
+[init]
+    defaultBranch = main
+[protocol "file"]
+    allow = always
+[advice]
+    detachedHead = false
+"""
+
+# What a file is: its kind and executable bit, and its bytes or where it points to.
+Content = tuple[str, bytes]
+Walk = dict[str, Content]
+
+
+@dataclass
+class Repo:
+    """A work tree, with a home of its own beside it."""
+
+    path: Path
+    environ: dict[str, str]
+
+    def copy(self, folder: Path) -> "Repo":
+        """The same again elsewhere, with a home of its own."""
+        home = folder.parent / "home"
+        shutil.copytree(self.environ["HOME"], home, symlinks=True)
+        shutil.copytree(self.path, folder, symlinks=True)
+        places = {"HOME": str(home), "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+        return Repo(folder, self.environ | places)
+
+    def become(self, other: "Repo") -> None:
+        """Have the files of another one; its history stays its own."""
+        own = (".git", ".rooda")
+        for path in self.path.iterdir():
+            if path.name not in own:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        shutil.copytree(
+            other.path,
+            self.path,
+            symlinks=True,
+            ignore=shutil.ignore_patterns(*own),
+            dirs_exist_ok=True,
+        )
+
+    def git(self, *arguments: str, given: bytes = b"") -> str:
+        """What the user's own git, or an agent's, prints."""
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.path,
+            env=self.environ,
+            input=given,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, os.fsdecode(done.stderr)
+        return os.fsdecode(done.stdout).strip("\n")
+
+    def sh(self, script: str) -> None:
+        """Run a script as an agent would; each line must succeed."""
+        command = ["sh", "-ec", script]
+        subprocess.run(command, cwd=self.path, env=self.environ, check=True, capture_output=True)
+
+    def write(self, name: str, content: str | bytes = "") -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def commit(self, message: str = "some work") -> str:
+        """Commit everything; the commit."""
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def commit_as_old(self) -> None:
+        """Commit files that are so old that git has no reason to look at them again."""
+        for name in walk(self.path):
+            os.utime(self.path / name, (10**9, 10**9), follow_symlinks=False)
+        self.commit()
+
+    def open(self, folder: str = "", largest: int = LARGEST) -> Snapshots:
+        """Snapshots of this work tree, for somebody in a folder of it."""
+        there = self.path / folder
+        snapshots = Snapshots.open(there, there / ".rooda", self.environ, largest)
+        assert snapshots is not None
+        return snapshots
+
+    def files_of(self, snapshot: Snapshot) -> Walk:
+        """What a snapshot holds, by git's own account."""
+        found: Walk = {}
+        raw = self.git("ls-tree", "-r", "-z", snapshot.tree)
+        for entry in raw.split("\0")[:-1]:
+            about, _, name = entry.partition("\t")
+            mode, _, blob = about.split(" ")
+            kind = {"100644": "file", "100755": "program", "120000": "link"}.get(mode, "repository")
+            found[name] = (kind, b"" if kind == "repository" else self.blob(blob))
+        return found
+
+    def blob(self, name: str) -> bytes:
+        command = ["git", "cat-file", "blob", name]
+        return subprocess.run(
+            command, cwd=self.path, env=self.environ, check=True, capture_output=True
+        ).stdout
+
+    def own_things(self) -> dict[str, bytes]:
+        """Everything in the user's `.git` but objects and what is below `refs/rooda`."""
+        top = self.path / ".git"
+        files = (path for path in top.rglob("*") if path.is_file())
+        ours = (str(top / "objects"), str(top / "refs" / "rooda"))
+        return {str(path): path.read_bytes() for path in files if not str(path).startswith(ours)}
+
+
+def repository(folder: Path, *options: str) -> Repo:
+    """An empty one, with `.rooda` ignored by nobody but itself."""
+    home = folder.parent / "home"
+    home.mkdir(exist_ok=True)
+    folder.mkdir()
+    (home / ".gitconfig").write_text(_CONFIG)
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+    }
+    repo = Repo(folder, environ)
+    repo.git("init", "-q", *options)
+    return repo
+
+
+def some_slow(kinds: Iterable[str], *quick: str) -> list[Any]:
+    """For parametrize: each takes a moment; all of them together take too long for every time."""
+    slow = pytest.mark.slow
+    return [kind if kind in quick else pytest.param(kind, marks=slow) for kind in kinds]
+
+
+def walk(top: Path) -> Walk:
+    """Every file below a folder; without repositories, rooda's own, pipes, and empty folders."""
+    return {
+        os.path.relpath(path, top): content
+        for path in _files(top)
+        if (content := _content(path)) is not None
+    }
+
+
+def _files(top: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(top):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        folders[:] = [name for name in folders if name not in (".git", ".rooda", *links)]
+        yield from (Path(folder, name) for name in (*files, *links) if name != ".git")
+
+
+def _content(path: Path) -> Content | None:
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        return "link", os.fsencode(path.readlink())
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    kind = "program" if found.st_mode & 0o100 else "file"
+    return kind, path.read_bytes()
+
+
+def naive(before: Walk, after: Walk) -> Changes:
+    """What changed, by a plain comparison."""
+    both = before.keys() & after.keys()
+    return Changes(
+        tuple(sorted(after.keys() - both)),
+        tuple(sorted(name for name in both if before[name] != after[name])),
+        tuple(sorted(before.keys() - both)),
+    )

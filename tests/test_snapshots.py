@@ -1,0 +1,861 @@
+"""Snapshots: what is in them, what changed between them, and what they never touch."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rooda.workspace.changes import Changes
+from rooda.workspace.git import GitError
+from rooda.workspace.snapshots import LARGEST, Snapshots
+from support.gitrepo import Repo, Walk, naive, repository, some_slow, walk
+
+Step = Callable[[Repo], object]
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """A repository with a commit, and with things that are not in it."""
+    found = repository(tmp_path_factory.mktemp("original") / "repo")
+    found.write("a.txt", "alpha\n")
+    found.write("src/main.c", "int main;\n")
+    found.write("src/deep/er.c", "int er;\n")
+    found.write("run.sh", "#!/bin/sh\n").chmod(0o755)
+    (found.path / "link").symlink_to("a.txt")
+    found.write(".gitignore", "*.o\nbuild/\n")
+    found.commit()
+    found.write("src/main.c", "int changed;\n")
+    found.write("untracked.txt", "not in git\n")
+    found.write("main.o", "ignored")
+    found.write("build/out", "ignored")
+    return found
+
+
+@pytest.fixture
+def repo(original: Repo, tmp_path: Path) -> Repo:
+    """A copy of it, and of its home."""
+    return original.copy(tmp_path / "repo")
+
+
+def changes_by(repo: Repo, step: Step, folder: str = "") -> Changes:
+    """What a step changes, by two snapshots around it."""
+    snapshots = repo.open(folder)
+    snapshots.take("r1", "0")
+    step(repo)
+    found = snapshots.take("r1", "1").changes
+    assert found is not None
+    return found
+
+
+# -- what is in a snapshot -----------------------------------------------------------------
+
+
+def test_a_snapshot_holds_every_file_that_is_not_ignored(repo: Repo) -> None:
+    snapshot = repo.open().take("r1", "0")
+    assert repo.files_of(snapshot) == on_disk(repo)
+    assert {"main.o", "build/out"} & repo.files_of(snapshot).keys() == set()
+    assert "untracked.txt" in repo.files_of(snapshot)
+    assert snapshot.left_out == ()
+    assert snapshot.trouble == ""
+
+
+def test_the_first_snapshot_has_nothing_to_be_compared_with(repo: Repo) -> None:
+    assert repo.open().take("r1", "0").changes is None
+
+
+def test_a_snapshot_is_a_commit_by_rooda_upon_the_one_before_and_the_users_head(
+    repo: Repo,
+) -> None:
+    snapshots = repo.open()
+    first = snapshots.take("r1", "0")
+    assert first.commit == repo.git("rev-parse", "refs/rooda/r1/0")
+    assert first.head == repo.git("rev-parse", "HEAD")
+    assert repo.git("show", "-s", "--format=%an %ce %s %P", "refs/rooda/r1/0") == (
+        f"rooda rooda@localhost rooda r1 0 {first.head}"
+    )
+    repo.write("a.txt", "next")
+    head = repo.commit()
+    second = snapshots.take("r1", "1")
+    assert repo.git("show", "-s", "--format=%P", "refs/rooda/r1/1") == f"{first.commit} {head}"
+    assert second.head == head
+
+
+def test_a_look_without_a_run_leaves_no_ref(repo: Repo) -> None:
+    snapshots = repo.open()
+    before = snapshots.take(None)
+    repo.write("new", "x")
+    after = snapshots.take(None)
+    assert (before.commit, after.commit) == (None, None)
+    assert after.tree != before.tree
+    assert after.changes == Changes(created=("new",))
+    assert snapshots.runs() == ()
+
+
+def test_when_nothing_has_changed_the_snapshot_is_the_same_commit(repo: Repo) -> None:
+    snapshots = repo.open()
+    first, second = snapshots.take("r1", "0"), snapshots.take("r1", "1")
+    assert (second.tree, second.commit) == (first.tree, first.commit)
+    assert second.changes == Changes()
+    assert not second.changes
+    assert snapshots.names("r1") == ("0", "1")
+
+
+def test_a_new_commit_of_the_user_is_kept_even_if_no_file_has_changed(repo: Repo) -> None:
+    snapshots = repo.open()
+    first = snapshots.take("r1", "0")
+    head = repo.commit()
+    second = snapshots.take("r1", "1")
+    assert second.tree == first.tree
+    assert second.changes == Changes()
+    assert head in repo.git("rev-list", "refs/rooda/r1/1").split()
+
+
+def test_the_exact_bytes_are_kept_whatever_the_users_git_makes_of_them(repo: Repo) -> None:
+    repo.git("config", "core.autocrlf", "true")
+    repo.git("config", "filter.upper.clean", "tr a-z A-Z")
+    repo.git("config", "filter.upper.smudge", "tr A-Z a-z")
+    repo.write(
+        ".gitattributes",
+        "*.up filter=upper\n*.txt text eol=crlf\n*.id ident\n*.u16 working-tree-encoding=UTF-16\n",
+    )
+    repo.write("x.up", "lower\n")
+    repo.write("x.txt", b"dos\r\n")
+    repo.write("x.id", "$Id$ and $Id: 0123 $\n")
+    repo.write("x.u16", "text".encode("utf-16"))
+    repo.commit_as_old()
+    snapshots = repo.open()
+    assert repo.files_of(snapshots.take("r1", "0")) == on_disk(repo)
+    repo.write("x.up", "other\n")
+    repo.write("x.txt", b"unix\n")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes(modified=("x.txt", "x.up"))
+    assert repo.files_of(after)["x.txt"] == ("file", b"unix\n")
+
+
+@pytest.mark.parametrize("place", some_slow(["info", "home", "config"], "info"))
+def test_attributes_from_outside_of_the_tree_do_not_matter_either(repo: Repo, place: str) -> None:
+    attributes = {
+        "info": repo.path / ".git" / "info" / "attributes",
+        "home": Path(repo.environ["HOME"]) / ".config" / "git" / "attributes",
+        "config": repo.path.parent / "attributes",
+    }[place]
+    attributes.parent.mkdir(parents=True, exist_ok=True)
+    attributes.write_text("*.txt text eol=lf\n")
+    if place == "config":
+        repo.git("config", "core.attributesFile", str(attributes))
+    repo.write("dos.txt", b"dos\r\n")
+    repo.commit_as_old()
+    assert repo.files_of(repo.open().take("r1", "0"))["dos.txt"] == ("file", b"dos\r\n")
+
+
+def test_what_the_user_tracks_is_kept_although_it_is_ignored(repo: Repo) -> None:
+    repo.write("forced.o", "wanted")
+    repo.git("add", "-f", "forced.o")
+    snapshots = repo.open()
+    assert "forced.o" in repo.files_of(snapshots.take("r1", "0"))
+    repo.write("later.o", "wanted too")
+    repo.git("add", "-f", "later.o")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes(created=("later.o",))
+    repo.write("later.o", "changed")
+    assert snapshots.take("r1", "2").changes == Changes(modified=("later.o",))
+
+
+def test_what_is_ignored_from_now_on_is_neither_kept_nor_called_deleted(repo: Repo) -> None:
+    repo.write("noise/log", "1")
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.write(".gitignore", "*.o\nbuild/\nnoise/\n")
+    repo.write("noise/log", "2")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes(modified=(".gitignore",))
+    assert "noise/log" not in repo.files_of(after)
+    repo.write("noise/log", "3")
+    assert snapshots.take("r1", "2").changes == Changes()
+
+
+def test_what_the_user_no_longer_tracks_and_ignores_is_not_kept(repo: Repo) -> None:
+    repo.write("forced.o", "wanted")
+    repo.git("add", "-f", "forced.o")
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.git("rm", "-q", "--cached", "forced.o")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes()
+    assert "forced.o" not in repo.files_of(after)
+
+
+@pytest.mark.parametrize("place", some_slow(["info", "home"], "info"))
+def test_the_users_own_rules_for_ignoring_hold(repo: Repo, place: str) -> None:
+    rules = repo.path / ".git" / "info" / "exclude"
+    if place == "home":
+        rules = Path(repo.environ["HOME"]) / "ignore"
+        repo.git("config", "--global", "core.excludesFile", "~/ignore")
+    rules.parent.mkdir(exist_ok=True)
+    rules.write_text("*.private\n")
+    repo.write("x.private", "1")
+    assert "x.private" not in repo.files_of(repo.open().take("r1", "0"))
+
+
+def test_roodas_own_folder_is_in_no_snapshot_even_if_the_rules_want_it(repo: Repo) -> None:
+    repo.write(".gitignore", "!.rooda\n!.rooda/**\n")
+    repo.write(".rooda/prompt.md", "1")
+    repo.git("add", "-f", ".rooda/prompt.md")
+    snapshots = repo.open()
+    assert [name for name in repo.files_of(snapshots.take("r1", "0")) if "rooda" in name] == []
+    repo.write(".rooda/prompt.md", "2")
+    assert snapshots.take("r1", "1").changes == Changes()
+
+
+# -- what changed --------------------------------------------------------------------------
+
+
+def same_size_and_date(repo: Repo) -> None:
+    path = repo.path / "a.txt"
+    found = path.stat()
+    path.write_text("ALPHA\n")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def swap(name: str, make: Callable[[Path], object]) -> Step:
+    """Something else in the place of a file."""
+
+    def step(repo: Repo) -> None:
+        path = repo.path / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        make(path)
+
+    return step
+
+
+STEPS: dict[str, tuple[Step, Changes]] = {
+    "nothing": (lambda _: None, Changes()),
+    "a new file": (lambda repo: repo.write("new", "x"), Changes(created=("new",))),
+    "an empty file": (lambda repo: repo.write("empty"), Changes(created=("empty",))),
+    "new folders": (lambda repo: repo.write("x/y/z", "x"), Changes(created=("x/y/z",))),
+    "an empty folder": (lambda repo: (repo.path / "void").mkdir(), Changes()),
+    "an edit": (lambda repo: repo.write("a.txt", "x"), Changes(modified=("a.txt",))),
+    "a deletion": (lambda repo: (repo.path / "a.txt").unlink(), Changes(deleted=("a.txt",))),
+    "a touch": (lambda repo: os.utime(repo.path / "a.txt", (1, 1)), Changes()),
+    "the same again": (lambda repo: repo.write("a.txt", "alpha\n"), Changes()),
+    "same size and date": (same_size_and_date, Changes(modified=("a.txt",))),
+    "executable": (
+        lambda repo: (repo.path / "a.txt").chmod(0o755),
+        Changes(modified=("a.txt",)),
+    ),
+    "private": (lambda repo: (repo.path / "a.txt").chmod(0o600), Changes()),
+    "a rename": (
+        lambda repo: (repo.path / "a.txt").rename(repo.path / "b.txt"),
+        Changes(created=("b.txt",), deleted=("a.txt",)),
+    ),
+    "a file to a link": (
+        swap("a.txt", lambda path: path.symlink_to("run.sh")),
+        Changes(modified=("a.txt",)),
+    ),
+    "a link to a file": (
+        swap("link", lambda path: path.write_text("x")),
+        Changes(modified=("link",)),
+    ),
+    "a link elsewhere": (
+        swap("link", lambda path: path.symlink_to("nowhere")),
+        Changes(modified=("link",)),
+    ),
+    "a link to a folder": (
+        swap("link", lambda path: path.symlink_to("src")),
+        Changes(modified=("link",)),
+    ),
+    "a folder to a link": (
+        swap("src", lambda path: path.symlink_to("build")),
+        Changes(created=("src",), deleted=("src/deep/er.c", "src/main.c")),
+    ),
+    "a folder to a file": (
+        swap("src", lambda path: path.write_text("x")),
+        Changes(created=("src",), deleted=("src/deep/er.c", "src/main.c")),
+    ),
+    "a file to a folder": (
+        lambda repo: (swap("a.txt", Path.mkdir)(repo), repo.write("a.txt/b", "x")),
+        Changes(created=("a.txt/b",), deleted=("a.txt",)),
+    ),
+    "an ignored file": (lambda repo: repo.write("build/new", "x"), Changes()),
+    "a dirty file goes on": (
+        lambda repo: repo.write("src/main.c", "again"),
+        Changes(modified=("src/main.c",)),
+    ),
+    "a dirty file is reverted": (
+        lambda repo: repo.git("checkout", "-q", "src/main.c"),
+        Changes(modified=("src/main.c",)),
+    ),
+    "an untracked file goes on": (
+        lambda repo: repo.write("untracked.txt", "more"),
+        Changes(modified=("untracked.txt",)),
+    ),
+    "an untracked file is deleted": (
+        lambda repo: (repo.path / "untracked.txt").unlink(),
+        Changes(deleted=("untracked.txt",)),
+    ),
+}
+
+
+def test_what_changed_is_told_by_content(repo: Repo, original: Repo) -> None:
+    snapshots = repo.open()
+    told = {}
+    for kind, (step, _) in STEPS.items():
+        repo.become(original)
+        snapshots.take("r1", "0")
+        step(repo)
+        told[kind] = snapshots.take("r1", "1").changes
+    assert told == {kind: expected for kind, (_, expected) in STEPS.items()}
+
+
+HISTORY: dict[str, str] = {
+    "staged only": "git add -A",
+    "staged, then deleted": "echo x > new; git add new; rm new",
+    "committed": "echo x > a.txt; echo n > new; git add -A; git commit -qm work",
+    "amended": "echo x > a.txt; git commit -qam work --amend",
+    "reset": "git add -A; git commit -qm work; git reset -q --hard HEAD~1",
+    "an earlier commit": "git add -A; git commit -qm work; git checkout -q HEAD~1",
+    "another branch": "git stash -q; git switch -qc other; git rm -q run.sh; git commit -qm less",
+    "an orphan": (
+        "git stash -q; git switch -q --orphan other;echo x > only; git add -A; git commit -qm other"
+    ),
+    "the branch deleted": "git switch -qc other; git branch -qD main",
+    "no branch any more": "git checkout -q --detach; git branch -qD main",
+    "stashed": "git stash -qu",
+    "stashed and back": "git stash -qu; echo x > b.txt; git stash pop -q",
+    "cleaned": "git clean -fdq",
+    "forgotten by git": "git rm -q --cached a.txt",
+    "conflict": (
+        "git stash -q; git switch -qc other; echo one > a.txt; git commit -qam one;"
+        "git switch -q main; echo two > a.txt; git commit -qam two; ! git merge -q other"
+    ),
+    "rebase in progress": (
+        "git stash -q; git switch -qc other; echo one > a.txt; git commit -qam one;"
+        "git switch -q main; echo two > a.txt; git commit -qam two; ! git rebase -q other"
+    ),
+    "garbage collected": "git add -A; git commit -qm work; git gc -q --prune=now",
+    "refs packed": "git pack-refs --all --prune",
+    "locked index": "touch .git/index.lock; echo x > a.txt",
+}
+
+
+@pytest.mark.parametrize("what", some_slow(HISTORY, "committed", "stashed", "conflict"))
+def test_whatever_an_agent_does_with_git_changes_are_what_changed_on_disk(
+    repo: Repo, what: str
+) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    before = on_disk(repo)
+    repo.sh(HISTORY[what])
+    mine = repo.own_things()
+    snapshot = snapshots.take("r1", "1")
+    after = on_disk(repo)
+    assert snapshot.changes == naive(before, after)
+    assert repo.files_of(snapshot) == after
+    assert repo.own_things() == mine
+    assert snapshots.take("r1", "2").changes == Changes()
+
+
+def on_disk(repo: Repo) -> Walk:
+    """What is there and not ignored."""
+    found = walk(repo.path)
+    if ".gitignore" not in found:
+        return found
+    return {
+        name: content
+        for name, content in found.items()
+        if not name.endswith(".o") and not name.startswith("build/")
+    }
+
+
+@pytest.mark.parametrize(
+    "what",
+    some_slow(
+        ["conflict", "rebase in progress", "locked index", "an orphan"], "rebase in progress"
+    ),
+)
+def test_a_run_may_begin_in_any_state_of_the_repository(repo: Repo, what: str) -> None:
+    repo.sh(HISTORY[what])
+    mine = repo.own_things()
+    snapshots = repo.open()
+    first = snapshots.take("r1", "0")
+    before = on_disk(repo)
+    assert repo.files_of(first) == before
+    repo.write("a.txt", "resolved\n")
+    assert snapshots.take("r1", "1").changes == naive(before, on_disk(repo))
+    assert repo.own_things() == mine
+
+
+@pytest.mark.parametrize("content", ["", "x"])
+def test_before_the_first_commit_there_is_no_head(tmp_path: Path, content: str) -> None:
+    repo = repository(tmp_path / "repo")
+    if content:
+        repo.write("first", content)
+    snapshots = repo.open()
+    before = snapshots.take("r1", "0")
+    assert before.head is None
+    repo.write("second", "x")
+    head = repo.commit()
+    after = snapshots.take("r1", "1")
+    assert after.head == head
+    assert after.changes == Changes(created=("second",))
+    assert snapshots.commits_between(before.head, after.head) == 1
+
+
+def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> None:
+    snapshots = repo.open()
+    before = snapshots.take("r1", "0").head
+    repo.sh("git commit -qm one --allow-empty; git commit -qm two --allow-empty")
+    two = snapshots.take("r1", "1").head
+    assert snapshots.commits_between(before, two) == 2
+    assert snapshots.commits_between(two, before) == 0
+    repo.sh("git commit -qm other --amend --allow-empty")
+    amended = snapshots.take("r1", "2").head
+    assert snapshots.commits_between(two, amended) == 1
+    assert snapshots.commits_between(None, amended) == 3
+    assert snapshots.commits_between(before, None) == 0
+    assert snapshots.commits_between(before, before) == 0
+    assert snapshots.commits_between("0" * 40, amended) == 0
+
+
+def test_what_an_agent_commits_and_throws_away_can_still_be_found(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    lost = repo.commit("precious")
+    snapshots.take("r1", "1")
+    repo.sh(
+        "git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git gc -q --prune=now"
+    )
+    snapshots.take("r1", "2")
+    assert repo.git("show", "-s", "--format=%s", lost) == "precious"
+
+
+# -- names ---------------------------------------------------------------------------------
+
+NAMES = [
+    "with space",
+    "-leading",
+    "--all",
+    "new\nline",
+    'quo"te',
+    "it's",
+    "tab\there",
+    "back\\slash",
+    "*.c",
+    "[a]?",
+    ":(top)magic",
+    ":!x",
+    "#hash",
+    "!bang",
+    "caf\u00e9",
+    "cafe\u0301",
+    "\U0001f600",
+    os.fsdecode(b"latin-\xe9"),
+    os.fsdecode(b"\xff\xfe"),
+    "x" * 255,
+    "git~1",
+    "con",
+    " ",
+    "ends.",
+    "~",
+    "\x01",
+]
+
+
+def test_any_name_that_a_file_can_have_is_told_as_it_is(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    for name in NAMES:
+        repo.write(name, name.encode("utf-8", "surrogateescape"))
+        repo.write(f"folder/{name}/{name}", "x")
+    every = tuple(sorted([*NAMES, *(f"folder/{name}/{name}" for name in NAMES)]))
+    assert snapshots.take("r1", "1").changes == Changes(created=every)
+    for name in NAMES:
+        repo.write(name, "other")
+    assert snapshots.take("r1", "2").changes == Changes(modified=tuple(sorted(NAMES)))
+    there = walk(repo.path)
+    shutil.rmtree(repo.path / "folder")
+    for name in NAMES:
+        (repo.path / name).unlink()
+    assert snapshots.take("r1", "3").changes == Changes(deleted=every)
+    snapshots.restore("r1", "2", "u1")
+    assert walk(repo.path) == there
+
+
+def test_names_are_relative_to_the_folder_that_was_asked_for(repo: Repo) -> None:
+    def step(repo: Repo) -> None:
+        repo.write("a.txt", "x")
+        repo.write("src/new", "x")
+        repo.write("other/new", "x")
+        (repo.path / "src/deep/er.c").unlink()
+
+    assert changes_by(repo, step, "src/deep") == Changes(
+        created=("../../other/new", "../new"), modified=("../../a.txt",), deleted=("er.c",)
+    )
+    assert not (repo.path / ".rooda").exists()
+
+
+# -- what is left out ----------------------------------------------------------------------
+
+
+def test_an_untracked_file_over_50_mb_is_left_out_and_named(repo: Repo) -> None:
+    assert LARGEST == 50 * 1024 * 1024
+    snapshots = repo.open("src")
+    snapshots.take("r1", "0")
+    for name, size in (("large", LARGEST + 1), ("fits", LARGEST)):
+        with repo.write(name).open("wb") as file:
+            file.truncate(size)
+    after = snapshots.take("r1", "1")
+    assert after.left_out == ("../large",)
+    assert after.changes == Changes(created=("../fits", "../large"))
+    assert "large" not in repo.files_of(after)
+    assert 'Left out: "large"' in repo.git("show", "-s", "--format=%B", "refs/rooda/r1/1")
+
+
+def test_changes_of_what_is_left_out_are_told_too(repo: Repo) -> None:
+    repo.write("small", "x")
+    repo.write("large", "x" * 100)
+    snapshots = repo.open(largest=50)
+    assert snapshots.take("r1", "0").left_out == ("large",)
+    told = []
+    for size in {"large": 100, "small": 1}, {"large": 101}, {"small": 200}, {"large": 5}, {}:
+        for name, count in size.items():
+            repo.write(name, "y" * count)
+        told.append(snapshots.take("r1", "1").changes)
+    (repo.path / "small").unlink()
+    told.append(snapshots.take("r1", "1").changes)
+    assert told == [
+        Changes(modified=("large", "small")),
+        Changes(modified=("large",)),
+        Changes(modified=("small",)),
+        Changes(modified=("large",)),
+        Changes(),
+        Changes(deleted=("small",)),
+    ]
+
+
+def test_a_large_file_that_the_user_tracks_is_kept(repo: Repo) -> None:
+    repo.write("large", "x" * 100)
+    repo.write("dangling", "x" * 100)
+    repo.git("add", "large")
+    snapshots = repo.open(largest=50)
+    first = snapshots.take("r1", "0")
+    assert first.left_out == ("dangling",)
+    repo.write("large", "y" * 100)
+    repo.git("add", "dangling")
+    second = snapshots.take("r1", "1")
+    assert second.left_out == ()
+    assert repo.files_of(second)["large"] == ("file", b"y" * 100)
+
+
+def test_a_repository_within_the_tree_is_left_out_and_named(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.sh("git init -q nested; cd nested; echo x > x; git add x; git commit -qm x")
+    repo.sh("git worktree add -q inside")
+    after = snapshots.take("r1", "1")
+    assert after.left_out == ("inside/", "nested/")
+    assert after.changes == Changes()
+
+
+def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
+    def step(repo: Repo) -> None:
+        os.mkfifo(repo.path / "pipe")
+        swap("a.txt", os.mkfifo)(repo)
+        if sys.platform == "linux":  # there by a short name: an address has hardly a hundred bytes
+            with socket.socket(socket.AF_UNIX) as end:
+                fd = os.open(repo.path, os.O_RDONLY)
+                end.bind(f"/proc/self/fd/{fd}/socket")
+                os.close(fd)
+
+    assert changes_by(repo, step) == Changes(deleted=("a.txt",))
+
+
+# -- submodules and work trees -------------------------------------------------------------
+
+
+def test_of_a_submodule_only_its_commit_counts(repo: Repo, tmp_path: Path) -> None:
+    library = Repo(repository(tmp_path / "library").path, repo.environ)
+    library.write("lib.c", "1")
+    library.commit()
+    repo.git("submodule", "--quiet", "add", str(library.path), "lib")
+    repo.commit()
+    snapshots = repo.open()
+    assert repo.files_of(snapshots.take("r1", "0"))["lib"] == ("repository", b"")
+    repo.write("lib/lib.c", "2")
+    repo.write("lib/new", "2")
+    assert snapshots.take("r1", "1").changes == Changes()
+    repo.sh("cd lib; git add -A; git commit -qm more")
+    assert snapshots.take("r1", "2").changes == Changes(modified=("lib",))
+    repo.git("submodule", "--quiet", "add", str(library.path), "second")
+    after = snapshots.take("r1", "3")
+    assert after.changes == Changes(created=("second",), modified=(".gitmodules",))
+    assert after.left_out == ()
+
+
+def test_a_run_in_a_submodule_is_a_run_in_its_work_tree(repo: Repo, tmp_path: Path) -> None:
+    library = repository(tmp_path / "library")
+    library.write("lib.c", "1")
+    library.commit()
+    repo.git("submodule", "--quiet", "add", str(library.path), "lib")
+    assert changes_by(repo, lambda repo: repo.write("lib/lib.c", "2"), "lib") == Changes(
+        modified=("lib.c",)
+    )
+
+
+def test_linked_work_trees_have_snapshots_of_their_own(repo: Repo, tmp_path: Path) -> None:
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    linked = Repo(tmp_path / "linked", repo.environ)
+    ours, theirs = repo.open(), linked.open()
+    ours.take("r1", "0")
+    theirs.take("r2", "0")
+    linked.write("a.txt", "linked")
+    assert ours.take("r1", "1").changes == Changes()
+    after = theirs.take("r2", "1")
+    assert after.changes == Changes(modified=("a.txt",))
+    assert after.head == linked.git("rev-parse", "HEAD")
+    assert ours.runs() == theirs.runs() == ("r1", "r2")
+    assert ours.names("r2") == ("0", "1")
+
+
+# -- unusual repositories ------------------------------------------------------------------
+
+
+def test_a_repository_that_names_its_objects_by_sha256(tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", "--object-format=sha256")
+    repo.write("a.txt", "x")
+    repo.commit()
+    repo.write("b.txt", "y")
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.write("a.txt", "z")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes(modified=("a.txt",))
+    assert len(after.tree) == 64
+    snapshots.restore("r1", "0", "u1")
+    assert (repo.path / "a.txt").read_text() == "x"
+
+
+INDEXES: dict[str, str] = {
+    "split": "git update-index --split-index",
+    "version 4": "git update-index --index-version 4",
+    "assume unchanged": "git update-index --assume-unchanged a.txt src/main.c",
+    "skip work tree": "git update-index --skip-worktree a.txt src/main.c",
+    "sparse": "git sparse-checkout set --cone --sparse-index src",
+    "intent to add": "echo i > intent; git add -N intent",
+    "untracked cache": "git update-index --force-untracked-cache; git status",
+    "none": "rm .git/index",
+    "garbage": "echo garbage > .git/index",
+    "cut off": "truncate -s 100 .git/index",
+    "a folder": "rm .git/index; mkdir .git/index",
+    "a pipe": "rm .git/index; mkfifo .git/index",
+}
+
+
+@pytest.mark.parametrize("kind", some_slow(INDEXES, "split", "assume unchanged"))
+def test_whatever_the_users_index_is_the_snapshot_is_what_is_on_disk(repo: Repo, kind: str) -> None:
+    repo.sh(INDEXES[kind])
+    snapshots = repo.open()
+
+    assert repo.files_of(snapshots.take("r1", "0")) == on_disk(repo)
+    repo.write("a.txt", "changed")
+    repo.write("src/main.c", "changed")
+    after = snapshots.take("r1", "1")
+    assert repo.files_of(after) == on_disk(repo)
+    assert after.changes is not None
+    assert "src/main.c" in after.changes.modified
+
+
+def test_what_the_users_git_knows_of_a_file_is_not_more_than_it_claims(repo: Repo) -> None:
+    """Git doubts what it knows of a file that is as old as its index; so do we."""
+    repo.commit_as_old()
+    os.utime(repo.path / ".git" / "index", (10**9, 10**9))
+    repo.write("a.txt", "ALPHA\n")
+    os.utime(repo.path / "a.txt", (10**9, 10**9))
+    assert repo.files_of(repo.open().take("r1", "0"))["a.txt"] == ("file", b"ALPHA\n")
+
+
+def test_settings_of_the_user_change_nothing(repo: Repo) -> None:
+    hooks = repo.path.parent / "hooks"
+    hooks.mkdir()
+    marker = repo.path.parent / "was-run"
+    for name in ("reference-transaction", "post-index-change", "post-checkout", "fsmonitor"):
+        (hooks / name).write_text(f"#!/bin/sh\necho $0 >> '{marker}'\n")
+        (hooks / name).chmod(0o755)
+    settings = {
+        "core.hooksPath": str(hooks),
+        "core.fsmonitor": str(hooks / "fsmonitor"),
+        "core.editor": str(hooks / "fsmonitor"),
+        "commit.gpgSign": "true",
+        "gpg.program": str(hooks / "fsmonitor"),
+        "diff.external": str(hooks / "fsmonitor"),
+        "diff.noprefix": "true",
+        "diff.renames": "copies",
+        "diff.ignoreSubmodules": "all",
+        "status.showUntrackedFiles": "no",
+        "status.branch": "true",
+        "status.showStash": "true",
+        "status.renames": "copies",
+        "core.trustctime": "false",
+        "core.checkStat": "minimal",
+        "core.ignoreStat": "true",
+        "core.autocrlf": "input",
+        "core.safecrlf": "true",
+        "core.quotePath": "true",
+        "core.logAllRefUpdates": "always",
+        "color.ui": "always",
+        "i18n.commitEncoding": "latin-1",
+        "user.useConfigOnly": "true",
+        "feature.manyFiles": "true",
+    }
+    for key, value in settings.items():
+        repo.git("config", "--global", key, value)
+    snapshots = repo.open()
+    before = snapshots.take("r1", "0")
+    assert "untracked.txt" in repo.files_of(before)
+    (repo.path / "a.txt").rename(repo.path / "moved.txt")
+    same_size = repo.path / "src" / "main.c"
+    found = same_size.stat()
+    same_size.write_bytes(b"int CHANGED;\n")
+    os.utime(same_size, ns=(found.st_atime_ns, found.st_mtime_ns))
+    repo.write("dos.txt", b"\r\n")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes(("dos.txt", "moved.txt"), ("src/main.c",), ("a.txt",))
+    snapshots.restore("r1", "0", "u1")
+    assert repo.files_of(snapshots.take("r1", "2")) == repo.files_of(before)
+    assert not marker.exists()
+
+
+def test_what_a_hook_or_a_shell_has_set_does_not_mislead(repo: Repo, tmp_path: Path) -> None:
+    other = repository(tmp_path / "other")
+    other.write("theirs", "x")
+    other.commit()
+    mine, theirs = repo.own_things(), other.own_things()
+    repo.environ |= {
+        "GIT_DIR": str(other.path / ".git"),
+        "GIT_WORK_TREE": str(other.path),
+        "GIT_INDEX_FILE": str(other.path / "index"),
+        "GIT_OBJECT_DIRECTORY": str(other.path / "objects"),
+        "GIT_AUTHOR_NAME": "Somebody",
+        "GIT_COMMITTER_DATE": "garbage",
+        "GIT_AUTHOR_DATE": "garbage",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.autocrlf",
+        "GIT_CONFIG_VALUE_0": "true",
+        "GIT_EXTERNAL_DIFF": "false",
+        "LC_ALL": "de_DE.UTF-8",
+    }
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.write("a.txt", b"dos\r\n")
+    assert snapshots.take("r1", "1").changes == Changes(modified=("a.txt",))
+    for name in [name for name in repo.environ if name.startswith("GIT_")]:
+        del repo.environ[name]
+    assert repo.git("show", "-s", "--format=%an", "refs/rooda/r1/1") == "rooda"
+    assert repo.git("show", "refs/rooda/r1/1:a.txt") == "dos\r"
+    assert (repo.own_things(), other.own_things()) == (mine, theirs)
+
+
+# -- where there is none -------------------------------------------------------------------
+
+
+def test_without_a_work_tree_there_are_no_snapshots(repo: Repo, tmp_path: Path) -> None:
+    bare = repository(tmp_path / "bare", "--bare")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for folder in (outside, bare.path, repo.path / ".git"):
+        environ = repo.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
+        assert Snapshots.open(folder, folder / ".rooda", environ) is None
+        assert not (folder / ".rooda").exists()
+
+
+def test_a_work_tree_elsewhere_is_not_the_one_that_the_user_is_in(
+    repo: Repo, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    repo.git("config", "core.worktree", str(tmp_path / "elsewhere"))
+    assert Snapshots.open(repo.path, repo.path / ".rooda", repo.environ) is None
+
+
+def test_without_git_there_are_no_snapshots(repo: Repo, tmp_path: Path) -> None:
+    environ = repo.environ | {"PATH": str(tmp_path)}
+    assert Snapshots.open(repo.path, repo.path / ".rooda", environ) is None
+
+
+# -- refs ----------------------------------------------------------------------------------
+
+
+def test_snapshots_are_listed_in_their_order_and_forgotten_by_run(repo: Repo) -> None:
+    snapshots = repo.open()
+    for run, name in (("a", "0"), ("a", "10"), ("a", "9"), ("a", "u1"), ("b", "0"), ("ab", "0")):
+        repo.write("a.txt", run + name)
+        snapshots.take(run, name)
+    assert snapshots.runs() == ("a", "ab", "b")
+    assert snapshots.names("a") == ("0", "9", "10", "u1")
+    assert snapshots.tree_of("a", "9") == repo.git("rev-parse", "refs/rooda/a/9^{tree}")
+    assert snapshots.tree_of("a", "8") is None
+    repo.git("pack-refs", "--all")
+    snapshots.forget(["a", "b", "unknown"])
+    assert snapshots.runs() == ("ab",)
+    assert snapshots.names("a") == ()
+    repo.write("a.txt", "on it goes")
+    assert snapshots.take("a", "11").changes == Changes(modified=("a.txt",))
+    assert snapshots.names("a") == ("11",)
+
+
+def test_what_is_forgotten_is_freed_by_git(repo: Repo) -> None:
+    snapshots = repo.open()
+    repo.write("secret", "x" * 1000)
+    old = snapshots.take("old", "0")
+    (repo.path / "secret").unlink()
+    snapshots.take("new", "0")
+    snapshots.forget(["old"])
+    repo.git("gc", "-q", "--prune=now")
+    with pytest.raises(AssertionError):
+        repo.git("cat-file", "-e", old.tree)
+    assert snapshots.take("new", "1").changes == Changes()
+
+
+def test_a_diff_of_two_snapshots_is_a_command_of_the_users_git(repo: Repo) -> None:
+    snapshots = repo.open("src")
+    snapshots.take("r1", "0")
+    repo.write("a.txt", "beta\n")
+    repo.write("b.txt", "new\n")
+    snapshots.take("r1", "1")
+    command = snapshots.diff("r1", "0", "1", "--stat=80", "--", ":/a.txt")
+    said = subprocess.run(command, env=repo.environ, check=True, capture_output=True, text=True)
+    assert "a.txt | 2 +-" in said.stdout
+    assert "b.txt" not in said.stdout
+
+
+def test_a_word_that_can_not_be_in_a_ref_is_no_snapshot(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    words = ["", "a/b", "..", "-d", "a b", "x.lock", ".x", "x.", "@{0}", "a\n", "*"]
+    for run, name in [*((word, "0") for word in words), *(("r1", word) for word in words)]:
+        with pytest.raises(GitError, match="there is no snapshot"):
+            snapshots.take(run, name)
+        with pytest.raises(GitError, match="there is no snapshot"):
+            snapshots.restore(run, name, "u1")
+        with pytest.raises(GitError, match="there is no snapshot"):
+            snapshots.diff(run, name, "0")
+    snapshots.forget(words)
+    assert snapshots.names("r1") == ("0",)
+
+
+def test_a_later_run_goes_on_with_what_an_earlier_one_has_learned(repo: Repo) -> None:
+    repo.open().take("r1", "0")
+    repo.write("a.txt", "between the runs")
+    snapshots = repo.open()
+    first = snapshots.take("r2", "0")
+    assert first.changes is None
+    assert repo.files_of(first)["a.txt"] == ("file", b"between the runs")
+    assert repo.git("show", "-s", "--format=%P", "refs/rooda/r2/0") == first.head
+    before = snapshots.tree_of("r1", "0")
+    assert before is not None
+    assert snapshots.changes_between(before, first.tree) == Changes(modified=("a.txt",))

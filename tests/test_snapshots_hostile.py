@@ -1,0 +1,510 @@
+"""Snapshots while an agent, the disk or the clock works against them."""
+
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rooda.workspace import git as git_module
+from rooda.workspace.changes import Changes
+from rooda.workspace.git import Git, GitError, GitTimeoutError
+from rooda.workspace.shadow import look
+from rooda.workspace.snapshots import Snapshots
+from support.children import until
+from support.faults import powerless, small_disk
+from support.gitrepo import Repo, repository, some_slow, walk
+from support.workspace import Workspace, alive
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    found = repository(tmp_path_factory.mktemp("original") / "work")
+    found.write("a.txt", "alpha\n")
+    found.write("src/main.c", "int main;\n")
+    found.write(".gitignore", "*.o\n")
+    found.commit()
+    found.write("untracked.txt", "not in git\n")
+    found.write("main.o", "ignored")
+    return found
+
+
+@pytest.fixture
+def repo(original: Repo, tmp_path: Path) -> Repo:
+    return original.copy(tmp_path / "work")
+
+
+def kept(repo: Repo) -> dict[str, tuple[str, bytes]]:
+    return {name: content for name, content in walk(repo.path).items() if not name.endswith(".o")}
+
+
+# -- what an agent does to rooda's own folder ----------------------------------------------
+
+DAMAGE: dict[str, str] = {
+    "all deleted": "rm -rf .rooda",
+    "the folder deleted": "rm -rf .rooda/git",
+    "emptied": "rm -rf .rooda/git/*",
+    "a file in its place": "rm -rf .rooda/git; echo x > .rooda/git",
+    "a link in its place": "rm -rf .rooda/git; mkdir ../bait; ln -s ../../bait .rooda/git",
+    "not ignored": "rm .rooda/.gitignore",
+    "garbage index": "echo garbage > .rooda/git/index",
+    "empty index": ": > .rooda/git/index",
+    "index cut off": "truncate -s 90 .rooda/git/index",
+    "another index": "GIT_INDEX_FILE=.rooda/git/index git read-tree --empty",
+    "index with marks": (
+        "GIT_INDEX_FILE=.rooda/git/index git update-index --assume-unchanged a.txt untracked.txt"
+    ),
+    "a folder as the index": "rm .rooda/git/index; mkdir -p .rooda/git/index/x",
+    "a pipe as the index": "rm .rooda/git/index; mkfifo .rooda/git/index",
+    "a link as the index": "mv .rooda/git/index ../bait; ln -s ../../../bait .rooda/git/index",
+    "a stale lock": "touch .rooda/git/index.lock",
+    "garbage HEAD": "echo garbage > .rooda/git/HEAD",
+    "a pipe as HEAD": "rm .rooda/git/HEAD; mkfifo .rooda/git/HEAD",
+    "garbage config": "echo '[[[' > .rooda/git/config",
+    "hostile config": (
+        "git config -f .rooda/git/config filter.x.clean 'touch ../was-run';"
+        "git config -f .rooda/git/config core.fsmonitor 'touch ../was-run';"
+        "git config -f .rooda/git/config core.worktree /;"
+        "echo '* filter=x' > .rooda/git/info/attributes"
+    ),
+    "ignore everything": "echo '*' > .rooda/git/info/exclude",
+    "a folder as info": "rm -rf .rooda/git/info; mkfifo .rooda/git/info",
+    "another repository": (
+        "git config filter.x.clean 'sed s/.*/touched/'; mkdir -p .git/info;"
+        "echo '* filter=x' > .git/info/attributes; echo ../../.git > .rooda/git/commondir"
+    ),
+    "a link to the user's": "rm -rf .rooda/git; ln -s ../.git .rooda/git",
+    "hooks": "mkdir -p .rooda/git/hooks; cp /bin/false .rooda/git/hooks/post-index-change",
+}
+QUICK = ("all deleted", "index cut off", "a pipe as HEAD", "hostile config")
+
+
+@pytest.mark.parametrize("kind", some_slow(DAMAGE, *QUICK))
+def test_a_run_goes_on_whatever_an_agent_does_to_roodas_folder(repo: Repo, kind: str) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.sh(DAMAGE[kind])
+    mine = repo.own_things()
+    repo.write("a.txt", "ALPHA\n")
+    repo.write("new", "x")
+    after = snapshots.take("r1", "1")
+    assert after.changes == Changes(created=("new",), modified=("a.txt",))
+    assert repo.files_of(after) == kept(repo)
+    assert after.trouble == ""
+    assert snapshots.take("r1", "2").changes == Changes()
+    snapshots.restore("r1", "0", "u1")
+    assert (repo.path / "a.txt").read_text() == "alpha\n"
+    assert repo.own_things() == mine
+    assert not (repo.path.parent / "was-run").exists()
+    bait = repo.path.parent / "bait"
+    assert not bait.is_dir() or list(bait.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_later_run_can_begin_with_what_an_agent_left(repo: Repo, kind: str) -> None:
+    repo.open().take("r1", "0")
+    repo.sh(DAMAGE[kind])
+    repo.write("a.txt", "ALPHA\n")
+    assert repo.files_of(repo.open().take("r2", "0")) == kept(repo)
+
+
+def test_a_state_folder_that_is_a_link_is_refused(repo: Repo, tmp_path: Path) -> None:
+    snapshots = repo.open()
+    (tmp_path / "elsewhere").mkdir()
+    (repo.path / ".rooda").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(GitError, match="symbolic link"):
+        snapshots.take("r1", "0")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+# -- what an agent does to the user's repository -------------------------------------------
+
+
+LOSS = {
+    "all": "rm -rf .git/refs/rooda",
+    "the last": "git update-ref -d refs/rooda/r1/2",
+    "moved": "git update-ref refs/rooda/r1/2 HEAD",
+    "packed": "git pack-refs --all; rm .git/packed-refs; git update-ref HEAD $(cat ../head)",
+}
+
+
+@pytest.mark.parametrize("damage", some_slow(LOSS, "all", "moved"))
+def test_snapshots_whose_refs_were_deleted_are_brought_back(repo: Repo, damage: str) -> None:
+    snapshots = repo.open()
+    for number in range(3):
+        repo.write("a.txt", str(number))
+        snapshots.take("r1", str(number))
+    trees = [snapshots.tree_of("r1", str(number)) for number in range(3)]
+    (repo.path.parent / "head").write_text(repo.git("rev-parse", "HEAD"))
+    repo.sh(LOSS[damage])
+    repo.write("a.txt", "3")
+    after = snapshots.take("r1", "3")
+    assert after.changes == Changes(modified=("a.txt",))
+    assert "refs of earlier snapshots" in after.trouble
+    assert [snapshots.tree_of("r1", str(number)) for number in range(3)] == trees
+    assert snapshots.take("r1", "4").trouble == ""
+
+
+def test_a_run_goes_on_when_its_snapshots_are_gone_for_good(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.write("a.txt", "1")
+    snapshots.take("r1", "1")
+    repo.sh("rm -rf .git/refs/rooda; git gc -q --prune=now")
+    repo.write("a.txt", "2")
+    after = snapshots.take("r1", "2")
+    assert after.changes is None
+    assert "gone from the repository" in after.trouble
+    assert repo.files_of(after) == kept(repo)
+    repo.write("a.txt", "3")
+    assert snapshots.take("r1", "3").changes == Changes(modified=("a.txt",))
+    assert snapshots.names("r1") == ("2", "3")
+    repo.git("fsck", "--strict")
+
+
+@pytest.mark.parametrize("outer", [False, True], ids=["alone", "within another repository"])
+def test_without_the_repository_there_is_an_error_and_nothing_else(
+    tmp_path: Path, *, outer: bool
+) -> None:
+    around = repository(tmp_path / "around")
+    around.write("x", "x")
+    around.commit()
+    inner = around.path / "inner"
+    inner.mkdir()
+    if not outer:
+        shutil.rmtree(around.path / ".git")
+    repo = Repo(inner, around.environ)
+    repo.git("init", "-q")
+    repo.write("a.txt", "alpha")
+    repo.commit()
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    shutil.rmtree(repo.path / ".git")
+    theirs = around.own_things()
+    for _ in range(2):
+        with pytest.raises(GitError, match="not a git repository"):
+            snapshots.take("r1", "1")
+    assert around.own_things() == theirs
+    repo.git("init", "-q")
+    after = snapshots.take("r1", "2")
+    assert (after.changes, after.head) == (None, None)
+    assert "gone from the repository" in after.trouble
+    repo.write("a.txt", "beta")
+    assert snapshots.take("r1", "3").changes == Changes(modified=("a.txt",))
+
+
+def test_a_ref_in_the_way_is_an_error_that_names_it(repo: Repo) -> None:
+    snapshots = repo.open()
+    repo.git("update-ref", "refs/rooda/r1", "HEAD")
+    with pytest.raises(GitError, match="refs/rooda/r1"):
+        snapshots.take("r1", "0")
+    repo.git("update-ref", "-d", "refs/rooda/r1")
+    assert snapshots.take("r1", "0").commit is not None
+
+
+def test_refs_of_somebody_else_below_ours_are_not_taken_for_ours(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    for name in ("refs/rooda/alone", "refs/rooda/r2/deep/er", "refs/roodaX/r3/0"):
+        repo.git("update-ref", name, "HEAD")
+    assert snapshots.runs() == ("r1",)
+    snapshots.forget(["r1", "r2", "alone", "r3"])
+    assert repo.git("for-each-ref", "--format=%(refname)", "refs/rooda", "refs/roodaX") == (
+        "refs/rooda/alone\nrefs/rooda/r2/deep/er\nrefs/roodaX/r3/0"
+    )
+
+
+# -- what is in the work tree --------------------------------------------------------------
+
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+from rooda.workspace.git import GitError
+from rooda.workspace.shadow import look
+from rooda.workspace.snapshots import Snapshots
+top = Path(sys.argv[1])
+snapshots = Snapshots.open(top, top / ".rooda", os.environ)
+try:
+    found = snapshots.take("r2", "0")
+except GitError as error:
+    print(json.dumps({"error": str(error)}))
+else:
+    print(json.dumps({"left_out": found.left_out, "tree": found.tree}))
+"""
+
+
+def taken(repo: Repo, *before: str) -> dict[str, Any]:
+    """What a snapshot tells that somebody else takes."""
+    command = [*before, sys.executable, "-c", SCRIPT, str(repo.path)]
+    done = subprocess.run(command, env=repo.environ, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_file_that_nobody_may_read_is_left_out_and_named(repo: Repo) -> None:
+    before = powerless()
+    repo.write("secret", "x").chmod(0)
+    (repo.path / "a.txt").chmod(0)
+    os.utime(repo.path / "a.txt", (1, 1))
+    found = taken(repo, *before)
+    assert found["left_out"] == ["a.txt", "secret"]
+    names = repo.git("ls-tree", "-r", "--name-only", found["tree"]).split()
+    assert names == [".gitignore", "src/main.c", "untracked.txt"]
+
+
+def test_a_name_that_git_takes_nothing_for_is_left_out_and_named(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    (repo.path / ".gitmodules").symlink_to("a.txt")
+    repo.write("src/.GIT/config", "x")
+    for number in range(20):
+        repo.write(f"new/{number}", str(number))
+    after = snapshots.take("r1", "1")
+    assert after.left_out == (".gitmodules", "src/.GIT/config")
+    assert after.changes is not None
+    assert len(after.changes.created) == 21
+
+
+def test_one_thing_that_git_refuses_does_not_spoil_it_for_the_others(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    head = repo.git("rev-parse", "HEAD")
+    repo.sh(f"git init -q lib; git update-index --add --cacheinfo 160000,{head},lib")
+    for number in range(5):
+        repo.write(f"new/{number}", str(number))
+    after = snapshots.take("r1", "1")
+    assert after.left_out == ("lib",)
+    assert after.changes == Changes(created=tuple(f"new/{number}" for number in range(5)))
+
+
+def test_many_bytes_are_read_by_one_git_after_the_other(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "_AT_ONCE", 10)
+    for number in range(5):
+        repo.write(f"new/{number}", "x" * 3 * number)
+    assert repo.files_of(repo.open().take("r1", "0")) == kept(repo)
+
+
+def test_a_pipe_that_git_would_wait_for_is_an_error_that_names_it(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    os.mkfifo(repo.path / ".gitattributes")
+    with pytest.raises(GitError, match=r"\.gitattributes is a pipe"):
+        snapshots.take("r1", "1")
+    (repo.path / ".gitattributes").unlink()
+    repo.write("a.txt", "changed")
+    assert snapshots.take("r1", "2").changes == Changes(modified=("a.txt",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [".gitattributes", ".gitignore", ".gitmodules"])
+def test_garbage_in_a_file_that_git_reads_is_no_trouble(repo: Repo, name: str) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    repo.write(name, bytes(range(256)) * 100 + b"\n[attr]x y z\n* filter=\n")
+    after = snapshots.take("r1", "1")
+    assert after.changes is not None
+    assert name in (*after.changes.created, *after.changes.modified)
+
+
+def test_nothing_is_written_through_a_link(repo: Repo, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "main.c").write_text("not ours")
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    shutil.rmtree(repo.path / "src")
+    (repo.path / "src").symlink_to(elsewhere)
+    snapshots.restore("r1", "0", "u1")
+    assert (elsewhere / "main.c").read_text() == "not ours"
+    assert (repo.path / "src/main.c").read_text() == "int main;\n"
+    snapshots.restore("r1", "u1", "u2")
+    assert (repo.path / "src").readlink() == elsewhere
+    assert (elsewhere / "main.c").read_text() == "not ours"
+
+
+def test_a_message_that_an_agent_forged_does_no_harm(repo: Repo) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    said = 'Left out: [1]\nLeft out: {\nLeft out: "new"\nLeft out: ' + "[" * 100_000
+    tree = repo.git("rev-parse", "refs/rooda/r1/0^{tree}")
+    forged = repo.git("commit-tree", tree, given=said.encode())
+    repo.git("update-ref", "refs/rooda/r1/0", forged)
+    repo.write("new", "x")
+    assert snapshots.restore("r1", "0", "u1").left_out == ("new",)
+
+
+# -- the machine ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [".git/objects", ".git/refs"])
+def test_where_nothing_can_be_written_there_is_an_error_and_nothing_changes(
+    repo: Repo, place: str
+) -> None:
+    before = powerless()
+    repo.open().take("r1", "0")
+    repo.write("a.txt", "changed")
+    mine, files = repo.own_things(), walk(repo.path)
+    folders = [repo.path / place, *(repo.path / place).rglob("*")]
+    for folder in folders:
+        if folder.is_dir():
+            folder.chmod(0o555)
+    found = taken(repo, *before)
+    for folder in folders:
+        if folder.is_dir():
+            folder.chmod(0o755)
+    assert re.search("ermission|unable to create", found["error"])
+    assert "\n" not in found["error"]
+    assert (repo.own_things(), walk(repo.path)) == (mine, files)
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_an_error_and_nothing_changes(repo: Repo) -> None:
+    repo.write("data", random.Random(1).randbytes(300_000))
+    workspace = Workspace(repo.path, Path(repo.environ["HOME"]))
+    full = "cp -r .git ../before; { cat /dev/zero > fill.o || true; } 2>&-"
+    rest = "then echo same; fi; fi"
+    script = (
+        f"{shlex.join([sys.executable, '-c', SCRIPT, str(repo.path)])}; rm fill.o;"
+        f"if diff -r -x objects .git ../before >&2; then if git fsck >&2; {rest}"
+    )
+    done = subprocess.run(
+        [*small_disk(workspace, "1m", full), "sh", "-c", script],
+        env=repo.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said, _, same = done.stdout.partition("\n")
+    assert "o space left on device" in json.loads(said)["error"], done.stderr
+    assert same == "same\n", done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_work_tree_of_somebody_else_is_an_error_with_gits_advice(repo: Repo) -> None:
+    for path in (repo.path, repo.path / ".git"):
+        os.chown(path, 12345, 12345)
+    with pytest.raises(GitError, match=r"safe\.directory") as found:
+        Snapshots.open(repo.path, repo.path / ".rooda", repo.environ)
+    assert "\n" not in str(found.value)
+    repo.environ |= {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": str(repo.path),
+    }
+    assert repo.open().take("r1", "0").commit is not None
+
+
+def fake_git(folder: Path, body: str) -> str:
+    """A `git` that does something before the real one goes on; the PATH that finds it."""
+    real = shutil.which("git")
+    folder.mkdir()
+    (folder / "git").write_text(f'#!/bin/sh\n{body}\nexec {real} "$@"\n')
+    (folder / "git").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_ctrl_c_at_the_terminal_does_not_reach_git(repo: Repo, tmp_path: Path) -> None:
+    note = tmp_path / "sessions"
+    tell = f"{sys.executable} -ISc 'import os; print(os.getsid(0))' >> '{note}'"
+    repo.environ["PATH"] = fake_git(tmp_path / "bin", tell)
+    repo.open().take("r1", "0")
+    sessions = {int(line) for line in note.read_text().split()}
+    assert sessions
+    assert os.getsid(0) not in sessions
+
+
+def test_git_never_asks_and_never_waits(repo: Repo, tmp_path: Path) -> None:
+    note = tmp_path / "environment"
+    repo.environ["PATH"] = fake_git(tmp_path / "bin", f"env > '{note}'; cat <&0 > /dev/null &")
+    Git(repo.path, repo.environ)("version")
+    found = dict(line.split("=", 1) for line in note.read_text().splitlines())
+    assert found["GIT_TERMINAL_PROMPT"] == "0"
+    assert found["GIT_ALLOW_PROTOCOL"] == "none"
+    assert found["GIT_OPTIONAL_LOCKS"] == "0"
+
+
+def test_a_git_that_hangs_is_stopped_and_not_tried_again(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "starts"
+    repo.write("a.txt", "changed")
+    body = f"case \"$*\" in *status*) echo $$ >> '{note}'; exec sleep 60;; esac"
+    repo.environ["PATH"] = fake_git(tmp_path / "bin", body)
+    snapshots = repo.open()
+    monkeypatch.setattr(git_module, "_PATIENCE", 0.3)
+    with pytest.raises(GitTimeoutError, match="git status took longer than"):
+        snapshots.take("r1", "0")
+    (pid,) = note.read_text().split()
+    until(lambda: not alive(int(pid)), "the end of the git that hung")
+
+
+def test_what_git_says_is_one_line_without_control_codes(repo: Repo, tmp_path: Path) -> None:
+    body = r"printf 'fatal: \033[2Jone\n\ttwo %01000d\n' 5 >&2; exit 128"
+    repo.environ["PATH"] = fake_git(tmp_path / "bin", body)
+    with pytest.raises(GitError) as found:
+        Git(repo.path, repo.environ)("status")
+    said = str(found.value)
+    assert said.startswith("git status: fatal: one two 000")
+    assert said.endswith("0005")
+    assert len(said) < 700
+
+
+# -- death ---------------------------------------------------------------------------------
+
+LOOP = """
+import os, sys
+from pathlib import Path
+from rooda.workspace.shadow import look
+from rooda.workspace.snapshots import Snapshots
+top = Path(sys.argv[1])
+snapshots = Snapshots.open(top, top / ".rooda", os.environ)
+for number in range(10_000):
+    for name in ("a.txt", f"new{number % 7}", f"src/{number % 3}.c"):
+        (top / name).write_text(str(number))
+    snapshots.take("r1", str(number))
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_after_a_kill_at_any_moment_everything_is_there_and_goes_on(repo: Repo, seed: int) -> None:
+    chance = random.Random(seed)
+    mine = repo.own_things()
+    for _ in range(5):
+        child = subprocess.Popen(
+            [sys.executable, "-c", LOOP, str(repo.path)],
+            env=repo.environ,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        numbers = [int(child.stdout.readline()) for _ in range(3)]
+        time.sleep(chance.uniform(0, 0.15))  # the moment is the test
+        child.send_signal(signal.SIGKILL)
+        numbers += map(int, child.stdout.read().split())
+        child.wait()
+        child.stdout.close()
+        snapshots = repo.open()
+        after = snapshots.take("r2", "0")
+        assert repo.files_of(after) == kept(repo)
+        assert {str(number) for number in numbers} <= {*snapshots.names("r1")}
+        repo.write("a.txt", "after that")
+        assert snapshots.take("r2", "1").changes == Changes(modified=("a.txt",))
+        snapshots.restore("r1", str(numbers[-1]), "u1")
+        assert (repo.path / "a.txt").read_text() == str(numbers[-1])
+        repo.git("fsck", "--strict")
+    assert repo.own_things() == mine
