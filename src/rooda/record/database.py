@@ -1,0 +1,166 @@
+"""One SQLite file: opened so that what is written lasts, and watched, for agents write here too.
+
+Never open and close these files past SQLite while a connection is up: the locks of a whole
+process on a file are gone with the first descriptor that it closes.
+"""
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from rooda.record.schema import Broken, Steps, bring_up_to_date, check_tables, version_of
+from rooda.record.watching import CHANGED, Watch, beside
+from rooda.workspace.state import DATABASE, STATE_FOLDER
+
+NAME: Final = DATABASE
+SHOWN: Final = f"{STATE_FOLDER}/{NAME}"
+BESIDE: Final = ("-wal", "-shm", "-journal")
+
+# Every commit writes whole pages: small ones make it as cheap as a line at the end of a file.
+SMALL_PAGES: Final = "PRAGMA page_size = 1024"
+_LASTING = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA mmap_size = 0",  # a file that somebody cuts short would end the process
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cache_size = -256",  # kilobytes; rows are written once
+)
+_PATIENCE = 5.0  # seconds that another program may hold the lock
+_BROKEN = (
+    sqlite3.SQLITE_ERROR,  # a table is missing, say
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+)
+_PASSING = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+)
+
+_T = TypeVar("_T")
+
+
+def is_broken(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error proves that the file is bad."""
+    if isinstance(error, Broken):
+        return True
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in _BROKEN or code == sqlite3.SQLITE_IOERR_SHORT_READ
+
+
+def is_passing(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error says nothing against the file, so that a new one would not help."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
+
+
+def connect(path: Path, query: str) -> sqlite3.Connection:
+    """A connection without transactions of Python's own. Nothing is read yet."""
+    uri = f"{path.absolute().as_uri()}?{query}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    return connection
+
+
+def check_files(path: Path) -> None:
+    """Raise Broken for anything but files: SQLite would follow a link, and wait for a pipe."""
+    if path.parent.is_symlink():
+        raise Broken(f"{path.parent.name} is a symbolic link")
+    for file in (path, *(beside(path, suffix) for suffix in BESIDE)):
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISREG(file.lstat().st_mode):
+                raise Broken(f"{file.name} is not a file")
+
+
+def check_content(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError if the pages make no sense; a tenth of a second for 50 MB."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise Broken("its pages are damaged")
+
+
+def make_private(path: Path) -> None:
+    """An empty file, if there is none; nobody else may read it. SQLite gives its own that mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if path.lstat().st_mode & 0o077:
+            path.chmod(0o600)
+
+
+class Database:
+    """A connection for writing, which notices when somebody spoils its files."""
+
+    def __init__(self, path: Path, steps: Steps) -> None:
+        """Open it, or make it. Raises NewerSchema, sqlite3.DatabaseError, OSError."""
+        check_files(path)
+        make_private(path)
+        self._path = path
+        self._watch: Watch | None = None
+        self.connection = connect(path, "mode=rw")
+        try:
+            version_of(self.connection, SHOWN, steps)  # before anything is changed in it
+            for statement in (SMALL_PAGES, *_LASTING):
+                self.connection.execute(statement)
+            check_content(self.connection)
+            bring_up_to_date(self.connection, SHOWN, steps)
+            # What earlier runs left in `-wal` is safe from whatever happens to that from now on.
+            self.connection.execute("PRAGMA wal_checkpoint").fetchall()
+            self._watch = Watch(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do it all or not at all; when this returns, it lasts. Raises sqlite3.DatabaseError."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            result = work(self.connection)
+            self.connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+            raise
+        if self._watch is not None:
+            self._watch.note()
+        return result
+
+    def look(self) -> str | None:
+        """What somebody else did to the files since our last write, or None.
+
+        CHANGED means that they are still sound, anything else is a damage.
+        """
+        found = None if self._watch is None else self._watch.found()
+        return self._look_closer() if found == CHANGED else found
+
+    def _look_closer(self) -> str:
+        """Our own connection would not read again what it has in memory; another one does."""
+        connection = connect(self._path, "mode=ro")
+        try:
+            check_content(connection)
+            check_tables(connection)
+        except sqlite3.DatabaseError as error:
+            if is_passing(error):
+                raise
+            return f"was damaged ({error})"
+        finally:
+            connection.close()
+        return CHANGED
+
+    def close(self) -> None:
+        """Let go of the files, in whatever state they are."""
+        if self._watch is not None:
+            self._watch.mend()
+        with contextlib.suppress(sqlite3.Error):
+            self.connection.close()
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None

@@ -1,0 +1,70 @@
+"""The rows of the run at hand, in memory: what could not be written yet, and what can get lost."""
+
+import sqlite3
+
+from rooda.record.rows import IterationRow, RunRow, Value, iteration_values, run_values, stored
+from rooda.record.schema import SAVE_ITERATION, SAVE_RUN
+
+MOST_ITERATIONS = 200
+MOST_CHARACTERS = 32 * 1024 * 1024
+
+_Key = tuple[Value, ...]  # a run; or a run, a number and an attempt
+
+
+class Memory:
+    """The newest rows, within bounds: the oldest iterations make room, but for the last one."""
+
+    def __init__(self) -> None:
+        self._runs: dict[_Key, tuple[Value, ...]] = {}
+        self._iterations: dict[_Key, tuple[Value, ...]] = {}
+        self._unsaved: dict[_Key, None] = {}  # in the order of arrival
+        self._characters = 0
+
+    def note(self, run: RunRow | None, iteration: IterationRow | None) -> None:
+        """Keep these, each in place of the same one before."""
+        if run is not None:
+            values = run_values(run)
+            self._runs[values[:1]] = values
+            self._unsaved[values[:1]] = None
+        if iteration is not None:
+            values = iteration_values(iteration)
+            self._drop(values[:3])
+            self._iterations[values[:3]] = values
+            self._unsaved[values[:3]] = None
+            self._characters += _length(values)
+            self._make_room()
+
+    def _make_room(self) -> None:
+        while len(self._iterations) > 1 and (
+            len(self._iterations) > MOST_ITERATIONS or self._characters > MOST_CHARACTERS
+        ):
+            self._drop(next(iter(self._iterations)))
+
+    def _drop(self, key: _Key) -> None:
+        if values := self._iterations.pop(key, None):
+            self._characters -= _length(values)
+            self._unsaved.pop(key, None)
+
+    def has(self, run: str) -> bool:
+        """Whether this run is the one at hand."""
+        return (stored(run),) in self._runs
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Everything that is not known to be saved."""
+        for key in self._unsaved:
+            if key in self._runs:
+                connection.execute(SAVE_RUN, self._runs[key])
+            else:
+                connection.execute(SAVE_ITERATION, self._iterations[key])
+
+    def settle(self) -> None:
+        """What was written has arrived."""
+        self._unsaved.clear()
+
+    def unsettle(self) -> None:
+        """Nothing is known to be saved any more."""
+        self._unsaved = dict.fromkeys((*self._runs, *self._iterations))
+
+
+def _length(values: tuple[Value, ...]) -> int:
+    return len(str(values[-1]))

@@ -1,0 +1,167 @@
+"""Read the record: while a run writes it, after one was killed, where nothing may be written."""
+
+import itertools
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from rooda.record.database import NAME, SHOWN
+from rooda.record.errors import NoRecord, StoreError
+from rooda.record.opening import opened
+from rooda.record.rows import (
+    INTERRUPTED,
+    RUNNING,
+    UNFINISHED,
+    IterationRow,
+    RunRow,
+    Value,
+    iteration_row,
+    run_row,
+    stored,
+)
+from rooda.record.schema import SELECT_ITERATIONS, SELECT_RUNS, STEPS, Steps, last_known
+from rooda.workspace.state import STATE_FOLDER
+
+_T = TypeVar("_T")
+
+# While one file is put in another's place, a look may find half of each: then look again.
+_LOOKS, _PAUSE = 3, 0.05
+_MOST_NAMED = 5
+
+
+class Reader:
+    """Opens the file for each question and closes it after the answer, so it is never in the way.
+
+    A run that says it is running, and of which `is_alive` says it is not, was interrupted. Every
+    method raises StoreError when there is something that can't be read.
+    """
+
+    def __init__(
+        self, workspace: Path, is_alive: Callable[[RunRow], bool], steps: Steps = STEPS
+    ) -> None:
+        self._path = workspace / STATE_FOLDER / NAME
+        self._is_alive = is_alive
+        self._steps = steps
+
+    def runs(
+        self,
+        *,
+        status: str | None = None,
+        procedure: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = None,
+    ) -> list[RunRow]:
+        """The newest first; none where nothing was recorded. For the times see `moment`."""
+        conditions = ["1"]
+        values: list[Value] = []
+        if procedure is not None:
+            conditions.append("procedure = ?")
+            values.append(stored(procedure))
+        if since is not None:
+            conditions.append("julianday(started_at) >= julianday(?)")
+            values.append(moment(since).isoformat())
+        if until is not None:
+            conditions.append("julianday(started_at) < julianday(?)")
+            values.append(moment(until, is_end=True).isoformat())
+        rows = self._rows(" AND ".join(conditions), values)
+        wanted = (row for row in rows if status in {None, row.status})
+        return list(itertools.islice(wanted, limit))
+
+    def run(self, which: str | None = None) -> RunRow:
+        """A run by its name or the beginning of it, else the last one. Raises NoRecord."""
+        if which is None:
+            for row in self._rows("1", []):
+                return row
+            raise NoRecord("no run has been recorded here yet")
+        rows = list(self._rows("substr(run, 1, ?) = ?", [len(which), stored(which)]))
+        found = [row for row in rows if row.run == which] or rows
+        if not found:
+            raise NoRecord(f"there is no run {which!r} in the record")
+        if len(found) > 1:
+            names = [row.run for row in found[:_MOST_NAMED]] + ["..."] * (len(found) > _MOST_NAMED)
+            raise NoRecord(f"several runs begin with {which!r}: {', '.join(names)}")
+        return found[0]
+
+    def iterations(self, run: str) -> list[IterationRow]:
+        """Every attempt at every iteration, in order; none for a run that isn't there."""
+        return self._iterations(run, "run = ?", [stored(run)])
+
+    def iteration(self, run: str, number: int) -> list[IterationRow]:
+        """Every attempt at one iteration, in order."""
+        return self._iterations(run, "run = ? AND number = ?", [stored(run), number])
+
+    def _iterations(self, run: str, condition: str, values: list[Value]) -> list[IterationRow]:
+        # The run comes first: once it has ended, its iterations don't change any more.
+        is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
+        select = f"{SELECT_ITERATIONS} WHERE {condition} ORDER BY number, attempt"
+        found = self._ask(lambda connection: connection.execute(select, values).fetchall())
+        rows = [row for row in map(iteration_row, found) if row is not None]
+        return rows if is_running else [_ended(row) for row in rows]
+
+    def _rows(self, condition: str, values: list[Value]) -> Iterator[RunRow]:
+        """The newest first, each as it is by now."""
+        for row in self._fetch(condition, values):
+            if row.status != RUNNING or self._is_alive(row):
+                yield row
+                continue
+            # It may have ended in order since we looked. Now it can't do anything any more.
+            for again in self._fetch("run = ?", [stored(row.run)]):
+                yield self._interrupted(again) if again.status == RUNNING else again
+
+    def _fetch(self, condition: str, values: list[Value]) -> Iterator[RunRow]:
+        order = "ORDER BY julianday(started_at) DESC, rowid DESC"
+        select = f"{SELECT_RUNS} WHERE {condition} {order}"
+        found = self._ask(lambda connection: connection.execute(select, values).fetchall())
+        return (row for row in map(run_row, found) if row is not None)
+
+    def _interrupted(self, row: RunRow) -> RunRow:
+        last = self._ask(lambda connection: [last_known(connection, row.run)])
+        return replace(row, status=INTERRUPTED, ended_at=last[0] if last else None)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], list[_T]]) -> list[_T]:
+        """The answer, which is nothing where there is no record."""
+        looks = 0
+        while True:
+            looks += 1
+            try:
+                with opened(self._path, self._steps) as connection:
+                    return question(connection)
+            except FileNotFoundError:
+                return []
+            except (OSError, sqlite3.Error) as error:
+                if looks == _LOOKS:
+                    raise StoreError(_unreadable(error)) from None
+            time.sleep(_PAUSE)
+
+
+def moment(text: str, *, is_end: bool = False) -> datetime:
+    """A date or a time as ISO 8601 writes it, meant here if it has no offset.
+
+    A date is its first moment; as an end, the first of the next day. Raises ValueError.
+    """
+    try:
+        return _moment(text, is_end=is_end).astimezone()
+    except OverflowError:
+        raise ValueError(f"out of range: {text!r}") from None
+
+
+def _moment(text: str, *, is_end: bool) -> datetime:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return datetime.fromisoformat(text)
+    return datetime.combine(day + timedelta(days=is_end), datetime.min.time())
+
+
+def _ended(row: IterationRow) -> IterationRow:
+    return replace(row, status=INTERRUPTED) if row.status in UNFINISHED else row
+
+
+def _unreadable(error: Exception) -> str:
+    reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    return f"`{SHOWN}` can't be read ({reason}); if it is broken, the next run starts a new one"

@@ -1,0 +1,200 @@
+"""A listener that writes down what happens, as it happens.
+
+Two commits for each iteration: one before the agent is started, one when all is over. Hooks add one
+for each stage.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any, Protocol
+
+from rooda.iteration.history import HistorySummary
+from rooda.iteration.types import Iteration, IterationResult, IterationStatus
+from rooda.loop import events as loop
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import Event
+from rooda.loop.state import State
+from rooda.process.events import LeftoversStopped, TranscriptTrimmed
+from rooda.record.rows import IterationRow, RunRow
+
+SCHEMA_VERSION = 1
+
+
+class Saves(Protocol):
+    """Where rows go; saving never fails, trouble is told elsewhere."""
+
+    def save(self, run: RunRow | None = None, iteration: IterationRow | None = None) -> None:
+        """Both in one go."""
+
+
+class Recorder:
+    """Folds the events of a run into its rows."""
+
+    def __init__(
+        self,
+        store: Saves,
+        row: RunRow,
+        earlier: Mapping[int, tuple[int, Iteration]] | None = None,
+    ) -> None:
+        """`earlier` are the iterations of a run that goes on: number, attempts, the last one."""
+        self._store = store
+        self._run = row
+        self._settings: list[list[str]] = []
+        self._summary = HistorySummary()
+        self._last: Iteration | None = None
+        for number in sorted(earlier or {}):
+            self._count((earlier or {})[number][1])
+        self._iteration: IterationRow | None = None
+
+    def __call__(self, stamped: Stamped) -> None:
+        """Write down what must not be lost; remember the rest until then."""
+        event = stamped.event
+        at = stamped.at.isoformat(timespec="milliseconds")
+        match event:
+            case loop.ConfigResolved(setting, value, origin):
+                self._settings.append([setting, value, origin])
+            case loop.RunStarted():
+                self._run = self._started(event)
+                self._store.save(run=self._run)
+            case loop.IterationStarted(_, number, _, attempt):
+                data: dict[str, Any] = {"hooks": []}
+                status = str(IterationStatus.PENDING)
+                self._iteration = IterationRow(
+                    self._run.run, number, attempt, status, at, None, data
+                )
+            case loop.StageEntered(_, status) if self._iteration is not None:
+                self._iteration = replace(self._iteration, status=str(status))
+                self._store.save(iteration=self._iteration)
+            case loop.IterationEnded():
+                self._end_iteration(event, at)
+            case loop.RunEnded():
+                self._end_run(event, at)
+            case loop.SnapshotTaken(0, tree) if "state" not in self._run.data:
+                # Or a run that is killed in its first iteration would take another when it goes on.
+                self._note(event)
+                self._run.data["state"] = State(trees=((tree, 0),)).to_json()
+                self._store.save(run=self._run)
+            case _:
+                self._note(event)
+
+    def _started(self, event: loop.RunStarted) -> RunRow:
+        data = self._run.data | {
+            "schema_version": SCHEMA_VERSION,
+            "command": event.command,
+            "max_iterations": event.max_iterations,
+            "settings": self._settings,
+            "hooks": self._run.data.get("hooks", []),
+            "summary": self._summary_now().to_json(),
+            "reason": None,
+            "rule": None,
+            "exit_code": None,
+        }
+        return replace(self._run, status="running", ended_at=None, data=data)
+
+    def _note(self, event: Event) -> None:
+        """What belongs to the iteration that is at work, or to the run where none is."""
+        noted = _NOTED.get(type(event))
+        if noted is None:
+            return
+        key, is_list, shown = noted
+        row = self._iteration
+        data = self._run.data if row is None else row.data
+        if is_list:
+            data.setdefault(key, []).append(shown(event))
+        else:
+            data[key] = shown(event)
+
+    def _end_iteration(self, event: loop.IterationEnded, at: str) -> None:
+        row = self._iteration
+        if row is None:
+            return
+        self._iteration = None
+        self._count(_iteration_of(event, row))
+        row = replace(row, status=str(event.status), ended_at=at, data=row.data | _ended(event))
+        data = {"summary": self._summary_now().to_json()}
+        if event.state is not None:
+            data["state"] = event.state.to_json()
+        self._run = replace(self._run, data=self._run.data | data)
+        self._store.save(run=self._run, iteration=row)
+
+    def _end_run(self, event: loop.RunEnded, at: str) -> None:
+        data = {
+            "reason": event.reason or _REASONS.get(str(event.rule), ""),
+            "rule": str(event.rule),
+            "exit_code": event.exit_code,
+            "signal": event.signal,
+            "total": event.total,
+            "iterations": event.iterations,
+            "consecutive_failures": event.consecutive_failures,
+            "threshold": event.threshold,
+            "stats": event.stats.summary(),
+        }
+        self._run = replace(
+            self._run, status=str(event.status), ended_at=at, data=self._run.data | data
+        )
+        self._store.save(run=self._run)
+
+    def _count(self, iteration: Iteration) -> None:
+        """Of several attempts at an iteration the last one counts."""
+        if self._last is not None and self._last.number != iteration.number:
+            self._summary = self._summary.add(self._last)
+        self._last = iteration
+
+    def _summary_now(self) -> HistorySummary:
+        return self._summary if self._last is None else self._summary.add(self._last)
+
+
+_REASONS = {
+    "signal": "the agent signaled that the work is done",
+    "max-iterations": "the maximum of iterations was reached",
+    "failure-threshold": "too many failures in a row",
+    "interrupted": "interrupted by the user",
+}
+
+
+def _iteration_of(event: loop.IterationEnded, row: IterationRow) -> Iteration:
+    return Iteration(row.number, status=event.status, result=event.result)
+
+
+def _ended(event: loop.IterationEnded) -> dict[str, Any]:
+    """What the record says of an iteration that has ended."""
+    result = event.result or IterationResult(exit_code=None)
+    return {
+        "result": None if event.result is None else result.to_json(),
+        "metadata": {} if event.status is IterationStatus.COMPLETED else {"error": event.reason},
+        "duration": event.duration,
+        "verdict": str(event.verdict),
+        "signal": event.promise_signal,
+        "truncated": event.truncated,
+        "despite_exit": event.despite_exit,
+        "kind": event.kind and str(event.kind),
+        "reason": event.reason,
+        "evidence": event.evidence,
+        "returned_to": event.returned_to,
+        "failures_before": event.failures_before,
+        "failures_after": event.consecutive_failures,
+        "threshold": event.threshold,
+        "cleaned_up": [asdict(one) for one in event.cleaned_up],
+        "failure": event.failure and asdict(event.failure),
+    }
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    return asdict(event)
+
+
+# event: (where it is kept, whether there can be several, how)
+_NOTED: Mapping[type, tuple[str, bool, Callable[[Any], Any]]] = {
+    loop.PromptAssembled: ("prompt_size", False, lambda event: event.size),
+    loop.SnapshotTaken: ("snapshot", False, _fields),
+    loop.ChangesUnknown: ("changes_unknown", False, lambda event: event.error),
+    loop.HookEnded: ("hooks", True, _fields),
+    loop.VerifyEnded: ("verify", False, _fields),
+    loop.Committed: ("commit", False, _fields),
+    loop.CommitFailed: ("commit_failed", False, _fields),
+    loop.Pushed: ("push", False, _fields),
+    loop.PushFailed: ("push_failed", False, _fields),
+    loop.StateUnwritable: ("unwritable", False, lambda event: event.error),
+    TranscriptTrimmed: ("trimmed", True, _fields),
+    LeftoversStopped: ("left_behind", False, lambda event: [asdict(p) for p in event.processes]),
+}

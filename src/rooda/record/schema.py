@@ -1,0 +1,131 @@
+"""The tables, and the way from every earlier form of them to today's."""
+
+import sqlite3
+from typing import Final
+
+from rooda.record.errors import StoreError
+from rooda.record.rows import last_time, stored
+
+Steps = tuple[tuple[str, ...], ...]
+
+_RUNS = """
+CREATE TABLE runs (
+    run TEXT NOT NULL PRIMARY KEY,
+    procedure TEXT NOT NULL,
+    status TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    pid INTEGER NOT NULL,
+    pid_started REAL NOT NULL,
+    host TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    data TEXT NOT NULL
+)
+"""
+_ITERATIONS = """
+CREATE TABLE iterations (
+    run TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    ended_at TEXT,
+    data TEXT NOT NULL,
+    PRIMARY KEY (run, number, attempt)
+)
+"""
+
+# Each step leads to the next version, and none is ever changed: databases of all ages are about.
+STEPS: Final[Steps] = ((_RUNS, _ITERATIONS),)
+
+_RUN = "run, procedure, status, started_at, ended_at, pid, pid_started, host, boot, workspace, data"
+_ITERATION = "run, number, attempt, status, started_at, ended_at, data"
+
+# All of these are put together from names of ours, so nobody can slip anything in.
+SELECT_RUNS: Final = f"SELECT {_RUN} FROM runs"  # noqa: S608 - see above
+SELECT_ITERATIONS: Final = f"SELECT {_ITERATION} FROM iterations"  # noqa: S608 - see above
+SAVE_RUN: Final = f"""
+INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (run) DO UPDATE SET
+    procedure = excluded.procedure, status = excluded.status, started_at = excluded.started_at,
+    ended_at = excluded.ended_at, pid = excluded.pid, pid_started = excluded.pid_started,
+    host = excluded.host, boot = excluded.boot, workspace = excluded.workspace,
+    data = excluded.data
+"""  # noqa: S608 - see above
+SAVE_ITERATION: Final = f"""
+INSERT INTO iterations ({_ITERATION}) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (run, number, attempt) DO UPDATE SET
+    status = excluded.status, started_at = excluded.started_at, ended_at = excluded.ended_at,
+    data = excluded.data
+"""  # noqa: S608 - see above
+
+
+class Broken(sqlite3.DatabaseError):
+    """What is there is no database of ours; the message says what was found."""
+
+
+class NewerSchema(StoreError):  # noqa: N818 - what was found
+    """The file is whole, and not for us to touch."""
+
+    def __init__(self, name: str, found: int, known: int) -> None:
+        super().__init__(
+            f"`{name}` was written by a newer rooda (schema {found}, this one knows {known}): "
+            "update rooda, or move the file away"
+        )
+
+
+def bring_up_to_date(connection: sqlite3.Connection, name: str, steps: Steps = STEPS) -> None:
+    """Take the steps that this database lacks, all or none.
+
+    Raises NewerSchema, and sqlite3.DatabaseError for what is no database of ours.
+    """
+    if version_of(connection, name, steps) < len(steps):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _climb(connection, name, steps)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    check_tables(connection)
+
+
+def check_tables(connection: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError unless both are there, with all that we ask of them."""
+    for table in (SELECT_RUNS, SELECT_ITERATIONS):
+        connection.execute(f"{table} LIMIT 0")
+
+
+def version_of(connection: sqlite3.Connection, name: str, steps: Steps = STEPS) -> int:
+    """Which form of the tables this database has. Raises NewerSchema."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(steps):
+        raise NewerSchema(name, version, len(steps))
+    return int(version)
+
+
+def last_known(connection: sqlite3.Connection, run: str) -> str | None:
+    """The last time at which a run is known to have been at work."""
+    times = connection.execute(
+        "SELECT started_at, ended_at FROM runs WHERE run = ?1 "
+        "UNION ALL SELECT started_at, ended_at FROM iterations WHERE run = ?1",
+        (stored(run),),
+    )
+    return last_time(time for pair in times for time in pair if isinstance(time, str))
+
+
+def _climb(connection: sqlite3.Connection, name: str, steps: Steps) -> None:
+    """Look again, now that nobody else can write: another process may have been faster."""
+    version = version_of(connection, name, steps)
+    if version < 0 or (version == 0 and _has_tables(connection)):
+        raise Broken("it is not rooda's")
+    for statements in steps[version:]:
+        for statement in statements:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {len(steps)}")
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None

@@ -1,0 +1,208 @@
+"""The writer: what happens is on the disk before the run goes on, and nothing here ends a run."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from rooda.record import renewal
+from rooda.record.database import NAME, SHOWN, Database, is_broken, is_passing
+from rooda.record.errors import StoreError
+from rooda.record.memory import Memory
+from rooda.record.rows import (
+    INTERRUPTED,
+    RUNNING,
+    UNFINISHED,
+    IterationRow,
+    RunRow,
+    run_row,
+    stored,
+)
+from rooda.record.schema import SELECT_RUNS, STEPS, Broken, NewerSchema, Steps, last_known
+from rooda.record.watching import CHANGED
+from rooda.workspace.state import make_state_folder
+
+
+class Store:
+    """The record of a workspace, open for writing until it is closed.
+
+    An agent may delete, replace or damage it at any time, or fill the disk. Then it is made anew,
+    or kept in memory until that is possible, and `on_trouble` is told, once for each kind.
+    """
+
+    def __init__(
+        self, workspace: Path, on_trouble: Callable[[str], None], steps: Steps = STEPS
+    ) -> None:
+        """Open it, or make it. Raises StoreError; later on nothing does."""
+        self.workspace = workspace
+        self._on_trouble = on_trouble
+        self._steps = steps
+        self._told: set[str] = set()
+        self._memory = Memory()
+        self._database: Database | None = None
+        try:
+            self._database = self._open()
+        except (OSError, sqlite3.DatabaseError) as error:
+            self._check_file(error)
+            self._tell_unwritten(error)
+
+    def _check_file(self, error: OSError | sqlite3.DatabaseError) -> None:
+        """Raise what is the matter with the file. SQLite alone may be at a loss, with a long path.
+
+        It only says that it can't open a file, and that not even where others can.
+        """
+        try:
+            code = getattr(error, "sqlite_errorcode", None)
+            if code is None or code & 0xFF != sqlite3.SQLITE_CANTOPEN:
+                raise error
+            path = make_state_folder(self.workspace) / NAME
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        except (OSError, sqlite3.DatabaseError) as found:
+            raise StoreError(f"`{SHOWN}` can't be written: {_reason(found)}") from None
+
+    def _open(self) -> Database:
+        path = make_state_folder(self.workspace) / NAME
+        try:
+            return Database(path, self._steps)
+        except sqlite3.DatabaseError as error:
+            if not is_broken(error):
+                raise
+            aside = renewal.put_aside(path)
+            database = Database(path, self._steps)
+            self._tell("broken", f"`{SHOWN}` was broken ({error}): put aside as `{aside}`")
+            return database
+
+    def save_run(self, row: RunRow) -> None:
+        """Write a run, in place of what was known of it before."""
+        self.save(run=row)
+
+    def save_iteration(self, row: IterationRow) -> None:
+        """Write an iteration, in place of what was known of it before."""
+        self.save(iteration=row)
+
+    def save(self, run: RunRow | None = None, iteration: IterationRow | None = None) -> None:
+        """Write both or none, in one go."""
+        self._memory.note(run, iteration)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._attempt(self._memory.write):
+            self._memory.settle()
+
+    def runs(self) -> list[RunRow]:
+        """Every run, oldest first."""
+        found: list[RunRow] = []
+
+        def read(connection: sqlite3.Connection) -> None:
+            rows = map(run_row, connection.execute(f"{SELECT_RUNS} ORDER BY rowid"))
+            found[:] = [row for row in rows if row is not None]
+
+        self._attempt(read)
+        return found
+
+    def close_stale(self, is_alive: Callable[[RunRow], bool]) -> list[str]:
+        """Mark what a run that could not end in order left open; which runs that were."""
+        stale = [
+            row.run
+            for row in self.runs()
+            if row.status == RUNNING and not self._memory.has(row.run) and not is_alive(row)
+        ]
+        is_done = not stale or self._attempt(lambda connection: _interrupt(connection, stale))
+        return stale if is_done else []
+
+    def forget(self, runs: Collection[str]) -> bool:
+        """Delete all that is known of these; whether that worked."""
+        keys = [(stored(run),) for run in runs]
+
+        def delete(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM iterations WHERE run = ?", keys)
+            connection.executemany("DELETE FROM runs WHERE run = ?", keys)
+
+        return self._attempt(delete)
+
+    def close(self) -> None:
+        """Try once more to write what could not be written, and let go of the files."""
+        self._flush()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> bool:
+        """Do it, in a new database if need be; whether that worked."""
+        try:
+            self._do(work)
+        except sqlite3.ProgrammingError:
+            raise  # a mistake of ours
+        except (OSError, sqlite3.DatabaseError, NewerSchema) as error:
+            self._tell_unwritten(error)
+            return False
+        return True
+
+    def _do(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        database = self._database or self._reopen()
+        try:
+            found = database.look()
+            if found == CHANGED:  # we would go on with what we had read before
+                database = self._reopen()
+            elif found is not None:
+                raise Broken(found)
+            database.transact(work)
+        except sqlite3.DatabaseError as error:
+            if is_passing(error) or isinstance(error, sqlite3.ProgrammingError):
+                raise
+            self._renew(database, error).transact(work)
+
+    def _reopen(self) -> Database:
+        """Whoever was here before, all that we know of the run at hand is written again."""
+        old, self._database = self._database, None
+        if old is not None:
+            old.close()
+        self._database = self._open()
+        self._memory.unsettle()
+        return self._database
+
+    def _renew(self, old: Database, error: sqlite3.DatabaseError) -> Database:
+        """All that can be read of the old one, and all that we know of the run at hand."""
+
+        def fill(connection: sqlite3.Connection) -> None:
+            renewal.copy_rows(old.connection, connection)
+            self._memory.unsettle()
+            self._memory.write(connection)
+
+        path = make_state_folder(self.workspace) / NAME
+        aside = renewal.replace(path, self._steps, fill)
+        what = str(error) if isinstance(error, Broken) else f"was damaged ({error})"
+        place = f", and put aside as `{aside}`" if aside else ""
+        message = f"`{SHOWN}` {what} while the run was at work{place}: it was written anew"
+        self._tell(what.partition(" (")[0], message)
+        return self._reopen()
+
+    def _tell_unwritten(self, error: Exception) -> None:
+        reason = _reason(error)
+        self._tell(
+            reason,
+            f"the record can't be written to `{SHOWN}` ({reason}): "
+            "it is kept in memory until that works",
+        )
+
+    def _tell(self, kind: str, message: str) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            self._on_trouble(message)
+
+
+def _interrupt(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
+    """They ended at some time after the last that is known; nobody knows when."""
+    for run in runs:
+        last, key = last_known(connection, run), stored(run)
+        connection.execute(
+            "UPDATE runs SET status = ?, ended_at = ? WHERE run = ?", (INTERRUPTED, last, key)
+        )
+        connection.execute(
+            "UPDATE iterations SET status = ? WHERE run = ? AND status IN (?, ?, ?, ?)",
+            (INTERRUPTED, key, *UNFINISHED),
+        )
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

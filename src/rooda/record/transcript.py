@@ -1,0 +1,91 @@
+"""What an agent printed, read back from disk: whole, in order of arrival, in bounded memory."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from rooda.process.capture.order import Order
+from rooda.workspace.state import ORDER, STDERR, STDOUT, read_plain_file
+
+_CHUNK = 1024 * 1024
+_LONGEST_ORDER = 1024 * 1024
+# Where the middle was not kept, the file has a hole: it reads as zeros.
+_HOLE = b"\n[... %d bytes were not kept ...]\n"
+
+
+def open_plain(path: Path) -> int:
+    """A descriptor for reading a regular file; OSError for anything else in its place."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "is not a file", str(path))
+    return fd
+
+
+def end_of(path: Path, most: int) -> bytes:
+    """The last bytes of a file."""
+    fd = open_plain(path)
+    try:
+        start = max(0, os.fstat(fd).st_size - most)
+        return b"".join(_read(fd, start, os.fstat(fd).st_size))
+    finally:
+        os.close(fd)
+
+
+def both_streams(folder: Path) -> Iterator[bytes]:
+    """Both streams of an iteration in order of arrival. Raises OSError when there is nothing."""
+    try:
+        order = Order.load(read_plain_file(folder / ORDER, _LONGEST_ORDER))
+    except OSError:
+        order = Order()
+    with ExitStack() as closing:
+        files = {}
+        for stream, name in (("stdout", STDOUT), ("stderr", STDERR)):
+            files[stream] = open_plain(folder / name)
+            closing.callback(os.close, files[stream])
+        sizes = {stream: os.fstat(fd).st_size for stream, fd in files.items()}
+        at = dict.fromkeys(files, 0)
+        for stream, length in order.pieces():
+            end = min(sizes[stream], at[stream] + length)
+            yield from _read(files[stream], at[stream], end)
+            at[stream] = end
+        for stream, fd in files.items():
+            yield from _read(fd, at[stream], sizes[stream])
+
+
+def one_stream(path: Path) -> Iterator[bytes]:
+    """One stream, or another file of the record."""
+    fd = open_plain(path)
+    try:
+        yield from _read(fd, 0, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
+
+
+def _read(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The bytes from start to end; a hole is named and passed over."""
+    while start < end:
+        data, hole_end = _next_data(fd, start, end)
+        if data > start:
+            yield _HOLE % (data - start)
+            start = data
+            continue
+        stop = min(hole_end, end)
+        while start < stop:
+            piece = os.pread(fd, min(_CHUNK, stop - start), start)
+            if not piece:
+                return
+            yield piece
+            start += len(piece)
+
+
+def _next_data(fd: int, start: int, end: int) -> tuple[int, int]:
+    """Where the next data begins and where it ends; where nobody can tell, all is data."""
+    try:
+        data = os.lseek(fd, start, os.SEEK_DATA)
+        return min(data, end), os.lseek(fd, data, os.SEEK_HOLE)
+    except OSError as error:
+        return (end, end) if error.errno == errno.ENXIO else (start, end)

@@ -1,0 +1,99 @@
+"""A workspace with a record in it, for tests and for the programs that they start."""
+
+import contextlib
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from rooda.record.reader import Reader
+from rooda.record.rows import IterationRow, RunRow
+from rooda.record.schema import STEPS, Steps
+from rooda.record.store import Store
+
+RUN, EARLIER = "20250301-101500-0a1b2c", "20250228-090000-ffffff"
+BEFORE = list(range(1, 11))  # iterations of the earlier run; so many that some can be spoilt
+
+
+def a_run(run: str = RUN, status: str = "running", **more: object) -> RunRow:
+    row = RunRow(
+        run=run,
+        procedure="build",
+        status=status,
+        started_at="2025-03-01T10:15:00.250+01:00",
+        ended_at=None,
+        pid=4711,
+        pid_started=123.25,
+        host="night",
+        boot="b-1",
+        workspace="/work",
+        data={"reason": None, "counters": {"failures": 0}},
+    )
+    return replace(row, **more)  # type: ignore[arg-type]  # each test names what it changes
+
+
+def an_iteration(number: int, status: str = "completed", run: str = RUN) -> IterationRow:
+    started = f"2025-03-01T10:{15 + number % 40}:01+01:00"
+    ended = f"2025-03-01T10:{15 + number % 40}:30+01:00" if status == "completed" else None
+    data = {"text": f"iteration {number} " * 200}
+    return IterationRow(run, number, 1, status, started, ended, data)
+
+
+def nobody(_: RunRow) -> bool:
+    return False
+
+
+def anybody(_: RunRow) -> bool:
+    return True
+
+
+@cache
+def _earlier() -> bytes:
+    """The file that an earlier run left."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        store = bench.store()
+        for number in BEFORE:
+            store.save(a_run(EARLIER, "success"), an_iteration(number, run=EARLIER))
+        bench.close()
+        return bench.file.read_bytes()
+
+
+class Bench:
+    """A workspace with a store that a run has open, and what it was told of."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.troubles: list[str] = []
+        self._stores = contextlib.ExitStack()
+
+    def store(self, steps: Steps = STEPS) -> Store:
+        store = Store(self.path, self.troubles.append, steps)
+        self._stores.callback(store.close)
+        return store
+
+    def at_work(self) -> Store:
+        """An earlier run has ended, and this one has done one iteration."""
+        self.folder.mkdir(mode=0o700)
+        self.file.write_bytes(_earlier())
+        store = self.store()
+        store.save(a_run(), an_iteration(1))
+        return store
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.path, anybody)
+
+    @property
+    def folder(self) -> Path:
+        return self.path / ".rooda"
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "rooda.db"
+
+    def numbers(self, run: str = RUN) -> list[int]:
+        return [row.number for row in self.reader.iterations(run)]
+
+    def close(self) -> None:
+        self._stores.close()

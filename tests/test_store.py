@@ -1,0 +1,852 @@
+"""The store: what was saved is there, whatever agents, disks and other programs do to it."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rooda.record import memory
+from rooda.record.database import Database
+from rooda.record.errors import NoRecord, StoreError
+from rooda.record.memory import Memory
+from rooda.record.reader import Reader, moment
+from rooda.record.rows import IterationRow, RunRow
+from rooda.record.schema import STEPS, Steps, bring_up_to_date
+from rooda.record.watching import CHANGED, Watch
+from support.faults import powerless, small_disk
+from support.record import BEFORE, EARLIER, RUN, Bench, a_run, an_iteration, anybody, nobody
+from support.workspace import Workspace
+
+ODD = "na\0me \udcff \ud800 \\udcff 日本 \x1b[31m"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    found = Bench(tmp_path)
+    yield found
+    found.close()
+
+
+SCRIPT = f"""
+import json, os, sys
+from pathlib import Path
+sys.path[:0] = {[str(Path(__file__).parent)]!r}
+from support.record import Bench, a_run, an_iteration
+bench = Bench(Path.cwd())
+"""
+
+
+def killed_after(body: str, folder: Path) -> None:
+    """A Python program did this in the folder, and was killed."""
+    body = f"{SCRIPT}{body}\nos.kill(os.getpid(), 9)"
+    done = subprocess.run([sys.executable, "-c", body], cwd=folder, check=False, timeout=50)
+    assert done.returncode == -signal.SIGKILL
+
+
+# -- what is kept --------------------------------------------------------------------------
+
+
+def test_what_was_saved_is_read_as_it_was(bench: Bench) -> None:
+    store = bench.store()
+    run, iteration = a_run(), an_iteration(1)
+    store.save_run(run)
+    store.save_iteration(iteration)
+    assert bench.reader.run(RUN) == run
+    assert bench.reader.iterations(RUN) == [iteration]
+    assert bench.troubles == []
+
+
+def test_a_later_row_takes_the_place_of_an_earlier_one(bench: Bench) -> None:
+    store = bench.store()
+    store.save(a_run(), an_iteration(1, "executing"))
+    done = a_run(status="success", ended_at="2025-03-01T11:00:00+01:00", data={"exit_code": 0})
+    store.save(done, an_iteration(1))
+    assert bench.reader.runs() == [done]
+    assert bench.reader.iterations(RUN) == [an_iteration(1)]
+
+
+def test_attempts_at_an_iteration_are_rows_of_their_own(bench: Bench) -> None:
+    store = bench.store()
+    store.save(run=a_run())
+    first, other = an_iteration(2, "failed"), an_iteration(10)
+    second = replace(an_iteration(2), attempt=2)
+    for row in (other, second, first):
+        store.save_iteration(row)
+    assert bench.reader.iteration(RUN, 2) == [first, second]
+    assert bench.reader.iterations(RUN) == [first, second, other]
+    assert bench.reader.iteration(RUN, 3) == []
+
+
+def test_no_text_breaks_it_and_every_text_comes_back(bench: Bench) -> None:
+    store = bench.store()
+    run = a_run(
+        procedure=ODD, status=ODD, host=ODD, boot=ODD, workspace=ODD, data={ODD: [ODD, 1.5, None]}
+    )
+    iteration = replace(an_iteration(1), status=ODD, data={"stdout": ODD, "huge": 2**80})
+    store.save(run, iteration)
+    assert bench.reader.runs(procedure=ODD, status=ODD) == [run]
+    assert bench.reader.iterations(RUN) == [iteration]
+    assert bench.troubles == []
+
+
+def test_nobody_else_may_read_it(bench: Bench) -> None:
+    before = os.umask(0)
+    try:
+        bench.store().save_run(a_run())
+    finally:
+        os.umask(before)
+    files = list(bench.folder.glob("rooda.db*"))
+    assert {file.name for file in files} == {"rooda.db", "rooda.db-wal", "rooda.db-shm"}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(bench.folder.stat().st_mode) == 0o700
+
+
+def test_a_file_that_others_could_read_is_made_private(bench: Bench) -> None:
+    bench.at_work().close()
+    bench.file.chmod(0o644)
+    bench.store()
+    assert stat.S_IMODE(bench.file.stat().st_mode) == 0o600
+
+
+def test_each_commit_is_on_the_disk_before_it_is_over(bench: Bench) -> None:
+    bench.folder.mkdir()
+    database = Database(bench.file, STEPS)
+    with contextlib.closing(database):
+        assert database.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert database.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+@pytest.mark.parametrize(
+    "name", ["what?mode=memory#x", "100%41", "sp ace", os.fsdecode(b"n\xffn"), "日本"], ids=ascii
+)
+def test_the_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    bench = Bench(tmp_path / name)
+    bench.at_work().close()
+    assert bench.numbers() == [1]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert bench.file.stat().st_size > 0
+
+
+def test_rows_that_somebody_else_made_up_are_left_out(bench: Bench) -> None:
+    bench.at_work().close()
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
+        insert = "INSERT INTO runs SELECT ?, procedure, status, started_at, ended_at, ?, "
+        insert += "pid_started, host, boot, workspace, ? FROM runs WHERE run = ?"
+        for run, pid, data in (
+            ("../../home", 1, "{}"),
+            ("20250401-000000-aaaaaa", "none", "{}"),
+            ("20250401-000000-bbbbbb", 1, "[1]"),
+            ("20250401-000000-cccccc", 1, "{" * 9000),
+            ("20250401-000000-dddddd", 1, b"\xff"),
+        ):
+            connection.execute(insert, (run, pid, data, RUN))
+        connection.execute("UPDATE iterations SET data = 'nonsense' WHERE run = ?", (EARLIER,))
+    assert [row.run for row in bench.reader.runs()] == [RUN, EARLIER]
+    assert bench.numbers(EARLIER) == []
+
+
+def test_memory_is_bounded_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_ITERATIONS", 10)
+    monkeypatch.setattr(memory, "MOST_CHARACTERS", 20_000)
+
+    def written(rows: list[IterationRow]) -> list[int]:
+        kept = Memory()
+        kept.note(a_run(), None)
+        for row in rows:
+            kept.note(None, row)
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            bring_up_to_date(connection, "it")
+            kept.write(connection)
+            assert connection.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+            numbers = connection.execute("SELECT number FROM iterations ORDER BY number")
+            return [number for (number,) in numbers]
+
+    short = [replace(an_iteration(number), data={}) for number in range(1, 31)]
+    assert written(short) == list(range(21, 31))
+    assert written(short[:10] * 3) == list(range(1, 11))
+    long = [replace(an_iteration(number), data={"x": "y" * 6000}) for number in range(1, 10)]
+    assert written(long) == [7, 8, 9]
+    assert written([*long[:2], replace(long[2], data={"x": "y" * 30_000})]) == [3]
+
+
+# -- versions ------------------------------------------------------------------------------
+
+NEXT: Steps = (
+    *STEPS,
+    ("ALTER TABLE runs ADD COLUMN mood TEXT", "UPDATE runs SET mood = 'calm'"),
+    ("CREATE TABLE moods (mood TEXT)", "INSERT INTO moods SELECT mood FROM runs"),
+)
+
+
+def moods(bench: Bench) -> list[str]:
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection:
+        return [mood for (mood,) in connection.execute("SELECT mood FROM moods")]
+
+
+def test_an_older_store_is_brought_up_to_date_and_loses_nothing(bench: Bench) -> None:
+    bench.at_work().close()
+    store = bench.store(NEXT)
+    store.save(iteration=an_iteration(2))
+    assert moods(bench) == ["calm", "calm"]
+    reader = Reader(bench.path, anybody, NEXT)
+    assert [row.run for row in reader.runs()] == [RUN, EARLIER]
+    assert [row.number for row in reader.iterations(RUN)] == [1, 2]
+    store.close()
+    bench.store(NEXT)
+    assert moods(bench) == ["calm", "calm"]  # each step is taken once
+    assert bench.troubles == []
+
+
+def test_steps_are_taken_all_or_none(bench: Bench) -> None:
+    bench.at_work().close()
+    with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as connection:
+        with pytest.raises(sqlite3.OperationalError):
+            bring_up_to_date(connection, "it", (*NEXT, ("nonsense",)))
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+    with pytest.raises(sqlite3.OperationalError):
+        moods(bench)
+    assert bench.numbers() == [1]
+
+
+def test_an_older_store_can_be_read_without_touching_it(bench: Bench) -> None:
+    bench.at_work().close()
+    before = bench.file.read_bytes()
+    assert [row.run for row in Reader(bench.path, anybody, NEXT).runs()] == [RUN, EARLIER]
+    assert bench.file.read_bytes() == before
+
+
+def test_a_newer_store_is_refused_and_left_as_it_is(bench: Bench) -> None:
+    bench.store(NEXT).close()
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")  # whatever they will think of
+    before = bench.file.read_bytes()
+    words = (
+        "`.rooda/rooda.db` was written by a newer rooda (schema 3, this one knows 1): "
+        "update rooda, or move the file away"
+    )
+    for look in (bench.store, bench.reader.runs, bench.reader.run):
+        with pytest.raises(StoreError) as refused:
+            look()
+        assert str(refused.value) == words
+    assert bench.file.read_bytes() == before
+    assert bench.troubles == []
+
+
+# -- what agents do to it ------------------------------------------------------------------
+
+
+def garbage(file: Path) -> None:
+    file.write_bytes(b"garbage " * 100)
+
+
+def garbage_in_place(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(os.urandom(file.stat().st_size))
+
+
+def garbage_in_its_second_half(file: Path) -> None:
+    half = file.stat().st_size // 2
+    with file.open("r+b") as opened:
+        opened.seek(half)
+        opened.write(os.urandom(half))
+
+
+def a_foreign_database(file: Path) -> None:
+    file.unlink()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+
+
+def a_future_database(file: Path) -> None:
+    file.unlink()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+def without_tables(file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("DROP TABLE iterations")
+
+
+def a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def a_link(file: Path) -> None:
+    outside = file.parent.parent / "outside"
+    outside.write_text("mine")
+    file.unlink()
+    file.symlink_to(outside)
+
+
+def a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+    (file / "deep").mkdir()
+
+
+def moved_away(file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+
+
+def everywhere(deed: Callable[[Path], None], names: str = "rooda.db*") -> Callable[[Path], None]:
+    def do(file: Path) -> None:
+        for found in sorted(file.parent.glob(names)):
+            deed(found)
+
+    return do
+
+
+def beside(suffix: str, deed: Callable[[Path], None]) -> Callable[[Path], None]:
+    return lambda file: deed(file.with_name(file.name + suffix))
+
+
+def emptied(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+# Deeds after which what earlier runs left can still be read, from the file or from memory.
+GENTLE: dict[str, Callable[[Path], None]] = {
+    "the folder is deleted": lambda file: shutil.rmtree(file.parent),
+    "the file is deleted": Path.unlink,
+    "the log is deleted": beside("-wal", Path.unlink),
+    "the map is deleted": beside("-shm", Path.unlink),
+    "all files are deleted": everywhere(Path.unlink),
+    "the log is garbage": beside("-wal", garbage),
+    "the log is garbage in place": beside("-wal", garbage_in_place),
+    "the log is empty": beside("-wal", emptied),
+    "the log is a pipe": beside("-wal", a_pipe),
+    "the map is a link": beside("-shm", a_link),
+    "the map is a folder": beside("-shm", a_folder),
+    "the file is a pipe": a_pipe,
+    "the file is a link": a_link,
+    "the file is a folder": a_folder,
+    "the file is a foreign database": a_foreign_database,
+    "the file is a future database": a_future_database,
+    "the file is moved away": moved_away,
+}
+ROUGH: dict[str, Callable[[Path], None]] = {
+    "the file is garbage": garbage,
+    "the file is garbage in place": garbage_in_place,
+    "half of the file is garbage": garbage_in_its_second_half,
+    "the file is empty": emptied,
+    "all files are garbage": everywhere(garbage),
+    "all files are garbage in place": everywhere(garbage_in_place),
+    "all files are empty": everywhere(emptied),
+    "a table is gone": without_tables,
+}
+SILENT: dict[str, Callable[[Path], None]] = {
+    "the map is garbage": beside("-shm", garbage),
+    "the map is empty": beside("-shm", emptied),
+    "the log and the map are garbage": everywhere(garbage, "rooda.db-*"),
+    "the file is touched": os.utime,
+    "the folder is open to all": lambda file: file.parent.chmod(0o777),
+}
+
+
+@pytest.mark.parametrize("deed", [*GENTLE, *ROUGH])
+def test_a_spoilt_store_is_written_anew(bench: Bench, deed: str) -> None:
+    store = bench.at_work()
+    (GENTLE | ROUGH)[deed](bench.file)
+    store.save(a_run(data={"step": 2}), an_iteration(2, "executing"))
+    assert bench.numbers() == [1, 2]
+    assert bench.reader.run(RUN).data == {"step": 2}
+    store.save_iteration(an_iteration(2))
+    assert bench.reader.iterations(RUN) == [an_iteration(1), an_iteration(2)]
+    if deed in GENTLE:
+        assert bench.reader.run(EARLIER).status == "success"
+        assert bench.numbers(EARLIER) == BEFORE
+    [told] = bench.troubles
+    assert told.startswith("`.rooda/rooda.db` ")
+    assert "while the run was at work" in told
+    outside = bench.path / "outside"
+    assert not outside.exists() or outside.read_text() == "mine"
+    store.close()
+    assert bench.numbers() == [1, 2]
+
+
+@pytest.mark.parametrize("deed", SILENT)
+def test_what_does_no_harm_is_not_spoken_of(bench: Bench, deed: str) -> None:
+    store = bench.at_work()
+    SILENT[deed](bench.file)
+    store.save_iteration(an_iteration(2))
+    assert bench.numbers() == [1, 2]
+    assert bench.numbers(EARLIER) == BEFORE
+    store.close()
+    assert bench.numbers() == [1, 2]
+    assert bench.troubles == []
+    assert list(bench.folder.glob("*broken*")) == []
+
+
+def test_what_another_program_wrote_stays_but_for_the_run_at_hand(bench: Bench) -> None:
+    store = bench.at_work()
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
+        connection.execute("DELETE FROM runs WHERE run = ?", (EARLIER,))
+        connection.execute("DELETE FROM iterations")
+    store.save_iteration(an_iteration(2))
+    assert [row.run for row in bench.reader.runs()] == [RUN]
+    assert bench.numbers(EARLIER) == []
+    assert bench.numbers() == [1, 2]
+    assert bench.troubles == []
+
+
+@pytest.mark.parametrize(
+    "deed", ["the folder is deleted", "the map is empty", "all files are empty"]
+)
+def test_what_was_spoilt_last_is_whole_when_the_run_has_ended(bench: Bench, deed: str) -> None:
+    store = bench.at_work()
+    (GENTLE | ROUGH | SILENT)[deed](bench.file)
+    store.close()
+    assert bench.numbers() == [1]
+
+
+def test_a_store_that_is_spoilt_again_and_again_stays_complete(bench: Bench) -> None:
+    store = bench.at_work()
+    for number in range(2, 9):
+        garbage(bench.file)
+        store.save_iteration(an_iteration(number))
+    assert bench.numbers() == list(range(1, 9))
+    assert len(bench.troubles) == 1
+    names = [file.name.split("-")[1] for file in bench.folder.glob("*broken*")]
+    assert set(names) == {"5", "6", "7"}
+
+
+def test_what_a_killed_run_left_is_safe_before_anything_else_happens(bench: Bench) -> None:
+    killed_after("bench.at_work()", bench.path)
+    assert bench.file.with_name("rooda.db-wal").stat().st_size > 0
+    store = bench.store()
+    for suffix in ("-wal", "-shm"):
+        garbage(bench.file.with_name(f"rooda.db{suffix}"))
+    store.save(a_run("another"))
+    assert bench.numbers() == [1]
+    assert {row.run for row in bench.reader.runs()} == {"another", RUN, EARLIER}
+
+
+@pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a file"])
+def test_what_can_not_be_written_now_is_written_later(bench: Bench, *, is_link: bool) -> None:
+    store = bench.at_work()
+    outside = bench.path / "outside"
+    outside.mkdir()
+    shutil.rmtree(bench.folder)
+    if is_link:
+        bench.folder.symlink_to(outside)
+    else:
+        bench.folder.write_text("mine")
+    for number in (2, 3, 4):
+        store.save_iteration(an_iteration(number))
+    [told] = bench.troubles
+    assert told.endswith("; move it away): it is kept in memory until that works")
+    assert list(outside.iterdir()) == []
+    bench.folder.unlink()
+    store.save_iteration(an_iteration(5))
+    assert bench.numbers() == [1, 2, 3, 4, 5]
+    assert bench.numbers(EARLIER) == BEFORE
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        *(deed for deed in ROUGH if deed not in ("the file is empty", "all files are empty")),
+        "the file is a pipe",
+        "the file is a link",
+        "the file is a folder",
+        "the file is a foreign database",
+    ],
+)
+def test_a_store_that_was_broken_before_the_run_is_put_aside(bench: Bench, deed: str) -> None:
+    bench.at_work().close()
+    (GENTLE | ROUGH)[deed](bench.file)
+    store = bench.store()
+    store.save(a_run(), an_iteration(7))
+    assert bench.numbers() == [7]
+    [told] = bench.troubles
+    assert told.endswith("put aside as `rooda.db.broken-1`")
+    assert os.path.lexists(bench.folder / "rooda.db.broken-1")
+
+
+@pytest.mark.parametrize("was_killed", [True, False], ids=["killed", "closed"])
+def test_what_is_left_beside_a_file_that_is_gone_does_no_harm(
+    bench: Bench, *, was_killed: bool
+) -> None:
+    # Who only reads leaves files beside it, too.
+    rest = "" if was_killed else "; store.close(); bench.reader.runs()"
+    killed_after(f"store = bench.at_work(){rest}", bench.path)
+    assert bench.file.with_name("rooda.db-wal").exists()
+    bench.file.unlink()
+    bench.store().save(a_run("another"), an_iteration(1, run="another"))
+    assert [row.run for row in bench.reader.runs()] == ["another"]
+    assert bench.numbers("another") == [1]
+    assert bench.troubles == []
+
+
+def test_a_draft_that_was_left_is_not_in_the_way(bench: Bench) -> None:
+    store = bench.at_work()
+    a_folder(bench.file)
+    (bench.folder / "rooda.db.new" / "deep").mkdir(parents=True)
+    os.mkfifo(bench.folder / "rooda.db.new-journal")
+    store.save_iteration(an_iteration(2))
+    assert bench.numbers() == [1, 2]
+    assert list(bench.folder.glob("rooda.db.new*")) == []
+
+
+def test_a_file_without_any_beside_it_can_be_watched(tmp_path: Path) -> None:
+    file = tmp_path / "some.db"
+    file.write_bytes(bytes(4096))
+    with contextlib.closing(Watch(file)) as watch:
+        assert watch.found() is None
+        emptied(file)
+        assert watch.found() == CHANGED
+        assert file.stat().st_size == 0  # it is not ours to fill up
+
+
+def test_a_pipe_in_place_of_a_journal_holds_nobody_up(bench: Bench) -> None:
+    bench.at_work().close()
+    os.mkfifo(bench.folder / "rooda.db-journal")
+    with pytest.raises(StoreError, match=r"rooda\.db-journal is not a file"):
+        bench.reader.runs()
+    bench.store().save_run(a_run())
+    assert [row.run for row in bench.reader.runs()] == [RUN]
+
+
+# -- what the machine does to it -----------------------------------------------------------
+
+
+def in_a_child(before: tuple[str, ...], workspace: Workspace, body: str) -> list[object]:
+    """What a Python program in the workspace says."""
+    done = subprocess.run(
+        [*before, sys.executable, "-c", SCRIPT + body],
+        cwd=workspace.path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_full_disk_is_told_once_and_made_up_for(workspace: Workspace) -> None:
+    full, later, troubles = in_a_child(
+        small_disk(workspace, "700k"),
+        workspace,
+        """
+store = bench.at_work()
+ballast = Path("ballast").open("wb", buffering=0)
+try:
+    while True:
+        ballast.write(bytes(4096))
+except OSError:
+    pass
+for number in range(2, 150):
+    store.save(a_run(), an_iteration(number))
+full = bench.numbers()
+os.unlink("ballast")
+ballast.close()
+store.save(a_run(status="success"), an_iteration(150))
+print(json.dumps([full, bench.numbers(), bench.troubles]))
+""",
+    )
+    assert isinstance(full, list)
+    assert 1 in full
+    assert 149 not in full
+    assert later == list(range(1, 151))
+    assert isinstance(troubles, list)
+    [told] = troubles
+    assert "(database or disk is full): it is kept in memory until that works" in told
+
+
+def test_a_folder_that_nobody_may_enter_any_more_keeps_its_record(workspace: Workspace) -> None:
+    numbers, troubles = in_a_child(
+        powerless(),
+        workspace,
+        """
+store = bench.at_work()
+bench.folder.chmod(0)
+store.save_iteration(an_iteration(2))
+store.close()
+bench.folder.chmod(0o700)
+print(json.dumps([bench.numbers(), bench.troubles]))
+""",
+    )
+    assert numbers == [1, 2]
+    assert troubles == []
+
+
+def test_a_run_does_not_start_where_nothing_can_be_kept(workspace: Workspace) -> None:
+    [told] = in_a_child(
+        powerless(),
+        workspace,
+        """
+bench.at_work().close()
+bench.folder.chmod(0o500)
+try:
+    bench.store()
+except Exception as error:
+    print(json.dumps([str(error)]))
+bench.folder.chmod(0o700)
+""",
+    )
+    assert isinstance(told, str)
+    assert told.startswith("`.rooda/rooda.db` can't be written: ")
+
+
+KILLED = "if os.fork() == 0: bench.at_work(); os.kill(os.getpid(), 9)\nos.wait()\n"
+LEFT = {
+    "closed": "bench.at_work().close()",
+    "killed": KILLED,
+    "killed and copied": f"{KILLED}(bench.folder / 'rooda.db-shm').unlink()",
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_it_can_be_read_where_nothing_may_be_written(workspace: Workspace, left: str) -> None:
+    runs, numbers, is_same = in_a_child(
+        powerless(),
+        workspace,
+        f"""
+{LEFT[left]}
+for file in bench.folder.iterdir(): file.chmod(0o400)
+bench.folder.chmod(0o500)
+before = sorted(file.name for file in bench.folder.iterdir())
+runs = [row.run for row in bench.reader.runs()]
+numbers = bench.numbers()
+is_same = before == sorted(file.name for file in bench.folder.iterdir())
+bench.folder.chmod(0o700)
+print(json.dumps([runs, numbers, is_same]))
+""",
+    )
+    assert runs == [RUN, EARLIER]
+    assert numbers == [1]
+    assert is_same
+
+
+def test_it_can_be_read_on_a_disk_that_can_not_be_written(workspace: Workspace) -> None:
+    found = in_a_child(
+        small_disk(workspace, "4m"),
+        workspace,
+        f"""
+{KILLED}
+assert os.system("mount -o remount,ro .") == 0
+print(json.dumps([[row.run for row in bench.reader.runs()], bench.numbers()]))
+""",
+    )
+    assert found == [[RUN, EARLIER], [1]]
+
+
+@pytest.mark.slow
+def test_a_store_that_somebody_locks_is_waited_for_and_written_later(bench: Bench) -> None:
+    store = bench.at_work()
+    with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store.save_iteration(an_iteration(2))
+        assert bench.numbers() == [1]  # readers are not locked out
+        other.execute("ROLLBACK")
+    assert [told.partition("(")[2].partition(")")[0] for told in bench.troubles] == [
+        "database is locked"
+    ]
+    store.save_iteration(an_iteration(3))
+    assert bench.numbers() == [1, 2, 3]
+    assert list(bench.folder.glob("*broken*")) == []
+
+
+# -- runs that could not end in order ------------------------------------------------------
+
+
+def test_a_run_whose_process_is_gone_was_interrupted(bench: Bench) -> None:
+    store = bench.store()
+    store.save(a_run(EARLIER), an_iteration(1, run=EARLIER))
+    store.save_iteration(an_iteration(2, "executing", EARLIER))
+    store.close()
+    store = bench.store()
+    assert store.close_stale(nobody) == [EARLIER]
+    row = bench.reader.run(EARLIER)
+    assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
+    iterations = bench.reader.iterations(EARLIER)
+    assert [(one.status, one.ended_at is None) for one in iterations] == [
+        ("completed", False),
+        ("interrupted", True),
+    ]
+    assert store.close_stale(nobody) == []
+
+
+def test_runs_that_live_or_have_ended_are_left_alone(bench: Bench) -> None:
+    store = bench.store()
+    store.save(a_run(EARLIER, "aborted"))
+    store.close()
+    store = bench.store()
+    store.save(a_run(), an_iteration(1, "executing"))
+    assert store.close_stale(nobody) == []  # the run at hand, whatever they say
+    store.close()
+    assert bench.store().close_stale(anybody) == []
+    assert [row.status for row in bench.reader.runs()] == ["running", "aborted"]
+
+
+@pytest.mark.parametrize("status", ["pending", "pre_hooks", "executing", "post_hooks"])
+def test_a_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> None:
+    store = bench.store()
+    store.save(a_run(), an_iteration(1))
+    store.save_iteration(an_iteration(2, status))
+    dead, alive = Reader(bench.path, nobody), bench.reader
+    row = dead.run()
+    assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
+    assert [one.status for one in dead.iterations(RUN)] == ["completed", "interrupted"]
+    assert [one.status for one in dead.iteration(RUN, 2)] == ["interrupted"]
+    assert dead.runs(status="running") == alive.runs(status="interrupted") == []
+    assert dead.runs(status="interrupted") == [row]
+    assert alive.run().status == "running"
+    assert [one.status for one in alive.iterations(RUN)] == ["completed", status]
+
+
+def test_a_run_that_ends_while_somebody_looks_was_not_interrupted(bench: Bench) -> None:
+    store = bench.store()
+    store.save(a_run(), an_iteration(1, "executing"))
+
+    def ends_just_now(_: RunRow) -> bool:
+        store.save(a_run(status="success", ended_at="2025-03-01T11:00:00+01:00"), an_iteration(1))
+        return False
+
+    reader = Reader(bench.path, ends_just_now)
+    assert reader.run().status == "success"
+    assert [row.status for row in reader.iterations(RUN)] == ["completed"]
+
+
+# -- questions -----------------------------------------------------------------------------
+
+
+def test_the_newest_run_comes_first_wherever_the_clock_stood(bench: Bench) -> None:
+    store = bench.store()
+    times = {
+        "a": "2025-03-30T00:30:00+01:00",
+        "b": "2025-03-29T23:59:00+00:00",  # later than a
+        "c": "2025-03-30T03:10:00.5+02:00",
+        "d": "2025-03-30T03:10:00.25+02:00",
+    }
+    for name, started in times.items():
+        store.save_run(a_run(name, started_at=started))
+    assert [row.run for row in bench.reader.runs()] == ["c", "d", "b", "a"]
+    assert [row.run for row in bench.reader.runs(limit=2)] == ["c", "d"]
+    assert bench.reader.run().run == "c"
+
+
+@pytest.fixture
+def many(bench: Bench) -> Reader:
+    """Six runs on three days, by turns of two procedures and three ends."""
+    store = bench.store()
+    for hour in range(6):
+        started = moment(f"2025-06-0{1 + hour // 2}T{10 + hour}:00").isoformat()
+        status = ("success", "aborted", "interrupted")[hour % 3]
+        procedure = ("build", "plan")[hour % 2]
+        store.save_run(a_run(f"r{hour}", status, started_at=started, procedure=procedure))
+    return bench.reader
+
+
+@pytest.mark.parametrize(
+    "asked, found",
+    [
+        ({}, "543210"),
+        ({"status": "aborted"}, "41"),
+        ({"procedure": "plan"}, "531"),
+        ({"procedure": "plan", "status": "success", "limit": 1}, "3"),
+        ({"since": "2025-06-02"}, "5432"),
+        ({"until": "2025-06-02"}, "3210"),
+        ({"since": "2025-06-02", "until": "2025-06-02"}, "32"),
+        ({"since": "2025-06-01T11:00"}, "54321"),
+        ({"until": "2025-06-01 11:00"}, "0"),
+        ({"since": "2025-06-02T12:00:01", "until": "2025-06-03T14:00:01"}, "43"),
+        ({"since": "2026-01-01"}, ""),
+        ({"status": "no' OR 1"}, ""),
+        ({"limit": 0}, ""),
+    ],
+    ids=str,
+)
+def test_runs_are_found_by_what_they_are(many: Reader, asked: dict[str, str], found: str) -> None:
+    rows = many.runs(**asked)  # type: ignore[arg-type]  # a table of questions
+    assert [row.run for row in rows] == [f"r{number}" for number in found]
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2025-13-01", "", "2025-06-01T25:00", "9999-12-31"])
+def test_what_is_no_time_is_said_to_be_none(many: Reader, text: str) -> None:
+    with pytest.raises(ValueError, match=r"[Ii]nvalid|month|hour|out of range"):
+        many.runs(until=text)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_name(bench: Bench) -> None:
+    bench.at_work()
+    assert bench.reader.run("20250301").run == RUN
+    assert bench.reader.run(EARLIER).run == EARLIER
+    with pytest.raises(NoRecord, match=f"several runs begin with '2025': {RUN}, {EARLIER}"):
+        bench.reader.run("2025")
+    for nothing in ("2026", "%", "2025_301", ODD):
+        with pytest.raises(NoRecord, match="there is no run"):
+            bench.reader.run(nothing)
+
+
+def test_a_name_that_is_the_beginning_of_another_is_enough(bench: Bench) -> None:
+    store = bench.store()
+    for name in ("ab", "abc", "abd"):
+        store.save_run(a_run(name))
+    assert bench.reader.run("ab").run == "ab"
+
+
+def test_where_nothing_was_recorded_nothing_is_found_or_made(bench: Bench) -> None:
+    assert bench.reader.runs() == []
+    assert bench.numbers() == []
+    with pytest.raises(NoRecord, match="no run has been recorded here yet"):
+        bench.reader.run()
+    bench.folder.mkdir()
+    assert bench.reader.runs() == []
+    assert list(bench.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage " * 500], ids=["empty", "garbage"])
+def test_a_reader_of_something_else_says_so_and_leaves_it(bench: Bench, content: bytes) -> None:
+    bench.folder.mkdir()
+    bench.file.write_bytes(content)
+    if content:
+        with pytest.raises(StoreError, match=r"can't be read \(file is not a database\)"):
+            bench.reader.runs()
+    else:
+        assert bench.reader.runs() == []
+    assert bench.file.read_bytes() == content
+
+
+@pytest.mark.parametrize("deed", [a_pipe, a_link, a_folder, a_foreign_database])
+def test_a_reader_follows_and_waits_for_nothing(bench: Bench, deed: Callable[[Path], None]) -> None:
+    bench.at_work().close()
+    deed(bench.file)
+    for ask in (bench.reader.run, bench.reader.runs, bench.numbers):
+        with pytest.raises(StoreError, match="can't be read"):
+            ask()
+
+
+def test_a_reader_of_half_a_store_says_what_is_missing(bench: Bench) -> None:
+    bench.at_work().close()
+    without_tables(bench.file)
+    with pytest.raises(StoreError, match=r"can't be read \(no such table: iterations\)"):
+        bench.numbers()
+
+
+def test_a_reader_from_before_sees_what_comes_after(bench: Bench) -> None:
+    reader = bench.reader
+    assert reader.runs() == []
+    store = bench.at_work()
+    assert len(reader.runs()) == 2
+    shutil.rmtree(bench.folder)
+    assert reader.runs() == []
+    store.save_iteration(an_iteration(2))
+    assert len(reader.runs()) == 2
+    assert [row.number for row in reader.iterations(RUN)] == [1, 2]
