@@ -18,7 +18,9 @@ COVER ?=
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
 
+# Compiled first: the tests start rooda a thousand times, and some systems keep Python from doing it.
 test: $(VENV)/.dev
+	@$(BIN)/python -m compileall -q src
 	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)" $(COVER)
 
 check: $(VENV)/.dev

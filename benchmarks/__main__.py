@@ -4,9 +4,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import iteration, silence, startup, throughput
+from benchmarks import iteration, readers, recording, silence, snapshots, startup, throughput
 
-BENCHMARKS = (startup.measure, iteration.measure, throughput.measure, silence.measure)
+BENCHMARKS = (
+    startup.measure,
+    iteration.measure,
+    recording.measure,
+    readers.measure,
+    throughput.measure,
+    snapshots.measure,
+    silence.measure,
+)
 
 
 def main() -> int:

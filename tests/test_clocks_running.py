@@ -21,6 +21,7 @@ from rooda.process.clocks import (
 from rooda.process.events import ClockExpired, MachineSlept, Output, ProcessEvent, Tick
 from rooda.process.exits import Exited, Lingered, TimedOut
 from rooda.process.request import Listener, Result
+from rooda.workspace.state import STATE_FOLDER, place_of
 from rooda.workspace.tree import changed_within
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
 from support.children import Nursery, until
@@ -248,9 +249,9 @@ def test_files_that_come_and_go_in_the_work_tree_are_work(bench: Bench) -> None:
 
 def test_what_rooda_itself_writes_is_no_work(bench: Bench) -> None:
     def write(n: int) -> None:
-        state = bench.folder / "work" / ".rooda"
-        state.mkdir(exist_ok=True)
-        (state / "stdout.log").write_text(str(n))
+        kept = bench.folder / "work" / STATE_FOLDER / place_of("run", 1)
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / "stdout.log").write_text(str(n))
 
     assert changing(bench, write).exit == TimedOut("idle_timeout", 0.5)
 

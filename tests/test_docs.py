@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,15 +50,51 @@ def test_generated_tables_are_fresh(name: str) -> None:
     assert (docs.DOCS / name).read_text() == docs.updated(name), "run `make docs`"
 
 
+SUCCESS = "cat > /dev/null; echo '<promise>SUCCESS</promise>'"
+OF_THE_RECORD = ("history", "show", "why", "diff", "restore")
+
+
 @pytest.mark.parametrize("words", ROODA_COMMANDS)
 def test_documented_commands_run(workspace: Workspace, words: list[str]) -> None:
-    agent = "cat > /dev/null; echo '<promise>SUCCESS</promise>'"
     for name in ("claude", "my-agent"):
-        workspace.agent(agent, name=f"bin/{name}")
+        workspace.agent(SUCCESS, name=f"bin/{name}")
     workspace.write("TASK.md", "Do it.\n")
+    workspace.write("Makefile", "test:\n\ttrue\n")
+    if words[1] in OF_THE_RECORD or "--push" in words:
+        make_repository(workspace)
+    if words[1] in OF_THE_RECORD:
+        agent = workspace.agents("date > made-1", f"date > made-2; {SUCCESS}")
+        assert workspace.rooda("build", "--ai-cmd", agent).code == 0
     path = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
     done = workspace.rooda(*words[1:], env={"PATH": path})
     assert done.code == 0, done.err
+
+
+def make_repository(workspace: Workspace) -> None:
+    """A repository with a remote."""
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    for arguments in (
+        ("init", "-q", "--bare", str(workspace.home / "remote.git")),
+        ("init", "-q"),
+        ("config", "user.name", "A"),
+        ("config", "user.email", "a@example.org"),
+        ("remote", "add", "origin", str(workspace.home / "remote.git")),
+        ("add", "-A"),
+        (*who, "commit", "-q", "-m", "one"),
+    ):
+        subprocess.run(
+            ["git", *arguments],
+            cwd=workspace.path,
+            env=workspace.environ(),
+            check=True,
+            capture_output=True,
+        )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_documented_python_runs(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "python"):
+        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,6 +1,7 @@
 """Events reach every listener, and no listener can end a run."""
 
-from rooda.loop.events import Emitter, Event, ListenerFailed, RunStarted, Stamped
+from rooda.loop.emitter import Emitter, Stamped
+from rooda.loop.events import Event, ListenerFailed, RunStarted
 
 STARTED = RunStarted("work", 3, "agent")
 

@@ -8,6 +8,8 @@ import pytest
 
 from support.workspace import ROODA, Workspace
 
+# The note of the run is written while the agent starts: damage done before would be undone by it.
+NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
 
@@ -41,7 +43,7 @@ def test_a_state_folder_that_is_a_link_is_not_followed(workspace: Workspace, whe
     link = f"rm -rf .rooda; ln -s {target} .rooda"
     if when == "before":
         subprocess.run(["sh", "-c", link], cwd=workspace.path, check=True)
-    done = workspace.work(workspace.agents(link, SUCCESS))
+    done = workspace.work(workspace.agents(f"{NOTED}; {link}", SUCCESS))
     assert (target / "prompt.md").read_text() == "mine"
     assert sorted(path.name for path in target.iterdir()) == ["prompt.md"]
     assert target.stat().st_mode & 0o777 == 0o755

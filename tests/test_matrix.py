@@ -74,7 +74,7 @@ def start(nursery: Nursery, workspace: Workspace, script: str, word: str, *args:
 
 
 def transcript(workspace: Workspace) -> Kept:
-    folder = workspace.path / ".rooda"
+    folder = workspace.kept()
     return Kept((folder / "stdout.log").read_bytes(), (folder / "stderr.log").read_bytes())
 
 
@@ -276,7 +276,7 @@ def test_the_next_start_leaves_alone_what_is_not_of_that_run(
 ) -> None:
     killed_together(nursery, workspace, FINDABLE[0], "file")
     others = [
-        bystander(nursery, workspace, "tail", "-f", ".rooda/stdout.log"),
+        bystander(nursery, workspace, "tail", "-f", str(workspace.kept() / "stdout.log")),
         bystander(nursery, workspace, "sleep", "60"),
     ]
     done = next_run(nursery, workspace)

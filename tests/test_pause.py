@@ -137,7 +137,7 @@ def test_what_was_printed_around_a_pause_is_all_there(
     let_go(workspace)
     job.foreground()
     assert job.finish() == 2
-    printed = (workspace.path / ".rooda" / "stdout.log").read_text()
+    printed = (workspace.kept() / "stdout.log").read_text()
     assert re.fullmatch(r"(line\n)+\nthe end\n", printed)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rooda.loop.edge import Edge
 from rooda.loop.events import Event
-from rooda.loop.run import Edge
 from rooda.loop.run import run as run_loop
 from rooda.process.capture.tail import Captured
 from rooda.process.clocks import Clock, Since

@@ -29,10 +29,11 @@ from rooda.config.settings import (
     Setting,
 )
 from rooda.loop import events
+from rooda.loop.edge import Edge
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind
-from rooda.loop.run import Edge, run
+from rooda.loop.run import run
 from rooda.loop.state import Status
 from rooda.process.capture.tail import Captured
 from rooda.process.clocks import Clock, Since
@@ -129,7 +130,8 @@ class World:
 
     def names(self) -> list[str]:
         """The names of the loop's own events, the noisy ones left out."""
-        quiet = (events.PromptAssembled, events.SignalsScanned, ProcessStarted, Output)
+        noisy = (events.PromptAssembled, events.StageEntered, events.SignalsScanned)
+        quiet = (*noisy, ProcessStarted, Output)
         return [_name(event) for event in self.happened if not isinstance(event, quiet)]
 
     def all(self, kind: type[E]) -> list[E]:
@@ -216,6 +218,7 @@ def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
         events.RunStarted,
         events.IterationStarted,
         events.PromptAssembled,
+        events.StageEntered,
         ProcessStarted,
         Output,
         events.SignalsScanned,
@@ -226,7 +229,9 @@ def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
 
 def test_the_run_is_introduced(world: World) -> None:
     world.run(GOOD, maximum=2)
-    assert world.happened[0] == events.RunStarted("work", 2, "agent --flag")
+    assert world.happened[0] == events.RunStarted(
+        "work", 2, "agent --flag", workspace=str(world.folder)
+    )
     assert world.all(events.IterationStarted) == [
         events.IterationStarted("work", 1, 2),
         events.IterationStarted("work", 2, 2),

@@ -65,7 +65,7 @@ def test_a_run_imports_nothing_heavy(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("exit 0")
     found = packages(imported(workspace, *SCRIPT, "work", "-n", "2", "--ai-cmd", agent, code=2))
-    assert found & {"asyncio", "rich", "sqlite3", "msgspec", "http", "ssl", "unittest"} == set()
+    assert found & {"asyncio", "rich", "msgspec", "http", "ssl", "unittest"} == set()
 
 
 def test_a_dry_run_imports_nothing_heavy(workspace: Workspace) -> None:

@@ -40,7 +40,7 @@ def run(workspace: Workspace, nursery: Nursery, body: str, capture: str) -> byte
     )  # fmt: skip
     done = running.finish(timeout=30)
     assert done.code == 0, done.err
-    prompt = (workspace.path / ".rooda" / "prompt.md").read_bytes()
+    prompt = (workspace.kept() / "prompt.md").read_bytes()
     assert len(prompt) > FIVE_MEGABYTES
     assert LINE.encode() * 1000 in prompt
     return prompt
@@ -56,8 +56,8 @@ def identity(prompt: bytes) -> tuple[int, str]:
 
 
 def printed(workspace: Workspace) -> int:
-    state = workspace.path / ".rooda"
-    return sum((state / name).read_bytes().count(b"x") for name in ("stdout.log", "stderr.log"))
+    kept = workspace.kept()
+    return sum((kept / name).read_bytes().count(b"x") for name in ("stdout.log", "stderr.log"))
 
 
 @BOTH
@@ -92,8 +92,8 @@ def test_a_prompt_that_is_echoed_gives_no_signal(workspace: Workspace, nursery: 
     workspace.write("context.md", LINE * (FIVE_MEGABYTES // len(LINE.encode()) + 1))
     args = ("--ai-cmd", "cat", "--context", "context.md", "-n", "1")
     assert nursery.start(workspace, "work", *args).finish(timeout=30).code == 2
-    state = workspace.path / ".rooda"
-    assert (state / "stdout.log").read_bytes() == (state / "prompt.md").read_bytes()
+    kept = workspace.kept()
+    assert (kept / "stdout.log").read_bytes() == (kept / "prompt.md").read_bytes()
 
 
 @BOTH
@@ -103,5 +103,5 @@ def test_every_iteration_has_the_prompt_from_its_beginning(
     command = workspace.agent("cat | wc -c >> sizes; cat | wc -c >> sizes")
     running = nursery.start(workspace, "work", "--ai-cmd", command, "-n", "3", "--capture", capture)
     assert running.finish().code == 2
-    size = (workspace.path / ".rooda" / "prompt.md").stat().st_size
+    size = (workspace.kept() / "prompt.md").stat().st_size
     assert (workspace.path / "sizes").read_text().split() == [str(size), "0"] * 3

@@ -201,8 +201,9 @@ def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
         os.kill(pid, signal.SIGKILL)
     running.finish()
     precious = workspace.write("precious", "")
-    (workspace.path / ".rooda/stdout.log").unlink()
-    (workspace.path / ".rooda/stdout.log").symlink_to(precious)
+    printed = workspace.kept() / "stdout.log"
+    printed.unlink()
+    printed.symlink_to(precious)
     with precious.open("ab") as file:
         stranger = subprocess.Popen(["sleep", "60"], stdout=file)
     try:
@@ -260,7 +261,8 @@ def test_a_folder_in_place_of_the_ignore_file_costs_no_descriptors(workspace: Wo
     assert done.returncode == 2, done.stderr
     counts = (workspace.path / "counts").read_text().split()
     assert len(counts) == 10
-    assert len(set(counts[1:])) == 1, counts
+    # An agent may look before rooda has closed its own ends of the two pipes.
+    assert max(map(int, counts)) - min(map(int, counts)) <= 2, counts
 
 
 def test_a_pause_within_the_grace_is_no_part_of_it(tmp_path: Path) -> None:

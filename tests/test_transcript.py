@@ -26,7 +26,7 @@ from support.capturing import (
     studio_in,
 )
 from support.children import Nursery
-from support.workspace import PROCEDURE, Finished, Workspace
+from support.workspace import PROCEDURE, Finished, Workspace, kept_in
 
 MEGABYTE = 1024 * 1024
 TAG = b"<promise>SUCCESS</promise>"
@@ -307,7 +307,7 @@ def test_a_bounded_transcript_is_told_of(
     warning = f"WARN: Not all of the output is kept on disk stream=stdout size={size} kept="
     lines = [line for line in done.log if line.startswith(warning)]
     assert len(lines) == 1, done.err
-    transcript = workspace.path / ".rooda/stdout.log"
+    transcript = workspace.kept() / "stdout.log"
     assert transcript.stat().st_size == size
     if "file system" not in lines[0]:
         assert used(transcript) <= MEGABYTE + 16 * BLOCK
@@ -333,6 +333,10 @@ def on_disk(
     ).finish(50)
 
 
+def kept_on_disk(workspace: Workspace) -> bytes:
+    return (kept_in(workspace.home / "kept") / "stdout.log").read_bytes()
+
+
 RAMFS = ("ramfs", "")
 SMALL = ("tmpfs", "size=2m")
 FLOOD_AND_SUCCESS = flood(BLOCKS, 1) + f"print({TAG.decode()!r}, flush=True)"
@@ -344,7 +348,7 @@ def test_pipes_stop_keeping_where_no_hole_can_be_made_and_say_so(
     words = ("--capture", "pipe", "--max-transcript", "1MB")
     done = on_disk(nursery, workspace, RAMFS, FLOOD_AND_SUCCESS, *words)
     assert done.code == 0, done.err
-    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    kept = kept_on_disk(workspace)
     assert MEGABYTE <= len(kept) <= 4 * MEGABYTE
     assert kept == counted(len(kept))
     told = [line for line in done.log if "Not all of the output is kept on disk" in line]
@@ -359,7 +363,7 @@ def test_files_are_cut_at_the_end_where_no_hole_can_be_made_and_say_so(
     words = ("--capture", "file", "--max-transcript", "1MB")
     done = on_disk(nursery, workspace, RAMFS, FLOOD_AND_SUCCESS, *words)
     assert done.code == 0, done.err
-    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    kept = kept_on_disk(workspace)
     assert kept == counted(MEGABYTE)
     told = [line for line in done.log if "Not all of the output is kept on disk" in line]
     assert len(told) == 1, done.err
@@ -375,7 +379,7 @@ def test_a_short_transcript_needs_no_holes(
     done = on_disk(nursery, workspace, RAMFS, agent, "--capture", capture)
     assert done.code == 0, done.err
     assert "Not all of the output is kept on disk" not in done.err
-    assert (workspace.home / "kept/stdout.log").read_bytes() == b"hello\n" + TAG + b"\n"
+    assert kept_on_disk(workspace) == b"hello\n" + TAG + b"\n"
 
 
 def test_a_disk_that_does_not_tell_its_size_is_not_taken_for_a_full_one(
@@ -392,7 +396,7 @@ def test_a_full_disk_does_not_lose_the_outcome_with_pipes(
     done = on_disk(nursery, workspace, SMALL, FLOOD_AND_SUCCESS, "--capture", "pipe")
     assert done.code == 0, done.err
     assert "Traceback" not in done.err
-    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    kept = kept_on_disk(workspace)
     assert kept == counted(len(kept))
     assert MEGABYTE <= len(kept) <= 2 * MEGABYTE
     told = [line for line in done.log if "Not all of the output is kept on disk" in line]
@@ -408,7 +412,7 @@ def test_a_full_disk_ends_in_order_with_files(workspace: Workspace, nursery: Nur
     assert "Iteration 1/1 failed" in done.err or "consecutive: 1/3" in done.err, done.err
     assert "Internal error" not in done.err
     assert not [line for line in done.err.splitlines() if line.startswith("Traceback")]
-    kept = (workspace.home / "kept/stdout.log").read_bytes()
+    kept = kept_on_disk(workspace)
     assert kept == counted(len(kept))
 
 

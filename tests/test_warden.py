@@ -28,7 +28,7 @@ from rooda.process.tree.signalling import send
 from rooda.process.warden.channel import Channel, Closed, Message
 from rooda.process.warden.client import Dead, Refused, Warden
 from rooda.views.sink import Sink
-from rooda.workspace.state import open_prompt, open_transcript
+from rooda.workspace.state import open_prompt, open_transcript, place_of
 from support.children import until
 from support.workspace import alive, wait_for
 
@@ -328,10 +328,10 @@ def test_without_a_state_folder_files_are_temporary_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".rooda").write_text("in the way")
-    troubles: list[OSError] = []
-    with open_prompt(tmp_path, b"words", troubles.append) as prompt:
+    place, troubles = place_of("run", 1), list[OSError]()
+    with open_prompt(tmp_path, place, b"words", troubles.append) as prompt:
         assert prompt.read() == b"words"
-    files = open_transcript(tmp_path, troubles.append)
+    files = open_transcript(tmp_path, place, troubles.append)
     assert files is not None
     for file in files:
         file.close()
@@ -341,9 +341,9 @@ def test_without_a_state_folder_files_are_temporary_or_none(
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    assert open_transcript(tmp_path, troubles.append) is None
+    assert open_transcript(tmp_path, place, troubles.append) is None
     with pytest.raises(OSError, match="not a folder"):
-        open_prompt(tmp_path, b"words", troubles.append)
+        open_prompt(tmp_path, place, b"words", troubles.append)
 
 
 def test_what_nobody_reads_is_dropped_and_told_of_later() -> None:

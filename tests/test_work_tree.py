@@ -75,7 +75,7 @@ def test_every_change_of_a_work_tree_is_seen(
     [
         Path.stat,
         lambda top: (top / "src" / "main.c").read_text(),
-        lambda top: (top / ".rooda" / "stdout.log").write_text("x"),
+        lambda top: (top / ".rooda" / "runs" / "1" / "stdout.log").write_text("x"),
         lambda top: (top / ".rooda" / "run.json").touch(),
     ],
     ids=["nothing", "read", "rooda's transcript", "rooda's note"],
@@ -84,7 +84,7 @@ def test_what_is_no_change_of_a_work_tree_is_not_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
     top = filled(tmp_path / "work")
-    (top / ".rooda").mkdir()
+    (top / ".rooda" / "runs" / "1").mkdir(parents=True)
     assert not is_seen(top, change, monkeypatch)
 
 

@@ -17,10 +17,11 @@ from rooda.process.events import Output, ProcessEvent, ProcessStarted, Stream
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result, Transcript
 from rooda.process.run import Runner
-from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT, open_transcript
+from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT, open_transcript, place_of
 
 Capture = Literal["file", "pipe"]
 CAPTURES: tuple[Capture, Capture] = ("file", "pipe")
+PLACE = place_of("studio", 1)
 BOTH_CAPTURES = pytest.mark.parametrize("capture", CAPTURES)
 
 
@@ -66,7 +67,7 @@ class Studio:
             request = replace(request, **bounds)
             if capture is None:
                 return self.runner.run(request, self.interrupts, listen)
-            files = open_transcript(self.folder, _raise)
+            files = open_transcript(self.folder, PLACE, _raise)
             assert files is not None
             with files[0] as stdout, files[1] as stderr:
                 transcript = Transcript(stdout, stderr, capture == "file", limit)
@@ -76,7 +77,7 @@ class Studio:
     @property
     def transcripts(self) -> dict[Stream, Path]:
         """Where the streams are on disk."""
-        folder = self.folder / STATE_FOLDER
+        folder = self.folder / STATE_FOLDER / PLACE
         return {"stdout": folder / STDOUT, "stderr": folder / STDERR}
 
     def heard(self, stream: Stream | None = None) -> bytes:

@@ -5,14 +5,17 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, get_args
 
 from rooda.config.problems import Severity
+from rooda.iteration.types import IterationResult, IterationStatus, Printed
 from rooda.loop import events as loop
-from rooda.loop.events import Event, Level, Stamped
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import Event, Level
 from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind, Verdict
-from rooda.loop.state import Status
+from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import Rule
 from rooda.process import events as process
+from rooda.testresults.types import TestDetail, TestResults, TestStatus
 from rooda.views.log import Log
 from rooda.views.timestamps import DEFAULTS, FORMATS
 
@@ -169,6 +172,22 @@ ERROR = loop.ProblemFound(
 )
 
 NAMED = process.Named(4711, "sleep 600")
+COMMIT, TREE = "c0ffee" * 6 + "c0de", "decade" * 6 + "dead"
+HOOK = loop.HookEnded("pre_iteration", "make deps", 0, "", "abort", 2.5, "up to date")
+VERIFIED = loop.VerifyEnded(1, "make test", 0, "", 12.5, "3 passed")
+RESULT = IterationResult(
+    exit_code=1,
+    printed=Printed.of("much text", "some more"),
+    files_modified=("src/main.c",),
+    files_created=("notes.md",),
+    files_deleted=("old.md",),
+    test_results=TestResults(
+        2, 1, 1, 0, (TestDetail("test_x", TestStatus.FAILED, 3, "assert 1 == 2"),)
+    ),
+    progress_detected=True,
+    summary="Wrote the notes",
+    duration_ms=5000,
+)
 
 # One event of each class, and more where a class has several faces.
 SAMPLES: tuple[Event, ...] = (
@@ -179,6 +198,10 @@ SAMPLES: tuple[Event, ...] = (
     loop.RunStarted("build", None, "agent --flag"),
     loop.IterationStarted("build", 1, 3),
     loop.IterationStarted("build", 1, None),
+    loop.RunStarted("build", 9, "agent --flag", "20260301-230000-abcdef", "/srv/project", 4),
+    loop.IterationStarted("build", 4, 9, attempt=2),
+    loop.StageEntered(1, IterationStatus.PRE_HOOKS),
+    loop.StageEntered(1, IterationStatus.EXECUTING),
     loop.PromptAssembled(1, 1234),
     loop.PromptFailed(2, "observe.md does not exist", "Create the file or correct the path"),
     loop.StartFailed(2, "agent --flag", "agent: Permission denied", "Check its mode"),
@@ -194,8 +217,43 @@ SAMPLES: tuple[Event, ...] = (
     failed(1, 3, 5.0, 1, 3, TIMEOUT),
     failed(1, 3, 5.0, 1, 3, CRASH),
     failed(1, 3, 5.0, 1, 3, BLOCKED),
+    ended(
+        *(2, 5, 5.0, Verdict.FAILURE),
+        failure=dataclasses.replace(FAILURE, kind=FailureKind.VERIFY, evidence="exit code 1"),
+        cleaned_up=(NAMED,),
+        status=IterationStatus.FAILED,
+        kind=FailureKind.VERIFY,
+        reason="verify failed: exit code 1",
+        evidence="exit code 1",
+        failures_before=1,
+        returned_to=0,
+        result=RESULT,
+        state=State(2, consecutive_failures=2, stats=stats(3.0, 5.0), trees=((TREE, 0),)),
+    ),
     interrupted(2, 5, 3.3),
     ended(2, 5, 0.0, Verdict.ABORT),
+    loop.SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
+    loop.SnapshotTaken(0, TREE, None, None),
+    loop.FilesLeftOut(1, ("huge.bin",)),
+    loop.FilesLeftOut(1, tuple(f"huge-{number}.bin" for number in range(9))),
+    loop.ChangesUnknown(1, "git: index.lock exists"),
+    loop.SnapshotTrouble(1, "refs/rooda was written again"),
+    loop.CommandStarted("verify", 12345, 817.5),
+    HOOK,
+    dataclasses.replace(
+        HOOK, exit_code=2, error="exit code 2", output="no rule", cleaned_up=(NAMED,)
+    ),
+    VERIFIED,
+    dataclasses.replace(
+        VERIFIED, exit_code=None, error="timed out after 60s", output="...", cleaned_up=(NAMED,)
+    ),
+    loop.Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
+    loop.CommitFailed(1, "Author identity unknown", "Tell git who you are"),
+    loop.Pushed(1, "origin", "main", COMMIT),
+    loop.PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
+    loop.RecordTrouble("the record was broken; it is made anew"),
+    loop.HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef")),
+    loop.StopRequested(),
     loop.StateUnwritable(1, "No space left on device"),
     loop.EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
     loop.Unlocked("/srv/project", "No locks available"),
@@ -245,4 +303,27 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
     dataclasses.replace(ABORTED, reason=EVIL),
+    loop.RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
+    ended(
+        *(1, 3, 5.0, Verdict.FAILURE),
+        failure=dataclasses.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),
+        cleaned_up=(process.Named(2, EVIL),),
+        reason=EVIL,
+        evidence=EVIL,
+        result=dataclasses.replace(RESULT, files_created=(EVIL,), summary=EVIL),
+        state=State(feedback=EVIL),
+    ),
+    loop.SnapshotTaken(1, EVIL, EVIL, EVIL, (EVIL,)),
+    loop.FilesLeftOut(1, (EVIL, EVIL)),
+    loop.ChangesUnknown(1, EVIL),
+    loop.SnapshotTrouble(1, EVIL),
+    loop.CommandStarted(EVIL, 1, 1.0),
+    loop.HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.Named(2, EVIL),)),
+    loop.VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.Named(2, EVIL),)),
+    loop.Committed(1, EVIL, EVIL),
+    loop.CommitFailed(1, EVIL, EVIL),
+    loop.Pushed(1, EVIL, EVIL, EVIL),
+    loop.PushFailed(1, EVIL, EVIL),
+    loop.RecordTrouble(EVIL),
+    loop.HistoryPruned((EVIL,)),
 )

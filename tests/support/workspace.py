@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rooda.workspace.state import STATE_FOLDER, place_of
+
 ROODA = Path(sysconfig.get_path("scripts")) / "rooda"
 
 PROCEDURE = """
@@ -114,6 +116,10 @@ class Workspace:
         file = self.path / "starts"
         return int(file.read_text()) if file.exists() else 0
 
+    def kept(self, iteration: int = 1, attempt: int = 1) -> Path:
+        """The folder with what the newest run keeps of an iteration."""
+        return kept_in(self.path / STATE_FOLDER, iteration, attempt)
+
     def python_agent(self, body: str, name: str = "agent.py") -> str:
         """A Python script that plays the agent."""
         path = self.write(name, body)
@@ -156,6 +162,12 @@ class Workspace:
         return self.rooda("work", "--ai-cmd", command, *args, env=env)
 
 
+def kept_in(state: Path, iteration: int = 1, attempt: int = 1) -> Path:
+    """What the newest run of a state folder, or of a copy of one, keeps of an iteration."""
+    newest = max((state / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
+    return state / place_of(newest.name, iteration, attempt)
+
+
 def wait_for(path: Path, timeout: float = 20) -> str:
     """Wait until a marker file is there and has content; returns the content."""
     end = time.monotonic() + timeout
@@ -163,7 +175,7 @@ def wait_for(path: Path, timeout: float = 20) -> str:
         try:
             if text := path.read_text():
                 return text
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass
         time.sleep(0.01)
     raise AssertionError(f"{path} did not appear within {timeout}s")
@@ -173,7 +185,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         if Path("/proc/self").exists():
             return False
         try:

@@ -9,10 +9,12 @@ from pathlib import Path
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import KEEP_PROCESSES
-from rooda.loop.events import EarlierRunCleared, Event, Stamped, Unlocked
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import CommandStarted, EarlierRunCleared, Event, Unlocked
 from rooda.process.events import ProcessStarted
 from rooda.process.leftovers import Trace, identity, start_time, stop
 from rooda.process.run import MARK
+from rooda.record.places import run_folder
 from rooda.workspace.lock import Lock, Note, Taken, here
 from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT
 from rooda.workspace.tree import work_tree
@@ -24,6 +26,7 @@ class Alone:
     """The only run in its work tree, as far as the file system can promise that."""
 
     def __init__(self, plan: Plan) -> None:
+        # The name of a new run; one that goes on has its own.
         self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
         self._plan = plan
         self._locks: list[Lock] = []
@@ -69,7 +72,7 @@ class Alone:
 
     def note_agent(self, stamped: Stamped) -> None:
         """A listener: what to look for, should we be killed together with the warden."""
-        if isinstance(stamped.event, ProcessStarted):
+        if isinstance(stamped.event, ProcessStarted | CommandStarted):
             for lock in self._locks:
                 lock.note_agent(stamped.event.pid, stamped.event.started)
 
@@ -80,8 +83,7 @@ class Alone:
 
 
 def _trace(earlier: Note) -> Trace:
-    folder = Path(earlier.workspace) / STATE_FOLDER
-    files = [] if folder.is_symlink() else [identity(folder / name) for name in (STDOUT, STDERR)]
+    files = [identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
     return Trace(
         f"{MARK}={earlier.run}",
         earlier.workspace,
@@ -89,6 +91,15 @@ def _trace(earlier: Note) -> Trace:
         frozenset(file for file in files if file is not None),
         earlier.keep,
     )
+
+
+def _transcripts(workspace: Path, run: str) -> list[Path]:
+    """What the agents of a run printed to; a link leads to what is not ours."""
+    folder = run_folder(workspace, run)
+    above = (workspace / STATE_FOLDER, folder.parent, folder)
+    if any(one.is_symlink() for one in above):
+        return []
+    return [path for name in (STDOUT, STDERR) for path in folder.glob(f"*/{name}")]
 
 
 @contextlib.contextmanager

@@ -15,6 +15,13 @@ from rooda.process.interrupts import Interrupts
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "run": ("run", "run", "Run"),
     "demo": ("demo", "demo", "Run"),
+    "stop": ("live", "stop", "Run"),
+    "follow": ("live", "follow", "Look"),
+    "history": ("records", "history", "Look"),
+    "show": ("records", "show", "Look"),
+    "why": ("records", "why", "Look"),
+    "diff": ("trees", "diff", "Look"),
+    "restore": ("trees", "restore", "Run"),
     "list": ("procedures", "list_", "Look"),
     "info": ("procedures", "info", "Look"),
     "init": ("config", "init", "Set up"),
@@ -35,6 +42,10 @@ EXAMPLES = """\
   rooda build --ai-cmd-alias claude       run a procedure
   rooda build -n 20 -v -c TASK.md         more iterations, output shown, context added
   rooda build --dry-run                   check everything, start nothing
+  rooda history                           what ran here, and how it ended
+  rooda why                               which rule ended the last run
+  rooda build --resume                    go on with an interrupted run
+  rooda restore 3                         bring back the files as iteration 3 left them
 """
 
 

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rooda.cli import crash
+from rooda.cli import crash, resuming
 from rooda.cli.alone import only_run
+from rooda.cli.recording import Recording
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
@@ -23,8 +24,11 @@ from rooda.config.settings import (
     SHOW_AI_OUTPUT,
 )
 from rooda.loop import run as loop
-from rooda.loop.events import ConfigResolved, Emitter, Level, ProblemFound
+from rooda.loop.edge import Edge
+from rooda.loop.emitter import Emitter
+from rooda.loop.events import ConfigResolved, Level, ProblemFound
 from rooda.process.interrupts import Interrupts
+from rooda.process.memory import give_back_at_once
 from rooda.process.run import Runner
 from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
@@ -48,8 +52,11 @@ class _Wiring:
     closing: list[Callable[[], None]] = field(default_factory=list)
 
 
-def execute(prepared: Prepared, interrupts: Interrupts) -> int:
-    """Run the plan to its end. Raises InvalidInput when it may not start."""
+def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = None) -> int:
+    """Run the plan to its end. Raises InvalidInput when it may not start.
+
+    `resume` is the name of a run to go on with, or empty for the last one.
+    """
     plan = prepared.plan
     if plan is None or not prepared.valid:
         raise InvalidInput(prepared.all_problems())
@@ -57,21 +64,37 @@ def execute(prepared: Prepared, interrupts: Interrupts) -> int:
         make_state_folder(plan.workspace)
     except OSError as error:
         raise InvalidInput([_unwritable(error)]) from None
+    give_back_at_once()
     # From here on a signal ends the run in order: noted, acted upon, told.
     with interrupts.deferred(), ExitStack() as closing:
         alone = closing.enter_context(only_run(plan))
+        recording = Recording.open(plan)
+        closing.callback(recording.close)
+        resumed = None if resume is None else resuming.resume(plan, resume)
+        if resumed is not None:
+            alone.run = resumed.row.run
         runner = closing.enter_context(Runner(alone.run))
         wiring = _wire(plan, interrupts)
         for close in wiring.closing:
             closing.callback(close)
         closing.callback(wiring.terminal.close)
-        _introduce(prepared, wiring.emitter)
-        wiring.emitter.add(alone.note_agent)
-        alone.clear_what_is_left(wiring.emitter)
-        edge = loop.Edge(
-            wiring.emitter, interrupts, runner.run, interrupts.stopwatch.now, tick=wiring.tick
+        emitter = wiring.emitter
+        closing.callback(recording.listen(emitter, alone.run, resumed))
+        _introduce(prepared, emitter)
+        emitter.add(alone.note_agent)
+        alone.clear_what_is_left(emitter)
+        recording.prune(emitter, alone.run)
+        edge = Edge(
+            emitter,
+            interrupts,
+            runner.run,
+            interrupts.stopwatch.now,
+            wiring.tick,
+            alone.run,
+            recording.tracker(alone.run),
+            recording.history(resumed),
         )
-        code = loop.run(plan, edge).exit_code
+        code = loop.run(plan, edge, resumed.state if resumed else None).exit_code
         for failure in wiring.emitter.failures:
             crash.tell(failure, sys.argv[1:])
         return code

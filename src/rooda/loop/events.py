@@ -3,16 +3,14 @@
 Names and fields are the schema of `log_format: json` (docs/events.md), so they only ever grow.
 """
 
-import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from enum import IntEnum
 
 from rooda.config.problems import Severity
+from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.failure import FailureContext
-from rooda.loop.outcome import Verdict
-from rooda.loop.state import Status
+from rooda.loop.outcome import FailureKind, Verdict
+from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import Rule
 from rooda.process import events as process
@@ -52,20 +50,140 @@ class ProblemFound:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run begins."""
+    """The run begins, or an earlier one goes on with the iteration `resumed_at`."""
 
     procedure: str
     max_iterations: int | None
     command: str
+    run: str = ""
+    workspace: str = ""
+    resumed_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class IterationStarted:
-    """An iteration begins; iterations are counted from 1."""
+    """An iteration begins; iterations are counted from 1, and so are the attempts at one."""
 
     procedure: str
     iteration: int
     max_iterations: int | None
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StageEntered:
+    """An iteration is at work: `pre_hooks`, `executing` or `post_hooks`."""
+
+    iteration: int
+    status: IterationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTaken:
+    """The work tree was looked at, and with git kept as a commit. 0: before the run."""
+
+    iteration: int
+    tree: str
+    commit: str | None
+    head: str | None
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FilesLeftOut:
+    """These are in no snapshot: too large, or not ours to keep."""
+
+    iteration: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesUnknown:
+    """Nobody can tell what changed."""
+
+    iteration: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTrouble:
+    """Something is wrong with the snapshots; what changed is known all the same."""
+
+    iteration: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStarted:
+    """A command of the loop's own runs: a hook, `verify`, git."""
+
+    what: str
+    pid: int
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class HookEnded:
+    """A hook has ended. `error` says what is wrong with it, if anything is."""
+
+    hook: str
+    command: str
+    exit_code: int | None
+    error: str
+    on_error: str
+    duration: float
+    output: str
+    cleaned_up: tuple[process.Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyEnded:
+    """The loop's own check has ended; `error` says why it failed, if it did."""
+
+    iteration: int
+    command: str
+    exit_code: int | None
+    error: str
+    duration: float
+    output: str
+    cleaned_up: tuple[process.Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The iteration's work was committed."""
+
+    iteration: int
+    commit: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFailed:
+    """It could not be committed; the work is still there."""
+
+    iteration: int
+    error: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What there is was pushed."""
+
+    iteration: int
+    remote: str
+    branch: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class PushFailed:
+    """It could not be pushed; the next iteration tries again."""
+
+    iteration: int
+    error: str
+    suggestion: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +248,8 @@ class IterationEnded:
     """An iteration has ended, whatever way: told once for each that started.
 
     `failure` says how, where the verdict is a failure. `cleaned_up` are processes that the agent
-    did not end itself.
+    did not end itself. `evidence` is the line or the exit that decided, `returned_to` an earlier
+    iteration whose tree this one has brought back, `state` where the run stands now.
     """
 
     iteration: int
@@ -144,6 +263,14 @@ class IterationEnded:
     threshold: int
     failure: FailureContext | None
     cleaned_up: tuple[process.Named, ...] = ()
+    status: IterationStatus = IterationStatus.COMPLETED
+    kind: FailureKind | None = None
+    reason: str = ""
+    evidence: str = ""
+    failures_before: int = 0
+    returned_to: int | None = None
+    result: IterationResult | None = None
+    state: State | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +297,25 @@ class StateUnwritable:
 
     iteration: int
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTrouble:
+    """The record can't be written, or had to be made anew; the run goes on."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPruned:
+    """Old runs were taken out of the record."""
+
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """Somebody asked for the run to end after this iteration (`rooda stop`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +348,29 @@ LoopEvent = (
     | ProblemFound
     | RunStarted
     | IterationStarted
+    | StageEntered
     | PromptAssembled
     | PromptFailed
     | StartFailed
     | OutputTruncated
     | SignalsScanned
     | ExitOverridden
+    | SnapshotTaken
+    | FilesLeftOut
+    | ChangesUnknown
+    | SnapshotTrouble
+    | CommandStarted
+    | HookEnded
+    | VerifyEnded
+    | Committed
+    | CommitFailed
+    | Pushed
+    | PushFailed
     | IterationEnded
     | StateUnwritable
+    | RecordTrouble
+    | HistoryPruned
+    | StopRequested
     | EarlierRunCleared
     | Unlocked
     | ListenerFailed
@@ -219,6 +380,15 @@ Event = LoopEvent | ProcessEvent
 
 LEVELS: dict[type[Event], Level] = {
     ConfigResolved: Level.DEBUG,
+    StageEntered: Level.DEBUG,
+    SnapshotTaken: Level.DEBUG,
+    CommandStarted: Level.DEBUG,
+    HistoryPruned: Level.DEBUG,
+    ChangesUnknown: Level.WARN,
+    SnapshotTrouble: Level.WARN,
+    CommitFailed: Level.ERROR,
+    PushFailed: Level.WARN,
+    RecordTrouble: Level.WARN,
     PromptAssembled: Level.DEBUG,
     SignalsScanned: Level.DEBUG,
     process.ProcessStarted: Level.DEBUG,
@@ -247,67 +417,10 @@ def level(event: Event) -> Level:
         return Level.ERROR
     if isinstance(event, IterationEnded) and event.verdict is Verdict.FAILURE:
         return Level.ERROR
+    if isinstance(event, VerifyEnded) and event.error:
+        return Level.WARN
+    if isinstance(event, HookEnded):
+        return Level.WARN if event.error else Level.DEBUG
     if isinstance(event, ProblemFound):
         return Level.ERROR if event.severity is Severity.ERROR else Level.WARN
     return LEVELS.get(type(event), Level.INFO)
-
-
-@dataclass(frozen=True, slots=True)
-class Stamped:
-    """An event, and when it happened: wall clock, seconds since the run began, iteration if any."""
-
-    event: Event
-    at: datetime
-    elapsed: float
-    iteration: int | None = None
-
-
-Listener = Callable[[Stamped], None]
-
-
-class Emitter:
-    """Stamps events and hands them to the listeners, in order.
-
-    One that can't write (a full disk) is told of once and tried again. Any other exception is an
-    error of ours, and no reason to end a night's work: the listener is left out from then on, the
-    others are told, and `failures` keeps the error for the report.
-    """
-
-    def __init__(
-        self,
-        listeners: Iterable[Listener] = (),
-        *,
-        now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.failures: list[Exception] = []
-        self._listeners = list(listeners)
-        self._now = now
-        self._monotonic = monotonic
-        self._began = monotonic()
-        self._iteration: int | None = None
-        self._in_trouble: set[int] = set()
-
-    def add(self, listener: Listener) -> None:
-        """Let one more listener hear what comes."""
-        self._listeners.append(listener)
-
-    def __call__(self, event: Event) -> None:
-        """Tell everybody."""
-        if isinstance(event, IterationStarted):
-            self._iteration = event.iteration
-        elapsed = self._monotonic() - self._began
-        stamped = Stamped(event, self._now(), elapsed, self._iteration)
-        for listener in list(self._listeners):
-            try:
-                listener(stamped)
-            except OSError as error:
-                if id(listener) not in self._in_trouble:
-                    self._in_trouble.add(id(listener))
-                    self(ListenerFailed(type(listener).__name__, str(error)))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on
-                self._listeners.remove(listener)
-                self.failures.append(error)
-                self(ListenerFailed(type(listener).__name__, f"{type(error).__name__}: {error}"))
-        if isinstance(event, IterationEnded):
-            self._iteration = None

@@ -4,7 +4,8 @@ import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooda.loop.outcome import FailureKind, Outcome
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.promises import Promises
 from rooda.process.capture.tail import HEAD, Captured
 from rooda.process.exits import Exit, Exited, Lost, NotStarted, Signalled, TimedOut
 from rooda.process.request import Result
@@ -18,6 +19,9 @@ _TIMEOUT_ADVICE = {
     "idle_timeout": "Raise idle_timeout if it only waited, or see what it waits for with --verbose",
     "max_duration": "Raise max_duration to give the whole run more time",
 }
+
+# Failures that the agent's own output says nothing of.
+_NOT_THE_AGENT = (FailureKind.VERIFY, FailureKind.COMMIT, FailureKind.HOOK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ def context(
     """Gather the context from what the process left behind."""
     end, stdout, stderr = result.exit, result.stdout, result.stderr
     kind = outcome.kind or FailureKind.EXIT
-    preview, suffix = excerpt(stdout, stderr)
+    preview, suffix = ("", "") if kind in _NOT_THE_AGENT else excerpt(stdout, stderr)
     return FailureContext(
         command=short_command(command),
         kind=kind,
@@ -64,6 +68,24 @@ def context(
         suggestion=suggestion(kind, end, stdout.total + stderr.total),
         evidence=end.evidence if isinstance(end, TimedOut) else "",
     )
+
+
+def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str:
+    """What decided: the line with the signal, or how the process ended."""
+    by_signal = outcome.verdict is Verdict.DONE or outcome.kind is FailureKind.SIGNAL
+    if by_signal and promises.lines:
+        return promises.lines[-1]
+    if result is None:
+        return ""
+    match result.exit:
+        case Exited(code):
+            return f"exit code {code}"
+        case Signalled():
+            return f"killed by {result.exit.name}"
+        case TimedOut(evidence=seen) if seen:
+            return seen
+        case _:
+            return ""
 
 
 def short_command(command: str) -> str:
@@ -101,25 +123,35 @@ def _joined(pieces: Iterable[bytes]) -> str:
     return "\n".join(text for text in texts if text)
 
 
+_ADVICE = {
+    FailureKind.SIGNAL: "Read the end of the output: the agent says what it is blocked by",
+    FailureKind.CRASH: "Run the command by hand to see whether it crashes there too",
+    FailureKind.VERIFY: "Read what the check printed (rooda show); the next prompt tells the agent",
+    FailureKind.NO_CHANGES: "Read its output: it may think that there is nothing left to do",
+    FailureKind.COMMIT: "Read what git says above; the work is still in the work tree",
+    FailureKind.HOOK: "Run the hook's command by hand",
+    FailureKind.NOT_STARTED: (
+        "The system refused: look at its limits (ulimit -a), memory and processes"
+    ),
+    FailureKind.TIMEOUT: (
+        "Raise iteration_timeout if the work takes longer, or give the agent less to do"
+    ),
+}
+
+
 def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
     """What to try next."""
     match kind:
         case FailureKind.TIMEOUT if isinstance(end, TimedOut) and end.clock in _TIMEOUT_ADVICE:
             return _TIMEOUT_ADVICE[end.clock]
-        case FailureKind.TIMEOUT:
-            return "Raise iteration_timeout if the work takes longer, or give the agent less to do"
         case FailureKind.CRASH if isinstance(end, Lost):
             return "See who kills rooda's processes: the agent, or the system for want of memory?"
-        case FailureKind.SIGNAL:
-            return "Read the end of the output: the agent says what it is blocked by"
         case FailureKind.CRASH if isinstance(end, Signalled) and end.name == "SIGKILL":
             return "Look for an out-of-memory kill in the system's log"
-        case FailureKind.CRASH:
-            return "Run the command by hand to see whether it crashes there too"
         case FailureKind.NOT_STARTED if isinstance(end, NotStarted) and end.is_about_files:
             return "Check that it is installed and its folder there; a script needs a #! line"
-        case FailureKind.NOT_STARTED:
-            return "The system refused: look at its limits (ulimit -a), memory and processes"
+    if kind in _ADVICE:
+        return _ADVICE[kind]
     if not printed:
         return "It printed nothing: run the command by hand, or with --verbose"
     return "Read its output above, or run again with --verbose"

@@ -35,16 +35,29 @@ class FailureKind(StrEnum):
     TIMEOUT = "timeout"
     NOT_STARTED = "not-started"
     PROMPT = "prompt"
+    VERIFY = "verify"
+    NO_CHANGES = "no-changes"
+    COMMIT = "commit"
+    HOOK = "hook"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The verdict, why, and whether the exit status speaks against it."""
+    """The verdict, why, and whether the exit status speaks against it.
+
+    `skipped`: the agent was not even asked.
+    """
 
     verdict: Verdict
     kind: FailureKind | None = None
     reason: str = ""
     despite_exit: bool = False
+    skipped: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing speaks against the iteration so far."""
+        return self.verdict in (Verdict.SUCCESS, Verdict.DONE)
 
 
 # What was said before one of these is not believed: the agent was cut off, or never spoke.

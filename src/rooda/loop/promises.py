@@ -9,9 +9,10 @@ the same bare line.
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from rooda.text.controls import clean
 from rooda.text.tags import promise_tag
 
 _ANSI = re.compile(
@@ -20,6 +21,7 @@ _ANSI = re.compile(
 # What people and programs put around a line that they quote: > | │ # * - " ' ` and spaces.
 _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
 _AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
+_LONGEST_LINE = 300  # characters of a line that is shown as evidence
 _FARTHEST = 64  # lines without words between two lines that still count as consecutive
 # A listing's line number: `12: `, `12 | `, `12→`.
 _NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
@@ -40,22 +42,31 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """Which signals the agent gave."""
+    """Which signals the agent gave, and the lines that gave them."""
 
     success: bool = False
     failure: bool = False
+    lines: tuple[str, ...] = field(default=(), compare=False)
 
     def __or__(self, other: "Promises") -> "Promises":
-        return Promises(self.success or other.success, self.failure or other.failure)
+        lines = self.lines + other.lines
+        return Promises(self.success or other.success, self.failure or other.failure, lines)
 
 
 def scan(output: bytes, words: Words, prompt: "Prompt", *, truncated: bool = False) -> Promises:
     """The signals on one stream. `truncated`: the output starts in the middle of a line."""
     output = _plain(output)
-    return Promises(
-        success=_said(output, words.success, words, prompt, truncated=truncated),
-        failure=_said(output, words.failure, words, prompt, truncated=truncated),
-    )
+    success = _said(output, words.success, words, prompt, truncated=truncated)
+    failure = _said(output, words.failure, words, prompt, truncated=truncated)
+    lines = tuple(_shown(line) for line in (success, failure) if line is not None)
+    return Promises(success is not None, failure is not None, lines)
+
+
+def _shown(line: bytes) -> str:
+    """A line as evidence; of a long one what stands around the tag."""
+    tag = _TAG.search(line)
+    start = max(0, tag.start() - _LONGEST_LINE // 2) if tag is not None else 0
+    return clean(line[start : start + _LONGEST_LINE].decode("utf-8", "replace")).strip()
 
 
 class Prompt:
@@ -109,30 +120,32 @@ def is_bare(line: bytes) -> bool:
 
 def _said(
     output: bytes, word: str | None, words: Words, prompt: Prompt, *, truncated: bool
-) -> bool:
+) -> bytes | None:
+    """The line that says the word, if one does."""
     if word is None:
-        return False
+        return None
     wanted = promise_tag(word).encode()
     if words.last_line_only:
         start, end = _last_line(output)
-        if output[start:end].strip() != wanted:
-            return False
-        return not _is_echo(output, start, end, prompt, truncated=truncated)
-    return _is_anywhere(output, wanted, prompt, truncated=truncated)
+        line = output[start:end].strip()
+        is_echo = line == wanted and _is_echo(output, start, end, prompt, truncated=truncated)
+        return line if line == wanted and not is_echo else None
+    return _anywhere(output, wanted, prompt, truncated=truncated)
 
 
-def _is_anywhere(output: bytes, wanted: bytes, prompt: Prompt, *, truncated: bool) -> bool:
+def _anywhere(output: bytes, wanted: bytes, prompt: Prompt, *, truncated: bool) -> bytes | None:
     for start, end in _lines_with(output, wanted):
         line = output[start:end]
         if _ESCAPED.search(line):
             # JSON has a whole text on one line; each line of that text is judged by itself.
             text = _ESCAPED.sub(lambda match: _UNESCAPED[match[0]], line)
             text = text.replace(b"\\", b"")  # so that this happens once
-            if _is_anywhere(text, wanted, prompt, truncated=False):
-                return True
+            found = _anywhere(text, wanted, prompt, truncated=False)
+            if found is not None:
+                return found
         elif not _is_echo(output, start, end, prompt, truncated=truncated):
-            return True
-    return False
+            return line
+    return None
 
 
 def _is_echo(output: bytes, start: int, end: int, prompt: Prompt, *, truncated: bool) -> bool:

@@ -1,12 +1,15 @@
 """Where a run stands, and how an iteration moves it on. Pure."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
 
 NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
+_MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration
 
 
 class Status(StrEnum):
@@ -26,33 +29,100 @@ class Limits:
     max_iterations: int | None
     failure_threshold: int
     max_duration: float | None = None
+    stall_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Whether an iteration got anywhere, and the tree that it left behind, if that is known."""
+
+    made: bool = True
+    tree: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The loop's memory between two iterations. `iteration` counts from 0.
 
-    `elapsed` is for how long the run has been at work.
+    `elapsed` is for how long the run has been at work, `idle` how many iterations in a row made no
+    progress, `trees` which trees were there, the last one last, and `feedback` what the next
+    prompt has to say of the last iteration. `attempt` is the number of the next attempt at the
+    next iteration, `stopping`: somebody asked for an end.
     """
 
     iteration: int = 0
+    attempt: int = 1
     consecutive_failures: int = 0
     stats: Stats = field(default_factory=Stats)
     last: Outcome | None = None
     interrupted: bool = False
     elapsed: float = 0.0
+    idle: int = 0
+    trees: tuple[tuple[str, int], ...] = ()
+    feedback: str = ""
+    stopping: bool = False
 
-    def after(self, outcome: Outcome, seconds: float) -> "State":
+    def after(
+        self, outcome: Outcome, seconds: float, progress: Progress | None = None, feedback: str = ""
+    ) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""
         if outcome.verdict is Verdict.ABORT and outcome.kind in NEVER_RAN:
             return replace(self, last=outcome)
         if outcome.verdict is Verdict.INTERRUPTED:
-            return replace(self, stats=self.stats.add(seconds), last=outcome)
+            elapsed = self.elapsed + seconds
+            return replace(
+                self,
+                attempt=self.attempt + 1,
+                stats=self.stats.add(seconds),
+                last=outcome,
+                elapsed=elapsed,
+            )
         failed = outcome.verdict is Verdict.FAILURE
         return replace(
-            self,
+            self._moved_on(progress or Progress(made=False)),
             iteration=self.iteration + 1,
+            attempt=1,
             consecutive_failures=self.consecutive_failures + 1 if failed else 0,
-            stats=self.stats.add(seconds),
+            stats=self.stats if outcome.skipped else self.stats.add(seconds),
             last=outcome,
+            elapsed=self.elapsed + seconds,
+            feedback=feedback,
+        )
+
+    def _moved_on(self, progress: Progress) -> "State":
+        """The state with what the iteration made of the tree; going back is no progress."""
+        is_stuck = not progress.made or self.returned_to(progress.tree) is not None
+        tree = progress.tree
+        trees = self.trees if tree is None else (*self.trees, (tree, self.iteration + 1))
+        return replace(self, idle=self.idle + 1 if is_stuck else 0, trees=trees[-_MOST_TREES:])
+
+    def returned_to(self, tree: str | None) -> int | None:
+        """The earlier iteration that left this tree, if the last one left another; 0: the start."""
+        if tree is None or not self.trees or self.trees[-1][0] == tree:
+            return None
+        return next((number for seen, number in self.trees if seen == tree), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a later run needs to go on from here."""
+        return {
+            "iteration": self.iteration,
+            "consecutive_failures": self.consecutive_failures,
+            "stats": asdict(self.stats),
+            "elapsed": self.elapsed,
+            "idle": self.idle,
+            "trees": [list(seen) for seen in self.trees],
+            "feedback": self.feedback,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "State":
+        """The state that was written; raises KeyError, TypeError or ValueError where it is none."""
+        return cls(
+            iteration=int(data["iteration"]),
+            consecutive_failures=int(data["consecutive_failures"]),
+            stats=Stats(**data["stats"]),
+            elapsed=float(data["elapsed"]),
+            idle=int(data["idle"]),
+            trees=tuple((str(tree), int(number)) for tree, number in data["trees"]),
+            feedback=str(data["feedback"]),
         )

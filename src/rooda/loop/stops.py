@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rooda.loop.outcome import Verdict
+from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Limits, State, Status
+from rooda.text.counting import count
 from rooda.text.durations import format_duration
 
 
@@ -13,8 +14,11 @@ class Rule(StrEnum):
     """What ended a run."""
 
     INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
     SIGNAL = "signal"
     NOT_STARTED = "not-started"
+    HOOK = "hook"
+    STALL = "stall"
     MAX_DURATION = "max-duration"
     FAILURE_THRESHOLD = "failure-threshold"
     MAX_ITERATIONS = "max-iterations"
@@ -51,9 +55,10 @@ def done(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
 
 
 def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
-    """The agent can't be started, or the prompt can't be made: no use in trying again."""
+    """The agent can't be started, the prompt can't be made, or a hook says that this is the end."""
     if state.last and state.last.verdict is Verdict.ABORT:
-        return Stop(Status.ABORTED, Rule.NOT_STARTED, state.last.reason)
+        rule = Rule.HOOK if state.last.kind is FailureKind.HOOK else Rule.NOT_STARTED
+        return Stop(Status.ABORTED, rule, state.last.reason)
     return None
 
 
@@ -72,10 +77,25 @@ def failure_threshold(state: State, limits: Limits) -> Stop | None:
     return None
 
 
+def stall(state: State, limits: Limits) -> Stop | None:
+    """Too many iterations in a row got nowhere."""
+    if limits.stall_threshold is not None and state.idle >= limits.stall_threshold:
+        words = f"{count(state.idle, 'iteration')} without progress (stall_threshold)"
+        return Stop(Status.ABORTED, Rule.STALL, words)
+    return None
+
+
 def max_iterations(state: State, limits: Limits) -> Stop | None:
     """As many iterations as were asked for."""
     if limits.max_iterations is not None and state.iteration >= limits.max_iterations:
         return Stop(Status.MAX_ITERS, Rule.MAX_ITERATIONS)
+    return None
+
+
+def stopped(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
+    """Somebody asked for an end after the iteration (`rooda stop`)."""
+    if state.stopping:
+        return Stop(Status.INTERRUPTED, Rule.STOPPED, "stopped by `rooda stop`")
     return None
 
 
@@ -85,7 +105,9 @@ CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
     impossible,
     max_duration,
     failure_threshold,
+    stall,
     max_iterations,
+    stopped,
 )
 
 

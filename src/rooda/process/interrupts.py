@@ -16,6 +16,7 @@ from rooda.process.ending import end_at_once
 
 # SIGQUIT too: who presses Ctrl+\\ does not want the agent to live on.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+END = signal.SIGUSR1  # `rooda stop`: go on until the iteration has ended
 
 
 class Interrupts:
@@ -24,8 +25,10 @@ class Interrupts:
     def __init__(self) -> None:
         self.received: list[int] = []
         self.acknowledged = 0
+        self.told = False  # somebody has said that a signal came
         self.stopwatch = Stopwatch()  # stands still while we are stopped
         self.stop_wanted = False  # Ctrl+Z came while a program was watched
+        self.end_wanted = False  # somebody asks for an end, when the work at hand is done
         self._deferred = False
         self._watching = False
         self.wake_fd, self._write_fd = os.pipe()
@@ -39,10 +42,11 @@ class Interrupts:
                 signal.signal(number, self._handle)
         if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
             signal.signal(signal.SIGTSTP, self._handle_stop)
+        signal.signal(END, self._handle_end)
         # A handler, so that it wakes us; a careless parent may even have ignored it.
         signal.signal(signal.SIGCHLD, _nothing)
         # Or blocked: a program would inherit that.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, signal.SIGTSTP, signal.SIGCHLD})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, END, signal.SIGTSTP, signal.SIGCHLD})
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
     @contextlib.contextmanager
@@ -98,6 +102,9 @@ class Interrupts:
         self.received.append(number)
         if not self._deferred:
             end_at_once()
+
+    def _handle_end(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
+        self.end_wanted = True
 
     def _handle_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
         if self._watching:

@@ -127,6 +127,7 @@ class Watch:
             new = self._interrupts.received[self._interrupts.acknowledged :]
             if isinstance(end, Signalled) and end.number in new:
                 # Whoever wants us to end has sent it to both of us.
+                self._interrupts.told = True
                 self._listener(happened.InterruptSeen(end.name))
                 return Interrupted(end.number)
             return end
@@ -251,6 +252,7 @@ class Watch:
             if again and not self._gone:
                 self._stop(0.0)
             return
+        self._interrupts.told = True
         self._listener(happened.InterruptSeen(signal_name(number), again=again))
         if self._verdict is None:
             self._listener(happened.ProcessStopping(self._pid))

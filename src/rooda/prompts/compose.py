@@ -13,14 +13,18 @@ def assemble(
     phases: Mapping[str, Sequence[Part]],
     contexts: Sequence[Context] = (),
     words: Mapping[str, str] | None = None,
+    feedback: str = "",
 ) -> str:
     """The whole prompt; raises PromptError when a part can't be read.
 
-    `words` are the policy's signal words for those in rooda's own texts: `{"SUCCESS": "DONE"}`.
+    `feedback` is what the loop has to say of the iteration before. `words` are the policy's signal
+    words for those in rooda's own texts: `{"SUCCESS": "DONE"}`.
     """
     sections = [TITLE]
     if contexts:
         sections.append(_section("CONTEXT", [context.read() for context in contexts]))
+    if feedback:
+        sections.append(_section("FEEDBACK", [feedback]))
     sections += [
         _section(phase.upper(), [_read(part, words or {}) for part in phases[phase]])
         for phase in PHASES

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from rooda.loop.events import IterationEnded, Stamped
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import IterationEnded
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner
 from rooda.views.terminal import Terminal

@@ -2,9 +2,11 @@
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
-from rooda.loop.events import Event, RunEnded, Stamped, level
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import Event, IterationEnded, RunEnded, level
 from rooda.process.events import Output, Tick
 
 SCHEMA_VERSION = 1
@@ -18,6 +20,18 @@ _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 def event_name(kind: type[Event]) -> str:
     """`iteration_started` for IterationStarted."""
     return _CAPITAL.sub("_", kind.__name__).lower()
+
+
+def as_json(event: Event) -> dict[str, Any]:
+    """The event's fields as JSON has them."""
+    if isinstance(event, IterationEnded):
+        body = asdict(replace(event, result=None, state=None))
+        del body["state"]  # for the record alone
+        return body | {"result": event.result and event.result.to_json()}
+    body = asdict(event)
+    if isinstance(event, RunEnded):
+        body["stats"] = event.stats.summary()
+    return body
 
 
 def render(stamped: Stamped, time: str | None) -> str | None:
@@ -35,9 +49,7 @@ def render(stamped: Stamped, time: str | None) -> str | None:
     }
     if stamped.iteration is not None:
         head["iteration"] = stamped.iteration
-    body = asdict(event)
-    if isinstance(event, RunEnded):
-        body["stats"] = event.stats.summary()
+    body = as_json(event)
     line = json.dumps(head | body, ensure_ascii=False, default=str)
     # JSON lets these stand as they are, a terminal does not.
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", line)

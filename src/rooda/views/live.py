@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from rooda.loop import events as loop
-from rooda.loop.events import Stamped
+from rooda.loop.emitter import Stamped
 from rooda.process.events import Output, Tick
 from rooda.text.durations import format_duration
 from rooda.text.sizes import approximate_size

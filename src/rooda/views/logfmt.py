@@ -5,7 +5,8 @@ import re
 
 from rooda.loop.events import Event, level
 from rooda.text.controls import clean, one_line
-from rooda.views.messages import Field, describe
+from rooda.views.message import Field
+from rooda.views.messages import describe
 
 _PLAIN = re.compile(r"[^\s\"=\\]+")
 

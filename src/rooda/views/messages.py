@@ -4,9 +4,6 @@ The logfmt view prints these as they are; the text view takes them for the lines
 000 has no example of its own.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from rooda.config.problems import Severity
 from rooda.loop import events as loop
 from rooda.loop.events import Event
@@ -14,20 +11,13 @@ from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
-from rooda.process import events as process
 from rooda.text.durations import format_duration, format_seconds
+from rooda.views.message import Field, Message
+from rooda.views.process_messages import names, of_process
 
-_SHOWN = 5  # processes by name
-
-Field = tuple[str, str | int | float | bool | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Words, and fields in their order; a field without a value is left out."""
-
-    words: str
-    fields: tuple[Field, ...] = ()
+_SHOWN = 5  # processes or files by name
+_COMMIT = 12  # characters of a commit's name
+_OUTPUT = 500  # characters of what a command printed last
 
 
 def position(number: int, maximum: int | None) -> str:
@@ -94,6 +84,71 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
                     ("iteration", event.iteration),
                 ),
             )
+        case loop.HookEnded():
+            return _hook_ended(event)
+        case loop.VerifyEnded():
+            return _verify_ended(event)
+        case loop.Committed(iteration, commit, message):
+            short = commit[:_COMMIT]
+            first = message.splitlines()[0] if message else ""
+            return Message(
+                "Committed", (("commit", short), ("message", first), ("iteration", iteration))
+            )
+        case loop.CommitFailed(iteration, error, suggestion):
+            return Message(
+                "The work could not be committed; it is still in the work tree",
+                (("error", error), ("iteration", iteration), ("suggestion", suggestion)),
+            )
+        case loop.Pushed(iteration, remote, branch, commit):
+            return Message(
+                "Pushed",
+                (
+                    ("branch", branch),
+                    ("remote", remote),
+                    ("commit", commit[:_COMMIT]),
+                    ("iteration", iteration),
+                ),
+            )
+        case loop.PushFailed(iteration, error, suggestion):
+            return Message(
+                "Push failed; the next iteration tries again",
+                (("error", error), ("iteration", iteration), ("suggestion", suggestion)),
+            )
+        case loop.StageEntered(iteration, status):
+            return Message("Stage", (("status", str(status)), ("iteration", iteration)))
+        case loop.SnapshotTaken(iteration, tree, commit):
+            return Message(
+                "Work tree seen",
+                (
+                    ("tree", tree[:_COMMIT]),
+                    ("snapshot", commit and commit[:_COMMIT]),
+                    ("iteration", iteration),
+                ),
+            )
+        case loop.FilesLeftOut(iteration, files):
+            shown = ", ".join(files[:_SHOWN])
+            more = f", {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+            return Message(
+                "Left out of the snapshots, because they are too large or can't be read",
+                (("files", shown + more), ("iteration", iteration)),
+            )
+        case loop.ChangesUnknown(iteration, error):
+            return Message(
+                "Nobody can tell what changes in the work tree",
+                (("error", error), ("iteration", iteration)),
+            )
+        case loop.SnapshotTrouble(iteration, error):
+            return Message(
+                "Trouble with the snapshots", (("error", error), ("iteration", iteration))
+            )
+        case loop.CommandStarted(what, pid):
+            return Message("Command started", (("command", what), ("pid", pid)))
+        case loop.RecordTrouble(error):
+            return Message("Trouble with the record; the run goes on", (("error", error),))
+        case loop.HistoryPruned(runs):
+            return Message("Old runs were removed", (("runs", ", ".join(runs)),))
+        case loop.StopRequested():
+            return Message("Asked to stop after this iteration")
         case loop.IterationEnded():
             return _iteration_ended(event)
         case loop.StateUnwritable(iteration, error):
@@ -122,75 +177,38 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             )
         case loop.RunEnded():
             return _ended(event)
-        case process.ClockExpired(clock, after, evidence):
-            return Message(
-                "AI CLI exceeded timeout",
-                (
-                    ("timeout", format_seconds(after)),
-                    ("action", "sending_sigterm"),
-                    ("clock", clock),
-                    ("evidence", evidence or None),
-                ),
-            )
-        case process.InterruptSeen(signal, again):
-            action = "killing" if again else "shutting_down"
-            return Message("Received signal", (("signal", signal), ("action", action)))
-        case process.ProcessStopping(pid):
-            return Message("Killing AI CLI process", (("pid", pid),))
-        case process.ProcessKilled():
-            return Message("AI CLI did not terminate gracefully", (("action", "sending_sigkill"),))
-        case process.ProcessSurvived(pid, processes):
-            return Message(
-                "AI CLI is still running after SIGKILL",
-                (
-                    ("pid", pid),
-                    ("action", "going_on_without_it"),
-                    ("processes", names(processes) or None),
-                    ("suggestion", "See who they belong to (ps), and end them by hand"),
-                ),
-            )
-        case process.ProcessStopped():
-            return Message("AI CLI terminated")
-        case process.LeftoversStopped(_, processes):
-            return Message(
-                "AI CLI left processes behind; they were stopped",
-                (("processes", names(processes) or None),),
-            )
-        case process.ProcessLost(pid, reason, processes):
-            return Message(
-                "AI CLI was lost: rooda's warden is gone; what could be found was stopped",
-                (("pid", pid), ("error", reason), ("processes", names(processes) or None)),
-            )
-        case process.ProcessPaused(pid):
-            return Message("Paused", (("pid", pid),))
-        case process.ProcessResumed(pid, after):
-            return Message("Going on", (("pid", pid), ("paused", format_duration(after))))
-        case process.MachineSlept(seconds):
-            return Message(
-                "The machine was asleep; no clock counted that",
-                (("asleep", format_duration(seconds)),),
-            )
-        case process.TranscriptTrimmed(stream, size, kept, reason):
-            return Message(
-                "Not all of the output is kept on disk",
-                (
-                    ("stream", stream),
-                    ("size", size),
-                    ("kept", kept),
-                    ("reason", reason or "max_transcript"),
-                ),
-            )
-        case process.ProcessStarted(pid):
-            return Message("AI CLI started", (("pid", pid),))
-        case loop.RunStarted() | process.Output() | process.Tick():
+        case loop.RunStarted():
             return None
+        case _:
+            return of_process(event)
 
 
-def names(processes: Sequence[process.Named]) -> str:
-    """`sleep 600 (pid 4711), node (pid 4712), 3 more`."""
-    shown = [f"{one.name} (pid {one.pid})" for one in processes[:_SHOWN]]
-    more = [f"{len(processes) - _SHOWN} more"] if len(processes) > _SHOWN else []
-    return ", ".join(shown + more)
+def _hook_ended(event: loop.HookEnded) -> Message:
+    return Message(
+        f"The {event.hook} hook failed" if event.error else f"The {event.hook} hook is done",
+        (
+            ("error", event.error or None),
+            ("command", event.command),
+            ("elapsed", format_duration(event.duration)),
+            ("on_error", event.on_error if event.error else None),
+            ("output", event.output[-_OUTPUT:] or None if event.error else None),
+            ("cleaned_up", names(event.cleaned_up) or None),
+        ),
+    )
+
+
+def _verify_ended(event: loop.VerifyEnded) -> Message:
+    return Message(
+        "Verify failed" if event.error else "Verified",
+        (
+            ("error", event.error or None),
+            ("command", event.command),
+            ("elapsed", format_duration(event.duration)),
+            ("iteration", event.iteration),
+            ("output", event.output[-_OUTPUT:] or None if event.error else None),
+            ("cleaned_up", names(event.cleaned_up) or None),
+        ),
+    )
 
 
 def _problem(event: loop.ProblemFound) -> Message:
@@ -223,6 +241,12 @@ def _iteration_ended(event: loop.IterationEnded) -> Message | None:
             return Message("AI CLI succeeded", (signal, iteration, elapsed, truncated))
         case Verdict.FAILURE if event.failure is not None:
             return _failed(event, event.failure)
+        case Verdict.FAILURE:
+            count: Field = ("consecutive_failures", event.consecutive_failures)
+            limit: Field = ("threshold", event.threshold)
+            where_: Field = ("iteration", event.iteration)
+            reason: Field = ("reason", event.reason or None)
+            return Message("Iteration skipped", (reason, where_, count, limit))
         case _:
             return None  # the end of the run says it
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from rooda.loop.events import IterationEnded, Stamped
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import IterationEnded
 from rooda.views.terminal import Terminal
 
 _LINE = "=" * 24

@@ -5,6 +5,7 @@ from rooda.loop.events import Event, Level, level
 from rooda.loop.failure import PREVIEW, FailureContext
 from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
+from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
@@ -13,12 +14,15 @@ from rooda.views.logfmt import render_fields
 from rooda.views.messages import describe, position, timing
 
 
-def render(event: Event) -> str | None:
+def render(event: Event) -> str | None:  # noqa: C901 - a table, one row an event
     """The line of an event, with further lines indented below it."""
     match event:
         case loop.RunStarted():
             maximum = event.max_iterations
             limit = "unlimited" if maximum is None else f"max {count(maximum, 'iteration')}"
+            if event.resumed_at is not None:
+                where = f"run {one_line(event.run)}, at iteration {event.resumed_at}, {limit}"
+                return f"Resuming procedure: {one_line(event.procedure)} ({where})"
             return f"Starting procedure: {one_line(event.procedure)} ({limit})"
         case loop.IterationStarted():
             return f"Iteration {position(event.iteration, event.max_iterations)} starting..."
@@ -26,6 +30,19 @@ def render(event: Event) -> str | None:
             return _iteration_ended(event)
         case loop.RunEnded():
             return _ended(event)
+        case loop.VerifyEnded() if event.error:
+            took = format_duration(event.duration)
+            error, command = one_line(event.error), one_line(event.command)
+            line = f"WARN: Verify failed: {error} after {took} ({command})"
+            return "\n".join([line, *_quoted("Output, its end", event.output[-PREVIEW:])])
+        case loop.CommitFailed():
+            line = "ERROR: The work could not be committed; it is still in the work tree"
+            said = _quoted("Git says", event.error[-PREVIEW:])
+            return "\n".join([line, *said, f"  Try: {one_line(event.suggestion)}"])
+        case loop.PushFailed():
+            line = "WARN: Push failed; the next iteration tries again"
+            said = _quoted("Git says", event.error[-PREVIEW:])
+            return "\n".join([line, *said, f"  Try: {one_line(event.suggestion)}"])
         case process.InterruptSeen(signal, again):
             return (
                 f"Received {signal}{' again, killing at once' if again else ', shutting down...'}"
@@ -64,7 +81,7 @@ def _context(failure: FailureContext) -> list[str]:
         lines += _quoted(f"Output, last {PREVIEW} characters", failure.suffix)
     elif failure.preview:
         lines += _quoted("Output", failure.preview)
-    return [*lines, f"  Try: {failure.suggestion}"]
+    return [*lines, f"  Try: {one_line(failure.suggestion)}"]
 
 
 def _reason(failure: FailureContext) -> str:
@@ -80,9 +97,9 @@ def _reason(failure: FailureContext) -> str:
         case FailureKind.SIGNAL:
             words = f"the agent signaled {said}"
         case FailureKind.CRASH if failure.exit_code is not None:
-            words = f"{failure.reason}, exit code {failure.exit_code}"
+            words = f"{one_line(failure.reason)}, exit code {failure.exit_code}"
         case _:
-            words = failure.reason
+            words = one_line(failure.reason)
     return f"{words} after {format_duration(failure.duration)}"
 
 
@@ -100,7 +117,8 @@ def _ended(event: loop.RunEnded) -> str:
         case Status.MAX_ITERS:
             line = f"Reached max iterations: {event.max_iterations} ({total})"
         case Status.INTERRUPTED:
-            line = f"Interrupted ({completed})"
+            word = "Stopped" if event.rule is Rule.STOPPED else "Interrupted"
+            line = f"{word} ({completed})"
         case _ if event.reason:
             line = f"ERROR: Aborting: {one_line(event.reason)} ({completed})"
         case _:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rooda.loop.events import Stamped
+from rooda.loop.emitter import Stamped
 
 TimeFormat = Callable[[Stamped], str | None]
 

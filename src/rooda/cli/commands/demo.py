@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from rooda.cli import running
 from rooda.cli.app import Session
 from rooda.config.plan import Request, prepare
 from rooda.config.problems import InvalidInput, Problem
@@ -50,6 +49,8 @@ def _show(folder: Path, session: Session) -> int:
     # The user's own config takes no part in the demo.
     environ = workspace.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
+    from rooda.cli import running  # noqa: PLC0415 - pressing Tab needs no database
+
     request = Request("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = running.execute(prepare(request, World(folder, environ)), session.interrupts)
     if code == 0:

@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-from rooda.cli import running
 from rooda.cli.app import HELP_FLAGS, RESERVED, Session
 from rooda.cli.flags import (
     RunCommand,
@@ -44,8 +43,10 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
     if parameters["dry_run"]:
         click.echo(dry_run_view.render(prepared, without_dry_run(session.arguments)), nl=False)
         return 0 if prepared.valid else 1
+    from rooda.cli import running  # noqa: PLC0415 - neither Tab nor a dry run needs a database
+
     try:
-        return running.execute(prepared, session.interrupts)
+        return running.execute(prepared, session.interrupts, parameters["resume"])
     except InvalidInput as invalid:
         running.report(invalid.problems, prepared.values)
         return 1

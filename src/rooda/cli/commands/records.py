@@ -1,0 +1,168 @@
+"""`rooda history`, `rooda show` and `rooda why`: what is in the record."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterable, Iterator
+
+import click
+
+from rooda.cli.recorded import Recorded, split_words
+from rooda.config.problems import InvalidInput, Problem
+from rooda.loop.state import Status
+from rooda.record.places import iteration_folder
+from rooda.record.rows import IterationRow, RunRow
+from rooda.record.transcript import both_streams
+from rooda.text.controls import StreamCleaner
+from rooda.views import history as views
+from rooda.views import why as why_view
+
+_WORDS = click.argument("words", nargs=-1, metavar="[RUN] [ITERATION]")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, indent=2)
+
+
+@click.command("history")
+@click.option("--status", type=click.Choice([str(one) for one in Status]), help="Only such runs.")
+@click.option("--procedure", metavar="NAME", help="Only runs of this procedure.")
+@click.option("--since", metavar="DATE", help="Only runs from this day or time on.")
+@click.option("--until", metavar="DATE", help="Only runs up to this day or time.")
+@click.option("-n", "--limit", type=click.IntRange(1), help="Only so many, the newest.")
+@_JSON
+def history(
+    *,
+    status: str | None,
+    procedure: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """List the runs of this folder, newest first."""
+    record = Recorded.here()
+    rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
+    objects = [record.run_as_object(row) for row in rows]
+    if as_json:
+        click.echo(_dump(objects))
+    elif objects:
+        click.echo(views.runs(objects), nl=False)
+    else:
+        filtered = any((status, procedure, since, until))
+        click.echo("No run matches." if filtered else "No run is recorded here yet.", err=True)
+
+
+@click.command("show")
+@_WORDS
+@click.option("--output", is_flag=True, help="What the agent printed, whole; paged on a terminal.")
+@_JSON
+def show(*, words: tuple[str, ...], output: bool, as_json: bool) -> None:
+    """Show a run, the last one if none is named, or one of its iterations."""
+    record = Recorded.here()
+    name, number = _named(words)
+    row = record.run(name)
+    if output:
+        _print_output(record, row, number)
+    elif as_json:
+        _print_json(record, row, number)
+    elif number is None:
+        iterations = [
+            record.iteration_as_object(one, whole=False) for one in record.iterations(row.run)
+        ]
+        with _in_our_form(row):
+            click.echo(views.run(record.run_as_object(row), iterations), nl=False)
+    else:
+        one = record.iteration(row, number)
+        with _in_our_form(row):
+            click.echo(views.iteration(record.iteration_as_object(one, whole=False)), nl=False)
+
+
+@contextlib.contextmanager
+def _in_our_form(row: RunRow) -> Iterator[None]:
+    """Say so where somebody else has written to the record: an agent can."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        message = f"the record of run {row.run} makes no sense ({type(error).__name__}: {error})"
+        problem = Problem(message, "Somebody has changed it; see `rooda show --json`")
+        raise InvalidInput([problem]) from None
+
+
+def _named(words: tuple[str, ...]) -> tuple[str | None, int | None]:
+    if len(words) > 2:  # noqa: PLR2004 - a run and an iteration
+        raise click.UsageError("name a run and an iteration, and no more")
+    return split_words(words)
+
+
+def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
+    """One object. Iterations are written one by one: each may hold megabytes."""
+    if number is not None:
+        one = record.iteration(row, number)
+        click.echo(_dump(record.iteration_as_object(one, whole=True)))
+        return
+    head = _dump(record.run_as_object(row)).removesuffix("\n}")
+    click.echo(f'{head},\n  "iterations": [', nl=False)
+    for place, one in enumerate(record.iterations(row.run)):
+        click.echo("," if place else "")
+        text = _dump(record.iteration_as_object(one, whole=True))
+        click.echo("\n".join(f"    {line}" for line in text.splitlines()), nl=False)
+    click.echo("\n  ]\n}")
+
+
+def _print_output(record: Recorded, row: RunRow, number: int | None) -> None:
+    iterations = record.iterations(row.run)
+    if number is not None:
+        iterations = [record.iteration(row, number)]
+    if not iterations:
+        raise InvalidInput([Problem(f"run {row.run} has no output yet", "Wait for an iteration")])
+    if sys.stdout is not None and sys.stdout.isatty():
+        click.echo_via_pager(_readable(record, iterations))
+        return
+    for one in iterations:
+        for piece in _pieces(record, one):
+            click.echo(piece, nl=False)
+
+
+def _pieces(record: Recorded, one: IterationRow) -> Iterator[bytes]:
+    """What was printed, byte for byte."""
+    try:
+        yield from both_streams(
+            iteration_folder(record.workspace, one.run, one.number, one.attempt)
+        )
+    except OSError as error:
+        message = f"the output of iteration {one.number} is gone: {error.strerror}"
+        raise InvalidInput([Problem(message, "It may have been deleted with `.rooda`")]) from None
+
+
+def _readable(record: Recorded, iterations: Iterable[IterationRow]) -> Iterator[str]:
+    """The same for a terminal, which no byte of an agent may reach raw."""
+    for one in iterations:
+        yield f"=== iteration {one.number} ===\n"
+        cleaner = StreamCleaner()
+        for piece in _pieces(record, one):
+            yield cleaner.feed(piece)
+        yield cleaner.finish() + "\n"
+
+
+@click.command("why")
+@_WORDS
+@_JSON
+def why(*, words: tuple[str, ...], as_json: bool) -> None:
+    """Say which rule ended a run, or an iteration, on which evidence, and who set the limits."""
+    record = Recorded.here()
+    name, number = _named(words)
+    row = record.run(name)
+    run = record.run_as_object(row)
+    rows = record.iterations(row.run)
+    if number is not None:
+        rows = [record.iteration(row, number)]
+    one = record.iteration_as_object(rows[-1], whole=False) if rows else None
+    with _in_our_form(row):
+        if as_json:
+            click.echo(_dump(why_view.as_object(run, one)))
+        elif number is not None and one is not None:
+            click.echo(why_view.of_iteration(run, one), nl=False)
+        else:
+            click.echo(why_view.of_run(run, one), nl=False)

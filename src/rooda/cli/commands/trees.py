@@ -1,0 +1,141 @@
+"""`rooda diff` and `rooda restore`: every state of the work tree."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from rooda.cli.recorded import Recorded
+from rooda.config.problems import InvalidInput, Problem
+from rooda.text.controls import one_line
+from rooda.text.counting import count
+from rooda.workspace.git import GitError
+from rooda.workspace.lock import Lock, Taken
+from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.state import STATE_FOLDER
+
+_NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")
+_UNDO = re.compile(r"u([0-9]{1,6})")
+_SHOWN = 20
+
+
+def _open(record: Recorded, folder: Path) -> Snapshots:
+    try:
+        snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, os.environ)
+    except GitError as error:
+        raise InvalidInput([Problem(str(error), "See what git says here: git status")]) from None
+    if snapshots is None:
+        problem = Problem(
+            "there are no snapshots without git", "Run `git init` before the next run"
+        )
+        raise InvalidInput([problem])
+    return snapshots
+
+
+def _wanted(words: Sequence[str]) -> tuple[str | None, str]:
+    """RUN, which may be missing, and the name of a snapshot."""
+    *rest, name = words
+    if not _NAME.fullmatch(name):
+        message = f"{name!r} is not the number of an iteration"
+        raise InvalidInput([Problem(message, "Write a number; `rooda show` lists them")])
+    return (rest[0] if rest else None), name
+
+
+def _refusal(error: GitError, names: Sequence[str]) -> InvalidInput:
+    known = f"There are: {', '.join(names)}" if names else "This run has none"
+    return InvalidInput([Problem(str(error), known)])
+
+
+@click.command("diff")
+@click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
+@click.option("--stat", is_flag=True, help="Only which files, and how much.")
+@click.option("--name-only", is_flag=True, help="Only which files.")
+def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
+    """Show what an iteration changed in the work tree: from the one before to this one."""
+    record = Recorded.here()
+    name, wanted = _words_of(words)
+    run = record.run(name).run
+    snapshots = _open(record, record.workspace)
+    flags = [flag for flag, given in (("--stat", stat), ("--name-only", name_only)) if given]
+    names = snapshots.names(run)
+    earlier = before(wanted, names)
+    for one in (earlier, wanted):
+        if one not in names:
+            raise _refusal(GitError(f"there is no snapshot {one} of run {run}"), names)
+    command = snapshots.diff(run, earlier, wanted, *flags)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return subprocess.run(command, cwd=record.workspace, check=False).returncode
+
+
+def _words_of(words: tuple[str, ...]) -> tuple[str | None, str]:
+    if len(words) > 2:  # noqa: PLR2004 - a run and an iteration
+        raise click.UsageError("name a run and an iteration, and no more")
+    return _wanted(words)
+
+
+def before(name: str, names: Sequence[str]) -> str:
+    """The snapshot that an iteration began with: the last one before it."""
+    if not name.isdecimal() or name == "0":
+        raise InvalidInput(
+            [Problem(f"nothing comes before {name}", "Choose an iteration from 1 on")]
+        )
+    earlier = [int(one) for one in names if one.isdecimal() and int(one) < int(name)]
+    return str(max(earlier, default=0))
+
+
+@click.command("restore")
+@click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
+def restore(*, words: tuple[str, ...]) -> None:
+    """Make the work tree what it was after an iteration; 0 is the one before the run.
+
+    What is there now is kept first, so that this can be undone. Branch, index and ignored files
+    stay as they are.
+    """
+    record = Recorded.here()
+    name, wanted = _words_of(words)
+    run = record.run(name).run
+    with _alone(record.workspace):
+        snapshots = _open(record, record.workspace)
+        names = snapshots.names(run)
+        undo = next_undo(names)
+        try:
+            found = snapshots.restore(run, wanted, undo)
+        except GitError as error:
+            raise _refusal(error, names) from None
+    changes = found.changes
+    changed = sum(map(len, (changes.created, changes.modified, changes.deleted))) if changes else 0
+    click.echo(f"Restored the work tree of iteration {wanted} ({count(changed, 'file')} changed).")
+    if found.left_out:
+        click.echo(f"Not brought back: {one_line(', '.join(found.left_out))}", err=True)
+    if found.trouble:
+        click.echo(f"Warning: {one_line(found.trouble)}", err=True)
+    click.echo(f"To undo: rooda restore {run} {undo}")
+
+
+def next_undo(names: Sequence[str]) -> str:
+    """A name for what is there now."""
+    numbers = [int(match[1]) for name in names if (match := _UNDO.fullmatch(name))]
+    return f"u{max(numbers, default=0) + 1}"
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the lock of the work tree, so that no run is at work in it."""
+    try:
+        lock = Lock(folder)
+    except Taken:
+        problem = Problem("a run is at work here", "Wait until it has ended, or: rooda stop")
+        raise InvalidInput([problem]) from None
+    except OSError:  # where nothing can be locked, a run isn't either
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.close()

@@ -1,0 +1,144 @@
+"""The record of the folder that we are in."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rooda.cli.here import this_world
+from rooda.config.problems import InvalidInput, Problem
+from rooda.process.leftovers import start_time
+from rooda.record.errors import NoRecord, StoreError
+from rooda.record.objects import iteration_object, last_attempts, run_object, summarized
+from rooda.record.rows import IterationRow, RunRow
+from rooda.workspace.lock import here
+from rooda.workspace.state import DATABASE, STATE_FOLDER
+from rooda.workspace.tree import work_tree
+
+if TYPE_CHECKING:
+    from rooda.record.reader import Reader
+
+_ITERATION = re.compile(r"[0-9]{1,6}")
+
+
+def is_alive(row: RunRow) -> bool:
+    """Whether the process of a run still runs; on another machine nobody can tell."""
+    host, boot = here()
+    if row.host != host:
+        return True
+    return row.boot == boot and start_time(row.pid) == row.pid_started
+
+
+def workspace_here() -> Path:
+    """The nearest folder with a record, from this one up to the top of the work tree."""
+    folder = this_world().folder
+    top = work_tree(folder)
+    real = folder.resolve()
+    above = [real, *real.parents]
+    within = above[: above.index(top) + 1] if top in above else above[:1]
+    return next((one for one in within if (one / STATE_FOLDER / DATABASE).exists()), folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The record that reading commands read."""
+
+    workspace: Path
+    reader: "Reader"
+
+    @classmethod
+    def here(cls) -> "Recorded":
+        """The record of this folder."""
+        # Pressing Tab loads this module too, and needs no database.
+        from rooda.record.reader import Reader  # noqa: PLC0415
+
+        workspace = workspace_here()
+        return cls(workspace, Reader(workspace, is_alive))
+
+    def run(self, name: str | None) -> RunRow:
+        """A run by its name, or the last one. Raises InvalidInput."""
+        try:
+            return self.reader.run(name)
+        except StoreError as error:
+            raise _problem(error) from None
+
+    def runs(
+        self,
+        *,
+        status: str | None = None,
+        procedure: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        limit: int | None = None,
+    ) -> list[RunRow]:
+        """The runs that match, newest first. Raises InvalidInput."""
+        for text in (since, until):
+            _check_date(text)
+        try:
+            return list(
+                self.reader.runs(
+                    status=status, procedure=procedure, since=since, until=until, limit=limit
+                )
+            )
+        except NoRecord:
+            return []
+        except StoreError as error:
+            raise _problem(error) from None
+
+    def iterations(self, run: str) -> list[IterationRow]:
+        """The iterations of a run: of several attempts the last."""
+        try:
+            return last_attempts(self.reader.iterations(run))
+        except StoreError as error:
+            raise _problem(error) from None
+
+    def iteration(self, run: RunRow, number: int) -> IterationRow:
+        """One iteration. Raises InvalidInput."""
+        rows = self.iterations(run.run)
+        found = next((row for row in rows if row.number == number), None)
+        if found is None:
+            known = (
+                f"it has {', '.join(str(row.number) for row in rows)}" if rows else "it has none"
+            )
+            message = f"run {run.run} has no iteration {number}; {known}"
+            raise InvalidInput([Problem(message, "Choose one with `rooda show`")])
+        return found
+
+    def run_as_object(self, row: RunRow) -> dict[str, object]:
+        """The run for views, with a summary that is made anew."""
+        return run_object(row) | {"summary": summarized(self.iterations(row.run))}
+
+    def iteration_as_object(self, row: IterationRow, *, whole: bool) -> dict[str, object]:
+        """The iteration for views; `whole` with its prompt and output."""
+        return iteration_object(row, self.workspace if whole else None)
+
+
+def _problem(error: StoreError) -> InvalidInput:
+    return InvalidInput([Problem(str(error), "See what there is with `rooda history`")])
+
+
+def _check_date(text: str | None) -> None:
+    from rooda.record.reader import moment  # noqa: PLC0415 - see above
+
+    try:
+        if text is not None:
+            moment(text, is_end=True)
+    except (ValueError, OverflowError):
+        problem = Problem(f"{text!r} is not a date", "Write 2025-03-01, or 2025-03-01T18:30")
+        raise InvalidInput([problem]) from None
+
+
+def split_words(words: Sequence[str]) -> tuple[str | None, int | None]:
+    """RUN and ITERATION, of which each may be missing: an iteration is a number of few digits."""
+    *rest, last = [*words] or [""]
+    if not last:
+        return None, None
+    if _ITERATION.fullmatch(last):
+        return (rest[0] if rest else None), int(last)
+    if rest:
+        problem = Problem(
+            f"{last!r} is not the number of an iteration", "Write RUN and then a number"
+        )
+        raise InvalidInput([problem])
+    return last, None

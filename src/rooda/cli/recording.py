@@ -1,0 +1,203 @@
+"""Write down a run: the store, the session log, and how much of the past is kept."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from rooda.cli.recorded import is_alive
+from rooda.cli.resuming import Resumed
+from rooda.config.plan import Plan
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.settings import (
+    GIT_SNAPSHOTS,
+    HISTORY_KEEP_RUNS,
+    HISTORY_MAX_AGE,
+    HISTORY_MAX_IN_MEMORY,
+    HISTORY_MAX_SIZE,
+    TRACK_FILE_CHANGES,
+)
+from rooda.iteration.history import HistoryConfig, IterationHistory
+from rooda.iteration.tracker import FileChangeTracker
+from rooda.iteration.types import IterationStatus
+from rooda.loop.emitter import Emitter
+from rooda.loop.events import HistoryPruned, RecordTrouble
+from rooda.loop.state import Status
+from rooda.process.leftovers import start_time
+from rooda.record.errors import StoreError
+from rooda.record.recorder import Recorder
+from rooda.record.retention import Limits, prune
+from rooda.record.rows import RunRow
+from rooda.record.store import Store
+from rooda.views.log_file import LogFile
+from rooda.views.session_log import SessionLog
+from rooda.workspace.git import GitError
+from rooda.workspace.lock import here
+from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.state import SESSION, STATE_FOLDER, open_to_append
+from rooda.workspace.tree import work_tree
+
+
+class _Troubles:
+    """Holds back what there is to tell until somebody listens."""
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._emitter: Emitter | None = None
+
+    def __call__(self, message: str) -> None:
+        if self._emitter is None:
+            self._waiting.append(message)
+        else:
+            self._emitter(RecordTrouble(message))
+
+    def tell(self, emitter: Emitter) -> None:
+        """Tell it, and from now on as it happens."""
+        self._emitter = emitter
+        for message in self._waiting:
+            self(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What belongs to the record of one run."""
+
+    plan: Plan
+    store: Store
+    troubles: _Troubles
+
+    @classmethod
+    def open(cls, plan: Plan) -> "Recording":
+        """Open the store, and mark what a killed run left open. Raises InvalidInput."""
+        troubles = _Troubles()
+        try:
+            store = Store(plan.workspace, troubles)
+        except StoreError as error:
+            problem = Problem(str(error), "Mend that, then start again", title="No record")
+            raise InvalidInput([problem]) from None
+        store.close_stale(is_alive)
+        return cls(plan, store, troubles)
+
+    def close(self) -> None:
+        """The run has ended."""
+        self.store.close()
+
+    def listen(self, emitter: Emitter, run: str, resumed: Resumed | None) -> Callable[[], None]:
+        """Let the record and the session log hear what happens; how to end that."""
+        self.troubles.tell(emitter)
+        row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
+        emitter.add(Recorder(self.store, row, resumed.earlier if resumed else None))
+        name = f"runs/{run}/{SESSION}"
+        path = self.plan.workspace / STATE_FOLDER / name
+        try:
+            file = LogFile(path, lambda: open_to_append(self.plan.workspace, name))
+        except OSError as error:
+            emitter(RecordTrouble(f"the session log can't be written: {error.strerror}"))
+            return lambda: None
+        write = _guarded(file.write, self.troubles)
+        emitter.add(SessionLog(write, self.plan.description, *_counts(resumed)))
+        return file.close
+
+    def prune(self, emitter: Emitter, run: str) -> None:
+        """Let old runs go."""
+        values = self.plan.values
+        limits = Limits(
+            values[HISTORY_KEEP_RUNS], values[HISTORY_MAX_AGE], values[HISTORY_MAX_SIZE]
+        )
+        gone = prune(
+            self.store,
+            limits,
+            datetime.now().astimezone(),
+            current=run,
+            before=self._forget_snapshots,
+            on_trouble=self.troubles,
+        )
+        if gone:
+            emitter(HistoryPruned(tuple(gone)))
+
+    def _forget_snapshots(self, runs: Sequence[str]) -> None:
+        try:
+            snapshots = snapshots_of(self.plan)
+            if snapshots is not None:
+                snapshots.forget(runs)
+        except GitError as error:
+            self.troubles(f"old snapshots can't be deleted: {error}")
+
+    def history(self, resumed: Resumed | None) -> IterationHistory:
+        """What is known of the run's iterations so far."""
+        config = HistoryConfig(self.plan.values[HISTORY_MAX_IN_MEMORY])
+        earlier = resumed.earlier if resumed else {}
+        return IterationHistory(config, [earlier[number][1] for number in sorted(earlier)])
+
+    def tracker(self, run: str) -> FileChangeTracker | None:
+        """Who tells what changes, if somebody is wanted."""
+        values = self.plan.values
+        if not values[TRACK_FILE_CHANGES]:
+            return None
+        return FileChangeTracker(
+            looked_at(self.plan),
+            self.plan.environ,
+            state=self.plan.workspace / STATE_FOLDER,
+            run=run,
+            keep=values[GIT_SNAPSHOTS],
+        )
+
+
+def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Callable[[str], None]:
+    """The same, but trouble is told, and only once."""
+    told: set[str] = set()
+
+    def guarded(text: str) -> None:
+        try:
+            write(text)
+        except OSError as error:
+            message = f"the session log can't be written: {error.strerror or error}"
+            if message not in told:
+                told.add(message)
+                tell(message)
+
+    return guarded
+
+
+def looked_at(plan: Plan) -> Path:
+    """The folder that names are relative to: the workspace, unless the agent works elsewhere."""
+    same = work_tree(plan.workspace) == work_tree(plan.working_dir)
+    inside = plan.working_dir.resolve().is_relative_to(plan.workspace.resolve())
+    return plan.workspace if same or inside else plan.working_dir
+
+
+def snapshots_of(plan: Plan) -> Snapshots | None:
+    """The snapshots of the plan's work tree, where there is git. Raises GitError."""
+    return Snapshots.open(looked_at(plan), plan.workspace / STATE_FOLDER, plan.environ)
+
+
+def _counts(resumed: Resumed | None) -> tuple[int, int]:
+    """How many iterations ended well, and how many badly; one that was cut off did neither."""
+    earlier = resumed.earlier.values() if resumed else ()
+    ended = [one.status for _, one in earlier if one.status is not IterationStatus.INTERRUPTED]
+    good = ended.count(IterationStatus.COMPLETED)
+    return good, len(ended) - good
+
+
+def _row(plan: Plan, run: str) -> RunRow:
+    now = datetime.now().astimezone().isoformat(timespec="milliseconds")
+    owner = _owner()
+    return replace(
+        owner, run=run, procedure=plan.procedure, started_at=now, workspace=str(plan.workspace)
+    )
+
+
+def _taken_up(row: RunRow) -> RunRow:
+    owner = _owner()
+    return replace(
+        row, pid=owner.pid, pid_started=owner.pid_started, host=owner.host, boot=owner.boot
+    )
+
+
+def _owner() -> RunRow:
+    host, boot = here()
+    pid = os.getpid()
+    return RunRow(
+        "", "", str(Status.RUNNING), "", None, pid, start_time(pid) or 0.0, host, boot, ""
+    )

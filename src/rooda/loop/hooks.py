@@ -1,0 +1,143 @@
+"""The user's own commands at certain moments of a run."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from rooda.config.hooks import Hook
+from rooda.config.plan import Plan
+from rooda.config.settings import (
+    HOOKS_LOOP_END,
+    HOOKS_LOOP_START,
+    HOOKS_ON_FAILURE,
+    HOOKS_ON_WAIT,
+    HOOKS_POST_ITERATION,
+    HOOKS_PRE_ITERATION,
+    KILL_GRACE,
+    Setting,
+)
+from rooda.loop import commands
+from rooda.loop.commands import Command, Finished
+from rooda.loop.edge import Edge
+from rooda.loop.events import HookEnded
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+
+_SHOWN = 64 * 1024
+
+
+class Moment(StrEnum):
+    """When hooks are run."""
+
+    LOOP_START = "loop_start"
+    PRE_ITERATION = "pre_iteration"
+    POST_ITERATION = "post_iteration"
+    ON_FAILURE = "on_failure"
+    ON_WAIT = "on_wait"
+    LOOP_END = "loop_end"
+
+
+_SETTINGS: Mapping[Moment, Setting[tuple[Hook, ...]]] = {
+    Moment.LOOP_START: HOOKS_LOOP_START,
+    Moment.PRE_ITERATION: HOOKS_PRE_ITERATION,
+    Moment.POST_ITERATION: HOOKS_POST_ITERATION,
+    Moment.ON_FAILURE: HOOKS_ON_FAILURE,
+    Moment.ON_WAIT: HOOKS_ON_WAIT,
+    Moment.LOOP_END: HOOKS_LOOP_END,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What a hook is told: where the run stands, and more as JSON on its standard input."""
+
+    iteration: int | None
+    status: str
+    more: Mapping[str, Any]
+
+
+def are_set(plan: Plan, *moments: Moment) -> bool:
+    """Whether there is anything to run at one of these moments."""
+    return any(_hooks(plan, moment) for moment in moments)
+
+
+def run(moment: Moment, plan: Plan, edge: Edge, story: Story) -> Outcome | None:
+    """Run the hooks of a moment, in their order; what they object to, if they do.
+
+    The first that objects or is interrupted is the last that is run; and none is begun once
+    somebody wants us to end.
+    """
+    for hook in _hooks(plan, moment):
+        if len(edge.interrupts.received) > edge.interrupts.acknowledged:
+            return Outcome(Verdict.INTERRUPTED, reason="interrupted")
+        finished = commands.run(_command(hook, moment, plan, edge, story), edge)
+        edge.emit(_ended(hook, moment, finished))
+        objection = judge(hook, moment, finished)
+        if objection is not None:
+            return objection
+    return None
+
+
+def judge(hook: Hook, moment: Moment, finished: Finished) -> Outcome | None:
+    """What a hook's end means for the run. Pure."""
+    if finished.was_interrupted:
+        return Outcome(Verdict.INTERRUPTED, reason=finished.error)
+    if finished.passed or hook.on_error == "ignore":
+        return None
+    reason = f"the {moment} hook failed: {finished.error}"
+    skipped = moment is Moment.PRE_ITERATION
+    if moment is Moment.LOOP_END:
+        return None  # there is nothing left to object to
+    if hook.on_error == "abort" or moment is Moment.LOOP_START:
+        return Outcome(Verdict.ABORT, FailureKind.HOOK, reason, skipped=skipped)
+    if moment in (Moment.PRE_ITERATION, Moment.POST_ITERATION):
+        return Outcome(Verdict.FAILURE, FailureKind.HOOK, reason, skipped=skipped)
+    return None
+
+
+def _hooks(plan: Plan, moment: Moment) -> Iterable[Hook]:
+    return plan.values[_SETTINGS[moment]] or ()
+
+
+def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -> Command:
+    number = "" if story.iteration is None else str(story.iteration)
+    about = {
+        "ROODA_EVENT": str(moment),
+        "ROODA_RUN": edge.run,
+        "ROODA_PROCEDURE": plan.procedure,
+        "ROODA_ITERATION": number,
+        "ROODA_STATUS": story.status,
+    }
+    told = {
+        "schema_version": 1,
+        "event": str(moment),
+        "run": edge.run,
+        "procedure": plan.procedure,
+        "workspace": str(plan.workspace),
+        "iteration": story.iteration,
+        "status": story.status,
+        **story.more,
+    }
+    return Command(
+        what=f"{moment} hook",
+        argv=commands.shell(hook.command),
+        cwd=plan.working_dir,
+        environ={**plan.environ, **about},
+        timeout=hook.timeout,
+        stdin=json.dumps(told, default=str).encode() + b"\n",
+        kill_grace=plan.values[KILL_GRACE],
+    )
+
+
+def _ended(hook: Hook, moment: Moment, finished: Finished) -> HookEnded:
+    return HookEnded(
+        hook=str(moment),
+        command=hook.command,
+        exit_code=finished.exit_code,
+        error=finished.error,
+        on_error=hook.on_error,
+        duration=finished.duration,
+        output=finished.last_words(_SHOWN),
+        cleaned_up=finished.cleaned_up,
+    )

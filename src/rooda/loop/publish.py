@@ -1,0 +1,236 @@
+"""Commit and push an iteration's work with the user's own git: hooks, signing and all, unattended.
+
+Both run in a process tree of their own and within a time of their own; nothing can ask a question.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rooda.config.plan import Plan
+from rooda.config.settings import (
+    GIT_COMMIT_TIMEOUT,
+    GIT_MESSAGE,
+    GIT_PUSH_TIMEOUT,
+    KILL_GRACE,
+    LOG_FILE,
+)
+from rooda.loop import commands
+from rooda.loop.commands import Command, Finished
+from rooda.loop.edge import Edge
+from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.text.controls import one_line
+from rooda.text.templates import fill
+from rooda.workspace.git import Git, GitError, unattended
+from rooda.workspace.state import STATE_FOLDER
+
+_SHOWN = 4000
+_PATIENCE = 20  # tries to get an index that somebody else has locked for a moment
+_PAUSE = 0.1
+# Git tidies up now and then, and would do so behind our back: there it would be stopped with the
+# rest of the tree, each time anew.
+_IN_FRONT = ("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why git did not do it, and what to do."""
+
+    error: str
+    suggestion: str
+    interrupted: bool = False
+
+
+# What git says, and what helps. The first that fits is taken.
+_ADVICE = (
+    ("index.lock", "Another git is at work, or one was killed: if none is, remove that file"),
+    ("user.email", "Tell git who you are: git config user.name and user.email"),
+    ("Please tell me who you are", "Tell git who you are: git config user.name and user.email"),
+    ("gpg failed to sign", "Signing must work without a question: unlock the key, or turn it off"),
+    ("failed to write commit object", "Signing must work without a question: unlock the key"),
+    ("unmerged files", "Somebody has to resolve the conflict first (git status shows it)"),
+    ("could not read Username", "Give git credentials that need no question"),
+    ("Authentication failed", "Give git credentials that need no question"),
+    ("Permission denied (publickey", "Give git a key that needs no question (ssh-add)"),
+    ("[rejected]", "The remote has commits that are not here: git pull, then push again"),
+    ("fetch first", "The remote has commits that are not here: git pull, then push again"),
+)
+_HOOK_ADVICE = "Read what git and its hooks say above; the work is still in the work tree"
+
+
+class Publisher:
+    """Git in the work tree of one plan, for one iteration."""
+
+    def __init__(self, plan: Plan, number: int, edge: Edge) -> None:
+        self._plan = plan
+        self._number = number
+        self._edge = edge
+        self._query = Git(plan.working_dir, plan.environ)
+
+    def commit(self, outcome: Outcome, summary: str | None) -> tuple[Outcome, str]:
+        """Commit everything; the outcome, and what the next prompt should say of a failure."""
+        found = self._commit(self._message(summary))
+        if isinstance(found, Refusal):
+            if found.interrupted:
+                return Outcome(Verdict.INTERRUPTED, reason=found.error), ""
+            self._edge.emit(CommitFailed(self._number, found.error, found.suggestion))
+            reason = f"commit failed: {one_line(found.error.splitlines()[0])}"
+            return Outcome(Verdict.FAILURE, FailureKind.COMMIT, reason), found.error
+        if found is not None:
+            self._edge.emit(found)
+        return outcome, ""
+
+    def push(self) -> None:
+        """Push the branch; a failure is told, and the next iteration tries again.
+
+        That there is no repository at all was said when the run began.
+        """
+        if not self._ask("rev-parse", "--is-inside-work-tree"):
+            return
+        found = self._push()
+        if isinstance(found, Pushed):
+            self._edge.emit(found)
+        elif not found.interrupted:
+            self._edge.emit(PushFailed(self._number, found.error, found.suggestion))
+
+    def _message(self, summary: str | None) -> str:
+        names = {
+            "procedure": self._plan.procedure,
+            "iteration": str(self._number),
+            "run": self._edge.run,
+            "summary": one_line(summary or ""),
+            "task": "",
+        }
+        filled = fill(self._plan.values[GIT_MESSAGE], names).strip()
+        return filled or f"{self._plan.procedure}: iteration {self._number}"
+
+    def _commit(self, message: str) -> Committed | Refusal | None:
+        """Stage and commit; None when there is nothing to commit."""
+        try:
+            folder = self._query.line("rev-parse", "--absolute-git-dir")
+        except GitError as error:
+            return Refusal(str(error), "Start rooda in a git repository, or turn git.commit off")
+        if (reason := _in_progress(Path(folder))) is not None:
+            return Refusal(reason, "Somebody has to finish or abort it first (git status shows it)")
+        if not self._ask("symbolic-ref", "-q", "HEAD"):
+            return Refusal(
+                "HEAD is detached: a commit would belong to no branch",
+                "Switch to a branch: git switch -c NAME",
+            )
+        staged = self._stage()
+        if not staged.passed:
+            return _refusal(staged)
+        if self._nothing_is_staged():
+            return None
+        done = self._patiently("commit", "--file=-", stdin=message.encode("utf-8", "replace"))
+        if not done.passed:
+            return _refusal(done)
+        return Committed(self._number, self._ask("rev-parse", "HEAD"), message)
+
+    def _push(self) -> Pushed | Refusal:
+        branch = self._ask("symbolic-ref", "-q", "--short", "HEAD")
+        if not branch:
+            return Refusal(
+                "HEAD is detached: there is no branch to push",
+                "Switch to a branch: git switch -c NAME",
+            )
+        upstream = self._ask("config", f"branch.{branch}.remote")
+        remote = self._remote(branch, upstream)
+        if not remote:
+            return Refusal("there is no remote to push to", "Add one: git remote add origin URL")
+        upstream_flag = () if upstream else ("--set-upstream",)
+        timeout = self._plan.values[GIT_PUSH_TIMEOUT]
+        done = self._git("push", *upstream_flag, remote, f"HEAD:refs/heads/{branch}", limit=timeout)
+        if not done.passed:
+            return _refusal(done)
+        return Pushed(self._number, remote, branch, self._ask("rev-parse", "HEAD"))
+
+    def _remote(self, branch: str, upstream: str) -> str:
+        """Where git itself would push to; without any setting the only one, or `origin`."""
+        for key in (f"branch.{branch}.pushRemote", "remote.pushDefault"):
+            if chosen := self._ask("config", key):
+                return chosen
+        if upstream and upstream != ".":
+            return upstream
+        remotes = self._ask("remote").split()
+        return remotes[0] if len(remotes) == 1 else "origin" if "origin" in remotes else ""
+
+    def _stage(self) -> Finished:
+        """Stage everything but what is rooda's own, even where the agent has staged that."""
+        own = self._own_files()
+        others = (f":(exclude,top,{magic}){name}" for magic, name in own)
+        done = self._patiently("add", "-A", "--", ":/", *others)
+        ours = [f":(top,{magic}){name}" for magic, name in own]
+        if done.passed and self._ask("diff", "--cached", "--name-only", "--", *ours):
+            return self._patiently("reset", "-q", "--", *ours)
+        return done
+
+    def _own_files(self) -> list[tuple[str, str]]:
+        """Where rooda's own files are, from the top: how git should read a name, and the name."""
+        own = [("glob", f"**/{STATE_FOLDER}/**")]
+        log = self._plan.values[LOG_FILE]
+        top = self._ask("rev-parse", "--show-toplevel")
+        if log is not None and top and Path(log).resolve().is_relative_to(top):
+            own.append(("literal", str(Path(log).resolve().relative_to(top))))
+        return own
+
+    def _ask(self, *arguments: str) -> str:
+        """What git answers; nothing where it has no answer."""
+        try:
+            return self._query.ask(*arguments) or ""
+        except GitError:
+            return ""
+
+    def _nothing_is_staged(self) -> bool:
+        try:
+            return self._query.ask("diff", "--cached", "--quiet", "--no-ext-diff") is not None
+        except GitError:
+            return False  # then the commit says what is the matter
+
+    def _patiently(self, *arguments: str, stdin: bytes = b"") -> Finished:
+        """Try again while somebody else (an editor) holds the index for a moment."""
+        done = self._git(*arguments, stdin=stdin)
+        for _ in range(_PATIENCE):
+            if b"index.lock" not in done.output or done.passed or done.was_interrupted:
+                break
+            time.sleep(_PAUSE)
+            done = self._git(*arguments, stdin=stdin)
+        return done
+
+    def _git(self, *arguments: str, stdin: bytes = b"", limit: float | None = None) -> Finished:
+        values = self._plan.values
+        return commands.run(
+            Command(
+                what=f"git {arguments[0]}",
+                argv=("git", *_IN_FRONT, *arguments),
+                cwd=self._plan.working_dir,
+                environ=unattended(self._plan.environ),
+                timeout=limit or values[GIT_COMMIT_TIMEOUT],
+                stdin=stdin,
+                kill_grace=values[KILL_GRACE],
+            ),
+            self._edge,
+        )
+
+
+def _in_progress(git: Path) -> str | None:
+    """What has been begun and not finished in a repository."""
+    signs: Sequence[tuple[str, str]] = (
+        ("rebase-merge", "a rebase"),
+        ("rebase-apply", "a rebase"),
+        ("MERGE_HEAD", "a merge"),
+        ("CHERRY_PICK_HEAD", "a cherry-pick"),
+        ("REVERT_HEAD", "a revert"),
+    )
+    found = next((what for name, what in signs if (git / name).exists()), None)
+    return f"{found} is in progress" if found else None
+
+
+def _refusal(finished: Finished) -> Refusal:
+    """Git's own words, and its hooks'."""
+    said = finished.last_words(_SHOWN)
+    error = "\n".join(part for part in (finished.error, said) if part)
+    advice = next((advice for sign, advice in _ADVICE if sign in said), _HOOK_ADVICE)
+    return Refusal(error, advice, finished.was_interrupted)

@@ -1,0 +1,77 @@
+"""The loop's own check of an iteration, whatever the agent has promised."""
+
+from rooda.config.plan import Plan
+from rooda.config.settings import (
+    KILL_GRACE,
+    VERIFY_COMMAND,
+    VERIFY_FEEDBACK,
+    VERIFY_TIMEOUT,
+    VERIFY_WHEN,
+)
+from rooda.loop import commands
+from rooda.loop.commands import Command, Finished
+from rooda.loop.edge import Edge
+from rooda.loop.events import VerifyEnded
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+
+_SHOWN = 4000  # characters of what it printed last
+
+
+def is_due(plan: Plan, outcome: Outcome) -> bool:
+    """Whether it is run after an agent that ended like this."""
+    wanted = plan.values[VERIFY_COMMAND] is not None and outcome.is_good
+    return wanted and (plan.values[VERIFY_WHEN] == "always" or outcome.verdict is Verdict.DONE)
+
+
+def run(plan: Plan, number: int, edge: Edge) -> Finished:
+    """Run the check."""
+    values = plan.values
+    command = values[VERIFY_COMMAND] or ""
+    finished = commands.run(
+        Command(
+            what="verify",
+            argv=commands.shell(command),
+            cwd=plan.working_dir,
+            environ=plan.environ,
+            timeout=values[VERIFY_TIMEOUT],
+            kill_grace=values[KILL_GRACE],
+        ),
+        edge,
+    )
+    edge.emit(
+        VerifyEnded(
+            iteration=number,
+            command=command,
+            exit_code=finished.exit_code,
+            error=finished.error,
+            duration=finished.duration,
+            output=finished.last_words(_SHOWN),
+            cleaned_up=finished.cleaned_up,
+        )
+    )
+    return finished
+
+
+def judge(outcome: Outcome, finished: Finished) -> Outcome:
+    """The check has the last word. Pure."""
+    if finished.passed:
+        return outcome
+    if finished.was_interrupted:
+        return Outcome(Verdict.INTERRUPTED, reason=finished.error)
+    return Outcome(Verdict.FAILURE, FailureKind.VERIFY, f"verify failed: {finished.error}")
+
+
+def feedback(plan: Plan, finished: Finished) -> str:
+    """What the next prompt says of a check that failed; nothing where the policy wants that."""
+    if finished.passed or not plan.values[VERIFY_FEEDBACK]:
+        return ""
+    said = finished.last_words(_SHOWN) or "(nothing)"
+    return (
+        f"After the last iteration the check `{plan.values[VERIFY_COMMAND]}` failed: "
+        f"{finished.error}. Make it pass. The end of what it printed:\n\n{indented(said)}"
+    )
+
+
+def indented(text: str) -> str:
+    """A text that can't be taken for headings of ours."""
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,229 @@
+"""The record for people: lists of runs and iterations, one run, one iteration."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rooda.text.controls import clean, one_line
+from rooda.text.counting import count
+from rooda.text.durations import format_duration
+from rooda.views.table import render_table
+
+Object = Mapping[str, Any]
+_FILES = 20  # that are listed by name
+
+
+def moment(text: str | None) -> str:
+    """A time of the record, as people read it here."""
+    if not text:
+        return "-"
+    try:
+        return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError):
+        return text
+
+
+def runs(found: Sequence[Object]) -> str:
+    """One line a run, newest first."""
+    titles = ("RUN", "STARTED", "PROCEDURE", "STATUS", "ITERATIONS", "TIME", "WHY")
+    rows = [
+        (
+            str(run["run"]),
+            moment(run["started_at"]),
+            str(run["procedure"]),
+            str(run["status"]),
+            str(run["summary"]["total_iterations"]),
+            format_duration(run["summary"]["total_duration_ms"] / 1000),
+            one_line(str(run["reason"] or "")),
+        )
+        for run in found
+    ]
+    return render_table(titles, rows)
+
+
+def run(found: Object, iterations: Sequence[Object]) -> str:
+    """One run: what it was, and a line for each of its iterations."""
+    summary = found["summary"]
+    tests = f"{summary['total_tests_passed']} of {summary['total_tests_run']} passed"
+    good = summary["successful_iterations"]
+    bad = summary["failed_iterations"] + summary["timed_out_iterations"]
+    about = [
+        ("Run", found["run"]),
+        ("Procedure", found["procedure"]),
+        ("Status", _status(found)),
+        ("Why", one_line(found["reason"] or "") or "-"),
+        ("Started", moment(found["started_at"])),
+        ("Ended", moment(found["ended_at"])),
+        ("Command", one_line(found["command"] or "-")),
+        ("Iterations", f"{summary['total_iterations']} ({good} good, {bad} failed)"),
+        ("Files", _counts_of_files(summary)),
+    ]
+    if summary["total_tests_run"]:
+        about.append(("Tests", tests))
+    text = render_table((), about)
+    hooks = _hooks(found)
+    if iterations:
+        text += "\n" + iteration_list(iterations)
+    return text + hooks
+
+
+def _counts_of_files(summary: Object) -> str:
+    created, modified = summary["total_files_created"], summary["total_files_modified"]
+    return f"{created} created, {modified} modified"
+
+
+def _status(found: Object) -> str:
+    code = found["exit_code"]
+    return f"{found['status']}" + ("" if code is None else f" (exit code {code})")
+
+
+def iteration_list(iterations: Sequence[Object]) -> str:
+    """One line an iteration."""
+    titles = ("NO", "STATUS", "TIME", "FILES", "TESTS", "SUMMARY")
+    rows = [
+        (
+            str(one["number"]),
+            str(one["status"]),
+            _duration(one),
+            _files(one["result"]),
+            _tests(one["result"]),
+            one_line(_words(one)),
+        )
+        for one in iterations
+    ]
+    return render_table(titles, rows)
+
+
+def _duration(one: Object) -> str:
+    return "-" if one["duration"] is None else format_duration(one["duration"])
+
+
+def _files(result: Object | None) -> str:
+    if result is None:
+        return "-"
+    kinds = (("+", "files_created"), ("~", "files_modified"), ("-", "files_deleted"))
+    return " ".join(f"{sign}{len(result[key])}" for sign, key in kinds if result[key]) or "none"
+
+
+def _tests(result: Object | None) -> str:
+    tests = result and result["test_results"]
+    return "-" if not tests else f"{tests['passed']}/{tests['total']}"
+
+
+def _words(one: Object) -> str:
+    reason = "" if one["status"] == "completed" else one["reason"] or ""
+    summary = (one["result"] or {}).get("summary") or ""
+    return reason or summary
+
+
+def iteration(found: Object) -> str:
+    """One iteration with all that is known of it."""
+    result = found["result"]
+    number = found["number"]
+    attempt = f" (attempt {found['attempt']})" if found["attempt"] > 1 else ""
+    about: list[tuple[str, str]] = [
+        ("Iteration", f"{number}{attempt}"),
+        ("Status", str(found["status"])),
+        ("Started", moment(found["started_at"])),
+        ("Ended", moment(found["ended_at"])),
+        ("Took", _duration(found)),
+        *(
+            (f"Attempt {one['attempt']}", f"{one['status']}, begun {moment(one['started_at'])}")
+            for one in found["earlier_attempts"] or ()
+        ),
+    ]
+    if found["reason"]:
+        about.append(("Why", one_line(found["reason"])))
+    if found["signal"]:
+        about.append(("Signal", found["signal"]))
+    if result is not None:
+        code = result["exit_code"]
+        about.append(("Exit code", "-" if code is None else str(code)))
+        about.append(("Progress", "yes" if result["progress_detected"] else "no"))
+        if result["test_results"]:
+            about.append(("Tests", _counted(result["test_results"])))
+    about += _deeds(found)
+    text = render_table((), about, whole=True)
+    if result is not None:
+        text += _file_lists(result)
+        if result["test_results"]:
+            text += _failed_tests(result["test_results"])
+        if result["summary"]:
+            text += "\nSummary:\n" + _indented(result["summary"])
+    return text + _hooks(found)
+
+
+def _counted(tests: Object) -> str:
+    names = ("passed", "failed", "skipped")
+    return f"{tests['total']}: " + ", ".join(f"{tests[name]} {name}" for name in names)
+
+
+def _deeds(found: Object) -> list[tuple[str, str]]:
+    """What the loop did around the agent."""
+    deeds: list[tuple[str, str]] = []
+    if verify := found["verify"]:
+        deeds.append(("Verify", f"{verify['error'] or 'passed'} ({one_line(verify['command'])})"))
+    if commit := found["commit"]:
+        deeds.append(("Commit", f"{commit['commit'][:12]} {one_line(commit['message'])}"))
+    if push := found["push"]:
+        deeds.append(("Push", f"{push['branch']} to {push['remote']}"))
+    for name, key in (("Commit", "commit_failed"), ("Push", "push_failed")):
+        if failed := found[key]:
+            deeds.append((name, f"failed: {one_line(failed['error'])}"))
+    if stopped := found["cleaned_up"]:
+        names = ", ".join(f"{one['name']} (pid {one['pid']})" for one in stopped)
+        deeds.append(("Cleaned up", one_line(names)))
+    if (snapshot := found["snapshot"]) and snapshot["commit"]:
+        deeds.append(("Snapshot", snapshot["commit"][:12]))
+        if snapshot["left_out"]:
+            deeds.append(("Left out", one_line(", ".join(snapshot["left_out"]))))
+    return [*deeds, *_oddities(found)]
+
+
+def _oddities(found: Object) -> Iterator[tuple[str, str]]:
+    if found["returned_to"] is not None:
+        yield "Tree", f"the same as after iteration {found['returned_to']}"
+    if found["changes_unknown"]:
+        yield "Changes", f"unknown: {one_line(found['changes_unknown'])}"
+
+
+def _file_lists(result: Object) -> str:
+    text = ""
+    for title, key in (
+        ("Created", "files_created"),
+        ("Modified", "files_modified"),
+        ("Deleted", "files_deleted"),
+    ):
+        names = result[key]
+        if names:
+            shown = [one_line(name) for name in names[:_FILES]]
+            more = [f"... {count(len(names) - _FILES, 'more')}"] if len(names) > _FILES else []
+            text += f"\n{title}:\n" + "".join(f"  {name}\n" for name in shown + more)
+    return text
+
+
+def _failed_tests(tests: Object) -> str:
+    bad = [one for one in tests["details"] if one["status"] in ("failed", "error")]
+    if not bad:
+        return ""
+    lines = [
+        f"  {one_line(one['name'])}" + (f": {one_line(one['error'])}" if one["error"] else "")
+        for one in bad[:_FILES]
+    ]
+    more = [f"  ... {len(bad) - _FILES} more"] if len(bad) > _FILES else []
+    return "\nFailed tests:\n" + "\n".join(lines + more) + "\n"
+
+
+def _hooks(found: Object) -> str:
+    hooks = found["hooks"] or []
+    if not hooks:
+        return ""
+    rows = [
+        (hook["hook"], hook["error"] or "ok", format_duration(hook["duration"]), hook["command"])
+        for hook in hooks
+    ]
+    return "\n" + render_table(("HOOK", "END", "TIME", "COMMAND"), rows)
+
+
+def _indented(text: str) -> str:
+    return "".join(f"  {line}\n" for line in clean(text).splitlines())

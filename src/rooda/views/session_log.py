@@ -1,0 +1,109 @@
+"""The session log of a run: seed 002's blocks, what the agent printed, and what went wrong.
+
+It is for reading, and for `rooda follow`. Of an agent that prints without end it has the beginning
+and the end; all that is kept of it is in the transcript.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rooda.loop import events as loop
+from rooda.loop.emitter import Stamped
+from rooda.loop.events import Level, level
+from rooda.loop.outcome import Verdict
+from rooda.process.events import Output
+from rooda.text.controls import StreamCleaner, clean
+from rooda.text.counting import count
+from rooda.views import blocks, text
+
+_MOST = 1024 * 1024  # bytes of one iteration
+_END = 64 * 1024
+# These have a block of their own.
+_BLOCKS = (loop.IterationStarted, loop.IterationEnded, loop.RunEnded, loop.ConfigResolved)
+
+
+@dataclass(slots=True)
+class SessionLog:
+    """A listener that writes the log. `good` and `bad`: how many a run that goes on had before."""
+
+    write: Callable[[str], None]
+    task: str = ""
+    good: int = 0
+    bad: int = 0
+    _cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
+    _heard: int = 0
+    _end: bytes = b""
+    _at_line_start: bool = True
+
+    def __call__(self, stamped: Stamped) -> None:
+        """Write what belongs into the log."""
+        event = stamped.event
+        match event:
+            case loop.IterationStarted():
+                self._heard = 0
+                self._line(
+                    blocks.header(
+                        event.iteration, event.procedure, self.task, "none", stamped.at
+                    ).rstrip("\n")
+                )
+            case Output(stream, data):
+                self._hear(stream, data)
+            case loop.IterationEnded():
+                self._end_iteration(event, stamped)
+            case loop.RunEnded():
+                self._end_run(event)
+            case _ if level(event) >= Level.INFO and not isinstance(event, _BLOCKS):
+                words = text.render(event)
+                if words is not None:
+                    self._line(f"[{stamped.at:%H:%M:%S}] {words}")
+
+    def _end_iteration(self, event: loop.IterationEnded, stamped: Stamped) -> None:
+        for cleaner in self._cleaners.values():
+            self._print(cleaner.finish())
+        self._cleaners.clear()
+        end, self._end = self._end, b""
+        left = self._heard - _MOST - len(end)
+        if left > 0:
+            words = (
+                f"{count(left, 'byte')} left out; rooda show {event.iteration} --output has more"
+            )
+            self._line(f"[... {words} ...]")
+        self._print(clean(end.decode("utf-8", "replace")))
+        if event.verdict in (Verdict.SUCCESS, Verdict.DONE):
+            self.good += 1
+        elif event.verdict is not Verdict.INTERRUPTED:
+            self.bad += 1
+        if event.verdict is Verdict.FAILURE:
+            self._line(f"[{stamped.at:%H:%M:%S}] {text.render(event)}")
+        status = str(event.status)
+        self._line(blocks.footer(event.iteration, stamped.at, event.duration, status).rstrip("\n"))
+        self._line("")
+
+    def _end_run(self, event: loop.RunEnded) -> None:
+        good, bad = self.good, self.bad
+        reason = event.reason or f"{event.status} ({event.rule})"
+        self._line(
+            blocks.summary(good + bad, good, bad, event.total, reason, event.exit_code).rstrip("\n")
+        )
+
+    def _hear(self, stream: str, data: bytes) -> None:
+        """Write the beginning of what the agent prints; of the rest keep the end, as it is."""
+        room = max(0, _MOST - self._heard)
+        self._heard += len(data)
+        if room:
+            cleaner = self._cleaners.setdefault(stream, StreamCleaner())
+            # Piece by piece: cleaning a megabyte of control codes takes fifty.
+            for start in range(0, min(room, len(data)), _END):
+                self._print(cleaner.feed(data[start : min(start + _END, room)]))
+        if len(data) > room:
+            self._end = (self._end + data[room:][-_END:])[-_END:]
+
+    def _print(self, words: str) -> None:
+        if words:
+            self._at_line_start = words.endswith("\n")
+            self.write(words)
+
+    def _line(self, words: str) -> None:
+        """Write lines of our own, beginning on one of their own."""
+        self.write(("" if self._at_line_start else "\n") + words + "\n")
+        self._at_line_start = True

@@ -1,0 +1,165 @@
+"""Why a run or an iteration ended: rule, evidence, counters, and who set the limits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rooda.text.controls import one_line
+from rooda.text.durations import format_duration
+from rooda.views.table import render_table
+
+Object = Mapping[str, Any]
+
+_RULES = {
+    "signal": "The agent signaled that the work is done, and nothing spoke against it.",
+    "max-iterations": "As many iterations ran as were asked for.",
+    "failure-threshold": "Too many iterations failed in a row.",
+    "max-duration": "The run was at work for as long as it may be.",
+    "stall": "Too many iterations in a row got nowhere.",
+    "interrupted": "Somebody stopped it.",
+    "stopped": "Somebody asked for it with `rooda stop`.",
+    "not-started": "The agent could not be started, or its prompt could not be made.",
+    "hook": "A hook said that this is the end.",
+}
+# The settings that a rule looks at.
+_LIMITS = {
+    "max-iterations": ("default_max_iterations", "iteration_mode"),
+    "failure-threshold": ("failure_threshold",),
+    "max-duration": ("max_duration",),
+    "stall": ("stall_threshold",),
+    "signal": ("signals.success", "signals.streams", "signals.match"),
+    "not-started": ("ai_cmd", "ai_cmd_alias"),
+}
+_OF_KIND = {
+    "exit": ("ignore_exit_status",),
+    "crash": ("ignore_exit_status",),
+    "signal": ("signals.failure", "signals.streams", "signals.match"),
+    "timeout": (
+        "iteration_timeout",
+        "idle_timeout",
+        "first_output_timeout",
+        "max_duration",
+        "result_grace",
+    ),
+    "verify": ("verify.command", "verify.when", "verify.timeout"),
+    "no-changes": ("git.require_changes",),
+    "commit": ("git.commit", "git.commit_timeout"),
+    "hook": ("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
+}
+_KINDS = {
+    "exit": "its exit code is not 0",
+    "crash": "a signal ended it, or it was lost",
+    "signal": "the agent says that it is blocked",
+    "timeout": "a clock ran out",
+    "not-started": "the agent could not be started",
+    "prompt": "the prompt could not be put together",
+    "verify": "the loop's own check failed",
+    "no-changes": "nothing changed",
+    "commit": "the work could not be committed",
+    "hook": "a hook objected",
+}
+
+
+def of_run(run: Object, last: Object | None) -> str:
+    """Why the run ended, and what its last iteration had to do with it."""
+    name = f"Run {run['run']} ({run['procedure']})"
+    if run["status"] == "running":
+        return f"{name} is still at work.\n{_last(last)}"
+    code = run["exit_code"]
+    ended = f"ended as {run['status']}" + ("" if code is None else f", exit code {code}")
+    rule = run["rule"]
+    lines = [f"{name} {ended}."]
+    if rule is None:
+        lines.append("No rule decided: rooda itself was killed, or the machine went down.")
+    else:
+        lines.append(f"Rule: {rule}. {_RULES.get(rule, '')}")
+    if run["reason"] and rule is not None:
+        lines.append(f"Reason: {one_line(run['reason'])}")
+    if run["signal"]:
+        lines.append(f"Signal to rooda: {run['signal']}")
+    text = "\n".join(lines) + "\n"
+    keys = (*_LIMITS.get(rule or "", ()), *(_keys(last) if last is not None else ()))
+    return text + _last(last) + limits(run, keys)
+
+
+def _last(last: Object | None) -> str:
+    return "" if last is None else "\n" + _verdict(last)
+
+
+def of_iteration(run: Object, one: Object) -> str:
+    """Why the iteration ended as it did."""
+    return _verdict(one) + limits(run, _keys(one))
+
+
+def _keys(one: Object) -> Sequence[str]:
+    """The settings that its verdict hangs on."""
+    if one["verdict"] == "done":
+        return _LIMITS["signal"]
+    return (*_OF_KIND.get(one["kind"] or "", ()), "failure_threshold")
+
+
+def _verdict(one: Object) -> str:
+    status = one["status"]
+    lines = [f"Iteration {one['number']}: {status}."]
+    if one["verdict"] is None:
+        lines.append("It was cut off before its end: there is no verdict.")
+        return "\n".join(lines) + "\n"
+    kind = one["kind"]
+    if kind is not None:
+        lines.append(f"Kind: {kind} ({_KINDS.get(kind, '')})")
+    if one["reason"]:
+        lines.append(f"Reason: {one_line(one['reason'])}")
+    if one["evidence"]:
+        lines.append(f"Evidence: {one_line(one['evidence'])}")
+    exit_code = (one["result"] or {}).get("exit_code")
+    if exit_code is not None:
+        against = ", overridden by the signal" if one["despite_exit"] else ""
+        lines.append(f"Exit code: {exit_code}{against}")
+    if one["signal"]:
+        lines.append(f"Signal of the agent: {one['signal']}")
+    before, after, most = one["failures_before"], one["failures_after"], one["threshold"]
+    lines.append(f"Failures in a row: {before} before, {after} after, of {most}")
+    if one["returned_to"] is not None:
+        lines.append(f"Its tree is the one of iteration {one['returned_to']}: no progress")
+    if one["duration"] is not None:
+        lines.append(f"Took: {format_duration(one['duration'])}")
+    return "\n".join(lines) + "\n"
+
+
+def limits(run: Object, keys: Sequence[str]) -> str:
+    """The settings with these keys, and where each came from."""
+    wanted = {f"loop.{key}" for key in keys}
+    rows = [
+        (name, str(value), f"({origin})")
+        for name, value, origin in run["settings"] or []
+        if name in wanted
+    ]
+    table = render_table((), [("", *row) for row in rows])
+    return f"\nLimits and settings:\n{table}" if rows else ""
+
+
+def as_object(run: Object, one: Object | None) -> dict[str, Any]:
+    """The same for programs."""
+    keys = ("run", "procedure", "status", "rule", "reason", "exit_code", "signal")
+    return {key: run[key] for key in keys} | {
+        "iteration": one and {key: one[key] for key in _ITERATION_KEYS},
+        "settings": [
+            {"name": name, "value": value, "origin": origin}
+            for name, value, origin in run["settings"] or []
+        ],
+    }
+
+
+_ITERATION_KEYS = (
+    "number",
+    "status",
+    "verdict",
+    "kind",
+    "reason",
+    "evidence",
+    "signal",
+    "despite_exit",
+    "failures_before",
+    "failures_after",
+    "threshold",
+    "returned_to",
+)

@@ -1,0 +1,178 @@
+"""A work folder that is a git repository, with a bare remote next to it.
+
+Agents and the config live outside of it, so that nothing changes in the work tree but what a test
+lets change.
+"""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rooda.cli.recorded import is_alive
+from rooda.record.objects import iteration_object, last_attempts, run_object
+from rooda.record.reader import Reader
+from support.workspace import PROCEDURE, Finished, Running, Workspace
+
+_USER = """\
+[user]
+    name = Somebody
+    email = somebody@example.org
+[init]
+    defaultBranch = main
+[protocol "file"]
+    allow = always
+[advice]
+    detachedHead = false
+[gc]
+    auto = 0
+"""
+# Of the machine, and in the way of what a test is about.
+_DROPPED = ("EMAIL", "GPG_TTY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+
+
+@dataclass
+class GitWork(Workspace):
+    """The repository, its remote, and what runs of rooda leave in both."""
+
+    started: list[Running] = field(default_factory=list)
+
+    @property
+    def tools(self) -> Path:
+        """A folder for scripts and signs; nothing in it is part of the work tree."""
+        return self.home / "tools"
+
+    @property
+    def remote(self) -> Path:
+        return self.path.parent / "remote.git"
+
+    def git(self, *arguments: str, cwd: Path | None = None) -> str:
+        """What the user's own git prints."""
+        done = self.try_git(*arguments, cwd=cwd)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip("\n")
+
+    def try_git(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=cwd or self.path,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def commit(self, message: str = "by hand", cwd: Path | None = None) -> str:
+        """Commit everything as the user would; the commit."""
+        self.git("add", "-A", cwd=cwd)
+        self.git("commit", "-q", "--allow-empty", "-m", message, cwd=cwd)
+        return self.git("rev-parse", "HEAD", cwd=cwd)
+
+    def git_hook(self, name: str, body: str) -> None:
+        path = self.path / ".git/hooks" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def script(self, name: str, body: str) -> str:
+        """A program beside the work tree; its path, fit for a shell."""
+        return self.agent(body, name)
+
+    def agent(self, body: str, name: str = "agent.sh") -> str:
+        return super().agent(body, str(self.tools / name))
+
+    def python_agent(self, body: str, name: str = "agent.py") -> str:
+        return super().python_agent(body, str(self.tools / name))
+
+    @property
+    def _count(self) -> str:
+        return shlex.quote(str(self.tools / "starts"))
+
+    @property
+    def starts(self) -> int:
+        file = self.tools / "starts"
+        return int(file.read_text()) if file.exists() else 0
+
+    def sign(self, name: str) -> Path:
+        """A file beside the work tree that somebody writes when something has happened."""
+        return self.tools / name
+
+    def settings(self, **loop: Any) -> None:
+        """The user's `loop` section, as JSON, which is YAML as well."""
+        self.global_config(f"loop: {json.dumps(loop)}\n{PROCEDURE}")
+
+    def _args(self, command: str, args: tuple[str, ...]) -> list[str]:
+        if not (self.home / ".config/rooda/rooda-config.yml").exists():
+            self.settings()
+        return ["work", "--ai-cmd", command, *args]
+
+    def work(
+        self, command: str, *args: str, env: Mapping[str, str | None] | None = None
+    ) -> Finished:
+        return self.rooda(*self._args(command, args), env=env)
+
+    def begin(
+        self, command: str, *args: str, env: Mapping[str, str | None] | None = None
+    ) -> Running:
+        """Start the same, and let the test do something meanwhile."""
+        return self.start(*self._args(command, args), env=env)
+
+    def start(
+        self, *args: str, env: Mapping[str, str | None] | None = None, stdin: str | None = None
+    ) -> Running:
+        running = super().start(*args, env=env, stdin=stdin)
+        self.started.append(running)
+        return running
+
+    def clear(self) -> None:
+        """End what a test that failed has left; the warden sees to what belongs to it."""
+        for running in self.started:
+            if running.process.poll() is None:
+                running.process.kill()
+                running.process.communicate()
+
+    def subjects(self, repository: Path | None = None) -> list[str]:
+        """The first lines of the commits on `main`, the oldest first."""
+        there = repository or self.path
+        return self.git("log", "--reverse", "--format=%s", "main", "--", cwd=there).splitlines()
+
+    def tracked(self) -> list[str]:
+        """The files of the last commit."""
+        return self.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.path, is_alive)
+
+    def run_record(self) -> dict[str, Any]:
+        """What `rooda show --json` says of the last run, without its iterations."""
+        return run_object(self.reader.run())
+
+    def record(self) -> list[dict[str, Any]]:
+        """What it says of the iterations of the last run."""
+        rows = self.reader.iterations(self.reader.run().run)
+        return [iteration_object(row, self.path) for row in last_attempts(rows)]
+
+
+@contextmanager
+def git_work(workspace: Workspace) -> Iterator[GitWork]:
+    """A repository with one commit, which its remote does not have yet."""
+    nobody: dict[str, Any] = dict.fromkeys(_DROPPED)
+    env = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(workspace.path.parent)}
+    work = GitWork(workspace.path, workspace.home, {**workspace.env, **nobody, **env})
+    (work.home / ".gitconfig").write_text(_USER)
+    work.tools.mkdir()
+    work.git("init", "-q")
+    work.git("init", "-q", "--bare", str(work.remote))
+    work.git("remote", "add", "origin", str(work.remote))
+    work.write("README", "the project\n")
+    work.commit("the beginning")
+    try:
+        yield work
+    finally:
+        work.clear()

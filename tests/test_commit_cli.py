@@ -1,0 +1,315 @@
+"""`git.commit` through the installed command: unattended, bounded, and the work is never lost."""
+
+import hashlib
+import itertools
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from support.children import Nursery
+from support.gitwork import GitWork, git_work
+from support.screen import Screen
+from support.workspace import Workspace, alive, wait_for
+
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+LOCK = ".git/index.lock"
+# Try as hard as git does: standard input, then the terminal itself.
+ASKS = """
+if read answer; then :; elif read answer < /dev/tty; then echo "somebody said $answer"; fi
+echo 'the lint says no' >&2
+exit 1
+"""
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def signing_with(work: GitWork, body: str) -> None:
+    """From now on commits are signed by a program like this."""
+    work.git("config", "commit.gpgSign", "true")
+    work.git("config", "gpg.program", work.script("gpg", body))
+
+
+def test_the_work_of_good_iterations_is_committed(work: GitWork) -> None:
+    work.settings(git={"commit": True, "message": "{procedure} {iteration}: {summary}"})
+    agent = work.agents(
+        "touch 1; echo 'Summary: a {run}'; echo 'and more'",
+        "touch 2; exit 7",
+        "rm README",
+        "exit 0",
+        "touch 5; git add 5; git commit -qm 'by the agent'",
+        f"touch 6; {SUCCESS}",
+    )
+    done = work.work(agent, "-n", "6")
+    assert done.code == 0
+    assert work.subjects() == [
+        "the beginning",
+        "work 1: a {run} and more",
+        "work 3:",
+        "by the agent",
+        "work 6:",
+    ]
+    assert work.git("show", "--format=", "--name-status", "HEAD~2") == "A\t2\nD\tREADME"
+    assert work.git("log", "-1", "--format=%an") == "Somebody", "the user's own name"
+    commits = [one["commit"] and one["commit"]["message"] for one in work.record()]
+    assert commits == ["work 1: a {run} and more", None, "work 3:", None, None, "work 6:"]
+    assert work.record()[-1]["commit"]["commit"] == work.git("rev-parse", "main")
+    assert work.git("status", "--porcelain") == ""
+    assert sum(line.startswith("Committed ") for line in done.log) == 3
+
+
+@pytest.mark.parametrize("name", ["pre-commit", pytest.param("commit-msg", marks=pytest.mark.slow)])
+def test_a_hook_of_git_that_objects_is_quoted_and_the_work_stays(work: GitWork, name: str) -> None:
+    work.git_hook(name, "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
+    done = work.work(work.agents("echo mine > new", "touch neat"), "-n", "2", "--commit")
+    assert done.code == 2
+    first, second = work.record()
+    assert (first["status"], first["kind"]) == ("failed", "commit")
+    assert "ERROR: The work could not be committed; it is still in the work tree" in done.err
+    assert "    | lint: not neat" in done.err
+    assert "    lint: not neat" in second["prompt"].partition("## FEEDBACK")[2]
+    assert (second["status"], second["commit_failed"]) == ("completed", None)
+    assert work.subjects() == ["the beginning", "work: iteration 2"]
+    assert (work.path / "new").read_text() == "mine\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["hook", "signing"])
+def test_a_commit_that_hangs_is_stopped_with_all_that_belongs_to_it(
+    work: GitWork, what: str
+) -> None:
+    hangs = f"echo $$ > {work.sign('hangs.pid')}; exec sleep 60"
+    if what == "hook":
+        work.git_hook("pre-commit", hangs)
+    else:
+        signing_with(work, hangs)
+    work.settings(git={"commit": True, "commit_timeout": "3s"})
+    done = work.work(work.agent("touch new"), "-n", "1")
+    assert done.code == 2
+    assert not alive(int(wait_for(work.sign("hangs.pid"))))
+    (one,) = work.record()
+    assert (one["kind"], one["reason"]) == ("commit", "commit failed: timed out after 3s")
+    assert (work.path / "new").exists()
+    assert not (work.path / LOCK).exists(), "the user's next commit is not in its way"
+    assert work.subjects() == ["the beginning"]
+
+
+@pytest.mark.slow
+def test_signing_can_ask_nobody(work: GitWork, nursery: Nursery, screen: Screen) -> None:
+    """Rooda has a terminal; what it starts has not."""
+    assert nursery.folder == work.path
+    signing_with(work, f"read answer < /dev/tty && echo asked > {work.sign('asked')}; exit 1")
+    (work.path / "rooda-config.yml").unlink()
+    work.settings()
+    agent = work.agent("touch new")
+    screen.start(work, "work", "--ai-cmd", agent, "-n", "1", "--commit")
+    screen.wait_for("could not be committed")
+    screen.type(b"secret\n")
+    assert screen.finish() == 2
+    assert not work.sign("asked").exists()
+    (one,) = work.record()
+    assert "gpg failed to sign the data" in one["commit_failed"]["error"]
+    assert "Signing must work without a question" in one["commit_failed"]["suggestion"]
+
+
+@pytest.mark.slow
+def test_signing_is_not_told_of_a_terminal_either(work: GitWork) -> None:
+    """With GPG_TTY the agent of gpg, which belongs to nobody's tree, would ask there."""
+    signing_with(work, f'echo "tty: $GPG_TTY" > {work.sign("seen")}; exit 1')
+    work.work(work.agent("touch new"), "-n", "1", "--commit", env={"GPG_TTY": "/dev/pts/0"})
+    assert work.sign("seen").read_text() == "tty: \n"
+
+
+@pytest.mark.slow
+def test_a_hook_of_git_can_ask_nobody_and_no_editor_opens(work: GitWork) -> None:
+    editor = work.script("editor", f"echo opened > {work.sign('opened')}")
+    work.git("config", "core.editor", editor)
+    work.git("config", "commit.verbose", "true")
+    work.git_hook("pre-commit", f"test -e neat || {{\n{ASKS}\n}}")
+    done = work.work(
+        work.agents("touch new", "touch neat"),
+        *("-n", "2", "--commit"),
+        env={"GIT_EDITOR": editor, "VISUAL": editor, "EDITOR": editor},
+    )
+    assert "    | the lint says no" in done.err
+    assert "somebody said" not in done.err
+    assert work.subjects() == ["the beginning", "work: iteration 2"]
+    assert not work.sign("opened").exists()
+
+
+@pytest.mark.slow
+def test_a_commit_by_nobody_says_how_to_be_somebody(work: GitWork) -> None:
+    (work.home / ".gitconfig").write_text("[user]\n    useConfigOnly = true\n")
+    done = work.work(work.agent("touch new"), "-n", "1", "--commit")
+    assert done.code == 2
+    (one,) = work.record()
+    assert one["kind"] == "commit"
+    assert "Tell git who you are: git config user.name and user.email" in done.err
+
+
+def test_a_repository_that_is_busy_with_something_else_is_left_alone(work: GitWork) -> None:
+    work.git("switch", "-qc", "other")
+    work.write("README", "another\n")
+    other = work.commit("other")
+    work.git("switch", "-q", "main")
+    work.write("README", "mine\n")
+    work.commit("mine")
+    agent = work.agents(
+        "touch new; git checkout -q --detach",
+        "git switch -q main; git rebase -q other; exit 0",
+        "git rebase --abort; git merge -q other; exit 0",
+        f"git merge --abort; git cherry-pick {other}; exit 0",
+        "git cherry-pick --abort",
+    )
+    done = work.work(agent, "-n", "5", "--failure-threshold", "9", "--commit")
+    assert done.code == 2
+    errors = [one["commit_failed"] and one["commit_failed"]["error"] for one in work.record()]
+    assert errors == [
+        "HEAD is detached: a commit would belong to no branch",
+        "a rebase is in progress",
+        "a merge is in progress",
+        "a cherry-pick is in progress",
+        None,
+    ]
+    assert [one["kind"] for one in work.record()] == ["commit"] * 4 + [None]
+    assert all(error in done.err for error in errors if error)
+    assert "git switch -c NAME" in done.err
+    assert work.subjects() == ["the beginning", "mine", "work: iteration 5"]
+    assert work.tracked() == ["README", "new"]
+
+
+@pytest.mark.slow
+def test_a_lock_that_stays_is_named(work: GitWork) -> None:
+    done = work.work(work.agents(f"touch new {LOCK}", f"rm {LOCK}"), "-n", "2", "--commit")
+    first, second = work.record()
+    assert (first["kind"], second["status"]) == ("commit", "completed")
+    assert f"{LOCK}': File exists" in first["commit_failed"]["error"]
+    said = done.err.partition("could not be committed")[2].partition("Iteration 2")[0]
+    assert f"{LOCK}': File exists" in said
+    assert "if none is, remove that file" in said
+    assert work.subjects() == ["the beginning", "work: iteration 2"]
+
+
+@pytest.mark.slow
+def test_a_lock_that_goes_away_is_waited_for(work: GitWork) -> None:
+    git = shutil.which("git")
+    tries = f'case "$*" in *" add -A -- :/ "*) test ! -e tried || rm -f {LOCK}; touch tried ;; esac'
+    work.script("bin/git", f'{tries}; exec {git} "$@"')
+    work.write(".gitignore", "tried\n")
+    path = f"{work.tools / 'bin'}{os.pathsep}{work.environ()['PATH']}"
+    done = work.work(work.agent(f"touch new {LOCK}"), "-n", "1", "--commit", env={"PATH": path})
+    assert done.code == 2
+    assert (work.path / "tried").exists()
+    assert work.record()[0]["status"] == "completed"
+    assert work.subjects() == ["the beginning", "work: iteration 1"]
+
+
+@pytest.mark.slow
+def test_git_tidies_up_as_it_does_for_everybody(work: GitWork) -> None:
+    """It would do so in the background, and what a commit leaves there is stopped."""
+    loose = (f"{number}\n" for number in itertools.count())
+    # Git estimates the number of loose objects by those whose name begins with 17.
+    seventeens = (
+        text
+        for text in loose
+        if hashlib.sha1(f"blob {len(text)}\0{text}".encode()).hexdigest().startswith("17")
+    )
+    for text in itertools.islice(seventeens, 3):
+        work.write(text.strip(), text)
+    work.commit("many objects")
+    work.git("config", "gc.auto", "1")
+    assert work.work(work.agent("touch new"), "-n", "1", "--commit").code == 2
+    assert work.subjects()[2:] == ["work: iteration 1"]
+    assert list((work.path / ".git/objects/pack").glob("*.pack"))
+
+
+def test_rooda_s_own_files_are_never_committed(work: GitWork) -> None:
+    """Not even those that the agent has staged, and not those that nobody ignores."""
+    agent = work.agents("touch 1", "touch 2; git add -A", "touch 3; git add -A -f .")
+    log = ("--log-file", "rooda.log")
+    assert work.work(agent, "-n", "3", "--commit", *log).code == 2
+    assert (work.path / "rooda.log").exists()
+    assert work.subjects()[1:] == [f"work: iteration {number}" for number in (1, 2, 3)]
+    everything = work.git("log", "--format=", "--name-only", "main").split()
+    assert sorted(everything) == ["1", "2", "3", "README"]
+
+
+@pytest.mark.slow
+def test_a_submodule_with_work_in_it_is_no_reason_to_fail(work: GitWork) -> None:
+    library = work.sibling("library")
+    work.git("init", "-q", cwd=library.path)
+    work.commit(cwd=library.path)
+    work.git("submodule", "--quiet", "add", str(library.path), "library")
+    work.commit("with a library")
+    agent = work.agents("touch library/dirty", "touch mine")
+    assert work.work(agent, "-n", "2", "--commit", "--failure-threshold", "1").code == 2
+    assert work.subjects()[2:] == ["work: iteration 2"]
+    assert (work.path / "library/dirty").exists()
+
+
+@pytest.mark.slow
+def test_everything_is_committed_from_a_folder_below_the_top(work: GitWork) -> None:
+    """Also where the environment points to another repository, as in a hook of git."""
+    elsewhere = work.sibling("elsewhere")
+    work.git("init", "-q", cwd=elsewhere.path)
+    below = work.path / "some/where"
+    below.mkdir(parents=True)
+    inside = replace(work, path=below)
+    misleading = {"GIT_DIR": str(elsewhere.path / ".git"), "GIT_INDEX_FILE": "nowhere"}
+    agent = inside.agent("unset GIT_DIR GIT_INDEX_FILE; touch ../../at-the-top here")
+    assert inside.work(agent, "-n", "1", "--commit", env=misleading).code == 2
+    assert work.tracked() == ["README", "at-the-top", "some/where/here"]
+    assert (below / ".rooda").is_dir()
+
+
+def test_without_git_nothing_begins(work: GitWork, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    done = work.work(work.agents("exit 0"), "--commit", env={"PATH": str(empty)})
+    assert (done.code, work.starts) == (1, 0)
+    assert "git.commit is on, but git is not installed" in done.err
+
+
+@pytest.mark.slow
+def test_the_first_commit_of_a_repository_can_be_rooda_s(work: GitWork) -> None:
+    work.git("checkout", "-q", "--orphan", "fresh")
+    work.git("rm", "-q", "-r", "--cached", ".")
+    agent = work.agent("touch new; git add -A -f")
+    assert work.work(agent, "-n", "2", "--commit", "--push", "--log-file", "log").code == 2
+    assert work.git("log", "--format=%s", "fresh") == "work: iteration 1"
+    assert work.tracked() == ["README", "new"]
+    assert work.git("rev-parse", "fresh@{upstream}") == work.git("rev-parse", "fresh")
+
+
+@pytest.mark.slow
+def test_an_agent_that_deletes_the_repository_is_told_so(work: GitWork) -> None:
+    done = work.work(work.agents("rm -rf .git; touch new", SUCCESS), "-n", "1", "--commit")
+    assert done.code == 2
+    assert work.record()[0]["kind"] == "commit"
+    assert "not a git repository" in done.err
+    assert "Traceback" not in done.err
+    assert (work.path / "new").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_a_commit_ends_the_run_and_the_work_stays(work: GitWork) -> None:
+    work.git_hook("pre-commit", f"echo $$ > {work.sign('hook.pid')}; exec sleep 60")
+    running = work.begin(work.agent("touch new"), "--commit", "--push")
+    hook = int(wait_for(work.sign("hook.pid")))
+    running.signal(signal.SIGINT)
+    done = running.finish()
+    assert done.code == 130
+    assert not alive(hook)
+    assert [one["status"] for one in work.record()] == ["interrupted"]
+    assert work.subjects() == ["the beginning"]
+    assert work.git("for-each-ref", cwd=work.remote) == ""
+    assert (work.path / "new").exists()
+    assert not (work.path / LOCK).exists()

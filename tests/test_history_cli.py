@@ -1,0 +1,500 @@
+"""`rooda history`, `show` and `why` through the installed command: for people and for programs."""
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from support.children import Nursery, until
+from support.recorded import (
+    HANGS,
+    SUCCESS,
+    asked,
+    git,
+    quoted,
+    refused,
+    statuses,
+    versioned,
+    within,
+)
+from support.screen import Screen
+from support.surface import Inside
+from support.workspace import PROCEDURE, ROODA, Workspace
+
+OF_A_RUN = {
+    "schema_version",
+    "run",
+    "procedure",
+    "status",
+    "reason",
+    "exit_code",
+    "started_at",
+    "ended_at",
+    "summary",
+}
+OF_A_SUMMARY = {
+    "total_iterations",
+    "successful_iterations",
+    "failed_iterations",
+    "timed_out_iterations",
+    "total_duration_ms",
+    "total_files_modified",
+    "total_files_created",
+    "total_tests_run",
+    "total_tests_passed",
+    "total_tests_failed",
+}
+OF_AN_ITERATION = {"number", "started_at", "ended_at", "status", "prompt", "metadata", "result"}
+BESIDE_THEM = {
+    "signal",
+    "truncated",
+    "kind",
+    "cleaned_up",
+    "model",
+    "session_id",
+    "turns",
+    "tokens",
+    "cost",
+}
+OF_A_RESULT = {
+    "exit_code",
+    "stdout",
+    "stderr",
+    "files_modified",
+    "files_created",
+    "files_deleted",
+    "tests_run",
+    "test_results",
+    "context_usage_percent",
+    "progress_detected",
+    "summary",
+    "duration_ms",
+}
+OF_TESTS = {"total", "passed", "failed", "skipped", "details"}
+
+# A title for the window, colours, half a character, and a line that is drawn over another.
+RUDE = b"\x1b]0;owned\x07plain \x1b[31mred\x1b[0m caf\xc3\xa9 \xff end\r\nlast\x9b2J"
+PASSES = """echo 'tests/test_a.py .F                  [100%]
+FAILED tests/test_a.py::test_b - assert 1 == 2
+========================= 1 failed, 3 passed in 0.12s ========================='"""
+OTHER = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
+
+
+@dataclass(frozen=True)
+class Past:
+    """A workspace with three runs: one that did its job, one that crashed, one too slow."""
+
+    workspace: Workspace
+    good: str
+    crashed: str
+    slow: str
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
+    folder = tmp_path_factory.mktemp("past")
+    workspace = Workspace(folder / "work", folder / "home")
+    workspace.path.mkdir()
+    workspace.home.mkdir()
+    versioned(workspace).config(PROCEDURE + OTHER)
+    rude = workspace.write("agent.rude", RUDE)
+    good = workspace.agents(
+        f"cat {quoted(rude)}; echo oops >&2; echo 1 > new.txt; echo 'Summary: made a file'",
+        "echo 2 > new.txt; rm kept.txt; exit 3",
+        f"{PASSES}; {SUCCESS}",
+    )
+    assert workspace.rooda("work", "--ai-cmd", good).code == 0
+    crashes = workspace.agent("kill -9 $$", "agent.crash")
+    assert workspace.rooda("other", "--ai-cmd", crashes, "--failure-threshold", "1").code == 1
+    sleeps = workspace.agent("exec sleep 60", "agent.sleep")
+    late = ("--ai-cmd", sleeps, "-n", "1", "--iteration-timeout", "1")
+    assert workspace.rooda("work", *late).code == 2
+    slow, crashed, first = [run["run"] for run in asked(workspace.rooda, "history")]
+    return Past(workspace, first, crashed, slow)
+
+
+@pytest.fixture
+def look(past: Past, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Inside:
+    """`rooda ARGS` there, in this process: to start one costs more than to look."""
+    return Inside(past.workspace, monkeypatch, capfd)
+
+
+# -- history -------------------------------------------------------------------------------
+
+
+def test_runs_are_listed_newest_first_and_whole_in_a_pipe(past: Past) -> None:
+    done = past.workspace.rooda("history")
+    assert done.code == 0
+    assert done.err == ""
+    titles, *lines = [line.split(maxsplit=7) for line in done.out.splitlines()]
+    assert titles == ["RUN", "STARTED", "PROCEDURE", "STATUS", "ITERATIONS", "TIME", "WHY"]
+    # The started time is two words.
+    assert [(run, *rest) for run, _, _, *rest in ((*w[:3], *w[3:6]) for w in lines)] == [
+        (past.slow, "work", "max-iters", "1"),
+        (past.crashed, "other", "aborted", "1"),
+        (past.good, "work", "success", "3"),
+    ]
+    assert all("…" not in " ".join(words) for words in lines)
+
+
+def test_a_list_of_runs_for_programs_has_everything_but_iterations(
+    past: Past, look: Inside
+) -> None:
+    runs = asked(look, "history")
+    assert [run["run"] for run in runs] == [past.slow, past.crashed, past.good]
+    for run in runs:
+        assert run.keys() >= OF_A_RUN
+        assert "iterations" not in run
+        assert run["summary"].keys() == OF_A_SUMMARY
+        assert run["schema_version"] == 1
+        begin, end = (datetime.fromisoformat(run[key]) for key in ("started_at", "ended_at"))
+        assert begin.tzinfo is not None
+        assert begin <= end
+    assert [run["exit_code"] for run in runs] == [2, 1, 0]
+    assert [run["status"] for run in runs] == ["max-iters", "aborted", "success"]
+    assert all(run["reason"] for run in runs)
+    summary = runs[2]["summary"]
+    assert summary["total_duration_ms"] >= 0
+    assert {**summary, "total_duration_ms": 0} == {
+        "total_iterations": 3,
+        "successful_iterations": 2,
+        "failed_iterations": 1,
+        "timed_out_iterations": 0,
+        "total_duration_ms": 0,
+        "total_files_modified": 1,
+        "total_files_created": 1,
+        "total_tests_run": 4,
+        "total_tests_passed": 3,
+        "total_tests_failed": 1,
+    }
+    assert runs[0]["summary"]["timed_out_iterations"] == 1
+    assert runs[0]["summary"]["total_duration_ms"] >= 1000
+
+
+def test_runs_are_chosen_by_status_procedure_date_and_number(past: Past, look: Inside) -> None:
+    today = datetime.now().astimezone().date()
+    for words, found in {
+        ("--status", "aborted"): [past.crashed],
+        ("--procedure", "work", "--until", str(today)): [past.slow, past.good],
+        ("--since", str(today - timedelta(days=1)), "-n", "1"): [past.slow],
+        ("--until", str(today - timedelta(days=1))): [],
+    }.items():
+        assert [run["run"] for run in asked(look, "history", *words)] == found, words
+
+
+def test_that_no_run_matches_is_said(look: Inside) -> None:
+    done = look("history", "--procedure", "nobody")
+    assert (done.code, done.out) == (0, "")
+    assert "No run matches." in done.err
+
+
+@pytest.mark.parametrize("words", [("--since", "garbage"), ("--until", "2025-13-40")])
+def test_what_is_no_date_is_a_clear_message(look: Inside, words: tuple[str, str]) -> None:
+    refused(look("history", *words), words[1])
+
+
+def test_a_table_fits_a_narrow_terminal(past: Past) -> None:
+    for words in (("history",), ("show", past.good)):
+        screen = Screen(columns=48)
+        try:
+            screen.start(past.workspace, *words)
+            assert screen.finish() == 0
+            shown = screen.sent.decode().split("\r\n")
+        finally:
+            screen.close()
+        assert max(map(len, shown)) == 48, shown
+        assert any(line.endswith("…") for line in shown)
+        assert any(past.good in line for line in shown)
+
+
+# -- show ----------------------------------------------------------------------------------
+
+
+def test_a_run_is_shown_with_a_line_for_each_iteration(past: Past, look: Inside) -> None:
+    done = look("show", past.good)
+    assert done.code == 0
+    assert "Status      success (exit code 0)\n" in done.out
+    assert "Iterations  3 (2 good, 1 failed)\n" in done.out
+    assert "Tests       3 of 4 passed\n" in done.out
+    rows = [line.split() for line in done.out.splitlines() if line[:1].isdigit()]
+    assert [row[:2] for row in rows] == [["1", "completed"], ["2", "failed"], ["3", "completed"]]
+    assert rows[0][3:] == ["+1", "-", "made", "a", "file"]
+    assert rows[1][3:5] == ["~1", "-1"]
+    assert rows[2][4] == "3/4"
+
+
+def test_without_a_name_the_last_run_is_shown(past: Past, look: Inside) -> None:
+    assert f"Run         {past.slow}\n" in look("show").out
+
+
+def test_an_iteration_is_shown_with_all_that_is_known_of_it(past: Past, look: Inside) -> None:
+    done = look("show", past.good, "2")
+    assert done.code == 0
+    for line in ("Status     failed", "Exit code  3", "Progress   yes"):
+        assert f"{line}\n" in done.out
+    assert "Modified:\n  new.txt\n" in done.out
+    assert "Deleted:\n  kept.txt\n" in done.out
+    tests = look("show", past.good, "3").out
+    assert "Tests      4: 3 passed, 1 failed, 0 skipped\n" in tests
+    assert "Failed tests:\n  tests/test_a.py::test_b: assert 1 == 2\n" in tests
+
+
+def test_a_run_for_programs_has_the_names_of_the_contract(past: Past) -> None:
+    run = asked(past.workspace.rooda, "show", past.good)
+    assert run.keys() >= OF_A_RUN | {"iterations"}
+    assert [one["number"] for one in run["iterations"]] == [1, 2, 3]
+    for one in run["iterations"]:
+        assert one.keys() >= OF_AN_ITERATION | BESIDE_THEM
+        assert one["result"].keys() == OF_A_RESULT
+        # Nobody has supplied these yet.
+        unknown = {"model", "session_id", "turns", "tokens", "cost"}
+        assert {one[name] for name in unknown} == {None}
+        assert one["result"]["context_usage_percent"] is None
+        assert one["prompt"].startswith("# OODA Loop Iteration")
+    first, second, third = (one["result"] for one in run["iterations"])
+    assert first["stdout"] == RUDE.decode("utf-8", "replace") + "Summary: made a file\n"
+    assert first["stderr"] == "oops\n"
+    assert first["summary"] == "made a file"
+    assert first["test_results"] is None
+    assert first["tests_run"] is False
+    assert (first["files_created"], first["files_modified"]) == (["new.txt"], [])
+    assert (second["exit_code"], second["files_deleted"]) == (3, ["kept.txt"])
+    assert second["files_modified"] == ["new.txt"]
+    assert third["tests_run"] is True
+    assert third["test_results"].keys() == OF_TESTS
+    assert third["test_results"]["details"] == [
+        {
+            "name": "tests/test_a.py::test_b",
+            "status": "failed",
+            "duration_ms": third["test_results"]["details"][0]["duration_ms"],
+            "error": "assert 1 == 2",
+        }
+    ]
+    assert [one["signal"] for one in run["iterations"]] == [None, None, "SUCCESS"]
+    assert [one["kind"] for one in run["iterations"]] == [None, "exit", None]
+    assert run["iterations"][1]["metadata"]["error"]
+    assert run["iterations"][0]["metadata"] == {}
+
+
+def test_an_iteration_for_programs_is_that_object_alone(past: Past, look: Inside) -> None:
+    whole = asked(look, "show", past.crashed)["iterations"][0]
+    alone = asked(look, "show", past.crashed, "1")
+    assert alone == whole
+    assert alone["result"]["exit_code"] == 128 + 9
+    assert (alone["status"], alone["kind"]) == ("failed", "crash")
+
+
+def test_after_a_timeout_the_exit_code_is_unknown(look: Inside) -> None:
+    (one,) = asked(look, "show")["iterations"]
+    assert one["status"] == "timed_out"
+    assert one["result"]["exit_code"] is None
+    assert one["kind"] == "timeout"
+
+
+def test_a_run_that_is_at_work_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents("exit 0", HANGS))
+    nursery.pid("agent")
+    run = asked(workspace.rooda, "show")
+    assert (run["status"], run["ended_at"], run["exit_code"]) == ("running", None, None)
+    assert run["reason"] is None
+    assert statuses(run) == [(1, "completed"), (2, "executing")]
+    assert run["iterations"][1]["result"] is None
+    assert run["iterations"][1]["ended_at"] is None
+    assert run["iterations"][1]["prompt"]
+    assert "is still at work" in workspace.rooda("why").out
+    running.process.kill()
+
+
+def test_a_run_is_found_by_the_beginning_of_its_name(past: Past, look: Inside) -> None:
+    runs = [past.good, past.crashed, past.slow]
+    shared = next(n for n in range(30) if len({run[:n] for run in runs}) > 1) - 1
+    unique = next(n for n in range(30) if len({run[:n] for run in runs}) == 3)
+    assert asked(look, "show", past.crashed[:unique])["run"] == past.crashed
+    several = look("show", past.good[:shared])
+    refused(several, "several runs begin with", *runs)
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (("show", "nonsense"), ("there is no run 'nonsense'", "rooda history")),
+        (("show", "7"), ("has no iteration 7", "it has 1")),
+        (("why", "nonsense"), ("there is no run 'nonsense'",)),
+        (("show", "1", "nonsense"), ("'nonsense' is not the number of an iteration",)),
+        (("show", "1", "2", "3"), ("a run and an iteration, and no more",)),
+        (("show", "7", "--output"), ("has no iteration 7",)),
+        (("show", "../../etc/passwd"), ("there is no run",)),
+    ],
+    ids=lambda words: " ".join(words) if words[0] in ("show", "why") else "",
+)
+def test_what_is_not_there_is_one_clear_message(
+    look: Inside, words: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    refused(look(*words), *said)
+
+
+def test_output_in_a_pipe_is_what_was_printed_to_the_byte(past: Past) -> None:
+    def printed(*words: str) -> bytes:
+        return subprocess.run(
+            [str(ROODA), "show", past.good, *words, "--output"],
+            cwd=past.workspace.path,
+            env=past.workspace.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        ).stdout
+
+    first = printed("1")
+    # Two streams in order of arrival, to within the time between two looks.
+    assert first.replace(b"oops\n", b"", 1) == RUDE + b"Summary: made a file\n"
+    whole = printed()
+    assert whole.startswith(first)
+    assert whole.endswith(b"<promise>SUCCESS</promise>\n")
+
+
+def test_output_on_a_terminal_is_paged_and_can_not_drive_it(past: Past) -> None:
+    screen = Screen()
+    try:
+        pager = "sed s/^/paged:/"
+        screen.start(past.workspace, "show", past.good, "1", "--output", env={"PAGER": pager})
+        assert screen.finish() == 0
+    finally:
+        screen.close()
+    sent = screen.sent.decode()
+    assert "paged:plain red café \ufffd end\r\n" in sent
+    assert "owned" not in sent
+    assert not [char for char in sent if ord(char) < 32 and char not in "\r\n"]
+    assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]
+
+
+def test_who_reads_only_the_beginning_of_the_output_hears_no_complaint(past: Past) -> None:
+    script = f'{quoted(ROODA)} show "$0" --output | head -c 1; exec sleep 0'
+    done = subprocess.run(
+        ["sh", "-c", script, past.good],
+        cwd=past.workspace.path,
+        env=past.workspace.environ(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+
+
+# -- why -----------------------------------------------------------------------------------
+
+
+def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
+    past: Past, look: Inside
+) -> None:
+    done = look("why", past.crashed)
+    assert done.code == 0
+    for line in (
+        f"Run {past.crashed} (other) ended as aborted, exit code 1.",
+        "Rule: failure-threshold. Too many iterations failed in a row.",
+        "Iteration 1: failed.",
+        "Kind: crash (a signal ended it, or it was lost)",
+        "Exit code: 137",
+        "Failures in a row: 0 before, 1 after, of 1",
+    ):
+        assert f"{line}\n" in done.out, done.out
+    (limit,) = [line for line in done.out.splitlines() if "loop.failure_threshold" in line]
+    assert limit.split() == ["loop.failure_threshold", "1", "(cli:", "--failure-threshold)"]
+    assert "SIGKILL" in done.out
+
+
+def test_why_of_an_iteration_names_the_bytes_that_decided(past: Past, look: Inside) -> None:
+    done = look("why", past.good, "3")
+    assert done.code == 0
+    assert "Iteration 3: completed.\n" in done.out
+    assert "Evidence: " in done.out
+    assert "<promise>SUCCESS</promise>" in done.out
+    assert "Signal of the agent: SUCCESS\n" in done.out
+    assert "Failures in a row: 1 before, 0 after, of 3\n" in done.out
+    assert "loop.signals.success" in done.out
+
+
+def test_why_for_programs_has_the_same(past: Past, look: Inside) -> None:
+    found = asked(look, "why")
+    assert {key: found[key] for key in ("run", "status", "rule", "exit_code")} == {
+        "run": past.slow,
+        "status": "max-iters",
+        "rule": "max-iterations",
+        "exit_code": 2,
+    }
+    one = found["iteration"]
+    assert (one["number"], one["status"], one["kind"]) == (1, "timed_out", "timeout")
+    assert (one["failures_before"], one["failures_after"], one["threshold"]) == (0, 1, 3)
+    settings = {one["name"]: (one["value"], one["origin"]) for one in found["settings"]}
+    assert settings["loop.iteration_timeout"] == ("1s", "cli: --iteration-timeout")
+
+
+# -- where ---------------------------------------------------------------------------------
+
+
+def test_the_record_is_found_from_a_folder_below(past: Past) -> None:
+    below = within(past.workspace, "deep/down")
+    assert asked(below.rooda, "show", past.good, "1")["number"] == 1
+    assert [run["run"] for run in asked(below.rooda, "history")][-1] == past.good
+
+
+def test_without_a_record_that_is_said_and_nothing_is_made(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    look = Inside(workspace, monkeypatch, capfd)
+    done = look("history")
+    assert (done.code, done.out) == (0, "")
+    assert "No run is recorded here yet." in done.err
+    assert asked(look, "history") == []
+    for words in (("show",), ("why", "1"), ("show", "--output"), ("follow",), ("diff", "1")):
+        refused(look(*words), "no run has been recorded here yet")
+    assert list(workspace.path.iterdir()) == []
+
+
+# -- at the same time ----------------------------------------------------------------------
+
+
+def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) -> list[Any]:
+    """Let two readers look again and again while a run of quick iterations is at work."""
+    running = nursery.start(workspace, "work", "--ai-cmd", "true", "-n", str(iterations))
+    until((workspace.path / ".rooda/rooda.db").exists, "a record")
+
+    def look(words: tuple[str, ...]) -> list[Any]:
+        seen: list[Any] = []
+        while running.process.poll() is None:
+            done = workspace.rooda(*words, "--json")
+            if "no run has been recorded here yet" in done.err and not seen:
+                continue  # we were faster than its first row
+            assert (done.code, done.err) == (0, ""), done.err
+            seen.append(json.loads(done.out))
+        return seen
+
+    with ThreadPoolExecutor(2) as pool:
+        histories, shows = pool.map(look, [("history",), ("show",)])
+    done = running.finish()
+    assert done.code == 2
+    assert "record" not in done.err
+    assert histories
+    assert shows
+    for before, after in pairwise(shows):
+        assert len(before["iterations"]) <= len(after["iterations"])
+        ended = [one for one in statuses(before) if one[1] == "completed"]
+        assert statuses(after)[: len(ended)] == ended
+    return shows
+
+
+def test_readers_are_never_in_the_way(workspace: Workspace, nursery: Nursery) -> None:
+    read_until_the_end(workspace, nursery, 25)
+    assert len(asked(workspace.rooda, "show")["iterations"]) == 25
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_readers_are_never_in_the_way_of_a_long_run(workspace: Workspace, nursery: Nursery) -> None:
+    git(versioned(workspace), "status")
+    assert len(read_until_the_end(workspace, nursery, 200)) > 5
+    assert len(asked(workspace.rooda, "show")["iterations"]) == 200

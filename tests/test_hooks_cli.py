@@ -1,0 +1,325 @@
+"""Hooks through the installed command: at their moments, in their own tree, within their time."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.workspace import Workspace, alive, wait_for
+
+MOMENTS = ("loop_start", "pre_iteration", "post_iteration", "on_failure", "loop_end")
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+HANGS = "exec sleep 60"
+# Writes down that it was called, and what it was told.
+NOTE = """
+cat > "$0.$ROODA_EVENT$ROODA_ITERATION"
+echo "$ROODA_EVENT:$ROODA_ITERATION:$ROODA_STATUS" >> "$0.order"
+echo "$ROODA_RUN $ROODA_PROCEDURE" >> "$0.names"
+"""
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def note(work: GitWork) -> str:
+    return work.script("note", NOTE)
+
+
+def order(work: GitWork) -> list[str]:
+    return work.sign("note.order").read_text().splitlines()
+
+
+def told(work: GitWork, moment: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(work.sign(f"note.{moment}").read_text())
+    return found
+
+
+def hangs(work: GitWork, name: str = "hook") -> str:
+    """A command that says its pid and stays."""
+    return f"echo $$ > {work.sign(f'{name}.pid')}; {HANGS}"
+
+
+def pid_in(path: Path) -> int:
+    return int(wait_for(path))
+
+
+def test_hooks_run_at_their_moments_and_are_told_where_the_run_stands(work: GitWork) -> None:
+    work.settings(hooks={moment: ["echo oops; no-such-command", note(work)] for moment in MOMENTS})
+    done = work.work(work.agents("touch new", "exit 7", SUCCESS))
+    assert done.code == 0, "a hook that fails is not missed unless it says so"
+    assert order(work) == [
+        "loop_start::running",
+        "pre_iteration:1:pre_hooks",
+        "post_iteration:1:completed",
+        "pre_iteration:2:pre_hooks",
+        "post_iteration:2:failed",
+        "on_failure:2:failed",
+        "pre_iteration:3:pre_hooks",
+        "post_iteration:3:completed",
+        "loop_end:3:success",
+    ]
+    run = work.run_record()
+    assert set(work.sign("note.names").read_text().splitlines()) == {f"{run['run']} work"}
+    first, failed, end = (
+        told(work, moment) for moment in ("post_iteration1", "on_failure2", "loop_end3")
+    )
+    assert (first["event"], first["run"], first["iteration"]) == ("post_iteration", run["run"], 1)
+    assert first["result"]["files_created"] == ["new"]
+    assert (failed["kind"], failed["reason"]) == ("exit", "exit code 7")
+    assert (end["status"], end["exit_code"], end["iterations"]) == ("success", 0, 3)
+    assert done.err.count("WARN: The pre_iteration hook failed") == 3
+
+
+def test_what_hooks_print_is_in_the_record(work: GitWork) -> None:
+    flood = "yes | head -c 20000000; echo the end >&2"
+    work.settings(
+        hooks={
+            "loop_start": "echo begun",
+            "pre_iteration": [{"command": flood}, "exec <&-; exit 3"],
+            "loop_end": "echo ended",
+        }
+    )
+    assert work.work("true", "-n", "1").code == 2
+    shown = json.loads(work.rooda("show", "1", "--json").out)["hooks"]
+    assert [(one["hook"], one["exit_code"], one["error"]) for one in shown] == [
+        ("pre_iteration", 0, ""),
+        ("pre_iteration", 3, "exit code 3"),
+    ]
+    assert len(shown[0]["output"]) <= 64 * 1024
+    assert shown[0]["output"].endswith("y\nthe end")
+    assert shown[0]["command"] == flood
+    of_run = [(one["hook"], one["output"]) for one in work.run_record()["hooks"]]
+    assert of_run == [("loop_start", "begun"), ("loop_end", "ended")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "body,args,status",
+    [
+        ("exit 0", ["-n", "1"], "max-iters"),
+        ("exit 1", ["--failure-threshold", "1"], "aborted"),
+    ],
+    ids=["max-iters", "aborted"],
+)
+def test_the_last_hook_runs_at_every_end(
+    work: GitWork, body: str, args: list[str], status: str
+) -> None:
+    work.settings(hooks={"loop_end": note(work)})
+    done = work.work(work.agent(body), *args)
+    assert order(work) == [f"loop_end:1:{status}"]
+    assert told(work, "loop_end1")["exit_code"] == done.code
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_the_last_hook_runs_although_somebody_stopped_the_run(
+    work: GitWork, number: signal.Signals
+) -> None:
+    work.settings(hooks={"post_iteration": note(work), "loop_end": note(work)})
+    running = work.begin(work.agent(hangs(work, "agent")))
+    agent = pid_in(work.sign("agent.pid"))
+    running.signal(number)
+    done = running.finish()
+    assert done.code == 130
+    assert order(work) == ["loop_end::interrupted"]
+    assert told(work, "loop_end")["exit_code"] == 130
+    assert not alive(agent)
+
+
+# -- what a failing hook means --------------------------------------------------------------
+
+
+def test_an_iteration_that_a_hook_objects_to_is_skipped_and_counts_as_a_failure(
+    work: GitWork,
+) -> None:
+    objects = {"command": "echo not now; test $ROODA_ITERATION != 2", "on_error": "fail"}
+    work.settings(hooks={"pre_iteration": [objects, note(work)], "on_failure": note(work)})
+    done = work.work(work.agents("exit 7", "exit 0"), "-n", "3")
+    assert work.starts == 2, "the agent was not even asked"
+    assert done.code == 2
+    assert [one["status"] for one in work.record()] == ["failed", "skipped", "completed"]
+    assert [one["failures_after"] for one in work.record()] == [1, 2, 0]
+    skipped = work.record()[1]
+    assert (skipped["number"], skipped["kind"], skipped["result"]) == (2, "hook", None)
+    assert skipped["reason"] == "the pre_iteration hook failed: exit code 1"
+    assert skipped["hooks"][0]["output"] == "not now"
+    assert order(work) == [
+        "pre_iteration:1:pre_hooks",
+        "on_failure:1:failed",
+        "on_failure:2:skipped",
+        "pre_iteration:3:pre_hooks",
+    ]
+    assert any(
+        line.startswith("Iteration 2/3 ") and line.endswith("(failure, consecutive: 2/3)")
+        for line in done.log
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["text", "logfmt"])
+def test_a_skipped_iteration_is_told_with_its_reason_and_the_count(
+    work: GitWork, form: str
+) -> None:
+    work.settings(hooks={"pre_iteration": {"command": "exit 9", "on_error": "fail"}})
+    done = work.work("true", "-n", "1", "--log-format", form)
+    line = {
+        "text": "Iteration 1/1 completed in 0.0s (failure, consecutive: 1/3)",
+        "logfmt": "consecutive_failures=1 threshold=3 iteration=1",
+    }[form]
+    assert line in done.err
+    assert "exit code 9" in done.err
+
+
+@pytest.mark.slow
+def test_iterations_that_are_skipped_reach_the_threshold(work: GitWork) -> None:
+    work.settings(hooks={"pre_iteration": {"command": "false", "on_error": "fail"}})
+    done = work.work(work.agents("exit 0"))
+    assert (done.code, work.starts) == (1, 0)
+    assert [one["status"] for one in work.record()] == ["skipped"] * 3
+    assert any("Aborting after 3 consecutive failures" in line for line in done.log)
+
+
+def test_a_hook_can_turn_a_success_into_a_failure(work: GitWork) -> None:
+    objects = {"command": "test $ROODA_ITERATION != 1", "on_error": "fail"}
+    work.settings(hooks={"post_iteration": objects})
+    assert work.work(work.agents(SUCCESS), "-n", "4").code == 0
+    first, second = work.record()
+    assert (first["status"], first["kind"], first["signal"]) == ("failed", "hook", "SUCCESS")
+    assert second["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "moment,starts",
+    [
+        pytest.param("loop_start", 0, marks=pytest.mark.slow),
+        ("pre_iteration", 0),
+        pytest.param("post_iteration", 1, marks=pytest.mark.slow),
+        pytest.param("on_failure", 1, marks=pytest.mark.slow),
+    ],
+)
+def test_a_hook_can_end_the_run(work: GitWork, moment: str, starts: int) -> None:
+    abort = {"command": "echo enough; exit 9", "on_error": "abort"}
+    work.settings(hooks={moment: [abort, note(work)], "loop_end": note(work)})
+    done = work.work(work.agents("exit 7"))
+    assert (done.code, work.starts) == (1, starts)
+    run = work.run_record()
+    assert (run["status"], run["rule"]) == ("aborted", "hook")
+    assert run["reason"] == f"the {moment} hook failed: exit code 9"
+    assert order(work)[0].startswith("loop_end:"), "the hook after it was not run"
+    assert "enough" in done.err
+
+
+@pytest.mark.slow
+def test_a_failing_hook_at_the_end_changes_nothing(work: GitWork) -> None:
+    objects = {"command": "false", "on_error": "abort"}
+    work.settings(
+        hooks={"loop_end": [objects, note(work)], "on_failure": objects | {"on_error": "fail"}}
+    )
+    done = work.work(work.agents("exit 7", SUCCESS))
+    assert done.code == 0
+    assert work.run_record()["status"] == "success"
+
+
+# -- time and tree --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_hook_that_takes_too_long_is_stopped_with_all_it_started(work: GitWork) -> None:
+    """Not even a child in a session of its own that ignores SIGTERM is left."""
+    away = f"trap '' TERM; echo $$ > {work.sign('away.pid')}; while :; do sleep 60; done"
+    hook = f"setsid sh -c {json.dumps(away).replace('$', chr(92) + '$')} & {hangs(work)}"
+    work.settings(
+        kill_grace=0.1,
+        hooks={"pre_iteration": {"command": hook, "timeout": "2s", "on_error": "fail"}},
+    )
+    done = work.work(work.agents("exit 0"), "-n", "1")
+    assert done.code == 2
+    assert done.seconds < 20
+    for name in ("hook", "away"):
+        assert not alive(pid_in(work.sign(f"{name}.pid")))
+    (skipped,) = work.record()
+    assert (skipped["status"], skipped["hooks"][0]["error"]) == ("skipped", "timed out after 2s")
+
+
+def test_what_a_hook_leaves_running_is_stopped_and_named(work: GitWork) -> None:
+    left = work.script("left-behind", f"echo $$ > {work.sign('left.pid')}; sleep 60")
+    waits = f"while ! test -s {work.sign('left.pid')}; do sleep 0.01; done"
+    hook = f"setsid {left} > /dev/null 2>&1 & {waits}"
+    work.settings(hooks={"post_iteration": hook})
+    done = work.work("true", "-n", "1")
+    assert done.code == 2
+    assert not alive(pid_in(work.sign("left.pid")))
+    (found,) = work.record()[0]["hooks"]
+    assert (found["error"], found["exit_code"]) == ("", 0)
+    assert any("left-behind" in json.dumps(one) for one in found["cleaned_up"])
+
+
+@pytest.mark.slow
+def test_the_hooks_changes_are_not_the_agent_s(work: GitWork) -> None:
+    busy = "date +%N%s >> changed-by-a-hook"
+    work.settings(hooks={"pre_iteration": busy, "post_iteration": busy})
+    work.work("true", "-n", "2")
+    for one in work.record():
+        result = one["result"]
+        assert (result["files_created"], result["files_modified"]) == ([], [])
+        assert result["progress_detected"] is False
+
+
+# -- Ctrl+C ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "moment,statuses",
+    [
+        pytest.param("loop_start", [], marks=pytest.mark.slow),
+        ("pre_iteration", ["interrupted"]),
+        pytest.param("post_iteration", ["completed"], marks=pytest.mark.slow),
+    ],
+)
+def test_ctrl_c_during_a_hook_ends_the_run(work: GitWork, moment: str, statuses: list[str]) -> None:
+    work.settings(hooks={moment: {"command": hangs(work), "timeout": "60s"}})
+    running = work.begin("true")
+    hook = pid_in(work.sign("hook.pid"))
+    running.signal(signal.SIGINT)
+    done = running.finish()
+    assert done.code == 130
+    assert not alive(hook)
+    assert done.err.count("Received SIGINT") == 1
+    assert [one["status"] for one in work.record()] == statuses
+    assert work.run_record()["status"] == "interrupted"
+
+
+@pytest.mark.slow
+def test_after_ctrl_c_no_further_hook_is_run_but_the_last(work: GitWork) -> None:
+    after = {"post_iteration": [hangs(work), note(work)], "on_failure": note(work)}
+    work.settings(hooks=after | {"loop_end": note(work)})
+    running = work.begin(work.agent("exit 7"))
+    pid_in(work.sign("hook.pid"))
+    running.signal(signal.SIGINT)
+    done = running.finish()
+    assert done.code == 130
+    assert order(work) == ["loop_end:1:interrupted"]
+    assert done.err.count("Received SIGINT") == 1
+    assert "on_failure" not in done.err
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_the_last_hook_stops_the_hook_and_the_end_stays_what_it_was(
+    work: GitWork,
+) -> None:
+    work.settings(hooks={"loop_end": {"command": hangs(work), "timeout": "60s"}})
+    running = work.begin("true", "-n", "1")
+    hook = pid_in(work.sign("hook.pid"))
+    running.signal(signal.SIGINT)
+    done = running.finish()
+    assert done.code == 2
+    assert not alive(hook)
+    assert work.run_record()["status"] == "max-iters"

@@ -1,0 +1,158 @@
+"""rooda is killed with SIGKILL at any moment: nothing that was finished is lost, and it goes on."""
+
+import json
+import random
+import signal
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from support.children import Nursery, until
+from support.recorded import asked, git, quoted, statuses, versioned
+from support.surface import Inside
+from support.workspace import Workspace, alive
+
+
+@dataclass
+class Ordeal:
+    """A run that is killed and taken up again and again.
+
+    Its agent notes each start outside of the workspace, and writes a journal inside of it.
+    """
+
+    workspace: Workspace
+    nursery: Nursery
+    look: Inside
+    arguments: tuple[str, ...]
+    kills: int = 0
+
+    def prepare(self) -> None:
+        versioned(self.workspace)
+        starts = self.workspace.home / "starts.txt"
+        self.workspace.write("staged.txt", "staged by the user\n")
+        git(self.workspace, "add", "staged.txt")
+        body = f"echo x >> {quoted(starts)}; echo $$ > agent.pid; echo line >> journal.txt"
+        self.command = self.workspace.agent(f"{body}; seq 200; sleep 0.01")
+
+    @property
+    def starts(self) -> int:
+        file = self.workspace.home / "starts.txt"
+        return len(file.read_text()) // 2 if file.exists() else 0
+
+    def kill_after(self, seconds: float, *, from_the_agent: bool) -> None:
+        """Start or resume, and kill: so long after the start, or after an agent's next one."""
+        before = self.starts
+        has_run = bool(asked(self.look, "history"))
+        flags = ("--resume",) if has_run else ()
+        running = self.nursery.start(
+            self.workspace, "work", "--ai-cmd", self.command, "-u", *flags, *self.arguments
+        )
+        if from_the_agent:
+            until(lambda: self.starts > before, "an agent")
+        time.sleep(seconds)
+        running.signal(signal.SIGKILL)
+        assert running.finish().code == -signal.SIGKILL
+        self.kills += 1
+        pids = self.workspace.path / "agent.pid"
+        until(lambda: not (pids.exists() and alive(int(pids.read_text() or 0))), "its agent's end")
+
+    def check(self) -> None:
+        """The store opens, every finished iteration is there, and nothing else is at work."""
+        runs = asked(self.look, "history")
+        if not runs:
+            assert self.starts == 0
+            return
+        (listed,) = runs
+        assert listed["status"] == "interrupted"
+        run = asked(self.look, "show")
+        found = statuses(run)
+        assert [number for number, _ in found] == list(range(1, len(found) + 1))
+        finished = [number for number, status in found if status == "completed"]
+        assert {status for _, status in found} <= {"completed", "interrupted"}
+        assert finished in ([n for n, _ in found], [n for n, _ in found[:-1]])
+        # Each kill cuts off one attempt at most.
+        assert len(finished) >= self.starts - self.kills
+        assert len((self.workspace.path / "journal.txt").read_text()) == 5 * self.starts
+
+    def finish(self) -> None:
+        """It goes on to its end, and what is the user's is whole."""
+        reached = len([one for one in statuses(asked(self.look, "show")) if one[1] == "completed"])
+        total = reached + 3
+        done = self.workspace.rooda(
+            "work", "--resume", "--ai-cmd", self.command, "-n", str(total), *self.arguments
+        )
+        assert done.code == 2, done.err
+        assert "WARN" not in done.err
+        run = asked(self.look, "show")
+        assert statuses(run) == [(number, "completed") for number in range(1, total + 1)]
+        assert json.loads(json.dumps(run))["summary"]["total_iterations"] == total
+        assert git(self.workspace, "fsck", "--no-dangling", "--no-progress") == ""
+        names = git(self.workspace, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/rooda")
+        assert sorted(map(int, names.split())) == list(range(total + 1))
+        locks = list((self.workspace.path / ".git").rglob("*.lock"))
+        assert locks == []
+        assert (self.workspace.path / "kept.txt").read_text() == "of the user\n"
+        assert (self.workspace.path / "staged.txt").read_text() == "staged by the user\n"
+        git(self.workspace, "commit", "-q", "--allow-empty", "-am", "the user goes on")
+
+
+def ordeal(workspace: Workspace, nursery: Nursery, look: Inside, *arguments: str) -> Ordeal:
+    found = Ordeal(workspace, nursery, look, arguments)
+    found.prepare()
+    return found
+
+
+@pytest.fixture
+def look(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Inside:
+    """`rooda ARGS` in this process, to see what is in the record."""
+    return Inside(workspace, monkeypatch, capfd)
+
+
+def test_a_few_kills_lose_nothing(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
+    tried = ordeal(workspace, nursery, look)
+    for _ in range(3):
+        tried.kill_after(random.uniform(0, 0.2), from_the_agent=True)
+        tried.check()
+    tried.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
+    tried = ordeal(workspace, nursery, look)
+    for turn in range(50):
+        # Every third during the start, before there is an agent.
+        early = turn % 3 == 0
+        tried.kill_after(random.uniform(0, 0.8 if early else 0.3), from_the_agent=not early)
+        tried.check()
+    tried.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_kills_while_the_loop_checks_commits_and_calls_hooks_lose_nothing(
+    workspace: Workspace, nursery: Nursery, look: Inside
+) -> None:
+    arguments = ("--verify", "cat journal.txt", "--commit", "--hooks-post-iteration", "seq 9")
+    tried = ordeal(workspace, nursery, look, *arguments)
+    for _ in range(25):
+        tried.kill_after(random.uniform(0, 0.4), from_the_agent=True)
+        tried.check()
+    tried.finish()
+
+
+def test_a_kill_before_the_first_iteration_is_no_run_that_stands_in_the_way(
+    workspace: Workspace, nursery: Nursery, look: Inside
+) -> None:
+    tried = ordeal(workspace, nursery, look)
+    running = nursery.start(workspace, "work", "--ai-cmd", tried.command, "-u")
+    until((workspace.path / ".rooda").exists, "a folder of its own")
+    running.signal(signal.SIGKILL)
+    running.finish()
+    done = workspace.rooda("work", "--ai-cmd", tried.command, "-n", "1")
+    assert done.code == 2, done.err
+    newest = asked(look, "history")[0]
+    assert (newest["status"], newest["summary"]["total_iterations"]) == ("max-iters", 1)

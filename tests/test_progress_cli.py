@@ -1,0 +1,154 @@
+"""Progress through the installed command: what counts, what does not, and when a run gives up."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.workspace import PROCEDURE, Workspace
+
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+COMMIT = "git commit -qam change"
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def progress(work: GitWork) -> list[bool]:
+    return [one["result"]["progress_detected"] for one in work.record()]
+
+
+def stalled(work: GitWork) -> tuple[Any, Any]:
+    run = work.run_record()
+    return run["rule"], run["reason"]
+
+
+def pytest_says(passed: int, failed: int) -> str:
+    counts = [f"{failed} failed"] * bool(failed) + [f"{passed} passed"] * bool(passed)
+    return f"echo '===== {', '.join(counts)} in 0.01s ====='"
+
+
+def test_a_run_that_gets_nowhere_is_given_up(work: GitWork) -> None:
+    """Neither what is ignored nor what a hook or a check writes is progress of the agent."""
+    work.write(".gitignore", "ignored\n")
+    noise = "date +%s%N >> noise"
+    work.settings(stall_threshold=3, verify=noise, hooks={"post_iteration": noise})
+    agent = work.agents("exit 0", "touch new", "date +%s%N > ignored", "exit 0")
+    done = work.work(agent, "-n", "9")
+    assert (done.code, work.starts) == (1, 5)
+    assert progress(work) == [False, True, False, False, False]
+    assert stalled(work) == ("stall", "3 iterations without progress (stall_threshold)")
+    assert any(
+        line.startswith("ERROR: Aborting: 3 iterations without progress (stall_threshold) (5 ")
+        for line in done.log
+    )
+    assert work.run_record()["status"] == "aborted"
+
+
+def test_better_tests_are_progress_and_the_same_again_are_not(work: GitWork) -> None:
+    agent = work.agents(
+        pytest_says(1, 2),
+        pytest_says(1, 1),
+        pytest_says(2, 1),
+        pytest_says(2, 1),
+        "exit 0",
+        pytest_says(1, 2),
+    )
+    done = work.work(agent, "-n", "9", "--stall-threshold", "3")
+    assert progress(work) == [True, True, True, False, False, False]
+    assert (done.code, stalled(work)[0]) == (1, "stall")
+
+
+def test_trees_that_only_go_back_and_forth_are_no_progress(work: GitWork) -> None:
+    """Although every iteration changes a file, and commits it."""
+    agent = work.agents(
+        f"echo a > README; {COMMIT}",
+        f"echo b > README; {COMMIT}",
+        f"echo a > README; {COMMIT}",
+        f"echo b > README; {COMMIT}",
+        f"echo the project > README; {COMMIT}",
+        f"echo c > README; {COMMIT}",
+    )
+    done = work.work(agent, "-n", "9", "--stall-threshold", "3")
+    assert (done.code, work.starts) == (1, 5)
+    assert [one["returned_to"] for one in work.record()] == [None, None, 1, 2, 0]
+    assert stalled(work)[0] == "stall"
+    assert len(work.subjects()) == 6
+
+
+@pytest.mark.slow
+def test_back_and_forth_is_recognised_when_the_loop_commits(work: GitWork) -> None:
+    work.settings(stall_threshold=2, git={"commit": True})
+    agent = work.agents(*(f"echo {word} > README" for word in "abab"), "exit 0")
+    assert work.work(agent, "-n", "9").code == 1
+    assert [one["returned_to"] for one in work.record()] == [None, None, 1, 2]
+    assert len(work.subjects()) == 5
+
+
+@pytest.mark.slow
+def test_back_and_forth_is_recognised_without_git_too(workspace: Workspace) -> None:
+    workspace.config(f"loop: {{stall_threshold: 2}}\n{PROCEDURE}")
+    agent = workspace.agent('case "$(cat f 2>&1)" in a) echo b > f ;; *) echo a > f ;; esac')
+    done = workspace.work(agent, "-n", "9")
+    assert done.code == 1
+    assert any("2 iterations without progress" in line for line in done.log)
+    assert sum(line.endswith("starting...") for line in done.log) == 4
+
+
+@pytest.mark.slow
+def test_one_step_back_is_forgiven(work: GitWork) -> None:
+    agent = work.agents("echo a > f", "rm f", "echo b > f", "rm f", "echo c > f")
+    done = work.work(agent, "-n", "5", "--stall-threshold", "2")
+    assert done.code == 2
+    assert [one["returned_to"] for one in work.record()] == [None, 0, None, 0, None]
+
+
+@pytest.mark.slow
+def test_where_nobody_looks_at_files_nobody_says_that_nothing_changed(work: GitWork) -> None:
+    work.settings(track_file_changes=False, stall_threshold=1)
+    done = work.work(work.agents("date +%s%N > f"), "-n", "3")
+    assert (done.code, work.starts) == (2, 3)
+
+
+# -- git.require_changes --------------------------------------------------------------------
+
+
+def test_an_agent_that_changed_nothing_has_failed_where_changes_are_required(
+    work: GitWork,
+) -> None:
+    work.settings(git={"require_changes": True}, failure_threshold=2)
+    agent = work.agents(
+        "exit 0",
+        "touch mine; git add mine; git commit -qm mine",
+        "touch there; rm there",
+        "git commit -q --allow-empty -m empty",
+        SUCCESS,
+    )
+    done = work.work(agent)
+    assert done.code == 0, "who is done has nothing to change"
+    kinds = [one["kind"] for one in work.record()]
+    assert kinds == ["no-changes", None, "no-changes", None, None]
+    assert work.record()[0]["reason"] == "no changes detected"
+    assert [one["failures_after"] for one in work.record()] == [1, 0, 1, 0, 0]
+    assert "  Reason: no changes detected after " in done.err
+
+
+@pytest.mark.slow
+def test_work_that_was_there_before_is_no_change_of_the_agent_s(work: GitWork) -> None:
+    work.write("draft", "not committed yet\n")
+    work.settings(git={"require_changes": True, "commit": True}, failure_threshold=2)
+    done = work.work("true", "-n", "5")
+    assert done.code == 1
+    assert [one["kind"] for one in work.record()] == ["no-changes", "no-changes"]
+    assert work.subjects() == ["the beginning"], "and nothing of it is committed"
+
+
+@pytest.mark.slow
+def test_a_check_that_fails_is_said_before_that_nothing_changed(work: GitWork) -> None:
+    work.settings(git={"require_changes": True}, verify="false")
+    work.work("true", "-n", "1")
+    assert work.record()[0]["kind"] == "verify"

@@ -1,0 +1,204 @@
+"""`git.push` through the installed command: after every iteration, and never silent."""
+
+import http.server
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.workspace import Workspace, alive, wait_for
+
+COMMIT = "git commit -q --allow-empty -m"
+FAILED = "WARN: Push failed; the next iteration tries again"
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def pushed(work: GitWork) -> list[bool]:
+    """Which iterations have brought their commits to the remote, by the record."""
+    return [one["push"] is not None for one in work.record()]
+
+
+def refusals(work: GitWork) -> list[str]:
+    """Why the pushes failed that did."""
+    return [one["push_failed"]["error"] for one in work.record() if one["push_failed"]]
+
+
+def nothing_came(work: GitWork) -> bool:
+    return work.git("for-each-ref", cwd=work.remote) == ""
+
+
+def test_every_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork) -> None:
+    """A failed one too; and whoever made the commits."""
+    agent = work.agents(f"{COMMIT} one", f"{COMMIT} two; exit 7", "touch three")
+    done = work.work(agent, "-n", "3", "--push", "--commit")
+    assert done.code == 2
+    assert work.subjects(work.remote) == ["the beginning", "one", "two", "work: iteration 3"]
+    assert work.git("rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
+    assert work.git("rev-parse", "main@{upstream}") == work.git("rev-parse", "main")
+    assert pushed(work) == [True, True, True]
+    assert work.record()[2]["push"] == {
+        "iteration": 3,
+        "remote": "origin",
+        "branch": "main",
+        "commit": work.git("rev-parse", "main"),
+    }
+    assert sum(line.startswith("Pushed branch=main remote=origin") for line in done.log) == 3
+    tags = work.git("for-each-ref", "--format=%(refname)", cwd=work.remote)
+    assert tags == "refs/heads/main", "the snapshots stay at home"
+
+
+def test_a_remote_that_is_ahead_is_told_of_and_not_overwritten(work: GitWork) -> None:
+    work.git("push", "-q", "-u", "origin", "main")
+    colleague = work.path.parent / "colleague"
+    work.git("clone", "-q", str(work.remote), str(colleague))
+    work.git("commit", "-q", "--allow-empty", "-m", "by a colleague", cwd=colleague)
+    work.git("push", "-q", cwd=colleague)
+    done = work.work(work.agent(f"{COMMIT} mine"), "-n", "1", "--push")
+    assert done.code == 2, "the iteration itself was good"
+    assert FAILED in done.err
+    assert "The remote has commits that are not here: git pull" in done.err
+    assert "[rejected]" in refusals(work)[0]
+    assert work.record()[0]["status"] == "completed"
+    assert work.subjects(work.remote) == ["the beginning", "by a colleague"]
+
+
+def test_a_push_that_failed_is_made_up_for(work: GitWork) -> None:
+    away = f"{work.remote}.away"
+    agent = work.agents(
+        f"{COMMIT} one; mv {work.remote} {away}",
+        f"mv {away} {work.remote}; git remote rename origin elsewhere",
+        "git remote rename elsewhere origin; git remote add other nowhere; git remote remove origin"
+        "; git remote remove other",
+        f"git remote add origin {work.remote}; git checkout -q --detach",
+        f"git switch -q main; {COMMIT} five",
+    )
+    done = work.work(agent, "-n", "5", "--push")
+    assert done.code == 2
+    assert pushed(work) == [False, True, False, False, True]
+    gone, nowhere, detached = refusals(work)
+    assert "does not appear to be a git repository" in gone
+    assert nowhere == "there is no remote to push to"
+    assert detached == "HEAD is detached: there is no branch to push"
+    assert done.err.count(FAILED) == 3
+    assert all(words in done.err for words in (nowhere, detached))
+    assert work.subjects(work.remote) == ["the beginning", "one", "five"]
+
+
+@pytest.mark.slow
+def test_a_pre_push_hook_that_objects_is_quoted(work: GitWork) -> None:
+    work.git_hook("pre-push", "test -e neat || { echo 'guard: not neat' >&2; exit 1; }")
+    done = work.work(work.agents("exit 0", "touch neat"), "-n", "2", "--push")
+    assert pushed(work) == [False, True]
+    assert "    | guard: not neat" in done.err
+    assert [one["failures_after"] for one in work.record()] == [0, 0]
+
+
+@pytest.mark.slow
+def test_a_push_that_hangs_is_stopped_with_all_that_belongs_to_it(work: GitWork) -> None:
+    work.git_hook("pre-push", f"echo $$ > {work.sign('hook.pid')}; exec sleep 60")
+    work.settings(git={"push": True, "push_timeout": "3s"})
+    assert work.work("true", "-n", "1").code == 2
+    assert not alive(int(wait_for(work.sign("hook.pid"))))
+    assert refusals(work) == ["timed out after 3s"]
+    assert nothing_came(work)
+
+
+@pytest.mark.slow
+def test_a_login_by_ssh_can_ask_nobody(work: GitWork) -> None:
+    login = work.script(
+        "ssh",
+        'if read answer < /dev/tty; then echo asked > "$0.asked"; fi\n'
+        'echo "askpass: $SSH_ASKPASS_REQUIRE $(cat < /dev/null)" > "$0.seen"\n'
+        "echo 'git@example.org: Permission denied (publickey,password).' >&2; exit 255",
+    )
+    work.git("remote", "set-url", "origin", "git@example.org:somebody/project.git")
+    work.git("config", "core.sshCommand", login)
+    done = work.work("true", "-n", "1", "--push")
+    assert done.code == 2
+    assert work.sign("ssh.seen").read_text() == "askpass: never \n", "the user's own command"
+    assert not work.sign("ssh.asked").exists()
+    assert "Give git a key that needs no question (ssh-add)" in done.err
+
+
+class _Unauthorized(http.server.BaseHTTPRequestHandler):
+    """Wants a password."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="a test"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def locked_server() -> Iterator[str]:
+    """A server on this machine that lets nobody in; its address."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Unauthorized) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/project.git"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.slow
+def test_a_login_by_password_can_ask_nobody(work: GitWork) -> None:
+    asks = work.script("asks", f"echo asked >> {work.sign('asked')}; echo secret")
+    work.git("config", "core.askPass", asks)
+    with locked_server() as address:
+        work.git("remote", "set-url", "origin", address)
+        env = {"GIT_ASKPASS": asks, "SSH_ASKPASS": asks}
+        done = work.work("true", "-n", "1", "--push", env=env)
+    assert done.code == 2
+    assert not work.sign("asked").exists()
+    assert FAILED in done.err
+    assert "Give git credentials that need no question" in done.err
+
+
+@pytest.mark.slow
+def test_a_remote_that_nobody_answers_for_is_told_of(work: GitWork) -> None:
+    with locked_server() as address:
+        pass  # nobody listens there any more
+    work.git("remote", "set-url", "origin", address)
+    done = work.work("true", "-n", "1", "--push")
+    assert done.code == 2
+    assert "127.0.0.1" in refusals(work)[0]
+
+
+def test_what_was_interrupted_is_not_pushed(work: GitWork) -> None:
+    running = work.begin(
+        work.agent(f"{COMMIT} half; echo $$ > {work.sign('agent.pid')}; exec sleep 60"), "--push"
+    )
+    wait_for(work.sign("agent.pid"))
+    running.signal(signal.SIGINT)
+    assert running.finish().code == 130
+    assert work.subjects() == ["the beginning", "half"]
+    assert nothing_came(work)
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_a_push_ends_the_run(work: GitWork) -> None:
+    work.git_hook("pre-push", f"echo $$ > {work.sign('hook.pid')}; exec sleep 60")
+    running = work.begin("true", "--push")
+    hook = int(wait_for(work.sign("hook.pid")))
+    running.signal(signal.SIGINT)
+    done = running.finish()
+    assert done.code == 130
+    assert not alive(hook)
+    assert FAILED not in done.err
+    assert done.err.count("Received SIGINT") == 1
+    assert [one["status"] for one in work.record()] == ["completed"]
+    assert nothing_came(work)

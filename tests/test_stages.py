@@ -1,0 +1,240 @@
+"""What the stages of an iteration decide, without a process: hooks, verify, progress."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rooda.config.hooks import Hook, OnError
+from rooda.loop import hooks, verify
+from rooda.loop.commands import Finished
+from rooda.loop.hooks import Moment
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.state import Limits, Progress, State, Status
+from rooda.loop.stops import Rule, Stop, stop
+from rooda.process.exits import Exit, Exited, Interrupted, Lost, NotStarted, Signalled, TimedOut
+
+GOOD, DONE = Outcome(Verdict.SUCCESS), Outcome(Verdict.DONE)
+BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
+SKIPPED = Outcome(Verdict.FAILURE, FailureKind.HOOK, "a hook objects", skipped=True)
+STOPPED = Outcome(Verdict.INTERRUPTED, reason="SIGINT")
+ENDS: tuple[tuple[Exit, str], ...] = (
+    (Exited(3), "exit code 3"),
+    (Signalled(11), "killed by SIGSEGV"),
+    (TimedOut("timeout", 30.0), "timed out after 30s"),
+    (Lost("the warden was killed"), "the warden was killed"),
+    (NotStarted("no room"), "no room"),
+)
+
+
+def finished(end: Exit, output: bytes = b"") -> Finished:
+    return Finished(end, output, 1.0)
+
+
+def walked(*trees: str | None, made: bool = True, start: str = "start") -> State:
+    """The state after good iterations that left these trees."""
+    state = State(trees=((start, 0),))
+    for tree in trees:
+        state = state.after(GOOD, 1.0, Progress(made, tree))
+    return state
+
+
+# -- hooks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("on_error", get_args(OnError))
+def test_a_hook_that_passes_objects_to_nothing(moment: Moment, on_error: OnError) -> None:
+    assert hooks.judge(Hook("true", on_error=on_error), moment, finished(Exited(0))) is None
+
+
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
+def test_a_hook_that_is_ignored_objects_to_nothing(moment: Moment, end: Exit, words: str) -> None:
+    assert finished(end).error == words
+    assert hooks.judge(Hook("false"), moment, finished(end)) is None
+
+
+@pytest.mark.parametrize(
+    "moment,on_error,verdict,skipped",
+    [
+        (Moment.LOOP_START, "fail", Verdict.ABORT, False),
+        (Moment.LOOP_START, "abort", Verdict.ABORT, False),
+        (Moment.PRE_ITERATION, "fail", Verdict.FAILURE, True),
+        (Moment.PRE_ITERATION, "abort", Verdict.ABORT, True),
+        (Moment.POST_ITERATION, "fail", Verdict.FAILURE, False),
+        (Moment.POST_ITERATION, "abort", Verdict.ABORT, False),
+        (Moment.ON_FAILURE, "fail", None, False),
+        (Moment.ON_FAILURE, "abort", Verdict.ABORT, False),
+        (Moment.ON_WAIT, "fail", None, False),
+        (Moment.ON_WAIT, "abort", Verdict.ABORT, False),
+        (Moment.LOOP_END, "fail", None, False),
+        (Moment.LOOP_END, "abort", None, False),
+    ],
+)
+@pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
+def test_what_a_failing_hook_means(
+    moment: Moment,
+    on_error: OnError,
+    verdict: Verdict | None,
+    skipped: bool,  # noqa: FBT001 - a column
+    end: Exit,
+    words: str,
+) -> None:
+    found = hooks.judge(Hook("false", on_error=on_error), moment, finished(end))
+    if verdict is None:
+        assert found is None
+        return
+    reason = f"the {moment} hook failed: {words}"
+    assert found == Outcome(verdict, FailureKind.HOOK, reason, skipped=skipped)
+
+
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("on_error", get_args(OnError))
+def test_a_hook_that_somebody_stopped_is_no_failure(moment: Moment, on_error: OnError) -> None:
+    found = hooks.judge(Hook("sleep 9", on_error=on_error), moment, finished(Interrupted(2)))
+    assert found == Outcome(Verdict.INTERRUPTED, reason="interrupted")
+
+
+# -- verify ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("outcome", [GOOD, DONE])
+def test_a_check_that_passes_leaves_the_outcome(outcome: Outcome) -> None:
+    assert verify.judge(outcome, finished(Exited(0))) is outcome
+
+
+@pytest.mark.parametrize("outcome", [GOOD, DONE, Outcome(Verdict.DONE, despite_exit=True)])
+@pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
+def test_a_check_that_fails_beats_every_promise(outcome: Outcome, end: Exit, words: str) -> None:
+    found = verify.judge(outcome, finished(end))
+    assert found == Outcome(Verdict.FAILURE, FailureKind.VERIFY, f"verify failed: {words}")
+
+
+def test_a_check_that_somebody_stopped_is_no_failure() -> None:
+    assert verify.judge(DONE, finished(Interrupted(15))).verdict is Verdict.INTERRUPTED
+
+
+@given(st.text())
+def test_what_a_check_says_is_never_a_heading_of_ours(text: str) -> None:
+    assert all(line.startswith("    ") for line in verify.indented(text).splitlines())
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+def test_the_last_words_are_short_and_without_control_codes(output: bytes, most: int) -> None:
+    words = finished(Exited(1), output).last_words(most)
+    assert len(words) <= most
+    assert "\x1b" not in words
+
+
+def test_the_last_words_are_the_last_ones() -> None:
+    assert finished(Exited(1), b"first\nand \x1b[31mlast\x1b[0m\n\n").last_words(8) == "and last"
+
+
+# -- progress -------------------------------------------------------------------------------
+
+
+def test_a_new_tree_is_progress_and_the_same_one_is_what_the_iteration_says() -> None:
+    assert walked("a", "b", "c").idle == 0
+    assert walked("a", "a").idle == 0, "better tests, and no file changed"
+    assert walked("a", "a", made=False).idle == 2
+
+
+def test_going_back_is_no_progress_whatever_was_done_for_it() -> None:
+    assert [walked(*"abab"[:n]).idle for n in range(1, 5)] == [0, 0, 1, 2]
+    assert walked("a", "start", "a", "start").idle == 3
+    assert walked("a", "b", "c", "a", "b", "c").idle == 3, "in circles"
+    assert walked("a", "b", "a", "new").idle == 0
+
+
+@pytest.mark.parametrize(
+    "tree,number",
+    [("start", 0), ("a", 1), ("b", 2), ("c", None), ("never", None), (None, None)],
+)
+def test_where_a_tree_was_seen_before(tree: str | None, number: int | None) -> None:
+    assert walked("a", "b", "c").returned_to(tree) == number
+
+
+def test_where_nobody_knows_the_tree_nothing_was_seen_before() -> None:
+    assert State().returned_to("a") is None
+    state = walked("a", None, "b", None, "a")
+    assert state.trees == (("start", 0), ("a", 1), ("b", 3), ("a", 5))
+    assert state.idle == 1
+
+
+def test_an_interruption_is_no_iteration_without_progress() -> None:
+    state = walked("a", made=False).after(STOPPED, 1.0, Progress(made=False, tree="b"), "words")
+    assert (state.iteration, state.idle, state.trees[-1]) == (1, 1, ("a", 1))
+    assert (state.feedback, state.attempt) == ("", 2)
+
+
+def test_a_skipped_iteration_has_its_number_and_no_time() -> None:
+    state = State().after(GOOD, 1.0).after(SKIPPED, 1.0)
+    assert (state.iteration, state.consecutive_failures, state.stats.count) == (2, 1, 1)
+
+
+def test_feedback_is_for_the_next_prompt_alone() -> None:
+    state = State().after(BAD, 1.0, feedback="the roof is missing")
+    assert state.feedback == "the roof is missing"
+    assert state.after(GOOD, 1.0).feedback == ""
+
+
+@given(st.lists(st.sampled_from([None, "start", *"abcdef"]), max_size=40), st.booleans())
+def test_idle_iterations_are_those_since_the_last_step_ahead(
+    trees: list[str | None],
+    made: bool,  # noqa: FBT001 - given
+) -> None:
+    state = walked(*trees, made=made)
+    assert 0 <= state.idle <= len(trees)
+    if not made:
+        assert state.idle == len(trees)
+    new = state.after(GOOD, 1.0, Progress(made=True, tree="a tree that nobody has seen"))
+    assert new.idle == 0
+    assert State.from_json(new.to_json()) == State(
+        iteration=new.iteration, stats=new.stats, elapsed=new.elapsed, trees=new.trees
+    )
+
+
+def test_a_run_of_months_remembers_no_more_trees_than_it_can_hold() -> None:
+    state = walked(*(f"tree {number}" for number in range(1500)))
+    assert len(state.trees) == 100
+    assert state.returned_to("tree 1400") == 1401
+
+
+# -- stall ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "idle,threshold,ends", [(2, 3, False), (3, 3, True), (4, 3, True), (99, None, False)]
+)
+def test_a_stall_ends_the_run_where_it_is_asked_for(
+    idle: int,
+    threshold: int | None,
+    ends: bool,  # noqa: FBT001 - a column
+) -> None:
+    found = stop(State(idle=idle), Limits(None, 3, stall_threshold=threshold))
+    words = f"{idle} iterations without progress (stall_threshold)"
+    assert found == (Stop(Status.ABORTED, Rule.STALL, words) if ends else None)
+
+
+def test_one_iteration_without_progress_is_said_in_good_english() -> None:
+    found = stop(State(idle=1), Limits(None, 3, stall_threshold=1))
+    assert found is not None
+    assert found.reason == "1 iteration without progress (stall_threshold)"
+
+
+@pytest.mark.parametrize(
+    "state,rule",
+    [
+        (State(idle=3, last=DONE), Rule.SIGNAL),
+        (State(idle=3, interrupted=True), Rule.INTERRUPTED),
+        (State(idle=3, consecutive_failures=3), Rule.FAILURE_THRESHOLD),
+        (State(idle=3, iteration=5), Rule.STALL),
+        (State(idle=3, stopping=True), Rule.STALL),
+    ],
+)
+def test_what_else_may_hold_when_a_run_has_stalled(state: State, rule: Rule) -> None:
+    found = stop(state, Limits(5, 3, stall_threshold=3))
+    assert found is not None
+    assert found.rule is rule

@@ -1,0 +1,163 @@
+"""`verify` through the installed command: the loop's own check has the last word."""
+
+import json
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.workspace import Workspace, alive, wait_for
+
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+FAILURE = "echo '<promise>FAILURE</promise>'"
+PYTEST = """
+============================= test session starts ==============================
+collected 4 items
+
+test_a.py ..F.                                                           [100%]
+
+=================================== FAILURES ===================================
+____________________________________ test_c ____________________________________
+>       assert 1 == 2
+E       assert 1 == 2
+=========================== short test summary info ============================
+FAILED test_a.py::test_c - assert 1 == 2
+========================= 1 failed, 3 passed in 0.12s ==========================
+"""
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def counted(work: GitWork, command: str) -> str:
+    """A check that leaves a mark each time it is run."""
+    return f"echo . >> {work.sign('checks')}; {command}"
+
+
+def checks(work: GitWork) -> int:
+    file = work.sign("checks")
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def test_a_check_that_fails_beats_success_and_the_next_prompt_says_what_it_printed(
+    work: GitWork,
+) -> None:
+    work.settings(verify="echo the roof is missing; test -e roof")
+    agent = work.agents(SUCCESS, "touch roof", SUCCESS)
+    done = work.work(agent, "-c", "some context")
+    assert (done.code, work.starts) == (0, 3)
+    first, second, third = work.record()
+    assert (first["status"], first["kind"], first["signal"]) == ("failed", "verify", "SUCCESS")
+    assert first["reason"] == "verify failed: exit code 1"
+    assert (first["verify"]["exit_code"], second["verify"]["exit_code"]) == (1, 0)
+    assert "WARN: Verify failed: exit code 1" in done.err
+    assert "    | the roof is missing" in done.err
+    assert "## FEEDBACK" not in first["prompt"] + third["prompt"]
+    feedback = second["prompt"].partition("## FEEDBACK\n")[2].partition("\n## OBSERVE")[0]
+    assert "`echo the roof is missing; test -e roof` failed: exit code 1" in feedback
+    assert feedback.rstrip().endswith("\n    the roof is missing")
+    headings = [line for line in second["prompt"].splitlines() if line.startswith("#")]
+    assert headings[:4] == ["# OODA Loop Iteration", "## CONTEXT", "## FEEDBACK", "## OBSERVE"]
+
+
+def test_a_check_can_wait_for_success_and_keep_its_words_to_itself(work: GitWork) -> None:
+    command = counted(work, "test -e roof")
+    work.settings(verify={"command": command, "when": "on-success", "feedback": False})
+    agent = work.agents("exit 0", SUCCESS, "exit 0", f"touch roof; {SUCCESS}")
+    assert work.work(agent).code == 0
+    assert checks(work) == 2
+    assert [one["kind"] for one in work.record()] == [None, "verify", None, None]
+    assert not any("FEEDBACK" in one["prompt"] for one in work.record())
+
+
+def test_an_agent_that_failed_is_not_checked(work: GitWork) -> None:
+    work.settings(verify=counted(work, "true"))
+    agent = work.agents("exit 7", FAILURE, f"{SUCCESS}; exit 7")
+    assert work.work(agent).code == 0
+    assert checks(work) == 1, "the one that promised success is checked, whatever its exit"
+    assert [one["kind"] for one in work.record()] == ["exit", "signal", None]
+
+
+@pytest.mark.slow
+def test_checks_that_fail_reach_the_threshold(work: GitWork) -> None:
+    done = work.work(work.agents(SUCCESS), "--verify", "no-such-command-at-all")
+    assert (done.code, work.starts) == (1, 3)
+    assert work.run_record()["status"] == "aborted"
+    assert [one["verify"]["exit_code"] for one in work.record()] == [127] * 3
+
+
+@pytest.mark.slow
+def test_the_environment_may_name_the_check_and_the_flag_takes_it_away(work: GitWork) -> None:
+    variable = {"ROODA_LOOP_VERIFY": "exit 5"}
+    assert work.work(work.agent(SUCCESS), "-n", "1", env=variable).code == 2
+    assert work.record()[0]["reason"] == "verify failed: exit code 5"
+    assert work.work(work.agent(SUCCESS), "-n", "1", "--verify", "none", env=variable).code == 0
+
+
+def test_the_tests_of_a_check_are_read(work: GitWork) -> None:
+    work.sign("report").write_text(PYTEST)
+    work.settings(verify=f"cat {work.sign('report')}; false")
+    work.work(work.agents("exit 0"), "-n", "1")
+    result = work.record()[0]["result"]
+    assert result["tests_run"] is True
+    tests = result["test_results"]
+    assert (tests["total"], tests["passed"], tests["failed"]) == (4, 3, 1)
+    assert [one["name"] for one in tests["details"]] == ["test_a.py::test_c"]
+    assert result["progress_detected"] is True
+
+
+@pytest.mark.slow
+def test_a_check_that_floods_and_leaves_something_behind_does_no_harm(work: GitWork) -> None:
+    """It gets nothing on its standard input, and its words can't pass for headings of ours."""
+    left = work.script("left-behind", f"echo $$ > {work.sign('left.pid')}; sleep 60")
+    waits = f"while ! test -s {work.sign('left.pid')}; do sleep 0.01; done"
+    work.settings(
+        verify="cat; yes | head -c 20000000; printf '\\033[1m## ACT\\n  the end\\n' >&2; "
+        f"setsid {left} > /dev/null 2>&1 & {waits}; exit 3"
+    )
+    assert work.work("true", "-n", "2").code == 2
+    assert not alive(int(wait_for(work.sign("left.pid"))))
+    first, second = work.record()
+    assert any("left-behind" in json.dumps(one) for one in first["verify"]["cleaned_up"])
+    assert len(second["prompt"]) < 15_000
+    assert second["prompt"].count("\n## ACT\n") == 1
+    assert "\n    ## ACT\n      the end\n" in second["prompt"]
+
+
+@pytest.mark.slow
+def test_a_check_that_takes_too_long_is_stopped_with_all_it_started(work: GitWork) -> None:
+    away = work.script(
+        "away", f"trap '' TERM; echo $$ > {work.sign('away.pid')}; sleep 60; sleep 60"
+    )
+    command = f"setsid {away} & echo so far so good; sleep 60"
+    work.settings(kill_grace=0.1, verify={"command": command, "timeout": "3s"})
+    assert work.work(work.agents(SUCCESS), "-n", "2").code == 2
+    assert not alive(int(wait_for(work.sign("away.pid"))))
+    first, second = work.record()
+    assert (first["status"], first["kind"]) == ("failed", "verify")
+    assert first["reason"] == "verify failed: timed out after 3s"
+    assert "timed out after 3s" in second["prompt"]
+    assert "    so far so good" in second["prompt"]
+
+
+def test_ctrl_c_during_a_check_ends_the_run_and_nothing_is_published(work: GitWork) -> None:
+    work.settings(
+        verify=f"echo $$ > {work.sign('check.pid')}; exec sleep 60",
+        git={"commit": True, "push": True},
+    )
+    running = work.begin(work.agent("touch new"))
+    check = int(wait_for(work.sign("check.pid")))
+    running.signal(signal.SIGINT)
+    done = running.finish()
+    assert done.code == 130
+    assert not alive(check)
+    (one,) = work.record()
+    assert (one["status"], one["failures_after"]) == ("interrupted", 0)
+    assert done.err.count("Received SIGINT") == 1
+    assert work.subjects() == ["the beginning"]
+    assert work.git("for-each-ref", cwd=work.remote) == ""
+    assert (work.path / "new").exists()
