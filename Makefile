@@ -9,7 +9,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
-WORKERS ?= auto
+# Twice as many as cores: half of the tests wait for something.
+WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 MARKERS ?= not slow
 COVER ?=
 

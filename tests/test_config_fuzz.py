@@ -262,6 +262,7 @@ NASTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NASTY)
 def test_a_nasty_file_through_the_command(workspace: Workspace, name: str) -> None:
     workspace.write("rooda-config.yml", NASTY[name])

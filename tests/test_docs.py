@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,17 +55,30 @@ SUCCESS = "cat > /dev/null; echo '<promise>SUCCESS</promise>'"
 OF_THE_RECORD = ("history", "show", "why", "diff", "restore")
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository in which a run of two iterations has ended."""
+    home = tmp_path_factory.mktemp("recorded")
+    workspace = Workspace(home / "work", home / "home")
+    workspace.path.mkdir()
+    workspace.home.mkdir()
+    workspace.write("Makefile", "test:\n\ttrue\n")
+    make_repository(workspace)
+    agent = workspace.agents("date > made-1", f"date > made-2; {SUCCESS}")
+    assert workspace.rooda("build", "--ai-cmd", agent).code == 0
+    return workspace.path
+
+
 @pytest.mark.parametrize("words", ROODA_COMMANDS)
-def test_documented_commands_run(workspace: Workspace, words: list[str]) -> None:
+def test_documented_commands_run(workspace: Workspace, recorded: Path, words: list[str]) -> None:
     for name in ("claude", "my-agent"):
         workspace.agent(SUCCESS, name=f"bin/{name}")
     workspace.write("TASK.md", "Do it.\n")
     workspace.write("Makefile", "test:\n\ttrue\n")
-    if words[1] in OF_THE_RECORD or "--push" in words:
+    if "--push" in words:
         make_repository(workspace)
     if words[1] in OF_THE_RECORD:
-        agent = workspace.agents("date > made-1", f"date > made-2; {SUCCESS}")
-        assert workspace.rooda("build", "--ai-cmd", agent).code == 0
+        shutil.copytree(recorded, workspace.path, symlinks=True, dirs_exist_ok=True)
     path = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
     done = workspace.rooda(*words[1:], env={"PATH": path})
     assert done.code == 0, done.err
