@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,23 @@ def test_a_warden_that_fails_leaves_nothing_alive(tmp_path: Path) -> None:
 
 
 # -- the channel ---------------------------------------------------------------------------
+
+
+def test_a_message_that_arrived_is_no_failure_when_its_reader_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who starts a program may be killed by it before we have drawn breath."""
+    ours, theirs = socket.socketpair()
+    really = socket.send_fds
+
+    def sent_and_gone(*arguments: Any) -> int:
+        sent = really(*arguments)
+        theirs.close()
+        return sent
+
+    monkeypatch.setattr(socket, "send_fds", sent_and_gone)
+    with ours, Path(os.devnull).open("rb") as file:
+        Channel(ours).send(("start",), (file.fileno(),))
 
 
 @pytest.mark.parametrize(

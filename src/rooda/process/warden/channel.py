@@ -36,7 +36,10 @@ class Channel:
         data = memoryview(_LENGTH.pack(len(body)) + body)
         try:
             sent = socket.send_fds(self._socket, [data], files) if files else 0
-            self._socket.sendall(data[sent:])
+            # Nothing is sent after the last byte, not even nothing: who got the message may be gone
+            # by then, and that is no reason to believe that nobody has read it.
+            if sent < len(data):
+                self._socket.sendall(data[sent:])
         except OSError as error:
             raise Closed(str(error)) from None
 
