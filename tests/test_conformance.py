@@ -9,12 +9,24 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROWS: list[tuple[str, str, str]] = re.findall(
-    r"^\| (\d{3}-[BXE]\d+) \| (.+) \| (.+) \|$",
+    r"^\| (\d{3}-[A-Z]\d+) \| (.+) \| (.+) \|$",
     (ROOT / "docs/conformance.md").read_text(),
     re.MULTILINE,
 )
-# Boxes (B), rows of the edge-case table (X), examples (E), as many as the documents have.
-PROMISES = {"000-B": 52, "000-X": 17, "004-B": 71, "004-E": 8}
+# Boxes (B), rows of the edge-case table (X), examples (E), testing requirements (T), promises (P),
+# as many as the documents have.
+PROMISES = {
+    "000-B": 52,
+    "000-X": 17,
+    "001-B": 7,
+    "001-X": 6,
+    "001-E": 4,
+    "002-P": 68,
+    "003-B": 8,
+    "003-T": 8,
+    "004-B": 71,
+    "004-E": 8,
+}
 
 
 @cache

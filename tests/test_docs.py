@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
-from support.workspace import Workspace
+from support.workspace import ROODA, Workspace
 from tools import docs
 
 ROOT = Path(__file__).parent.parent
@@ -33,12 +34,16 @@ def _without_shell(words: list[str]) -> list[str]:
     return words[: words.index(">")] if ">" in words else words
 
 
-ROODA_COMMANDS = [
-    pytest.param(words, id=f"{page.name}: {shlex.join(words)}")
-    for page in PAGES
-    for words in shell_commands(page)
-    if words[0] == "rooda"
-]
+def commands_of(program: str) -> list[ParameterSet]:
+    """All that the pages say about it, each under its page and its words."""
+    return [
+        pytest.param(words, id=f"{page.name}: {shlex.join(words)}")
+        for page in PAGES
+        for words in shell_commands(page)
+        if words[0] == program
+    ]
+
+
 YAML_EXAMPLES = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
@@ -69,7 +74,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workspace.path
 
 
-@pytest.mark.parametrize("words", ROODA_COMMANDS)
+@pytest.mark.parametrize("words", commands_of("rooda"))
 def test_documented_commands_run(workspace: Workspace, recorded: Path, words: list[str]) -> None:
     for name in ("claude", "my-agent"):
         workspace.agent(SUCCESS, name=f"bin/{name}")
@@ -82,6 +87,32 @@ def test_documented_commands_run(workspace: Workspace, recorded: Path, words: li
     path = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
     done = workspace.rooda(*words[1:], env={"PATH": path})
     assert done.code == 0, done.err
+
+
+COMPLETE = "cat > /dev/null; date > made; echo '<promise>COMPLETE</promise>'"
+
+
+@pytest.mark.parametrize("words", commands_of("ralph"))
+def test_documented_ralph_commands_run(workspace: Workspace, words: list[str]) -> None:
+    """In a project that `ralph init` has prepared, with a plan and a prompt in it."""
+    workspace.agent(COMPLETE, name="bin/claude")
+    workspace.write("prompts/look.md", "# Look around\n")
+    make_repository(workspace)
+    path = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
+    for command in (["ralph", "init"], words):
+        workspace.write(".ralph/config", "AGENT_CLI=claude\n")
+        workspace.write(".ralph/implementation_plan.md", "# Plan\n\n## One\nStatus: open\n")
+        done = subprocess.run(
+            [ROODA.with_name(command[0]), *command[1:]],
+            cwd=workspace.path,
+            env=workspace.environ({"PATH": path}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (workspace.path / "made").exists() == (words[1] != "init")
 
 
 def make_repository(workspace: Workspace) -> None:
@@ -119,7 +150,7 @@ def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
         elif words[0] == ".ci/run":
             assert (ROOT / ".ci/run").exists()
         else:
-            assert words[0] in ("rooda", "pip"), words
+            assert words[0] in ("rooda", "ralph", "pip"), words
 
 
 @pytest.mark.parametrize("text", YAML_EXAMPLES)

@@ -138,7 +138,7 @@ def test_kills_while_the_loop_checks_commits_and_calls_hooks_lose_nothing(
 ) -> None:
     arguments = ("--verify", "cat journal.txt", "--commit", "--hooks-post-iteration", "seq 9")
     tried = ordeal(workspace, nursery, look, *arguments)
-    for _ in range(25):
+    for _ in range(12):
         tried.kill_after(random.uniform(0, 0.4), from_the_agent=True)
         tried.check()
     tried.finish()

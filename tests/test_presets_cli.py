@@ -2,7 +2,10 @@
 
 import pytest
 
+from support.recorded import versioned
 from support.workspace import Workspace
+
+CHANGE = "echo more >> made"
 
 LOOP = "======================== LOOP {} ========================"
 
@@ -61,9 +64,12 @@ def test_a_value_of_a_preset_can_be_overridden(workspace: Workspace) -> None:
 
 
 def test_ralph_ends_with_complete_on_standard_output_alone(workspace: Workspace) -> None:
+    versioned(workspace)
     complete = "<promise>COMPLETE</promise>"
     agent = workspace.agents(
-        "echo '<promise>SUCCESS</promise>'", f"echo '{complete}' >&2", f"echo '{complete}'"
+        f"{CHANGE}; echo '<promise>SUCCESS</promise>'",
+        f"{CHANGE}; echo '{complete}' >&2",
+        f"echo '{complete}'",
     )
     done = workspace.work(agent, "--preset", "ralph")
     assert done.code == 0
@@ -74,8 +80,16 @@ def test_ralph_ends_with_complete_on_standard_output_alone(workspace: Workspace)
 
 
 def test_ralph_reaches_its_maximum_with_exit_0(workspace: Workspace) -> None:
-    done = workspace.work("true", "--preset", "ralph", "-q")
-    assert done.code == 0
+    versioned(workspace)
+    agent = workspace.agents(CHANGE)
+    done = workspace.work(agent, "--preset", "ralph", "-q")
+    assert (done.code, workspace.starts) == (0, 10)
+
+
+def test_ralph_needs_a_repository(workspace: Workspace) -> None:
+    done = workspace.work("true", "--preset", "ralph")
+    assert done.code == 1
+    assert "git.commit is on, but " in done.err
 
 
 def test_an_unknown_preset_is_an_error_with_a_near_miss(workspace: Workspace) -> None:

@@ -132,9 +132,9 @@ def test_an_agent_that_changed_nothing_has_failed_where_changes_are_required(
     assert done.code == 0, "who is done has nothing to change"
     kinds = [one["kind"] for one in work.record()]
     assert kinds == ["no-changes", None, "no-changes", None, None]
-    assert work.record()[0]["reason"] == "no changes detected"
+    assert work.record()[0]["reason"] == "No changes detected"
     assert [one["failures_after"] for one in work.record()] == [1, 0, 1, 0, 0]
-    assert "  Reason: no changes detected after " in done.err
+    assert "  Reason: No changes detected after " in done.err
 
 
 @pytest.mark.slow
@@ -152,3 +152,11 @@ def test_a_check_that_fails_is_said_before_that_nothing_changed(work: GitWork) -
     work.settings(git={"require_changes": True}, verify="false")
     work.work("true", "-n", "1")
     assert work.record()[0]["kind"] == "verify"
+
+
+def test_the_log_is_no_change_of_the_agent_s(work: GitWork) -> None:
+    work.settings(git={"require_changes": True})
+    done = work.work("true", "-n", "3", "--log-file", "run.log")
+    assert done.code == 1
+    assert [one["kind"] for one in work.record()] == ["no-changes"] * 3
+    assert (work.path / "run.log").exists()

@@ -521,7 +521,7 @@ def test_some_trees_can_be_restored_exactly(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @given(batches=BATCHES, target=st.integers(0, 4))
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
 def test_any_tree_can_be_restored_exactly(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:
@@ -531,7 +531,7 @@ def test_any_tree_can_be_restored_exactly(
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @given(batches=MORE, target=st.integers(0, 4))
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
 def test_rules_for_ignoring_may_change_at_any_time_and_nothing_is_lost(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:

@@ -186,7 +186,9 @@ def test_what_has_ended_well_or_reached_its_maximum_has_nothing_to_resume(
 ) -> None:
     refused(workspace.work("true", "--resume"), "no run of work", "without --resume")
     assert workspace.work("true", "-n", "2").code == 2
-    refused(workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", "-n 7")
+    refused(
+        workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", "--max-iterations 7"
+    )
     before = asked(look, "history")
     assert [run["status"] for run in before] == ["max-iters"]
     assert workspace.work(workspace.agent(SUCCESS), "-n", "1").code == 0

@@ -233,8 +233,8 @@ def test_the_run_is_introduced(world: World) -> None:
         "work", 2, "agent --flag", workspace=str(world.folder)
     )
     assert world.all(events.IterationStarted) == [
-        events.IterationStarted("work", 1, 2),
-        events.IterationStarted("work", 2, 2),
+        events.IterationStarted("work", 1, 2, spec="none"),
+        events.IterationStarted("work", 2, 2, spec="none"),
     ]
 
 

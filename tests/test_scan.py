@@ -517,7 +517,7 @@ def test_any_changes_are_told_as_they_are(
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(rounds=ROUNDS)
 def test_many_changes_are_told_as_they_are(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Step]]

@@ -97,7 +97,7 @@ class Pad:
 
     def __init__(self) -> None:
         self.text = ""
-        self._log = SessionLog(self._write, "a task")
+        self._log = SessionLog(self._write)
 
     def _write(self, words: str) -> None:
         self.text += words
@@ -194,7 +194,7 @@ def test_a_run_writes_its_blocks_around_what_its_agents_print(workspace: Workspa
     assert f"{second}done\n<promise>SUCCESS</promise>\n{SINGLE}\n" in written
     assert written.endswith(
         f"{DOUBLE}\nSESSION SUMMARY\n{DOUBLE}\nTotal Iterations: 2\nSuccessful: 1\nFailed: 1\n"
-        f"Total Duration: TIME\nExit Reason: success (signal)\nExit Code: 0\n{DOUBLE}\n"
+        f"Total Duration: TIME\nExit Reason: completion signal detected\nExit Code: 0\n{DOUBLE}\n"
     )
     (folder,) = (workspace.path / ".rooda/runs").iterdir()
     assert (folder / "session.log").stat().st_mode & 0o777 == 0o600

@@ -43,7 +43,8 @@ def test_a_whole_line() -> None:
     assert log == (
         '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
         '"level": "info", "event": "iteration_started", '
-        '"procedure": "build", "iteration": 1, "max_iterations": 3, "attempt": 1}\n'
+        '"procedure": "build", "iteration": 1, "max_iterations": 3, "attempt": 1, '
+        '"mode": "", "task": "", "spec": ""}\n'
     )
 
 

@@ -17,13 +17,19 @@ USAGE_ERROR = 1
 INTERNAL_ERROR = 3
 
 
-def run(arguments: list[str], interrupts: Interrupts) -> int:
+def run(
+    arguments: list[str],
+    interrupts: Interrupts,
+    command: click.Command = app,
+    name: str = "rooda",
+    internal_error: int = INTERNAL_ERROR,
+) -> int:
     """Run the command and return its exit code; never raises an Exception."""
     _replace_unprintable()
     try:
-        result = app.main(
+        result = command.main(
             arguments,
-            prog_name="rooda",
+            prog_name=name,
             standalone_mode=False,
             obj=Session(interrupts, tuple(arguments)),
         )
@@ -45,11 +51,11 @@ def run(arguments: list[str], interrupts: Interrupts) -> int:
         return 0  # the reader has seen enough
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return _internal(error, arguments)
+            return _internal(error, arguments, internal_error)
         _complain(f"Error: {error.strerror}\n  Free some disk space\n")
         return USAGE_ERROR
     except Exception as error:  # noqa: BLE001 - the boundary
-        return _internal(error, arguments)
+        return _internal(error, arguments, internal_error)
     return result if isinstance(result, int) else 0
 
 
@@ -91,6 +97,6 @@ def _complain(text: str) -> None:
         click.echo(text, err=True, nl=False)
 
 
-def _internal(error: Exception, arguments: list[str]) -> int:
+def _internal(error: Exception, arguments: list[str], code: int) -> int:
     crash.tell(error, arguments)
-    return INTERNAL_ERROR
+    return code

@@ -48,10 +48,8 @@ class EqualsOption(RunOption):
         return record and (f"{self.opts[-1]}[={self.metavar}]", record[1])
 
 
-class RunCommand(click.Command):
-    """A command whose help is grouped and carries examples."""
-
-    examples = ""
+class EqualsCommand(click.Command):
+    """A command with options that need no value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give an option that came without its value an empty one."""
@@ -62,6 +60,12 @@ class RunCommand(click.Command):
         words = [(f"{word}=" if word in bare else word, value) for word, value in pairs]
         flat = [word for pair in words for word in pair if word is not None]
         return super().parse_args(ctx, [*flat, *rest])
+
+
+class RunCommand(EqualsCommand):
+    """A command whose help is grouped and carries examples."""
+
+    examples = ""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options by section."""

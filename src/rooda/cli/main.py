@@ -7,17 +7,36 @@ is loaded.
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from rooda import __version__
 from rooda.process.ending import end_at_once
 
+if TYPE_CHECKING:
+    import click
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `rooda` with the given arguments and return its exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    return front("rooda", list(sys.argv[1:] if argv is None else argv), _rooda)
+
+
+def _rooda() -> "click.Command":
+    from rooda.cli.app import app  # noqa: PLC0415 - see `front`
+
+    return app
+
+
+def front(
+    name: str,
+    arguments: list[str],
+    load: "Callable[[], click.Command]",
+    internal_error: int = 3,
+) -> int:
+    """Run one of our commands, which is loaded when the signals are ours."""
     if arguments in (["--version"], ["version"]):
-        return _print_version()
+        return _print_version(name)
     if sys.platform == "win32":
         sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
         return 1
@@ -35,14 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"Error: rooda can't start: {error.strerror}\n")
         return 1
 
-    code = boundary.run(arguments, interrupts)
+    code = boundary.run(arguments, interrupts, load(), name, internal_error)
     interrupts.ignore_from_now_on()
     return boundary.flush(code)
 
 
-def _print_version() -> int:
+def _print_version(name: str) -> int:
     try:
-        os.write(1, f"rooda {__version__}\n".encode())
+        os.write(1, f"{name} {__version__}\n".encode())
     except OSError:
         return 1  # nobody there, or no room
     return 0

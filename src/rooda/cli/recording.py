@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from rooda.config.settings import (
     HISTORY_MAX_AGE,
     HISTORY_MAX_IN_MEMORY,
     HISTORY_MAX_SIZE,
+    LOG_FILE,
+    SESSION_LOG,
     TRACK_FILE_CHANGES,
 )
 from rooda.iteration.history import HistoryConfig, IterationHistory
@@ -30,6 +33,7 @@ from rooda.record.recorder import Recorder
 from rooda.record.retention import Limits, prune
 from rooda.record.rows import RunRow
 from rooda.record.store import Store
+from rooda.text.globs import alike, exactly
 from rooda.views.log_file import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
@@ -88,16 +92,31 @@ class Recording:
         self.troubles.tell(emitter)
         row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else None))
+        return self._log_session(emitter, run, resumed)
+
+    def _log_session(
+        self, emitter: Emitter, run: str, resumed: Resumed | None
+    ) -> Callable[[], None]:
+        """Write the session log beside the record, and wherever else the policy wants it."""
+        workspace, closing = self.plan.workspace, ExitStack()
         name = f"runs/{run}/{SESSION}"
-        path = self.plan.workspace / STATE_FOLDER / name
-        try:
-            file = LogFile(path, lambda: open_to_append(self.plan.workspace, name))
-        except OSError as error:
-            emitter(RecordTrouble(f"the session log can't be written: {error.strerror}"))
-            return lambda: None
-        write = _guarded(file.write, self.troubles)
-        emitter.add(SessionLog(write, self.plan.description, *_counts(resumed)))
-        return file.close
+        places: list[tuple[Path, Callable[[], int] | None]] = [
+            (workspace / STATE_FOLDER / name, lambda: open_to_append(workspace, name))
+        ]
+        if (other := self.plan.values[SESSION_LOG]) is not None:
+            places.append((Path(other), None))
+        for path, opened in places:
+            try:
+                if opened is None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                file = LogFile(path, opened)
+            except OSError as error:
+                emitter(RecordTrouble(f"{path.name} can't be written: {error.strerror}"))
+                continue
+            closing.callback(file.close)
+            write = _guarded(file.write, self.troubles)
+            emitter.add(SessionLog(write, _ended(resumed), self.plan.notes))
+        return closing.close
 
     def prune(self, emitter: Emitter, run: str) -> None:
         """Let old runs go."""
@@ -141,6 +160,7 @@ class Recording:
             state=self.plan.workspace / STATE_FOLDER,
             run=run,
             keep=values[GIT_SNAPSHOTS],
+            own=_own_logs(self.plan),
         )
 
 
@@ -160,6 +180,13 @@ def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Calla
     return guarded
 
 
+def _own_logs(plan: Plan) -> list[str]:
+    """Patterns of the logs that we write, which may be in the work tree."""
+    log, session = plan.values[LOG_FILE], plan.values[SESSION_LOG]
+    named = [exactly(str(Path(log).resolve()))] if log is not None else []
+    return [*named, alike(str(Path(session).resolve()))] if session is not None else named
+
+
 def looked_at(plan: Plan) -> Path:
     """The folder that names are relative to: the workspace, unless the agent works elsewhere."""
     same = work_tree(plan.workspace) == work_tree(plan.working_dir)
@@ -172,12 +199,14 @@ def snapshots_of(plan: Plan) -> Snapshots | None:
     return Snapshots.open(looked_at(plan), plan.workspace / STATE_FOLDER, plan.environ)
 
 
-def _counts(resumed: Resumed | None) -> tuple[int, int]:
-    """How many iterations ended well, and how many badly; one that was cut off did neither."""
-    earlier = resumed.earlier.values() if resumed else ()
-    ended = [one.status for _, one in earlier if one.status is not IterationStatus.INTERRUPTED]
-    good = ended.count(IterationStatus.COMPLETED)
-    return good, len(ended) - good
+def _ended(resumed: Resumed | None) -> dict[int, bool]:
+    """Which iterations ended well, and which badly; one that was cut off did neither."""
+    earlier = resumed.earlier.items() if resumed else ()
+    return {
+        number: one.status is IterationStatus.COMPLETED
+        for number, (_, one) in earlier
+        if one.status is not IterationStatus.INTERRUPTED
+    }
 
 
 def _row(plan: Plan, run: str) -> RunRow:

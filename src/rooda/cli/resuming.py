@@ -14,6 +14,7 @@ from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_of, last_attempts
 from rooda.record.reader import Reader
 from rooda.record.rows import RunRow
+from rooda.text.counting import count
 
 LAST = ""  # `--resume` without a name
 
@@ -59,7 +60,9 @@ def _find(plan: Plan, wanted: str, reader: Reader) -> RunRow:
         row = reader.run(wanted)
         if row.procedure != plan.procedure:
             message = f"run {row.run} is one of {row.procedure}, not of {plan.procedure}"
-            suggestion = f"Write: rooda {row.procedure} --resume={row.run}"
+            is_ralph = row.procedure.startswith("ralph ")
+            command = row.procedure if is_ralph else f"rooda {row.procedure}"
+            suggestion = f"Write: {command} --resume={row.run}"
             raise InvalidInput([Problem(message, suggestion, title="Nothing to resume")])
         return row
     rows = reader.runs(procedure=plan.procedure, limit=1)
@@ -87,8 +90,8 @@ def _used_up(row: RunRow, state: State, reason: str) -> InvalidInput:
     ran = state.iteration
     if reason:
         return _nothing(f"run {row.run}: {reason}", "Raise that limit")
-    message = f"run {row.run} has run {ran} iterations, and no more are asked for"
-    return _nothing(message, f"Ask for more in all: -n {ran + 5}")
+    message = f"run {row.run} has run {count(ran, 'iteration')}, and no more are asked for"
+    return _nothing(message, f"Ask for more in all: --max-iterations {ran + 5}")
 
 
 def _nothing(message: str, suggestion: str = "Start anew, without --resume") -> InvalidInput:

@@ -18,6 +18,7 @@ from rooda.workspace.git import Git, GitError
 from rooda.workspace.state import read_plain_file
 
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
+TITLE = "git can't be used"
 _MOST_NAMED = 5
 _MOST_READ = 64 * 1024
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
@@ -38,15 +39,15 @@ def check_git(values: Values, folder: Path, environ: Mapping[str, str]) -> Itera
     asked = [row for row in _NEEDING if values[row]]
     if not asked or not is_folder(folder):
         return
-    top = _top(folder, environ)
+    top = find_top(folder, environ)
     if isinstance(top, Obstacle):
         yield from (_unable(row, values, top) for row in asked)
     elif values[GIT_COMMIT]:
         yield from _warn_of_secrets(values, top, environ)
 
 
-def _top(folder: Path, environ: Mapping[str, str]) -> Path | Obstacle:
-    """The top of the work tree."""
+def find_top(folder: Path, environ: Mapping[str, str]) -> Path | Obstacle:
+    """The top of the work tree, or why there is none."""
     if shutil.which("git", path=environ.get("PATH", os.defpath)) is None:
         return Obstacle("git is not installed", "Install git")
     try:
@@ -60,15 +61,16 @@ def _top(folder: Path, environ: Mapping[str, str]) -> Path | Obstacle:
 
 def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:
     origin = values.origin(row)
-    # A preset has the habits of a whole system: who chose it did not ask for this one by name.
-    was_asked_for = origin.tier > Tier.PRESET
+    # A preset has the habits of a whole system: who chose it did not ask for a push by name, and
+    # can do without. What is never committed, or never changes, fails every iteration.
+    was_asked_for = origin.tier > Tier.PRESET or row is not GIT_PUSH
     return Problem.at(
         origin,
         values.field(row),
         f"{row.key} is on, but {obstacle.reason}",
         f"{obstacle.fix}, or turn it off with --no-{row.flag_name.removeprefix('--')}",
         Severity.ERROR if was_asked_for else Severity.WARNING,
-        title="git can't be used",
+        title=TITLE,
     )
 
 

@@ -141,6 +141,7 @@ class Layers:
         preset = next((valued.value for valued in chosen if valued is not None), PRESET.default)
         return [
             *strong,
+            Level(Scope.LOOP, self.presets[preset].procedure(procedure)),
             Level(Scope.LOOP, self.presets[preset].loop),
             Level(Scope.LOOP, self.builtin.procedure(procedure)),
         ]

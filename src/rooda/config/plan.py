@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from rooda.config import checks as look
 from rooda.config.checks import Check
@@ -34,6 +35,7 @@ from rooda.config.validate import (
     unknown_procedure,
     warn_of_iterations,
 )
+from rooda.config.work import SameWork, Work, Works
 from rooda.config.world import World
 from rooda.prompts.compose import assemble
 from rooda.prompts.context import Context
@@ -53,6 +55,13 @@ class Request:
     commands: frozenset[str] = frozenset()  # names that `rooda NAME` gives to a command
 
 
+class PromptTemplate(Protocol):
+    """A prompt that is made in another way than from four phases."""
+
+    def read(self, iteration: int) -> str:
+        """The prompt of an iteration. Raises PromptError."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that a run needs to know, decided."""
@@ -66,7 +75,10 @@ class Plan:
     workspace: Path
     working_dir: Path
     environ: Mapping[str, str]
-    description: str = ""
+    work: Works = SameWork(Work())  # noqa: RUF009 - it never changes
+    template: PromptTemplate | None = None  # in place of the phases
+    mode: str = ""
+    notes: tuple[tuple[str, str], ...] = ()  # for the summary of the session log
 
     @property
     def writes_to_files(self) -> bool:
@@ -74,8 +86,10 @@ class Plan:
         chosen = self.values[CAPTURE]
         return chosen == "file" or (chosen == "auto" and is_known_cli(self.command, self.argv))
 
-    def prompt(self, feedback: str = "") -> str:
+    def prompt(self, feedback: str = "", iteration: int = 1) -> str:
         """The prompt of an iteration, its files read anew; `feedback` is of the one before."""
+        if self.template is not None:
+            return self.template.read(iteration)
         own = {
             SIGNALS_SUCCESS.default: self.values[SIGNALS_SUCCESS],
             SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
@@ -147,7 +161,8 @@ def prepare(request: Request, world: World) -> Prepared:
             workspace=folder,
             working_dir=working_dir,
             environ=environ,
-            description=layers.description(request.procedure),
+            work=SameWork(Work(layers.description(request.procedure))),
+            mode=request.procedure,
         )
         problems += _unsaid_signal(plan)
     return Prepared(request, values, command, plan, tuple(problems), tuple(found))

@@ -361,6 +361,67 @@ ZERO_MEANS_UNLIMITED: Setting[bool] = Setting(
     "Read a maximum of 0 iterations as no limit",
     POLICY,
 )
+MAX_ATTEMPTS: Setting[int | None] = Setting(
+    "max_attempts",
+    Integer(1),
+    None,
+    "Try an iteration that failed again under its own number, so often in all, then abort; "
+    "takes the place of failure_threshold",
+    POLICY,
+    nullable=True,
+)
+REQUIRED_FILE: Setting[str | None] = Setting(
+    "required_file",
+    PathText(),
+    None,
+    "A file that must be there before each iteration",
+    POLICY,
+    nullable=True,
+)
+REQUIRED_MESSAGE: Setting[str | None] = Setting(
+    "required_message",
+    Text(),
+    None,
+    "What to say when required_file is missing",
+    POLICY,
+    nullable=True,
+)
+EXIT_CODE_AGENT: Setting[int] = Setting(
+    "exit_codes.agent",
+    Integer(0, 255),
+    1,
+    "Exit code when the agent failed too often",
+    POLICY,
+)
+EXIT_CODE_VERIFY: Setting[int] = Setting(
+    "exit_codes.verify",
+    Integer(0, 255),
+    1,
+    "Exit code when verify failed too often",
+    POLICY,
+)
+EXIT_CODE_GIT: Setting[int] = Setting(
+    "exit_codes.git",
+    Integer(0, 255),
+    1,
+    "Exit code when the work could not be committed too often",
+    POLICY,
+)
+EXIT_CODE_REQUIRED: Setting[int] = Setting(
+    "exit_codes.required",
+    Integer(0, 255),
+    1,
+    "Exit code when required_file is missing",
+    POLICY,
+)
+SESSION_LOG: Setting[str | None] = Setting(
+    "session_log",
+    PathText(),
+    None,
+    "Write the session log to this file too",
+    RECORD,
+    nullable=True,
+)
 MAX_ITERS_EXIT_CODE: Setting[int] = Setting(
     "max_iters_exit_code",
     Integer(0, 255),
@@ -422,12 +483,12 @@ GIT_REQUIRE_CHANGES: Setting[bool] = Setting(
     "Take an iteration that changed nothing for a failure",
     GIT,
 )
-MESSAGE_NAMES = ("procedure", "iteration", "run", "summary", "task")
+MESSAGE_NAMES = ("mode", "procedure", "iteration", "run", "summary", "task")
 GIT_MESSAGE: Setting[str] = Setting(
     "git.message",
     Template(MESSAGE_NAMES),
     "{procedure}: iteration {iteration}",
-    "Message of a commit; {procedure}, {iteration}, {run}, {summary} and {task} are filled in",
+    "Message of a commit, with {procedure}, {mode}, {iteration}, {run}, {summary} and {task}",
     GIT,
 )
 GIT_COMMIT_TIMEOUT: Setting[float] = Setting(
@@ -554,6 +615,14 @@ SETTINGS: tuple[Setting[Any], ...] = (
     IGNORE_EXIT_STATUS,
     ZERO_MEANS_UNLIMITED,
     MAX_ITERS_EXIT_CODE,
+    MAX_ATTEMPTS,
+    REQUIRED_FILE,
+    REQUIRED_MESSAGE,
+    EXIT_CODE_AGENT,
+    EXIT_CODE_VERIFY,
+    EXIT_CODE_GIT,
+    EXIT_CODE_REQUIRED,
+    SESSION_LOG,
 )
 
 BY_KEY: Mapping[str, Setting[Any]] = {setting.key: setting for setting in SETTINGS}

@@ -1,16 +1,19 @@
 """What changed in a folder: by git where there is git, else by a look at every file."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
+from rooda.text.globs import exactly
 from rooda.workspace.changes import Changes
 from rooda.workspace.git import GitError
 from rooda.workspace.scan import Scan, Unfinished, changes, scan
 from rooda.workspace.snapshots import Snapshot, Snapshots
 from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.tree import work_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +52,25 @@ class FileChangeTracker:
         state: Path | None = None,
         run: str = "",
         keep: bool = False,
+        own: Sequence[str] = (),
     ) -> None:
-        """`state` is the folder for what is noted on disk. `keep`: snapshots get a ref of `run`."""
+        """`state` is the folder for what is noted on disk. `keep`: snapshots get a ref of `run`.
+
+        `own` are patterns of whole paths, of files that are not the agent's.
+        """
         self.is_git = False
         self._is_stale = True
         self._looker: Looker
         self._trouble = ""
         environ = os.environ if environ is None else environ
         try:
-            snapshots = Snapshots.open(root, state or root / STATE_FOLDER, environ)
+            snapshots = Snapshots.open(
+                root, state or root / STATE_FOLDER, environ, own=_below(work_tree(root), own)
+            )
         except GitError as error:
             snapshots, self._trouble = None, str(error)
         if snapshots is None:
-            self._looker = _Scanning(root)
+            self._looker = _Scanning(root, _below(root.resolve(), own))
         else:
             self.is_git = True
             self._looker = _Snapshooting(snapshots, run if keep else None)
@@ -118,11 +127,26 @@ class _Snapshooting:
 class _Scanning:
     """By a look at every file."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, own: Sequence[str]) -> None:
         self._root = root
+        self._own = own
         self._last: Scan | None = None
 
     def look(self, name: str | None) -> Seen:  # noqa: ARG002 - there is nowhere to keep it
         before, self._last = self._last, None
         self._last = now = scan(self._root, before)
-        return Seen(changes=changes(before, now) if before is not None else None, tree=now.digest)
+        found = changes(before, now) if before is not None else None
+        return Seen(changes=found and self._without_own(found), tree=now.digest)
+
+    def _without_own(self, found: Changes) -> Changes:
+        def others(names: tuple[str, ...]) -> tuple[str, ...]:
+            own = self._own
+            return tuple(n for n in names if not any(fnmatchcase(n, one) for one in own))
+
+        return Changes(others(found.created), others(found.modified), others(found.deleted))
+
+
+def _below(folder: Path, patterns: Sequence[str]) -> list[str]:
+    """The patterns of what is below a folder, as seen from there."""
+    start = f"{exactly(str(folder))}/"
+    return [one.removeprefix(start) for one in patterns if one.startswith(start)]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rooda.config.plan import Plan
+from rooda.config.work import Work
 from rooda.iteration.executor import IterationExecutor
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import events, hooks
@@ -28,6 +29,7 @@ class Course:
     executor: IterationExecutor
     looks: Looks
     iteration: Iteration
+    work: Work = field(default_factory=Work)
     promises: Promises = field(default_factory=Promises)
     process: Result | None = None
     feedback: str = ""
@@ -41,6 +43,12 @@ class Course:
     def place(self) -> str:
         """The folder for what belongs to it."""
         return place_of(self.edge.run, self.number, self.state.attempt)
+
+    @property
+    def changed_anything(self) -> bool:
+        """Whether the agent has changed a file or moved HEAD; who can't tell believes it."""
+        seen = self.executor.seen
+        return seen.changes is None or bool(seen.changes) or seen.head_moved
 
     def enter(self, status: IterationStatus) -> None:
         """It is at this stage now."""

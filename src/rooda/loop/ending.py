@@ -25,7 +25,9 @@ def close(course: Course, outcome: Outcome, seconds: float) -> State:
     iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.reason)
     course.edge.history.add(iteration)
     progress = _progress(course)
-    after = course.state.after(outcome, seconds, progress, course.feedback)
+    after = course.state.after(
+        outcome, seconds, progress, course.feedback, retry=course.limits.retry
+    )
     for event in _against_the_exit(course, outcome):
         course.edge.emit(event)
     course.edge.emit(_ended(course, outcome, after, seconds, progress))
@@ -37,7 +39,9 @@ def _progress(course: Course) -> Progress:
     result, seen = course.iteration.result, course.executor.seen
     if result is None:
         return Progress(made=False)
-    return Progress(result.progress_detected or seen.changes is None, seen.tree)
+    return Progress(
+        result.progress_detected or seen.changes is None, seen.tree, course.changed_anything
+    )
 
 
 def _against_the_exit(course: Course, outcome: Outcome) -> Iterator[Event]:
@@ -83,6 +87,8 @@ def _ended(
         returned_to=course.state.returned_to(progress.tree),
         result=course.iteration.result,
         state=after,
+        attempt=course.state.attempt,
+        task=course.work.task,
     )
 
 

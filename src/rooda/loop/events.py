@@ -68,6 +68,9 @@ class IterationStarted:
     iteration: int
     max_iterations: int | None
     attempt: int = 1
+    mode: str = ""
+    task: str = ""
+    spec: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +274,8 @@ class IterationEnded:
     returned_to: int | None = None
     result: IterationResult | None = None
     state: State | None = None
+    attempt: int = 1
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

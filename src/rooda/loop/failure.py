@@ -126,7 +126,7 @@ def _joined(pieces: Iterable[bytes]) -> str:
 _ADVICE = {
     FailureKind.SIGNAL: "Read the end of the output: the agent says what it is blocked by",
     FailureKind.CRASH: "Run the command by hand to see whether it crashes there too",
-    FailureKind.VERIFY: "Read what the check printed (rooda show); the next prompt tells the agent",
+    FailureKind.VERIFY: "Read what the check printed: it is above, and in the record (rooda show)",
     FailureKind.NO_CHANGES: "Read its output: it may think that there is nothing left to do",
     FailureKind.COMMIT: "Read what git says above; the work is still in the work tree",
     FailureKind.HOOK: "Run the hook's command by hand",

@@ -34,7 +34,13 @@ def iterate(course: Course) -> State:
     began = edge.monotonic()
     edge.emit(
         events.IterationStarted(
-            plan.procedure, course.number, limits.max_iterations, course.state.attempt
+            plan.procedure,
+            course.number,
+            limits.max_iterations,
+            course.state.attempt,
+            plan.mode,
+            course.work.task,
+            course.work.spec,
         )
     )
     outcome = _begin(course)
@@ -61,7 +67,7 @@ def _run_agent(course: Course) -> Outcome:
         plan, number, course.place, clocks(plan, course.limits, course.state), edge
     )
     try:
-        course.iteration.prompt = plan.prompt(course.state.feedback)
+        course.iteration.prompt = plan.prompt(course.state.feedback, number)
         prompt = course.iteration.prompt.encode("utf-8", "surrogateescape")
         edge.emit(events.PromptAssembled(number, len(prompt)))
         course.enter(IterationStatus.EXECUTING)
@@ -70,6 +76,7 @@ def _run_agent(course: Course) -> Outcome:
         edge.emit(events.PromptFailed(number, str(error), error.hint))
         return Outcome(Verdict.ABORT, FailureKind.PROMPT, f"prompt assembly: {error}")
     course.looks.tell(number, course.executor.seen)
+    course.work = plan.work.done(course.work)
     course.process = result = session.result
     if result is None:
         raise AssertionError("an agent that was executed has a result")
@@ -118,11 +125,10 @@ def _require_changes(course: Course, outcome: Outcome) -> Outcome:
 
     Where nobody can tell what changed, nobody can blame the agent.
     """
-    seen = course.executor.seen
     wanted = course.plan.values[GIT_REQUIRE_CHANGES] and outcome.verdict is Verdict.SUCCESS
-    if not wanted or seen.changes is None or seen.changes or seen.head_moved:
+    if not wanted or course.changed_anything or course.state.touched:
         return outcome
-    return Outcome(Verdict.FAILURE, FailureKind.NO_CHANGES, "no changes detected")
+    return Outcome(Verdict.FAILURE, FailureKind.NO_CHANGES, "No changes detected")
 
 
 def _commit(course: Course, outcome: Outcome) -> Outcome:
@@ -132,7 +138,7 @@ def _commit(course: Course, outcome: Outcome) -> Outcome:
     course.others_may_change_files()
     result = course.iteration.result
     publisher = Publisher(course.plan, course.number, course.edge)
-    outcome, words = publisher.commit(outcome, result.summary if result else None)
+    outcome, words = publisher.commit(outcome, result.summary if result else None, course.work.task)
     if words and course.plan.values[VERIFY_FEEDBACK]:
         said = verify.indented(words)
         course.feedback = f"The last iteration could not be committed. Git says:\n\n{said}"

@@ -15,6 +15,7 @@ from rooda.config.settings import (
     GIT_PUSH_TIMEOUT,
     KILL_GRACE,
     LOG_FILE,
+    SESSION_LOG,
 )
 from rooda.loop import commands
 from rooda.loop.commands import Command, Finished
@@ -22,6 +23,7 @@ from rooda.loop.edge import Edge
 from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.text.controls import one_line
+from rooda.text.globs import alike
 from rooda.text.templates import fill
 from rooda.workspace.git import Git, GitError, unattended
 from rooda.workspace.state import STATE_FOLDER
@@ -69,9 +71,9 @@ class Publisher:
         self._edge = edge
         self._query = Git(plan.working_dir, plan.environ)
 
-    def commit(self, outcome: Outcome, summary: str | None) -> tuple[Outcome, str]:
+    def commit(self, outcome: Outcome, summary: str | None, task: str = "") -> tuple[Outcome, str]:
         """Commit everything; the outcome, and what the next prompt should say of a failure."""
-        found = self._commit(self._message(summary))
+        found = self._commit(self._message(summary, task))
         if isinstance(found, Refusal):
             if found.interrupted:
                 return Outcome(Verdict.INTERRUPTED, reason=found.error), ""
@@ -95,13 +97,14 @@ class Publisher:
         elif not found.interrupted:
             self._edge.emit(PushFailed(self._number, found.error, found.suggestion))
 
-    def _message(self, summary: str | None) -> str:
+    def _message(self, summary: str | None, task: str) -> str:
         names = {
             "procedure": self._plan.procedure,
+            "mode": self._plan.mode,
             "iteration": str(self._number),
             "run": self._edge.run,
             "summary": one_line(summary or ""),
-            "task": "",
+            "task": one_line(task),
         }
         filled = fill(self._plan.values[GIT_MESSAGE], names).strip()
         return filled or f"{self._plan.procedure}: iteration {self._number}"
@@ -160,7 +163,9 @@ class Publisher:
     def _stage(self) -> Finished:
         """Stage everything but what is rooda's own, even where the agent has staged that."""
         own = self._own_files()
-        others = (f":(exclude,top,{magic}){name}" for magic, name in own)
+        # Git refuses to exclude what is ignored, although that is what it would do.
+        seen = [(magic, name) for magic, name in own if not self._is_ignored(name)]
+        others = (f":(exclude,top,{magic}){name}" for magic, name in seen)
         done = self._patiently("add", "-A", "--", ":/", *others)
         ours = [f":(top,{magic}){name}" for magic, name in own]
         if done.passed and self._ask("diff", "--cached", "--name-only", "--", *ours):
@@ -170,11 +175,19 @@ class Publisher:
     def _own_files(self) -> list[tuple[str, str]]:
         """Where rooda's own files are, from the top: how git should read a name, and the name."""
         own = [("glob", f"**/{STATE_FOLDER}/**")]
-        log = self._plan.values[LOG_FILE]
-        top = self._ask("rev-parse", "--show-toplevel")
-        if log is not None and top and Path(log).resolve().is_relative_to(top):
-            own.append(("literal", str(Path(log).resolve().relative_to(top))))
+        values, top = self._plan.values, self._top
+        for log, is_one_of_many in ((values[LOG_FILE], False), (values[SESSION_LOG], True)):
+            if log is not None and top and Path(log).resolve().is_relative_to(top):
+                name = str(Path(log).resolve().relative_to(top))
+                own.append(("glob", alike(name)) if is_one_of_many else ("literal", name))
         return own
+
+    def _is_ignored(self, name: str) -> bool:
+        return bool(self._ask("-C", self._top, "check-ignore", "--no-index", "--", name))
+
+    @property
+    def _top(self) -> str:
+        return self._ask("rev-parse", "--show-toplevel") or "."
 
     def _ask(self, *arguments: str) -> str:
         """What git answers; nothing where it has no answer."""

@@ -1,19 +1,28 @@
 """The run itself: iterations until a stop condition holds."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from rooda.config.plan import Plan
 from rooda.config.settings import (
+    EXIT_CODE_AGENT,
+    EXIT_CODE_GIT,
+    EXIT_CODE_REQUIRED,
+    EXIT_CODE_VERIFY,
     FAILURE_THRESHOLD,
     ITERATION_TIMEOUT,
+    MAX_ATTEMPTS,
     MAX_DURATION,
     MAX_ITERS_EXIT_CODE,
     PARSE_TESTS,
+    REQUIRED_FILE,
+    REQUIRED_MESSAGE,
     SIGNALS_SUCCESS,
     STALL_THRESHOLD,
     TEST_REPORTS,
     TRACK_FILE_CHANGES,
 )
+from rooda.config.work import Work
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.executor import IterationExecutor
 from rooda.iteration.types import Iteration
@@ -25,7 +34,7 @@ from rooda.loop.iterate import iterate
 from rooda.loop.looks import Looks
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Rule, Stop, exit_code, stop
+from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 
@@ -33,11 +42,13 @@ from rooda.process.exits import signal_name
 def limits_of(plan: Plan) -> Limits:
     """What ends a run of this plan."""
     values = plan.values
+    attempts = values[MAX_ATTEMPTS]
     return Limits(
         values.iterations.maximum,
-        values[FAILURE_THRESHOLD],
+        values[FAILURE_THRESHOLD] if attempts is None else attempts,
         values[MAX_DURATION],
         values[STALL_THRESHOLD],
+        retry=attempts is not None,
     )
 
 
@@ -60,6 +71,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     )
     looks, executor = Looks(edge), _executor(plan, edge)
     state = _prepare(plan, edge, looks, state)
+    work: Work | None = None
     while True:
         elapsed = before + edge.monotonic() - began
         state = replace(
@@ -67,11 +79,14 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
             elapsed=elapsed,
             interrupted=bool(edge.interrupts.received),
             stopping=edge.interrupts.end_wanted,
+            missing=_missing(plan),
         )
         if (found := stop(state, limits)) is not None:
             break
         iteration = Iteration(state.iteration + 1)
-        state = iterate(Course(plan, limits, state, edge, executor, looks, iteration))
+        if work is None or state.attempt == 1:  # a retry is about the same
+            work = plan.work.now()
+        state = iterate(Course(plan, limits, state, edge, executor, looks, iteration, work))
     if found.rule is Rule.STOPPED:
         edge.emit(events.StopRequested())
     if found.rule is Rule.INTERRUPTED and not (edge.interrupts.told or _was_interrupted(state)):
@@ -119,6 +134,25 @@ def _prepare(plan: Plan, edge: Edge, looks: Looks, state: State) -> State:
     return state
 
 
+def _missing(plan: Plan) -> str:
+    """What to say of a file that has to be there and is not."""
+    name = plan.values[REQUIRED_FILE]
+    if name is None or Path(name).is_file():
+        return ""
+    return plan.values[REQUIRED_MESSAGE] or f"{name} is missing (required_file)"
+
+
+def _exit_codes(plan: Plan) -> ExitCodes:
+    values = plan.values
+    return ExitCodes(
+        values[MAX_ITERS_EXIT_CODE],
+        values[EXIT_CODE_AGENT],
+        values[EXIT_CODE_VERIFY],
+        values[EXIT_CODE_GIT],
+        values[EXIT_CODE_REQUIRED],
+    )
+
+
 def _was_interrupted(state: State) -> bool:
     return state.last is not None and state.last.verdict is Verdict.INTERRUPTED
 
@@ -140,7 +174,7 @@ def _ended(
         status=found.status,
         rule=found.rule,
         reason=found.reason,
-        exit_code=exit_code(found.status, at_maximum=plan.values[MAX_ITERS_EXIT_CODE]),
+        exit_code=exit_code(found, state.last, _exit_codes(plan)),
         iterations=state.iteration,
         consecutive_failures=state.consecutive_failures,
         threshold=limits.failure_threshold,

@@ -30,6 +30,7 @@ class Limits:
     failure_threshold: int
     max_duration: float | None = None
     stall_threshold: int | None = None
+    retry: bool = False  # a failed iteration is tried again under its own number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Progress:
 
     made: bool = True
     tree: str | None = None
+    touched: bool = False  # files, or where HEAD stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class State:
     `elapsed` is for how long the run has been at work, `idle` how many iterations in a row made no
     progress, `trees` which trees were there, the last one last, and `feedback` what the next
     prompt has to say of the last iteration. `attempt` is the number of the next attempt at the
-    next iteration, `stopping`: somebody asked for an end.
+    next iteration, `missing` what has to be there for it and is not, `touched` whether an earlier
+    attempt at it has changed anything. `stopping`: somebody asked for an end.
     """
 
     iteration: int = 0
@@ -61,9 +64,17 @@ class State:
     trees: tuple[tuple[str, int], ...] = ()
     feedback: str = ""
     stopping: bool = False
+    missing: str = ""
+    touched: bool = False
 
     def after(
-        self, outcome: Outcome, seconds: float, progress: Progress | None = None, feedback: str = ""
+        self,
+        outcome: Outcome,
+        seconds: float,
+        progress: Progress | None = None,
+        feedback: str = "",
+        *,
+        retry: bool = False,
     ) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""
         if outcome.verdict is Verdict.ABORT and outcome.kind in NEVER_RAN:
@@ -78,10 +89,13 @@ class State:
                 elapsed=elapsed,
             )
         failed = outcome.verdict is Verdict.FAILURE
+        progress = progress or Progress(made=False)
+        again = failed and retry
         return replace(
-            self._moved_on(progress or Progress(made=False)),
-            iteration=self.iteration + 1,
-            attempt=1,
+            self._moved_on(progress),
+            iteration=self.iteration if again else self.iteration + 1,
+            attempt=self.attempt + 1 if again else 1,
+            touched=again and (self.touched or progress.touched),
             consecutive_failures=self.consecutive_failures + 1 if failed else 0,
             stats=self.stats if outcome.skipped else self.stats.add(seconds),
             last=outcome,
@@ -112,6 +126,7 @@ class State:
             "idle": self.idle,
             "trees": [list(seen) for seen in self.trees],
             "feedback": self.feedback,
+            "touched": self.touched,
         }
 
     @classmethod
@@ -125,4 +140,5 @@ class State:
             idle=int(data["idle"]),
             trees=tuple((str(tree), int(number)) for tree, number in data["trees"]),
             feedback=str(data["feedback"]),
+            touched=bool(data["touched"]),
         )

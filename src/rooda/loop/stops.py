@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rooda.loop.outcome import FailureKind, Verdict
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.text.counting import count
 from rooda.text.durations import format_duration
@@ -17,6 +17,7 @@ class Rule(StrEnum):
     STOPPED = "stopped"
     SIGNAL = "signal"
     NOT_STARTED = "not-started"
+    REQUIRED_FILE = "required-file"
     HOOK = "hook"
     STALL = "stall"
     MAX_DURATION = "max-duration"
@@ -33,10 +34,44 @@ class Stop:
     reason: str = ""
 
 
-def exit_code(status: Status, *, at_maximum: int) -> int:
-    """The exit code of a run; only the one at the maximum is a matter of policy."""
-    codes = {Status.SUCCESS: 0, Status.ABORTED: 1, Status.INTERRUPTED: 130}
-    return codes.get(status, at_maximum)
+@dataclass(frozen=True, slots=True)
+class ExitCodes:
+    """The exit codes that are a matter of policy."""
+
+    at_maximum: int = 2
+    agent: int = 1
+    verify: int = 1
+    git: int = 1
+    required_file: int = 1
+
+
+def exit_code(found: Stop, last: Outcome | None, codes: ExitCodes) -> int:
+    """The exit code of a run; of one that was aborted it depends on what failed."""
+    match found:
+        case Stop(status=Status.SUCCESS):
+            return 0
+        case Stop(status=Status.INTERRUPTED):
+            return 130
+        case Stop(status=Status.MAX_ITERS):
+            return codes.at_maximum
+        case Stop(rule=Rule.REQUIRED_FILE):
+            return codes.required_file
+        case Stop(rule=Rule.FAILURE_THRESHOLD | Rule.NOT_STARTED) if last is not None:
+            return _code_of(last.kind, codes)
+        case _:
+            return 1
+
+
+def _code_of(kind: FailureKind | None, codes: ExitCodes) -> int:
+    match kind:
+        case FailureKind.VERIFY:
+            return codes.verify
+        case FailureKind.COMMIT:
+            return codes.git
+        case FailureKind.HOOK | FailureKind.PROMPT:
+            return 1
+        case _:
+            return codes.agent
 
 
 def interrupted(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001 - one form for all
@@ -99,6 +134,13 @@ def stopped(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
     return None
 
 
+def required_file(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
+    """What the next iteration needs is not there."""
+    if state.missing:
+        return Stop(Status.ABORTED, Rule.REQUIRED_FILE, state.missing)
+    return None
+
+
 CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
     interrupted,
     done,
@@ -108,6 +150,7 @@ CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
     stall,
     max_iterations,
     stopped,
+    required_file,
 )
 
 

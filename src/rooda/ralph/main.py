@@ -1,9 +1,22 @@
 """The entry point of `ralph`."""
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rooda.cli.main import front
+
+if TYPE_CHECKING:
+    import click
 
 
-def main() -> int:
-    """Say plainly that this command is not there yet."""
-    sys.stderr.write("ralph is not built yet; `rooda` is. See CHANGELOG.md for what comes when.\n")
-    return 1
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ralph` with the given arguments and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    return front("ralph", arguments, _ralph, internal_error=1)  # 3 means that tests failed
+
+
+def _ralph() -> "click.Command":
+    from rooda.ralph.app import app  # noqa: PLC0415 - loaded when the signals are ours
+
+    return app

@@ -69,9 +69,15 @@ def footer(
 
 
 def summary(
-    total: int, successful: int, failed: int, seconds: float, reason: str, exit_code: int
+    total: int,
+    successful: int,
+    failed: int,
+    seconds: float,
+    reason: str,
+    exit_code: int,
+    notes: Lines = (),
 ) -> str:
-    """What stands at the end of a session."""
+    """What stands at the end of a session; `notes` are further lines."""
     about: Lines = [
         ("Total Iterations", total),
         ("Successful", successful),
@@ -79,5 +85,6 @@ def summary(
         ("Total Duration", format_duration(seconds)),
         ("Exit Reason", reason),
         ("Exit Code", exit_code),
+        *notes,
     ]
     return _block(_DOUBLE, "SESSION SUMMARY", _DOUBLE, about, _DOUBLE)

@@ -246,7 +246,7 @@ def _iteration_ended(event: loop.IterationEnded) -> Message | None:
             limit: Field = ("threshold", event.threshold)
             where_: Field = ("iteration", event.iteration)
             reason: Field = ("reason", event.reason or None)
-            return Message("Iteration skipped", (reason, where_, count, limit))
+            return Message("Iteration skipped", (reason, count, limit, where_))
         case _:
             return None  # the end of the run says it
 

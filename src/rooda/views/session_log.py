@@ -11,6 +11,7 @@ from rooda.loop import events as loop
 from rooda.loop.emitter import Stamped
 from rooda.loop.events import Level, level
 from rooda.loop.outcome import Verdict
+from rooda.loop.stops import Rule
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, clean
 from rooda.text.counting import count
@@ -18,20 +19,30 @@ from rooda.views import blocks, text
 
 _MOST = 1024 * 1024  # bytes of one iteration
 _END = 64 * 1024
+_REASONS = {
+    Rule.SIGNAL: "completion signal detected",
+    Rule.MAX_ITERATIONS: "maximum of iterations reached",
+    Rule.FAILURE_THRESHOLD: "too many failures in a row",
+    Rule.INTERRUPTED: "interrupted",
+}
 # These have a block of their own.
 _BLOCKS = (loop.IterationStarted, loop.IterationEnded, loop.RunEnded, loop.ConfigResolved)
 
 
 @dataclass(slots=True)
 class SessionLog:
-    """A listener that writes the log. `good` and `bad`: how many a run that goes on had before."""
+    """A listener that writes the log.
+
+    `ended` says of each iteration whether it ended well, its last attempt that is; a run that goes
+    on brings those from before. `notes` are further lines of the summary.
+    """
 
     write: Callable[[str], None]
-    task: str = ""
-    good: int = 0
-    bad: int = 0
+    ended: dict[int, bool] = field(default_factory=dict)
+    notes: blocks.Lines = ()
     _cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
     _heard: int = 0
+    _last_reason: str = ""
     _end: bytes = b""
     _at_line_start: bool = True
 
@@ -41,11 +52,8 @@ class SessionLog:
         match event:
             case loop.IterationStarted():
                 self._heard = 0
-                self._line(
-                    blocks.header(
-                        event.iteration, event.procedure, self.task, "none", stamped.at
-                    ).rstrip("\n")
-                )
+                about = (event.mode or event.procedure, event.task, event.spec or "none")
+                self._line(blocks.header(event.iteration, *about, stamped.at).rstrip("\n"))
             case Output(stream, data):
                 self._hear(stream, data)
             case loop.IterationEnded():
@@ -69,22 +77,39 @@ class SessionLog:
             )
             self._line(f"[... {words} ...]")
         self._print(clean(end.decode("utf-8", "replace")))
-        if event.verdict in (Verdict.SUCCESS, Verdict.DONE):
-            self.good += 1
-        elif event.verdict is not Verdict.INTERRUPTED:
-            self.bad += 1
+        self._last_reason = event.reason
+        if event.verdict is not Verdict.INTERRUPTED:
+            self.ended[event.iteration] = event.verdict in (Verdict.SUCCESS, Verdict.DONE)
         if event.verdict is Verdict.FAILURE:
             self._line(f"[{stamped.at:%H:%M:%S}] {text.render(event)}")
-        status = str(event.status)
-        self._line(blocks.footer(event.iteration, stamped.at, event.duration, status).rstrip("\n"))
+        footer = blocks.footer(
+            event.iteration,
+            stamped.at,
+            event.duration,
+            str(event.status),
+            retries=event.attempt - 1,
+        )
+        self._line(footer.rstrip("\n"))
         self._line("")
 
     def _end_run(self, event: loop.RunEnded) -> None:
-        good, bad = self.good, self.bad
-        reason = event.reason or f"{event.status} ({event.rule})"
-        self._line(
-            blocks.summary(good + bad, good, bad, event.total, reason, event.exit_code).rstrip("\n")
+        total, good = len(self.ended), sum(self.ended.values())
+        summary = blocks.summary(
+            total,
+            good,
+            total - good,
+            event.total,
+            self._why(event),
+            event.exit_code,
+            self.notes,
         )
+        self._line(summary.rstrip("\n"))
+
+    def _why(self, event: loop.RunEnded) -> str:
+        if event.rule is Rule.FAILURE_THRESHOLD and self._last_reason:
+            failures = count(event.consecutive_failures, "failure")
+            return f"{failures} in a row, the last one: {self._last_reason}"
+        return event.reason or _REASONS.get(event.rule, str(event.status))
 
     def _hear(self, stream: str, data: bytes) -> None:
         """Write the beginning of what the agent prints; of the rest keep the end, as it is."""

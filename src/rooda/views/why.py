@@ -23,7 +23,7 @@ _RULES = {
 # The settings that a rule looks at.
 _LIMITS = {
     "max-iterations": ("default_max_iterations", "iteration_mode"),
-    "failure-threshold": ("failure_threshold",),
+    "failure-threshold": ("failure_threshold", "max_attempts"),
     "max-duration": ("max_duration",),
     "stall": ("stall_threshold",),
     "signal": ("signals.success", "signals.streams", "signals.match"),
@@ -94,7 +94,7 @@ def _keys(one: Object) -> Sequence[str]:
     """The settings that its verdict hangs on."""
     if one["verdict"] == "done":
         return _LIMITS["signal"]
-    return (*_OF_KIND.get(one["kind"] or "", ()), "failure_threshold")
+    return (*_OF_KIND.get(one["kind"] or "", ()), "failure_threshold", "max_attempts")
 
 
 def _verdict(one: Object) -> str:
@@ -128,6 +128,10 @@ def _verdict(one: Object) -> str:
 def limits(run: Object, keys: Sequence[str]) -> str:
     """The settings with these keys, and where each came from."""
     wanted = {f"loop.{key}" for key in keys}
+    values = {name: value for name, value, _ in run["settings"] or []}
+    # The one takes the other's place.
+    is_retried = values.get("loop.max_attempts", "none") != "none"
+    wanted.discard("loop.failure_threshold" if is_retried else "loop.max_attempts")
     rows = [
         (name, str(value), f"({origin})")
         for name, value, origin in run["settings"] or []

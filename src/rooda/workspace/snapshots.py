@@ -5,7 +5,7 @@ own (`refs/rooda`), so branch, index, stash and work tree of the user stay untou
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,17 +67,23 @@ class Snapshots:
 
     @classmethod
     def open(
-        cls, folder: Path, state: Path, environ: Mapping[str, str], largest: int = LARGEST
+        cls,
+        folder: Path,
+        state: Path,
+        environ: Mapping[str, str],
+        largest: int = LARGEST,
+        own: Sequence[str] = (),
     ) -> "Snapshots | None":
         """Of the work tree that a folder is in; None without git or without a work tree.
 
         `state` is the `.rooda` that is written to when a snapshot is taken, and not before. Raises
-        GitError where git has something against the repository.
+        GitError where git has something against the repository. `own` are patterns, from the top,
+        of files that are rooda's and not the agent's.
         """
         repository = Repository.find(folder, environ)
         if repository is None:
             return None
-        shadow = Shadow(repository, state, environ)
+        shadow = Shadow(repository, state, environ, own)
         lookout = Lookout(repository, shadow, state, largest)
         restorer = Restorer(shadow, repository.top, folder.resolve(), largest)
         return cls(repository, folder, lookout, restorer)

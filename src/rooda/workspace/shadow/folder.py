@@ -8,7 +8,7 @@ on disk. It may be lost at any time: an agent can write here, and then it is mad
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError, GitTimeoutError
@@ -67,13 +67,21 @@ def mark_of(path: Path) -> Mark | None:
 class Shadow:
     """The folder and the git that works with it. We hold the run's lock, so nobody else does."""
 
-    def __init__(self, repository: Repository, state: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        state: Path,
+        environ: Mapping[str, str],
+        own: Sequence[str] = (),
+    ) -> None:
+        """`own` are patterns, from the top, of files that are rooda's and not the agent's."""
         if repository.object_format not in _CONFIG:
             raise GitError(f"objects are named by {repository.object_format}, which is not known")
         if state.name != STATE_FOLDER:
             raise ValueError(f"{state} is not called {STATE_FOLDER}")
         self._repository = repository
         self._workspace = state.parent
+        self._own = b"".join(os.fsencode(f"/{pattern}\n") for pattern in own)
         self._folder = state / "git"
         self._index = self._folder / "index"
         self._left_as: Mark | None = None
@@ -131,7 +139,7 @@ class Shadow:
         self._keep("HEAD", f"{head or _NOWHERE}\n".encode())
         self._keep("config", _CONFIG[self._repository.object_format])
         self._keep("info/attributes", _ATTRIBUTES)
-        self._keep("info/exclude", self.rules + _EXCLUDE)
+        self._keep("info/exclude", self.rules + _EXCLUDE + self._own)
 
     def _is_of_use(self) -> bool:
         """Whether it is an index that git has written, and is not elsewhere."""

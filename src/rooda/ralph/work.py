@@ -1,0 +1,64 @@
+"""What a ralph iteration works on, by its implementation plan."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rooda.config.work import Work
+from rooda.prompts.parts import FilePart, PromptError
+from rooda.ralph.tasks import Task, became_complete, current, first_heading, tasks_in
+from rooda.ralph.templates import substitute
+from rooda.workspace.state import read_plain_file
+
+_LARGEST_PLAN = 4 * 1024 * 1024
+_NO_TASK = "none"
+
+
+@dataclass(slots=True)
+class PlanWork:
+    """Reads the plan before and after the agent: it may have written it."""
+
+    plan: Path | None  # a prompt of its own has none
+    prompt: FilePart
+    _before: tuple[Task, ...] = ()
+
+    def now(self) -> Work:
+        """The task in progress, else the first open one, else what the prompt is about."""
+        self._before = self._tasks()
+        task = current(self._before)
+        if task is not None:
+            return Work(task.name, task.spec or "none")
+        return Work(self._heading(), "none")
+
+    def done(self, before: Work) -> Work:
+        """The task that became complete, else the one that it was."""
+        task = became_complete(self._before, self._tasks())
+        return Work(task.name, task.spec or "none") if task is not None else before
+
+    def _tasks(self) -> tuple[Task, ...]:
+        if self.plan is None:
+            return ()
+        try:
+            return tasks_in(read_plain_file(self.plan, _LARGEST_PLAN).decode("utf-8", "replace"))
+        except OSError:
+            return ()
+
+    def _heading(self) -> str:
+        try:
+            return first_heading(self.prompt.read()) or _NO_TASK
+        except PromptError:
+            return _NO_TASK
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt file with `${NAME}`s in it."""
+
+    file: FilePart
+    names: tuple[tuple[str, str], ...]
+
+    def read(self, iteration: int) -> str:
+        """The prompt of an iteration. Raises PromptError."""
+        text = self.file.read()
+        if not text.strip():
+            raise PromptError(f"{self.file.shown} is empty", hint="Write the prompt into it")
+        return substitute(text, {**dict(self.names), "ITERATION": str(iteration)})

@@ -1,0 +1,598 @@
+"""`ralph` through the installed command, in real repositories: modes, attempts, ends, files."""
+
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.ralphs import COMPLETE, PLAN, Ralphs, ralph_work
+from support.workspace import PROCEDURE, Workspace, alive, wait_for
+
+WORKS = "date +%N >> work"
+NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[Ralphs]:
+    with ralph_work(workspace) as found:
+        yield found
+
+
+@pytest.fixture
+def planned(work: Ralphs) -> Ralphs:
+    """One that has a plan already."""
+    work.plan()
+    return work
+
+
+def marks(number: int) -> str:
+    """What an agent does that sets a task of the plan to complete."""
+    expression = f"/Task {number}:/,/Status/s/Status: .*/Status: complete/"
+    return f"{WORKS}; sed -i.bak '{expression}' .ralph/implementation_plan.md; rm .ralph/*.bak"
+
+
+# -- the modes -----------------------------------------------------------------------------
+
+
+def test_a_new_user_plans_and_builds_in_an_empty_repository(workspace: Workspace) -> None:
+    with ralph_work(workspace) as work:
+        for name in (".ralph", "specs", "AGENTS.md"):
+            work.git("rm", "-qr", name)
+        done = work.ralph("init")
+        assert (done.code, done.err) == (0, "")
+        created = [line.split()[1] for line in done.out.splitlines() if line.startswith("created")]
+        assert sorted(created) == work.git("ls-files", "-o", "--exclude-standard").split()
+        assert ".ralph/prompts/build.md" in created
+        text = work.write(str(work.tools / "plan.md"), PLAN)
+        work.agent_does(
+            f"cp {text} .ralph/implementation_plan.md",
+            COMPLETE,
+            marks(1),
+            f"{marks(2)}; {COMPLETE}",
+        )
+        assert work.ralph("plan").code == 0
+        assert work.ralph("build").code == 0
+        assert work.commits() == [
+            "plan: iteration 1 - Refresh the implementation plan",
+            "build: iteration 1 - Read the file",
+            "build: iteration 2 - Write the file",
+        ]
+        assert work.git("status", "--porcelain") == ""
+        history = work.rooda("history").out.splitlines()
+        assert [line.split()[3:6] for line in history[1:]] == [
+            ["ralph", "build", "success"],
+            ["ralph", "plan", "success"],
+        ]
+
+
+@pytest.mark.parametrize(
+    "arguments,config,maximum",
+    [
+        ((), {}, 10),
+        (("3", "--max-iterations", "4"), {}, 4),
+        pytest.param(("3",), {}, 3, marks=pytest.mark.slow),
+        pytest.param(("--max-iterations=4",), {}, 4, marks=pytest.mark.slow),
+        pytest.param((), {"DEFAULT_MAX_ITERATIONS": 7}, 7, marks=pytest.mark.slow),
+        pytest.param(("2",), {"DEFAULT_MAX_ITERATIONS": 7}, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_how_many_iterations_there_are_at_most(
+    work: Ralphs, arguments: tuple[str, ...], config: dict[str, int], maximum: int
+) -> None:
+    work.agent_does(COMPLETE, **config)
+    done = work.ralph("plan", *arguments)
+    assert done.log[0] == f"Starting procedure: ralph plan (max {maximum} iterations)"
+    assert done.code == 0
+
+
+def test_at_the_maximum_the_loop_ends_well_but_incomplete(planned: Ralphs) -> None:
+    planned.agent_does(WORKS)
+    done = planned.ralph("build", "2")
+    assert (done.code, planned.starts) == (0, 2)
+    assert "Reached max iterations: 2" in done.err
+    assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]
+
+
+@pytest.mark.slow
+def test_without_a_number_there_are_ten_and_not_eleven(work: Ralphs) -> None:
+    work.agent_does(WORKS)
+    assert (work.ralph("plan").code, work.starts) == (0, 10)
+
+
+def test_complete_counts_on_standard_output_alone_and_to_the_letter(work: Ralphs) -> None:
+    work.agent_does(
+        f"{WORKS}; {COMPLETE} >&2",
+        f"{WORKS}; echo '<promise>complete</promise>'; echo COMPLETE",
+        f"{WORKS}; {COMPLETE}",
+    )
+    assert (work.ralph("plan").code, work.starts) == (0, 3)
+    assert len(work.commits()) == 3, "the one that said it has completed normally"
+
+
+@pytest.mark.parametrize("mode", ["plan", pytest.param("build", marks=pytest.mark.slow)])
+def test_complete_with_nothing_changed_is_complete(planned: Ralphs, mode: str) -> None:
+    planned.agent_does(COMPLETE)
+    done = planned.ralph(mode)
+    assert (done.code, planned.starts) == (0, 1)
+    assert planned.commits() == []
+
+
+def test_a_prompt_runs_once_without_tests_or_signals_and_is_committed(planned: Ralphs) -> None:
+    planned.in_home("implementation_plan.md", "")
+    planned.write("ideas/tidy.md", "# Tidy the cellar\nin ${MODE} mode, round ${ITERATION}\n")
+    planned.agent_does(f"{WORKS}; {COMPLETE}", TEST_COMMAND="false", DEFAULT_MAX_ITERATIONS=5)
+    done = planned.ralph("prompt", "tidy.md", within="ideas")
+    assert (done.code, planned.starts) == (0, 1)
+    assert planned.commits() == ["prompt: iteration 1 - Tidy the cellar"]
+    assert planned.prompts() == ["# Tidy the cellar\nin prompt mode, round 1\n"]
+    assert "SESSION SUMMARY" in planned.log()
+
+
+def test_a_prompt_that_changes_nothing_is_no_failure(work: Ralphs) -> None:
+    work.write("ask.md", "What is this?\n")
+    work.agent_does("echo a project")
+    assert (work.ralph("prompt", "ask.md").code, work.starts) == (0, 1)
+    assert work.commits() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deed,code", [("exit 3", 4), (f"{WORKS}; touch ugly", 5)])
+def test_a_prompt_is_not_tried_again(work: Ralphs, deed: str, code: int) -> None:
+    work.write("ask.md", "# Ask\n")
+    work.agent_does(deed)
+    work.git_hook("pre-commit", "! test -e ugly")
+    assert (work.ralph("prompt", "ask.md").code, work.starts) == (code, 1)
+
+
+# -- the plan ------------------------------------------------------------------------------
+
+
+def test_without_a_plan_nothing_is_built(work: Ralphs) -> None:
+    work.agent_does(WORKS)
+    done = work.ralph("build")
+    assert (done.code, work.starts) == (2, 0)
+    assert NO_PLAN in done.err
+    assert f"Exit Reason: {NO_PLAN}\nExit Code: 2\n" in work.log()
+
+
+def test_a_plan_that_vanishes_ends_the_build_before_the_next_iteration(planned: Ralphs) -> None:
+    planned.agent_does(f"{WORKS}; rm .ralph/implementation_plan.md")
+    done = planned.ralph("build", "5")
+    assert (done.code, planned.starts) == (2, 1)
+    assert NO_PLAN in done.err
+    assert planned.commits() == ["build: iteration 1 - Read the file"]
+
+
+# -- attempts and how they end ---------------------------------------------------------------
+
+
+def test_tests_that_fail_three_times_end_the_run_and_the_work_stays(planned: Ralphs) -> None:
+    planned.agent_does("date +%N > work", TEST_COMMAND="echo 2 of 9 failed; exit 1")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (3, 3)
+    assert "2 of 9 failed" in done.err
+    assert planned.commits() == []
+    assert planned.git("status", "--porcelain") == "?? work"
+
+
+def test_plan_mode_runs_no_tests(work: Ralphs) -> None:
+    work.agent_does(WORKS, TEST_COMMAND="false")
+    assert work.ralph("plan", "1").code == 0
+    assert len(work.commits()) == 1
+
+
+def test_attempts_are_counted_anew_after_a_success_and_get_the_same_prompt(
+    planned: Ralphs,
+) -> None:
+    good, bad = f"{WORKS}; touch good", f"{WORKS}; rm -f good"
+    planned.in_home("prompts/build.md", "# Build\nround ${ITERATION}\n")
+    planned.agent_does(bad, good, bad, good, bad, bad, MAX_RETRIES=2, TEST_COMMAND="test -e good")
+    done = planned.ralph("build", "5")
+    assert (done.code, planned.starts) == (3, 6)
+    rounds = [1, 1, 2, 2, 3, 3]
+    assert planned.prompts() == [f"# Build\nround {n}\n" for n in rounds]
+    assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "deed,words",
+    [
+        (f"{WORKS}; echo boom >&2; exit 7", "exit code 7"),
+        pytest.param(f"{WORKS}; kill -SEGV $$", "SIGSEGV", marks=pytest.mark.slow),
+        ("echo I thought about it", "No changes detected"),
+    ],
+)
+def test_an_agent_that_fails_three_times_ends_the_run(
+    planned: Ralphs, deed: str, words: str
+) -> None:
+    planned.agent_does(deed)
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (4, 3)
+    assert words in done.err
+    assert words in planned.log()
+    assert planned.commits() == []
+
+
+@pytest.mark.slow
+def test_an_agent_that_runs_out_of_time_has_failed(planned: Ralphs) -> None:
+    planned.agent_does(f"{WORKS}; {COMPLETE}; sleep 60", MAX_RETRIES=1)
+    done = planned.ralph("build", env={"ROODA_LOOP_ITERATION_TIMEOUT": "1"})
+    assert (done.code, planned.starts) == (4, 1)
+    assert "Status: timed_out\n" in planned.log()
+
+
+def test_complete_with_failing_tests_is_a_failed_attempt(planned: Ralphs) -> None:
+    planned.agent_does(
+        f"{WORKS}; {COMPLETE}", f"touch fixed; {COMPLETE}", TEST_COMMAND="test -e fixed"
+    )
+    assert (planned.ralph("build").code, planned.starts) == (0, 2)
+    assert planned.commits() == ["build: iteration 1 - Read the file"]
+    assert {"fixed", "work"} <= set(planned.tracked())
+
+
+def test_a_hook_that_refuses_three_times_ends_the_run_in_its_own_words(planned: Ralphs) -> None:
+    planned.agent_does(WORKS)
+    planned.git_hook("pre-commit", "echo 'lint: not neat' >&2; exit 1")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (5, 3)
+    assert "lint: not neat" in done.err
+    assert "lint: not neat" in planned.log()
+    assert (planned.path / "work").exists()
+
+
+@pytest.mark.slow
+def test_there_is_no_commit_without_a_branch(planned: Ralphs) -> None:
+    planned.agent_does(WORKS, MAX_RETRIES=1)
+    planned.git("checkout", "-q", "--detach")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (5, 1)
+    assert "HEAD is detached" in done.err
+
+
+def test_changes_are_looked_for_since_the_start_of_the_iteration(planned: Ralphs) -> None:
+    """What the first attempt left is still to be committed."""
+    ran = planned.sign("ran")
+    flaky = f"test -e {ran} || {{ touch {ran}; exit 1; }}"
+    planned.agent_does(WORKS, "echo nothing left to do", TEST_COMMAND=flaky)
+    assert (planned.ralph("build", "1").code, planned.starts) == (0, 2)
+    assert planned.commits() == ["build: iteration 1 - Read the file"]
+
+
+def test_an_agent_that_commits_by_itself_has_changed_something(planned: Ralphs) -> None:
+    planned.agent_does(f"{WORKS}; git add work; git commit -qm 'by the agent'")
+    assert (planned.ralph("build", "1").code, planned.starts) == (0, 1)
+    assert planned.subjects()[-1] == "by the agent"
+    assert planned.commits() == []
+
+
+# -- the task --------------------------------------------------------------------------------
+
+
+def test_the_commit_names_the_task_that_became_complete(planned: Ralphs) -> None:
+    planned.agent_does(marks(2), WORKS)
+    assert planned.ralph("build", "2").code == 0
+    assert planned.commits() == [
+        "build: iteration 1 - Write the file",
+        "build: iteration 2 - Read the file",
+    ]
+    assert "Task: Read the file\nSpec: specs/reader.md\n" in planned.log(), "before the agent ran"
+
+
+@pytest.mark.slow
+def test_the_task_in_progress_comes_before_the_first_open_one(work: Ralphs) -> None:
+    work.plan(PLAN.replace("Write the file\nStatus: open", "Write the file\nStatus: in progress"))
+    work.agent_does(WORKS)
+    assert work.ralph("build", "1").code == 0
+    assert work.commits() == ["build: iteration 1 - Write the file"]
+
+
+def test_a_retry_is_about_the_same_task(planned: Ralphs) -> None:
+    """The first attempt calls the task complete, and the tests say no."""
+    planned.agent_does(marks(1), "touch fixed", TEST_COMMAND="test -e fixed")
+    assert (planned.ralph("build", "1").code, planned.starts) == (0, 2)
+    assert planned.log().count("Task: Read the file\n") == 2
+    assert planned.commits() == ["build: iteration 1 - Read the file"]
+
+
+# -- home, config and prompts ----------------------------------------------------------------
+
+
+def test_the_agent_works_in_the_root_wherever_ralph_was_started(work: Ralphs) -> None:
+    work.write("deep/down/note", "here\n")
+    work.agent_does(f"pwd > {work.sign('cwd')}; {WORKS}")
+    assert work.ralph("plan", "1", within="deep/down").code == 0
+    assert Path(work.sign("cwd").read_text().strip()) == work.path.resolve()
+    assert (work.path / ".ralph/logs").is_dir()
+
+
+def test_exactly_the_named_words_of_a_prompt_are_replaced(work: Ralphs) -> None:
+    names = ("MODE", "ITERATION", "PLAN_PATH", "SPECS_DIR", "TEST_COMMAND", "MAX_RETRIES")
+    others = "${HOME} $MODE $(pwd) ${mode} ${DEFAULT_MAX_ITERATIONS} ${AGENT_ARGS}|"
+    work.in_home("prompts/plan.md", " ".join(f"${{{name}}}" for name in names) + "\n" + others)
+    work.agent_does(COMPLETE, TEST_COMMAND="make ${MODE}", SPECS_DIR="docs", MAX_RETRIES=2)
+    assert work.ralph("plan").code == 0
+    (prompt,) = work.prompts()
+    replaced, _, kept = prompt.partition("\n")
+    assert replaced == "plan 1 .ralph/implementation_plan.md docs make ${MODE} 2"
+    assert kept == "${HOME} $MODE $(pwd) ${mode} 10 |"
+
+
+@pytest.mark.slow
+def test_another_config_may_be_named(work: Ralphs) -> None:
+    work.agent_does(COMPLETE)
+    work.write("mine", (work.path / ".ralph/config").read_text() + "DEFAULT_MAX_ITERATIONS=2\n")
+    work.in_home("config", "AGENT_CLI=nobody-has-this\n")
+    done = work.ralph("plan", "--config", "../mine", within="specs")
+    assert done.code == 0
+    assert "(max 2 iterations)" in done.log[0]
+
+
+def test_the_config_is_never_executed(work: Ralphs) -> None:
+    agent = work.agent(f"cat > {work.sign('prompt')}; {COMPLETE}")
+    words = f"AGENT_CLI={agent}\nAGENT_ARGS=$(touch {work.sign('ran')})\n"
+    work.in_home("config", words)
+    work.ralph("plan")
+    assert work.sign("prompt").exists()
+    assert not work.sign("ran").exists()
+
+
+def test_a_known_agent_without_arguments_is_started_without_questions(work: Ralphs) -> None:
+    said = f'echo "$@" > {work.sign("words")}; cat > {work.sign("prompt")}'
+    claude = Path(work.agent(f"{said}; {WORKS}", "claude"))
+    work.configure(AGENT_CLI="claude")
+    work.ralph("plan", "1", env={"PATH": f"{claude.parent}:{os.environ['PATH']}"})
+    assert work.sign("words").read_text().startswith("-p --dangerously-skip-permissions ")
+    assert work.sign("prompt").read_text().startswith("# Refresh the implementation plan\n")
+
+
+@pytest.mark.slow
+def test_the_agent_s_arguments_are_split_like_a_shell_s(work: Ralphs) -> None:
+    agent = work.agent(f"printf '<%s>' \"$@\" > {work.sign('words')}; {WORKS}", "my agent")
+    work.configure(AGENT_CLI=shlex.split(agent)[0], AGENT_ARGS="-p 'two words' $HOME")
+    assert work.ralph("plan", "1").code == 0
+    assert work.sign("words").read_text() == "<-p><two words><$HOME>"
+
+
+@pytest.mark.slow
+def test_the_config_may_name_another_root(work: Ralphs) -> None:
+    other = work.path.parent / "other"
+    work.git("clone", "-q", str(work.path), str(other))
+    work.agent_does(f"pwd > {work.sign('cwd')}; {WORKS}", PROJECT_ROOT=str(other))
+    assert work.ralph("plan", "1").code == 0
+    assert Path(work.sign("cwd").read_text().strip()) == other.resolve()
+    assert work.commits() == []
+    assert work.git("log", "-1", "--format=%s", cwd=other).startswith("plan: iteration 1 - ")
+    assert len(work.logs) == 1, "the home is where it was"
+
+
+def test_the_project_itself_may_be_the_home(workspace: Workspace) -> None:
+    with ralph_work(workspace, ".") as work:
+        work.plan()
+        work.agent_does(WORKS)
+        assert work.ralph("build", "1").code == 0
+        assert work.commits() == ["build: iteration 1 - Read the file"]
+        assert len(work.logs) == 1
+
+
+@pytest.mark.parametrize("home", [pytest.param(".", marks=pytest.mark.slow), ".ralph"])
+def test_logs_are_not_committed_even_where_git_does_not_ignore_them(
+    workspace: Workspace, home: str
+) -> None:
+    with ralph_work(workspace, home) as work:
+        (work.path / home / ".gitignore").unlink()
+        work.configure(AGENT_CLI=work.agent(f"{WORKS}; git add -A"))
+        work.in_home("logs/session-20250101-000000.log", "an earlier one\n")
+        work.in_home("logs/mine.txt", "the user's own\n")
+        assert work.ralph("plan", "1").code == 0
+        assert len(work.commits()) == 1
+        logs = [name for name in work.tracked() if "logs/" in name or ".rooda" in name]
+        assert [Path(name).name for name in logs] == ["mine.txt"]
+        assert len(work.logs) == 3
+
+
+@pytest.mark.slow
+def test_the_log_is_no_change_of_the_agent_s(workspace: Workspace) -> None:
+    with ralph_work(workspace, ".") as work:
+        (work.path / ".gitignore").unlink()
+        work.agent_does("echo idle", MAX_RETRIES=1)
+        assert work.ralph("plan", "1").code == 4
+
+
+def test_nothing_of_rooda_s_own_config_is_read(work: Ralphs) -> None:
+    work.config("loop: [broken")
+    work.global_config(f"loop: {{max_attempts: 1, git: {{commit: false}}}}\n{PROCEDURE}")
+    work.agent_does("exit 1", f"{WORKS}; {COMPLETE}")
+    done = work.ralph("plan", env={"ROODA_LOOP_PRESET": "v1"})
+    assert (done.code, work.starts) == (0, 2)
+    assert len(work.commits()) == 1
+    assert "rooda-config.yml" not in done.err
+
+
+# -- the test command ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config,root,home,found",
+    [
+        pytest.param("config", "root", "home", "config", marks=pytest.mark.slow),
+        (None, "root", "home", "root"),
+        pytest.param(None, None, "home", "home", marks=pytest.mark.slow),
+        pytest.param("", "root", "home", None, marks=pytest.mark.slow),
+        (None, "", "home", None),
+        pytest.param(None, None, None, None, marks=pytest.mark.slow),
+    ],
+)
+def test_where_the_test_command_is_found(
+    planned: Ralphs, config: str | None, root: str | None, home: str | None, found: str | None
+) -> None:
+    def command(place: str | None) -> str:
+        return f"echo {place} > {planned.sign('tested')}" if place else ""
+
+    for folder, place in ((".", root), (".ralph", home)):
+        words = "" if place is None else f"```sh\nTEST_COMMAND='{command(place)}'\n```\n"
+        planned.write(f"{folder}/AGENTS.md", words)
+    planned.agent_does(WORKS, **({} if config is None else {"TEST_COMMAND": command(config)}))
+    done = planned.ralph("build", "1")
+    assert done.code == 0
+    tested = planned.sign("tested")
+    assert (tested.read_text().strip() if tested.exists() else None) == found
+    assert ("WARN: no test command was found" in done.err) == (found is None)
+    assert ("Tests: none found\n" in planned.log()) == (found is None)
+
+
+def test_a_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
+    planned.write("AGENTS.md", "# Notes\n\n- **Test**: `test -e tested`\n")
+    planned.agent_does(WORKS, "touch tested")
+    assert (planned.ralph("build", "1").code, planned.starts) == (0, 2)
+
+
+# -- before the first iteration --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        ([], "name a mode: plan, build or prompt"),
+        (["bild"], "Did you mean 'build'?"),
+        pytest.param(["build", "many"], "'many' is not a number", marks=pytest.mark.slow),
+        pytest.param(["build", "0"], "'0' is not a number", marks=pytest.mark.slow),
+        pytest.param(["plan", "--max-iterations", "-1"], "not a number", marks=pytest.mark.slow),
+        pytest.param(["prompt"], "Missing argument 'FILE'", marks=pytest.mark.slow),
+        pytest.param(["plan", "--verbose"], "No such option", marks=pytest.mark.slow),
+    ],
+)
+def test_wrong_words_are_exit_1(work: Ralphs, arguments: list[str], words: str) -> None:
+    work.agent_does(WORKS)
+    done = work.ralph(*arguments)
+    assert (done.code, work.starts, done.out) == (1, 0, "")
+    assert words in done.err
+    assert "--help" in done.err
+
+
+def test_everything_that_is_missing_is_said_at_once(work: Ralphs) -> None:
+    work.in_home("config", "MAX_RETRIES=many\nAGENT_CLI=/nowhere/agent\nFOO=1\n\nwhat is this\n")
+    (work.path / ".ralph/prompts/plan.md").unlink()
+    (work.path / ".git").rename(work.tools / "git")
+    done = work.ralph("plan")
+    assert done.code == 1
+    assert "Error: .ralph/config:1: MAX_RETRIES: must be a whole number, not 'many'" in done.err
+    assert "Error: .ralph/config:2: AGENT_CLI: AI command binary not found" in done.err
+    assert "Warning: .ralph/config:3: FOO: is not a known key" in done.err
+    assert "Error: .ralph/config:5: is no KEY=VALUE line: 'what is this'" in done.err
+    assert "Error: .ralph/prompts/plan.md does not exist" in done.err
+    assert "is in no git work tree" in done.err
+    assert not (work.path / ".ralph/logs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "missing,words",
+    [
+        ("git", "is in no git work tree"),
+        ("agent", "no agent is named"),
+        ("prompt", ".ralph/prompts/build.md does not exist"),
+        ("file", "nofile.md does not exist"),
+        ("config", "elsewhere: the file does not exist"),
+    ],
+)
+def test_each_prerequisite_alone_is_exit_1(planned: Ralphs, missing: str, words: str) -> None:
+    planned.agent_does(WORKS)
+    arguments = {"file": ["prompt", "nofile.md"], "config": ["build", "--config", "elsewhere"]}
+    match missing:
+        case "git":
+            (planned.path / ".git").rename(planned.tools / "git")
+        case "agent":
+            planned.in_home("config", "")
+        case "prompt":
+            (planned.path / ".ralph/prompts/build.md").unlink()
+        case _:
+            pass
+    done = planned.ralph(*arguments.get(missing, ["build"]))
+    assert (done.code, planned.starts) == (1, 0)
+    assert words in done.err
+    assert not (planned.path / ".ralph/logs").exists()
+
+
+def test_missing_specs_are_a_warning(work: Ralphs) -> None:
+    work.agent_does(COMPLETE, SPECS_DIR="wishes")
+    done = work.ralph("plan")
+    assert done.code == 0
+    assert "WARN: the folder of specifications is missing: wishes" in done.err
+
+
+def test_init_overwrites_nothing(work: Ralphs) -> None:
+    work.in_home("config", "AGENT_CLI=mine\n")
+    work.write("AGENTS.md", "mine\n")
+    (work.path / ".ralph/prompts/plan.md").unlink()
+    done = work.ralph("init")
+    assert done.code == 0
+    assert "created  .ralph/prompts/plan.md\n" in done.out
+    assert "kept     .ralph/config\n" in done.out
+    assert (work.path / ".ralph/config").read_text() == "AGENT_CLI=mine\n"
+    assert (work.path / "AGENTS.md").read_text() == "mine\n"
+    assert work.git("diff", "--name-only").split() == [".ralph/config", "AGENTS.md"]
+
+
+def test_help_names_the_modes_and_the_exit_codes(work: Ralphs) -> None:
+    done = work.ralph("--help")
+    assert (done.code, done.err) == (0, "")
+    for word in ("plan", "build", "prompt", "init", "0 complete", "5 git", "130 interrupted"):
+        assert word in " ".join(done.out.split())
+    assert work.ralph("--version").out.startswith("ralph ")
+
+
+# -- the same engine -------------------------------------------------------------------------
+
+
+def test_what_the_agent_prints_goes_to_standard_error_and_the_log(work: Ralphs) -> None:
+    work.agent_does(f"echo aloud; echo aside >&2; {COMPLETE}")
+    done = work.ralph("plan")
+    assert done.out == ""
+    for word in ("aloud\n", "aside\n"):
+        assert f"\n{word}" in done.err
+        assert f"\n{word}" in work.log()
+
+
+def test_an_interrupted_run_leaves_nobody_behind_and_can_be_resumed(planned: Ralphs) -> None:
+    pid = planned.sign("pid")
+    planned.agent_does(WORKS, f"echo $$ > {pid}; exec sleep 60", f"{WORKS}; {COMPLETE}")
+    running = planned.begin_ralph("build", "5")
+    agent = int(wait_for(pid))
+    running.signal(signal.SIGINT)
+    assert running.finish().code == 130
+    assert not alive(agent)
+    assert "Exit Reason: interrupted\nExit Code: 130\n" in planned.log()
+    done = planned.ralph("build", "--resume")
+    assert (done.code, planned.starts) == (0, 3)
+    assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]
+    assert len(planned.rooda("history").out.splitlines()) == 2, "it is one run"
+    again = planned.ralph("build", "--resume")
+    assert again.code == 1
+    assert "ended as success" in again.err
+
+
+def test_rooda_shows_what_ralph_did_and_why(planned: Ralphs) -> None:
+    planned.agent_does(WORKS, TEST_COMMAND="exit 1", MAX_RETRIES=2)
+    assert planned.ralph("build").code == 3
+    run = planned.run_record()
+    assert (run["procedure"], run["status"], run["exit_code"]) == ("ralph build", "aborted", 3)
+    shown = planned.rooda("show")
+    assert "ralph build" in shown.out
+    assert "aborted (exit code 3)" in shown.out
+    why = planned.rooda("why").out
+    assert "Rule: failure-threshold" in why
+    assert "Failures in a row: 1 before, 2 after, of 2" in why
+    (one,) = planned.record()
+    assert (one["number"], one["kind"]) == (1, "verify")
+
+
+@pytest.mark.slow
+def test_why_names_the_limit_that_ended_the_run_and_where_it_is_set(planned: Ralphs) -> None:
+    planned.agent_does("echo idle", MAX_RETRIES=1)
+    assert planned.ralph("build").code == 4
+    limits = planned.rooda("why").out.partition("Limits and settings:")[2]
+    assert ".ralph/config:2" in limits
+    assert "failure_threshold" not in limits
