@@ -1,12 +1,14 @@
 """Progress through the installed command: what counts, what does not, and when a run gives up."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from support.gitwork import GitWork, git_work
-from support.workspace import PROCEDURE, Workspace
+from support.workspace import PROCEDURE, ROODA, Workspace
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 COMMIT = "git commit -qam change"
@@ -160,3 +162,18 @@ def test_the_log_is_no_change_of_the_agent_s(work: GitWork) -> None:
     assert done.code == 1
     assert [one["kind"] for one in work.record()] == ["no-changes"] * 3
     assert (work.path / "run.log").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor knows its file")
+def test_what_rooda_prints_to_is_no_change_of_the_agent_s(work: GitWork) -> None:
+    """`nohup rooda build -v > night.log`: the file grows in every iteration."""
+    work.settings(git={"require_changes": True, "commit": True})
+    with (work.path / "night.log").open("wb") as log:
+        command = [str(ROODA), "work", "-v", "-n", "3", "--ai-cmd", "echo idle"]
+        environ = work.environ()
+        done = subprocess.run(
+            command, cwd=work.path, env=environ, stdout=log, stderr=log, check=False
+        )
+    assert done.returncode == 1
+    assert [one["kind"] for one in work.record()] == ["no-changes"] * 3
+    assert "night.log" not in work.git("ls-files")

@@ -38,6 +38,7 @@ from rooda.views.log_file import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import here
+from rooda.workspace.ours import redirected_to
 from rooda.workspace.snapshots import Snapshots
 from rooda.workspace.state import SESSION, STATE_FOLDER, open_to_append
 from rooda.workspace.tree import work_tree
@@ -183,8 +184,9 @@ def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Calla
 def _own_logs(plan: Plan) -> list[str]:
     """Patterns of the logs that we write, which may be in the work tree."""
     log, session = plan.values[LOG_FILE], plan.values[SESSION_LOG]
-    named = [exactly(str(Path(log).resolve()))] if log is not None else []
-    return [*named, alike(str(Path(session).resolve()))] if session is not None else named
+    named = [*redirected_to(), *([Path(log).resolve()] if log is not None else [])]
+    times = [alike(str(Path(session).resolve()))] if session is not None else []
+    return [*(exactly(str(path)) for path in named), *times]
 
 
 def looked_at(plan: Plan) -> Path:

@@ -26,6 +26,7 @@ from rooda.text.controls import one_line
 from rooda.text.globs import alike
 from rooda.text.templates import fill
 from rooda.workspace.git import Git, GitError, unattended
+from rooda.workspace.ours import redirected_to
 from rooda.workspace.state import STATE_FOLDER
 
 _SHOWN = 4000
@@ -176,9 +177,10 @@ class Publisher:
         """Where rooda's own files are, from the top: how git should read a name, and the name."""
         own = [("glob", f"**/{STATE_FOLDER}/**")]
         values, top = self._plan.values, self._top
-        for log, is_one_of_many in ((values[LOG_FILE], False), (values[SESSION_LOG], True)):
-            if log is not None and top and Path(log).resolve().is_relative_to(top):
+        for log in (*redirected_to(), values[LOG_FILE], values[SESSION_LOG]):
+            if log is not None and Path(log).resolve().is_relative_to(top):
                 name = str(Path(log).resolve().relative_to(top))
+                is_one_of_many = log == values[SESSION_LOG]
                 own.append(("glob", alike(name)) if is_one_of_many else ("literal", name))
         return own
 
