@@ -327,9 +327,9 @@ def test_the_module_is_the_same_command(workspace: Workspace) -> None:
     assert (done.returncode, done.stdout) == (0, f"rooda {__version__}\n")
 
 
-def test_ralph_says_that_it_is_not_there_yet(workspace: Workspace) -> None:
+def test_ralph_without_a_mode_says_what_to_name(workspace: Workspace) -> None:
     done = subprocess.run(
-        [str(RALPH), "build"],
+        [str(RALPH)],
         cwd=workspace.path,
         env=workspace.environ(),
         capture_output=True,
@@ -338,7 +338,7 @@ def test_ralph_says_that_it_is_not_there_yet(workspace: Workspace) -> None:
         timeout=30,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "not built yet" in done.stderr
+    assert "Error: name a mode: plan, build or prompt" in done.stderr
 
 
 # -- list and info -------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def nine(mode: str = "") -> str:
         ("", {}, loop(LIMITED), loop(nine(UNLIMITED)), 9, GLOBAL),
         ("", {}, "", loop(nine()), 9, GLOBAL),
         # presets
-        ("--preset ralph", {}, "", "", 10, "preset: ralph"),
+        ("--preset ralph --no-commit --no-git-require-changes", {}, "", "", 10, "preset: ralph"),
         ("--preset v1", {}, "", "", None, "preset: v1"),
         ("--preset v1 -n 3", {}, "", "", 3, "cli: --max-iterations"),
         ("--preset v1 -n 0", {}, loop(nine()), "", None, "cli: --max-iterations"),
@@ -713,6 +713,14 @@ RALPH = {
     "ai_output_stream": "stderr",
     "max_iters_exit_code": 0,
     "verify.feedback": False,
+    "max_attempts": 3,
+    "git.commit": True,
+    "git.require_changes": True,
+    "git.message": "{mode}: iteration {iteration} - {task}",
+    "exit_codes.required": 2,
+    "exit_codes.verify": 3,
+    "exit_codes.agent": 4,
+    "exit_codes.git": 5,
 }
 V1 = {
     "ai_cmd_alias": "kiro-cli",
