@@ -42,6 +42,7 @@ class Interrupts:
                 signal.signal(number, self._handle)
         if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
             signal.signal(signal.SIGTSTP, self._handle_stop)
+            signal.signal(signal.SIGCONT, self._handle_continue)
         signal.signal(END, self._handle_end)
         # A handler, so that it wakes us; a careless parent may even have ignored it.
         signal.signal(signal.SIGCHLD, _nothing)
@@ -70,9 +71,12 @@ class Interrupts:
                 self.stop_ourselves()
 
     def stop_ourselves(self) -> float:
-        """Be stopped as by Ctrl+Z; returns when we are continued, and says how long that took."""
-        self.stop_wanted = False
-        return self.stopwatch.hold(self._be_stopped)
+        """Be stopped as by Ctrl+Z; returns when we are continued, and says how long that took.
+
+        Who was told to go on before he could stop does not: nobody would wake us again.
+        """
+        wanted, self.stop_wanted = self.stop_wanted, False
+        return self.stopwatch.hold(self._be_stopped) if wanted else 0.0
 
     def _be_stopped(self) -> None:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -107,10 +111,12 @@ class Interrupts:
         self.end_wanted = True
 
     def _handle_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
-        if self._watching:
-            self.stop_wanted = True
-        else:
+        self.stop_wanted = True
+        if not self._watching:
             self.stop_ourselves()
+
+    def _handle_continue(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
+        self.stop_wanted = False
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
