@@ -73,7 +73,10 @@ class Ordeal:
         assert finished in ([n for n, _ in found], [n for n, _ in found[:-1]])
         # Each kill cuts off one attempt at most.
         assert len(finished) >= self.starts - self.kills
-        assert len((self.workspace.path / "journal.txt").read_text()) == 5 * self.starts
+        # An agent may be stopped between its two lines, but what was written stays.
+        journal = self.workspace.path / "journal.txt"
+        written = len(journal.read_text()) // 5 if journal.exists() else 0
+        assert len(finished) <= written <= self.starts
 
     def finish(self) -> None:
         """It goes on to its end, and what is the user's is whole."""

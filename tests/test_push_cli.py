@@ -107,7 +107,8 @@ def test_a_push_that_hangs_is_stopped_with_all_that_belongs_to_it(work: GitWork)
     work.settings(git={"push": True, "push_timeout": "3s"})
     assert work.work("true", "-n", "1").code == 2
     assert not alive(int(wait_for(work.sign("hook.pid"))))
-    assert refusals(work) == ["timed out after 3s"]
+    (refusal,) = refusals(work)
+    assert refusal.startswith("timed out after 3s")  # git may have a last word of its own
     assert nothing_came(work)
 
 
