@@ -261,8 +261,9 @@ def test_a_folder_in_place_of_the_ignore_file_costs_no_descriptors(workspace: Wo
     assert done.returncode == 2, done.stderr
     counts = (workspace.path / "counts").read_text().split()
     assert len(counts) == 10
-    # An agent may look before rooda has closed its own ends of the two pipes.
-    assert max(map(int, counts)) - min(map(int, counts)) <= 2, counts
+    # An agent may look before rooda has closed its own ends of what it was started with; what is
+    # lost in every iteration would be more by the end.
+    assert max(map(int, counts)) - min(map(int, counts)) < len(counts) - 1, counts
 
 
 def test_a_pause_within_the_grace_is_no_part_of_it(tmp_path: Path) -> None:
