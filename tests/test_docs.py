@@ -168,6 +168,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 def test_readme_shows_what_the_demo_prints(workspace: Workspace) -> None:
     """The picture of a run has the demo's lines; only times, numbers and paths differ."""
     picture = next(b for b in blocks(ROOT / "README.md", "text") if "Starting procedure" in b)

@@ -205,6 +205,7 @@ def test_an_interruption_is_one_line_of_json_each(workspace: Workspace, nursery:
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.slow
 def test_an_endless_loop_of_moments_ends(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
 ) -> None:
@@ -425,6 +426,7 @@ def test_nohup_still_hears_sigterm(workspace: Workspace, nursery: Nursery) -> No
     ],
     ids=["SIGCHLD ignored", "SIGCHLD blocked", "all blocked"],
 )
+@pytest.mark.slow
 def test_a_careless_parent_is_survived(workspace: Workspace, nursery: Nursery, before: str) -> None:
     """A supervisor may leave us with signals blocked; the end of the agent is seen all the same."""
     launch = f"import os, signal, sys; {before}; os.execv(sys.argv[1], sys.argv[1:])"

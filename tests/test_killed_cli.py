@@ -114,6 +114,7 @@ def look(
     return Inside(workspace, monkeypatch, capfd)
 
 
+@pytest.mark.slow
 def test_a_few_kills_lose_nothing(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
     tried = ordeal(workspace, nursery, look)
     for _ in range(3):

@@ -235,6 +235,7 @@ def clears(nursery: Nursery, workspace: Workspace, *gone: str) -> None:
 @pytest.mark.parametrize(
     "one,capture", found_again(("plain child", "pipe"), ("unmarked child", "file"))
 )
+@pytest.mark.slow
 def test_the_next_start_clears_what_a_killed_run_left_and_says_so(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:
@@ -246,6 +247,7 @@ def test_the_next_start_clears_what_a_killed_run_left_and_says_so(
 @pytest.mark.parametrize(
     "one,capture", found_again(("setsid child", "file"), ("unmarked child", "pipe"))
 )
+@pytest.mark.slow
 def test_the_next_start_needs_no_leader_to_find_the_rest(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:

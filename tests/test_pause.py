@@ -176,6 +176,7 @@ def test_after_a_pause_the_clocks_go_on(workspace: Workspace, nursery: Nursery, 
 # -- the screen ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_live_line_leaves_nothing_behind(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -215,6 +216,7 @@ def test_the_live_line_leaves_nothing_behind(
         *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP)),
     ],
 )
+@pytest.mark.slow
 def test_who_is_ended_during_a_pause_leaves_nothing(
     workspace: Workspace, nursery: Nursery, job: Job, number: signal.Signals
 ) -> None:
@@ -240,6 +242,7 @@ def test_a_stubborn_tree_that_is_ended_during_a_pause_leaves_nothing(
 
 
 @pytest.mark.parametrize("before", ["pass", IGNORES], ids=["obedient", "stubborn"])
+@pytest.mark.slow
 def test_rooda_killed_during_a_pause_leaves_nothing(
     workspace: Workspace, nursery: Nursery, job: Job, before: str
 ) -> None:

@@ -260,6 +260,7 @@ def immortal() -> Iterator[str]:
         yield f"trap '' TERM; echo $$ > agent.pid; {freeze}; sleep 60"
 
 
+@pytest.mark.slow
 def test_after_a_timeout_the_run_goes_on_without_an_agent_that_nothing_ends(
     workspace: Workspace, nursery: Nursery, immortal: str
 ) -> None:
@@ -275,6 +276,7 @@ def test_after_a_timeout_the_run_goes_on_without_an_agent_that_nothing_ends(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+@pytest.mark.slow
 def test_after_a_signal_rooda_exits_without_an_agent_that_nothing_ends(
     workspace: Workspace, nursery: Nursery, immortal: str, number: signal.Signals
 ) -> None:

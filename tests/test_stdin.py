@@ -70,6 +70,7 @@ def test_a_prompt_that_is_read_at_once_arrives_whole_and_ends(
 
 
 @BOTH
+@pytest.mark.slow
 def test_a_prompt_that_is_read_last_arrives_whole_and_ends(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:

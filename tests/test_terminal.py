@@ -65,6 +65,7 @@ def test_the_live_line_tells_of_output_and_phase(workspace: Workspace, screen: S
     assert screen.finish() == 2
 
 
+@pytest.mark.slow
 def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent("sleep 1.3")  # a live line is drawn every half second
     cases: dict[str, tuple[tuple[str, ...], dict[str, str | None]]] = {
@@ -187,6 +188,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("stream", [1, 2], ids=["stdout", "stderr"])
 @pytest.mark.parametrize("size", [99, 1], ids=["whole", "byte by byte"])
+@pytest.mark.slow
 def test_the_agent_never_drives_the_terminal(
     workspace: Workspace, screen: Screen, stream: int, size: int
 ) -> None:
@@ -254,6 +256,7 @@ def test_a_log_line_never_stands_behind_half_a_line(workspace: Workspace, screen
 FLOOD = f"head -c 5000000 /dev/zero | tr '\\0' x; echo yes > drained; {SUCCESS}"
 
 
+@pytest.mark.slow
 def test_a_reader_that_never_reads_holds_nothing_up(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, *work(workspace.agent(FLOOD), "--verbose"))
     assert running.process.wait(15) == 0
@@ -288,6 +291,7 @@ def test_a_reader_of_the_log_that_leaves_changes_nothing(
 @pytest.mark.parametrize(
     "closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"], ids=lambda text: f"[{text}]"
 )
+@pytest.mark.slow
 def test_closed_streams_change_nothing(workspace: Workspace, nursery: Nursery, closed: str) -> None:
     command = workspace.agent(f"cat > prompt; echo heard; echo heard >&2; {SUCCESS}")
     launch = ("sh", "-c", f'"$@" {closed}', "sh")
@@ -314,6 +318,7 @@ def writable(screen: Screen) -> bool:
     return bool(select.select([], [screen.slave], [], 0)[1])
 
 
+@pytest.mark.slow
 def test_a_terminal_that_takes_nothing_more_does_not_keep_rooda(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -370,6 +375,7 @@ def test_the_end_is_told_even_after_a_flood(workspace: Workspace, screen: Screen
     assert b"  Iteration timing: " in screen.sent
 
 
+@pytest.mark.slow
 def test_the_end_is_told_to_a_slow_reader_too(workspace: Workspace, nursery: Nursery) -> None:
     """`2>&1 | ssh ...`: whoever still reads gets the last words."""
     command = workspace.agent("echo $$ > agent.pid; yes")

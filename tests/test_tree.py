@@ -333,6 +333,7 @@ def test_a_kept_daemon_that_holds_the_output_holds_nothing_up(
 
 
 @pytest.mark.parametrize("pattern", ["agent.sh", "*"])
+@pytest.mark.slow
 def test_the_agent_itself_is_never_kept(
     workspace: Workspace, nursery: Nursery, pattern: str
 ) -> None:

@@ -92,6 +92,7 @@ def test_example_1_limited_iterations(work: GitWork) -> None:
     ],
     ids=["0", "nothing said"],
 )
+@pytest.mark.slow
 def test_example_2_unlimited_iterations(work: GitWork, procedure: str, args: list[str]) -> None:
     """Boxes 1, 4 and 5, and the edge case of Ctrl+C: each finished iteration was pushed."""
     pid = work.sign("agent.pid")
