@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import alternate, report, seconds
-from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.snapshots.series import Snapshots
 
 SAME, CHANGED = 1.5, 3.0
 FOLDERS, FILES = 100, 500

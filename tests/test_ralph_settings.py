@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.ralph.settings_file import KEYS, LARGEST_FILE, MOST_FINDINGS, Finding, RalphConfig, read
-from rooda.ralph.templates import substitute
+from rooda.ralph.reading.settings_file import (
+    KEYS,
+    LARGEST_FILE,
+    MOST_FINDINGS,
+    Finding,
+    RalphConfig,
+    read,
+)
+from rooda.ralph.reading.templates import substitute
 from support.config import PROPERTY
 
 FILE = ".ralph/config"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rooda.ralph.settings_file import KEYS, read
+from rooda.ralph.reading.settings_file import KEYS, read
+from rooda.ralph.reading.tasks import first_heading, tasks_in
+from rooda.ralph.reading.templates import substitute
+from rooda.ralph.reading.test_command import find_test_command
 from rooda.ralph.skeleton import files, write
-from rooda.ralph.tasks import first_heading, tasks_in
-from rooda.ralph.templates import substitute
-from rooda.ralph.testing import find_test_command
 from rooda.text.tags import promise_tag
 
 ALL = (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.ralph.task_status import TaskStatus
-from rooda.ralph.tasks import Task, became_complete, current, first_heading, tasks_in
+from rooda.ralph.reading.task_status import TaskStatus
+from rooda.ralph.reading.tasks import Task, became_complete, current, first_heading, tasks_in
 from support.config import PROPERTY
 
 OPEN, WIP, DONE = TaskStatus.OPEN, TaskStatus.IN_PROGRESS, TaskStatus.COMPLETE

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rooda.workspace.changes import Changes, Difference
 from rooda.workspace.git import GitError
-from rooda.workspace.shadow.restore import Plan, plan
+from rooda.workspace.snapshots.shadow.restore import Plan, plan
 from support.gitrepo import Repo, Walk, naive, repository, walk
 
 

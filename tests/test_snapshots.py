@@ -12,7 +12,7 @@ import pytest
 
 from rooda.workspace.changes import Changes
 from rooda.workspace.git import GitError
-from rooda.workspace.snapshots import LARGEST, Snapshots
+from rooda.workspace.snapshots.series import LARGEST, Snapshots
 from support.gitrepo import Repo, Walk, naive, repository, some_slow, walk
 
 Step = Callable[[Repo], object]

@@ -18,8 +18,8 @@ import pytest
 from rooda.workspace import git as git_module
 from rooda.workspace.changes import Changes
 from rooda.workspace.git import Git, GitError, GitTimeoutError
-from rooda.workspace.shadow import look
-from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.snapshots.series import Snapshots
+from rooda.workspace.snapshots.shadow import look
 from support.children import until
 from support.faults import powerless, small_disk
 from support.gitrepo import Repo, repository, some_slow, walk
@@ -230,8 +230,8 @@ SCRIPT = """
 import json, os, sys
 from pathlib import Path
 from rooda.workspace.git import GitError
-from rooda.workspace.shadow import look
-from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.snapshots.shadow import look
+from rooda.workspace.snapshots.series import Snapshots
 top = Path(sys.argv[1])
 snapshots = Snapshots.open(top, top / ".rooda", os.environ)
 try:
@@ -467,8 +467,8 @@ def test_what_git_says_is_one_line_without_control_codes(repo: Repo, tmp_path: P
 LOOP = """
 import os, sys
 from pathlib import Path
-from rooda.workspace.shadow import look
-from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.snapshots.shadow import look
+from rooda.workspace.snapshots.series import Snapshots
 top = Path(sys.argv[1])
 snapshots = Snapshots.open(top, top / ".rooda", os.environ)
 for number in range(10_000):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rooda.workspace.changes import Changes
-from rooda.workspace.snapshots import LARGEST, Snapshot, Snapshots
+from rooda.workspace.snapshots.series import LARGEST, Snapshot, Snapshots
 
 _CONFIG = """\
 [user]

@@ -39,7 +39,7 @@ from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import here
 from rooda.workspace.ours import redirected_to
-from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.snapshots.series import Snapshots
 from rooda.workspace.state import SESSION, STATE_FOLDER, open_to_append
 from rooda.workspace.tree import work_tree
 

@@ -11,7 +11,7 @@ from rooda.text.globs import exactly
 from rooda.workspace.changes import Changes
 from rooda.workspace.git import GitError
 from rooda.workspace.scan import Scan, Unfinished, changes, scan
-from rooda.workspace.snapshots import Snapshot, Snapshots
+from rooda.workspace.snapshots.series import Snapshot, Snapshots
 from rooda.workspace.state import STATE_FOLDER
 from rooda.workspace.tree import work_tree
 

@@ -36,8 +36,8 @@ from rooda.config.settings import (
 from rooda.config.world import World
 from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.home import Home
-from rooda.ralph.settings_file import LARGEST_FILE, Finding, RalphConfig, read
-from rooda.ralph.testing import find_test_command
+from rooda.ralph.reading.settings_file import LARGEST_FILE, Finding, RalphConfig, read
+from rooda.ralph.reading.test_command import find_test_command
 from rooda.ralph.work import PlanWork, Template
 from rooda.text.paths import anchored, shown_from
 from rooda.workspace.state import read_plain_file

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rooda.config.work import Work
 from rooda.prompts.parts import FilePart, PromptError
-from rooda.ralph.tasks import Task, became_complete, current, first_heading, tasks_in
-from rooda.ralph.templates import substitute
+from rooda.ralph.reading.tasks import Task, became_complete, current, first_heading, tasks_in
+from rooda.ralph.reading.templates import substitute
 from rooda.workspace.state import read_plain_file
 
 _LARGEST_PLAN = 4 * 1024 * 1024

@@ -16,7 +16,7 @@ from rooda.text.controls import one_line
 from rooda.text.counting import count
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import Lock, Taken
-from rooda.workspace.snapshots import Snapshots
+from rooda.workspace.snapshots.series import Snapshots
 from rooda.workspace.state import STATE_FOLDER
 
 _NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")

@@ -20,13 +20,13 @@ from rooda.workspace.changes import (
     seen_from,
 )
 from rooda.workspace.git import GitError, GitTimeoutError
-from rooda.workspace.keeping import Keeper
-from rooda.workspace.notes import Notes, read_notes
-from rooda.workspace.refs import ref
-from rooda.workspace.repository import Repository
-from rooda.workspace.shadow.folder import Shadow
-from rooda.workspace.shadow.look import Lookout, Sight
-from rooda.workspace.shadow.restore import Restorer, plan
+from rooda.workspace.snapshots.keeping import Keeper
+from rooda.workspace.snapshots.notes import Notes, read_notes
+from rooda.workspace.snapshots.refs import ref
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.shadow.folder import Shadow
+from rooda.workspace.snapshots.shadow.look import Lookout, Sight
+from rooda.workspace.snapshots.shadow.restore import Restorer, plan
 
 LARGEST = 50 * 1024 * 1024  # of an untracked file
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, takewhile
 
-from rooda.ralph.assignment import read_value
-from rooda.ralph.command_words import as_command, code_alone, command_in
-from rooda.ralph.inline import label_of, plain
-from rooda.ralph.markdown import Kind, Line, lines_of
-from rooda.ralph.shell_block import TEXTS, first_command
+from rooda.ralph.reading.assignment import read_value
+from rooda.ralph.reading.command_words import as_command, code_alone, command_in
+from rooda.ralph.reading.inline import label_of, plain
+from rooda.ralph.reading.markdown import Kind, Line, lines_of
+from rooda.ralph.reading.shell_block import TEXTS, first_command
 
 _LOOKED_AT_BELOW = 50  # lines below a label
 _END = 20  # characters of a line

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError, GitTimeoutError
-from rooda.workspace.index import copy_index, read_index
-from rooda.workspace.repository import Repository
-from rooda.workspace.shadow.conversions import may_be_converted
+from rooda.workspace.snapshots.index import copy_index, read_index
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.shadow.conversions import may_be_converted
 from rooda.workspace.state import STATE_FOLDER, make_state_folder, read_plain_file
 
 _FOLDERS: Mapping[str, frozenset[str]] = {

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from rooda.ralph.assignment import read_value
+from rooda.ralph.reading.assignment import read_value
 
 # What a fence may say of its language when its lines are commands.
 TEXTS = frozenset({"", "text", "txt", "plain", "plaintext"})

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rooda.workspace.git import GitError, GitTimeoutError
-from rooda.workspace.repository import Repository
-from rooda.workspace.shadow.folder import Mark, Shadow, listed
-from rooda.workspace.shadow.sorting import Sorted, Sorter
-from rooda.workspace.shadow.tracking import Tracking
-from rooda.workspace.shadow.young import Young
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.shadow.folder import Mark, Shadow, listed
+from rooda.workspace.snapshots.shadow.sorting import Sorted, Sorter
+from rooda.workspace.snapshots.shadow.tracking import Tracking
+from rooda.workspace.snapshots.shadow.young import Young
 
 _STATUS = (
     "status",

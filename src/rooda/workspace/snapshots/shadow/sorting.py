@@ -5,8 +5,8 @@ import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from rooda.workspace.repository import Repository
-from rooda.workspace.shadow.folder import Mark, mark
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.shadow.folder import Mark, mark
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ import os
 from collections.abc import Collection, Iterable
 
 from rooda.workspace.git import Git
-from rooda.workspace.repository import Repository
-from rooda.workspace.shadow.folder import Mark, mark_of
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.shadow.folder import Mark, mark_of
 
 _IGNORED = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
 _NAME = ".gitignore"

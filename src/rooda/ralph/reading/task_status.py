@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 
-from rooda.ralph.inline import plain
+from rooda.ralph.reading.inline import plain
 
 _LOOKED_AT = 400  # characters
 _COMPLETE = re.compile(r"(?:completed?|done)\b")

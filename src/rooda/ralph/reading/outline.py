@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from rooda.ralph.inline import label_of, plain, shortened
-from rooda.ralph.markdown import Kind, Line, lines_of
-from rooda.ralph.task_status import BOX_MARKS, TaskStatus, status_of, status_of_box
+from rooda.ralph.reading.inline import label_of, plain, shortened
+from rooda.ralph.reading.markdown import Kind, Line, lines_of
+from rooda.ralph.reading.task_status import BOX_MARKS, TaskStatus, status_of, status_of_box
 
 _BOX = re.compile(
     rf"[ \t]*+(?:[-*+]|\d{{1,9}}[.)])[ \t]++\[(?P<mark>[{BOX_MARKS}]?)\ufe0f?\][ \t]++(?P<name>.*)"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rooda.ralph.assignment import Value, read_value
+from rooda.ralph.reading.assignment import Value, read_value
 from rooda.text.nearmiss import did_you_mean
 
 LARGEST_FILE = 1024 * 1024

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rooda.ralph.inline import plain, shortened
-from rooda.ralph.markdown import Kind, lines_of
-from rooda.ralph.outline import Box, Heading, outline_of
-from rooda.ralph.task_status import TaskStatus
+from rooda.ralph.reading.inline import plain, shortened
+from rooda.ralph.reading.markdown import Kind, lines_of
+from rooda.ralph.reading.outline import Box, Heading, outline_of
+from rooda.ralph.reading.task_status import TaskStatus
 
 _PLAN = re.compile(r"\b(?:plan|tasks|to-?do|roadmap|backlog)\b", re.IGNORECASE)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.notes import Notes, message
-from rooda.workspace.refs import Refs, ref
+from rooda.workspace.snapshots.notes import Notes, message
+from rooda.workspace.snapshots.refs import Refs, ref
 
 _WERE_GONE = "refs of earlier snapshots had been deleted or changed; they are as they were again"
 

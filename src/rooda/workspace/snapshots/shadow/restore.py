@@ -12,7 +12,7 @@ from itertools import filterfalse
 from pathlib import Path
 
 from rooda.workspace.changes import GITLINK, Difference
-from rooda.workspace.shadow.folder import Shadow, listed
+from rooda.workspace.snapshots.shadow.folder import Shadow, listed
 
 _CHECKOUT = ("checkout-index", "--force", "--index", "-z", "--stdin")
 _IGNORED = ("check-ignore", "--no-index", "-z", "--stdin")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rooda.workspace.repository import Repository
+from rooda.workspace.snapshots.repository import Repository
 
 _NAME = ".gitattributes"
 _PREFIXES = ("/", "/usr/local", "/opt/homebrew")

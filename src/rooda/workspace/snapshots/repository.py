@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.index import read_index
+from rooda.workspace.snapshots.index import read_index
 
 # What git says where there is no work tree; all else that it says is trouble.
 _NOWHERE = ("not a git repository", "must be run in a work tree")

@@ -1,0 +1,1 @@
+"""What the files say that ralph lives by: its config, its plan, AGENTS.md, its prompts. Pure."""
