@@ -245,7 +245,7 @@ def test_help_of_a_run_is_grouped_and_has_examples(inside: Inside, args: str) ->
     assert (done.code, done.err) == (0, "")
     sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
     assert sections == [
-        *("Iterations", "Agent", "Verify and git", "Hooks", "Record"),
+        *("Iterations", "Agent", "Limits of agents", "Verify and git", "Hooks", "Record"),
         *("Output", "Policy", "Prompt", "Other", "Examples"),
     ]
     assert "rooda build --ai-cmd-alias claude\n" in done.out

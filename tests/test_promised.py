@@ -18,7 +18,7 @@ from rooda.loop.events import Event
 from rooda.loop.run import run as run_loop
 from rooda.process.capture.tail import Captured
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessEvent
+from rooda.process.events import Output, ProcessEvent, Tick
 from rooda.process.exits import Exited, Interrupted
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result
@@ -160,7 +160,8 @@ def test_with_nothing_set_there_is_no_clock_and_ten_megabytes_and_five_seconds(
     nothing = Captured(b"", b"", 0)
 
     def execute(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
-        assert (interrupts.received, listener) == ([], events.append)
+        listener(Tick())
+        assert (interrupts.received, events[-1]) == ([], Tick())
         requests.append(request)
         return Result(Exited(0), nothing, nothing, 1.0)
 

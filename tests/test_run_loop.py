@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from rooda.config.command import Agent as Command
 from rooda.config.command import AgentCommand
 from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN
@@ -93,12 +94,12 @@ class World:
         chosen = {**limit, **(settings or {})}
         held = {row.key: Valued(value, BUILTIN, row.field) for row, value in chosen.items()}
         names = ("observe", "orient", "decide", "act")
+        command = AgentCommand("agent --flag", "cli: --ai-cmd", BUILTIN, "--ai-cmd")
         plan = Plan(
             procedure="work",
             phases=phases or {name: (Part(TextPart(f"{name}!")),) for name in names},
             contexts=(),
-            command=AgentCommand("agent --flag", "cli: --ai-cmd", BUILTIN, "--ai-cmd"),
-            argv=("agent", "--flag"),
+            agents=(Command.of(command, tuple(command.text.split())),),
             values=Values(held),
             workspace=self.folder,
             working_dir=self.folder,
@@ -233,8 +234,8 @@ def test_the_run_is_introduced(world: World) -> None:
         "work", 2, "agent --flag", workspace=str(world.folder)
     )
     assert world.all(events.IterationStarted) == [
-        events.IterationStarted("work", 1, 2, spec="none"),
-        events.IterationStarted("work", 2, 2, spec="none"),
+        events.IterationStarted("work", 1, 2, spec="none", agent="agent"),
+        events.IterationStarted("work", 2, 2, spec="none", agent="agent"),
     ]
 
 

@@ -11,8 +11,7 @@ from typing import cast
 
 import pytest
 
-from rooda.config.command import AgentCommand, is_known_cli
-from rooda.config.origin import BUILTIN
+from rooda.agents.program import program_of
 from rooda.process.tree.census import census
 from rooda.process.tree.process import Census, Process
 from rooda.process.tree.stopping import Stopping
@@ -140,8 +139,7 @@ def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: 
     ],
 )
 def test_a_known_cli_is_seen_behind_a_launcher(command: str, *, known: bool) -> None:
-    chosen = AgentCommand(command, "cli", BUILTIN, "--ai-cmd")
-    assert is_known_cli(chosen, tuple(command.split())) is known
+    assert program_of(command.split()).is_known is known
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rooda.loop import events as loop
-from rooda.loop.events import Event, Level, level
+from rooda.loop.events import Event
+from rooda.loop.levels import Level, level
 from rooda.process import events as process
 from rooda.views.jsonl import SCHEMA_VERSION
 from support.happenings import (
@@ -44,7 +45,7 @@ def test_a_whole_line() -> None:
         '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
         '"level": "info", "event": "iteration_started", '
         '"procedure": "build", "iteration": 1, "max_iterations": 3, "attempt": 1, '
-        '"mode": "", "task": "", "spec": ""}\n'
+        '"mode": "", "task": "", "spec": "", "agent": "", "is_read": false}\n'
     )
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from rooda.config.problems import Severity
 from rooda.loop import events as loop
-from rooda.loop.events import Event, Level, level
+from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
+from rooda.loop.levels import Level, level
 from rooda.process import events as process
 from rooda.views import logfmt
 from support.happenings import (

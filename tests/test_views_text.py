@@ -6,8 +6,9 @@ import os
 import pytest
 
 from rooda.loop import events as loop
-from rooda.loop.events import Event, Level, level
+from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
+from rooda.loop.levels import Level, level
 from rooda.loop.outcome import Verdict
 from rooda.process import events as process
 from rooda.process.events import Output
@@ -330,7 +331,8 @@ def test_every_event_has_its_line_or_none(event: Event) -> None:
     line = text.render(event)
     silent = isinstance(event, process.Output | process.Tick)
     if isinstance(event, loop.IterationEnded):
-        silent = event.verdict is Verdict.ABORT  # an error has said it before
+        # Else an error has said it before.
+        silent = event.verdict is Verdict.ABORT and event.failure is None
     assert (line is None) == silent
     assert line is None or (line.strip() and not line.endswith("\n"))
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from rooda.config.settings import SETTINGS, Setting
-from rooda.loop.events import LEVELS, Event, Level, ProblemFound, RunEnded
+from rooda.loop.events import Event, ProblemFound, RunEnded
+from rooda.loop.levels import LEVELS, Level
 from rooda.loop.stats import Stats
 from rooda.views.jsonl import UNLOGGED, event_name
 

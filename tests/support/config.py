@@ -18,6 +18,7 @@ from rooda.config.inspect import Inspection, inspect
 from rooda.config.kinds import (
     Boolean,
     Choice,
+    Dollars,
     FolderText,
     Integer,
     Kind,
@@ -136,7 +137,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             word = next(w for w in reversed(setting.kind.options) if w != setting.default)
             return Sample(json.dumps(word), word, word)
         case TextList():
-            return Sample("[one, two words]", "one 'two words'", ("one", "two words"))
+            # They may be commands, and then have to exist.
+            return Sample("[cat, echo words]", "cat 'echo words'", ("cat", "echo words"))
         case TextMap():
             return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
         case SignalWord():
@@ -144,6 +146,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             return Sample(word, word, word)
         case Template():
             return Sample("'{{x}} of {task}'", "{{x}} of {task}", "{{x}} of {task}")
+        case Dollars():
+            return Sample("2.5", "2.5", 2.5)
         case HookList():
             return Sample("[sync -f .]", "sync -f .", (Hook("sync -f ."),))
         case FolderText():

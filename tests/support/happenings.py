@@ -1,19 +1,23 @@
 """Events made by hand, for the tests of the views."""
 
 import dataclasses
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args
 
+from rooda.agents.report import Tokens, Usage
 from rooda.config.problems import Severity
 from rooda.iteration.types import IterationResult, IterationStatus, Printed
+from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import Event, Level
+from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
+from rooda.loop.levels import Level
 from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import Rule
+from rooda.loop.waits import WaitKind
 from rooda.process import events as process
 from rooda.testresults.types import TestDetail, TestResults, TestStatus
 from rooda.views.log import Log
@@ -189,6 +193,20 @@ RESULT = IterationResult(
     duration_ms=5000,
 )
 
+USAGE = Usage(
+    "opus", "60b344ee", 2, Tokens(38349, 55, 4444, 2222, total=45070), 0.2092, context_percent=2
+)
+WAIT = agents.WaitStarted(
+    iteration=2,
+    kind=WaitKind.LIMIT,
+    what="claude",
+    reason="You've hit your limit · resets 3am (UTC)",
+    until=datetime(2026, 3, 2, 3, 0, tzinfo=UTC),
+    seconds=14400.0,
+    tries=1,
+    known=True,
+)
+
 # One event of each class, and more where a class has several faces.
 SAMPLES: tuple[Event, ...] = (
     loop.ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
@@ -232,6 +250,41 @@ SAMPLES: tuple[Event, ...] = (
     ),
     interrupted(2, 5, 3.3),
     ended(2, 5, 0.0, Verdict.ABORT),
+    ended(
+        *(2, 5, 1.5, Verdict.ABORT),
+        failure=dataclasses.replace(FAILURE, kind=FailureKind.AUTH, reason="Invalid API key"),
+        kind=FailureKind.AUTH,
+        reason="Invalid API key",
+        agent="claude",
+    ),
+    ended(
+        *(2, 5, 1.5, Verdict.LIMITED),
+        kind=FailureKind.LIMIT,
+        reason="You've hit your limit",
+        agent="claude",
+    ),
+    ended(
+        *(3, 5, 5.0, Verdict.FAILURE),
+        failure=dataclasses.replace(FAILURE, kind=FailureKind.OVERLOADED, reason="529"),
+        usage=USAGE,
+        same_failures=3,
+        incomplete=True,
+    ),
+    ended(1, 5, 5.0, Verdict.SUCCESS, usage=USAGE),
+    loop.IterationStarted("build", 1, 3, agent="claude", is_read=True),
+    agents.AgentSaid(1, "text", "Working on it."),
+    agents.AgentSaid(1, "tool", "Write notes.md"),
+    agents.UsageSeen(1, "opus", 45070, 0.2092),
+    agents.UsageSeen(1, None, None, None),
+    agents.AgentChanged(2, "claude", "codex", "usage limit of claude"),
+    WAIT,
+    dataclasses.replace(WAIT, known=False),
+    dataclasses.replace(WAIT, capped=True),
+    dataclasses.replace(WAIT, kind=WaitKind.BACKOFF, what="overloaded", seconds=12.5),
+    agents.StillWaiting(2, WaitKind.LIMIT, 7200.0),
+    agents.WaitEnded(2, WaitKind.LIMIT, 14400.0),
+    process.ProcessCalledOff("max_cost", "$1.20 spent, $1.00 were left (max_cost)"),
+    dataclasses.replace(ENDED, tokens=123456, cost=1.25),
     loop.SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
     loop.SnapshotTaken(0, TREE, None, None),
     loop.FilesLeftOut(1, ("huge.bin",)),
@@ -326,4 +379,12 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.PushFailed(1, EVIL, EVIL),
     loop.RecordTrouble(EVIL),
     loop.HistoryPruned((EVIL,)),
+    loop.IterationStarted(EVIL, 1, 3, agent=EVIL),
+    ended(1, 3, 1.0, Verdict.LIMITED, kind=FailureKind.LIMIT, reason=EVIL, agent=EVIL),
+    ended(1, 3, 1.0, Verdict.SUCCESS, usage=dataclasses.replace(USAGE, model=EVIL)),
+    agents.AgentSaid(1, EVIL, EVIL),
+    agents.UsageSeen(1, EVIL, 1, 1.0),
+    agents.AgentChanged(1, EVIL, EVIL, EVIL),
+    dataclasses.replace(WAIT, what=EVIL, reason=EVIL),
+    process.ProcessCalledOff(EVIL, EVIL),
 )

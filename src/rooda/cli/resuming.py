@@ -81,8 +81,8 @@ def restored(row: RunRow) -> State:
     except (KeyError, TypeError, ValueError) as error:
         message = f"the state of run {row.run} can't be read: {type(error).__name__}: {error}"
         raise InvalidInput([Problem(message, "Start anew, without --resume")]) from None
-    if row.status == Status.ABORTED:
-        state = replace(state, consecutive_failures=0, idle=0)
+    if row.status == Status.ABORTED:  # who starts it again has seen to that, or wants to see
+        state = replace(state, consecutive_failures=0, idle=0, limited=())
     return state
 
 

@@ -26,7 +26,8 @@ from rooda.config.settings import (
 from rooda.loop import run as loop
 from rooda.loop.edge import Edge
 from rooda.loop.emitter import Emitter
-from rooda.loop.events import ConfigResolved, Level, ProblemFound
+from rooda.loop.events import ConfigResolved, ProblemFound
+from rooda.loop.levels import Level
 from rooda.process.interrupts import Interrupts
 from rooda.process.memory import give_back_at_once
 from rooda.process.run import Runner
@@ -93,6 +94,7 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
             alone.run,
             recording.tracker(alone.run),
             recording.history(resumed),
+            rest=interrupts.rest,
         )
         code = loop.run(plan, edge, resumed.state if resumed else None).exit_code
         for failure in wiring.emitter.failures:

@@ -5,16 +5,14 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePath
 
-from rooda.config.layers import KNOWN_CLIS, Alias, Layers, Level, Scope, Valued
+from rooda.agents.program import Program, program_name, program_of
+from rooda.config.layers import Alias, Layers, Level, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
 from rooda.text.nearmiss import did_you_mean
 
-_LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
-_ARGUMENT = re.compile(r"-.*|\w+=.*|[0-9.]+[smhd]?", re.DOTALL)  # of a launcher
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
@@ -27,19 +25,26 @@ class AgentCommand:
     origin: Origin
     field: str
     adapter: str | None = None
+    alias: str | None = None
 
 
-def is_known_cli(command: AgentCommand, argv: tuple[str, ...]) -> bool:
-    """Whether an agent CLI is started that we know, by its alias or by its program's name."""
-    if command.adapter is not None:
-        return command.adapter in KNOWN_CLIS
-    words = iter(argv)
-    name = PurePath(next(words)).name
-    while name in _LAUNCHERS:
-        # `env A=b claude`, `timeout 1h claude`: the first word that can be a program is it.
-        program = next((word for word in words if not _ARGUMENT.fullmatch(word)), "")
-        name = PurePath(program).name
-    return name in KNOWN_CLIS
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent that a run may start: the command, its words, and the CLI behind it."""
+
+    command: AgentCommand
+    argv: tuple[str, ...]
+    program: Program
+
+    @classmethod
+    def of(cls, command: AgentCommand, argv: tuple[str, ...]) -> "Agent":
+        """The agent that a command starts."""
+        return cls(command, argv, program_of(argv, command.adapter))
+
+    @property
+    def name(self) -> str:
+        """How people call it: by its alias, or by its program."""
+        return self.command.alias or program_name(self.argv)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,22 @@ def command_of(layers: Layers, choice: Choice) -> AgentCommand | None:
     chosen, defined = choice.alias, layers.aliases()[choice.alias.value]
     alias: Alias = defined.value
     provenance = f'{chosen.origin} "{chosen.value}" → {defined.origin.tier.label} alias'
-    return AgentCommand(alias.command, provenance, chosen.origin, chosen.field, alias.adapter)
+    return AgentCommand(
+        alias.command, provenance, chosen.origin, chosen.field, alias.adapter, chosen.value
+    )
+
+
+def fallbacks_of(
+    layers: Layers, words: Iterable[str], origin: Origin, field: str
+) -> list[AgentCommand]:
+    """The commands that may take over, in their order: the name of an alias, or a command."""
+    aliases = layers.aliases()
+    found: list[AgentCommand] = []
+    for word in words:
+        alias: Alias = aliases[word].value if word in aliases else Alias(word)
+        name = word if word in aliases else None
+        found.append(AgentCommand(alias.command, str(origin), origin, field, alias.adapter, name))
+    return found
 
 
 def choice_problems(layers: Layers, choice: Choice, procedure: str) -> Iterable[Problem]:

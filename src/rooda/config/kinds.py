@@ -17,6 +17,8 @@ T = TypeVar("T")
 Schema = dict[str, Any]
 
 _LONGEST = 1e9  # seconds, some thirty years
+_MOST_DOLLARS = 1e9
+_CENT = 0.01
 
 
 class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
@@ -171,6 +173,31 @@ class Age(Seconds):
 
     def show(self, value: float) -> str:
         return f"{value // DAY:.0f}d" if value and value % DAY == 0 else super().show(value)
+
+
+@dataclass(frozen=True)
+class Dollars(Kind[float]):
+    """An amount of US dollars."""
+
+    metavar = "USD"
+
+    def check(self, raw: object) -> float:
+        is_number = isinstance(raw, (int, float)) and not isinstance(raw, bool)
+        if not is_number or not _finite(raw) or not 0 < raw <= _MOST_DOLLARS:  # type: ignore[arg-type, operator]  # a number, see above
+            raise WrongValue(
+                f"must be an amount of US dollars, not {brief(raw)}", "Write 5 or 2.50"
+            )
+        return float(raw)  # type: ignore[arg-type]  # a number, see above
+
+    def from_text(self, text: str) -> float:
+        words = text.strip().removeprefix("$")
+        return self.check(float(words) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", words) else text)
+
+    def show(self, value: float) -> str:
+        return f"${value:.2f}" if value >= _CENT else f"${value:g}"
+
+    def schema(self) -> Schema:
+        return {"type": "number", "exclusiveMinimum": 0}
 
 
 @dataclass(frozen=True)

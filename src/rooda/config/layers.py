@@ -32,20 +32,6 @@ class Valued:
         return Problem.at(self.origin, self.field, message, suggestion, severity)
 
 
-# Whose output a command may say that it prints.
-KNOWN_CLIS = (
-    "claude",
-    "codex",
-    "gemini",
-    "opencode",
-    "qwen",
-    "copilot",
-    "cursor-agent",
-    "kiro-cli",
-)
-ADAPTERS = (*KNOWN_CLIS, "text")
-
-
 @dataclass(frozen=True, slots=True)
 class Alias:
     """A named agent command; `adapter` says whose output it prints, when the name doesn't."""

@@ -8,11 +8,12 @@ from typing import Protocol
 from rooda.config import checks as look
 from rooda.config.checks import Check
 from rooda.config.command import (
+    Agent,
     AgentCommand,
     choice_problems,
     choose,
     command_of,
-    is_known_cli,
+    fallbacks_of,
     split,
 )
 from rooda.config.git_checks import check_git
@@ -22,6 +23,7 @@ from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_phases
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
+    AI_CMD_FALLBACKS,
     CAPTURE,
     ENV,
     SIGNALS_FAILURE,
@@ -33,6 +35,7 @@ from rooda.config.validate import (
     check_signal_words,
     check_zero_counts,
     unknown_procedure,
+    warn_of_agents,
     warn_of_iterations,
 )
 from rooda.config.work import SameWork, Work, Works
@@ -69,8 +72,7 @@ class Plan:
     procedure: str
     phases: Mapping[str, tuple[Part, ...]]
     contexts: tuple[Context, ...]
-    command: AgentCommand
-    argv: tuple[str, ...]
+    agents: tuple[Agent, ...]  # the first does the work, the others stand in for it
     values: Values
     workspace: Path
     working_dir: Path
@@ -81,10 +83,19 @@ class Plan:
     notes: tuple[tuple[str, str], ...] = ()  # for the summary of the session log
 
     @property
-    def writes_to_files(self) -> bool:
+    def agent(self) -> Agent:
+        """The agent that was chosen."""
+        return self.agents[0]
+
+    def writes_to_files(self, agent: Agent) -> bool:
         """Whether the agent's output goes to files: a known CLI may exit before a pipe is empty."""
         chosen = self.values[CAPTURE]
-        return chosen == "file" or (chosen == "auto" and is_known_cli(self.command, self.argv))
+        return chosen == "file" or (chosen == "auto" and agent.program.is_known)
+
+    def environ_of(self, agent: Agent) -> Mapping[str, str]:
+        """The agent's environment, without what would make it refuse to run inside of another."""
+        nesting = set(agent.program.adapter.facts.nesting) - set(self.values[ENV] or ())
+        return {name: value for name, value in self.environ.items() if name not in nesting}
 
     def prompt(self, feedback: str = "", iteration: int = 1) -> str:
         """The prompt of an iteration, its files read anew; `feedback` is of the one before."""
@@ -142,21 +153,24 @@ def prepare(request: Request, world: World) -> Prepared:
     merged: dict[str, str | None] = {**world.environ, **added}
     environ = {name: value for name, value in merged.items() if value is not None}
 
-    found = list(_look_at_prompt(phases, contexts, problems))
-    if command is not None and argv:
-        found.insert(0, look.check_program(argv, command, working_dir, environ))
+    agents = [Agent.of(command, argv)] if command is not None and argv else []
+    agents += _fallbacks(layers, values, problems) if agents else []
+    found = [
+        *(look.check_program(one.argv, one.command, working_dir, environ) for one in agents),
+        *_look_at_prompt(phases, contexts, problems),
+    ]
+    problems += warn_of_agents(agents, values)
     found += look.check_places(values, working_dir, folder)
     problems += look.check_disk(folder)
     problems += check_git(values, working_dir, environ)
 
     plan = None
-    if command and argv and all(phase in phases and phases[phase].parts for phase in PHASES):
+    if agents and all(phase in phases and phases[phase].parts for phase in PHASES):
         plan = Plan(
             procedure=request.procedure,
             phases={phase: value.parts for phase, value in phases.items()},
             contexts=contexts,
-            command=command,
-            argv=argv,
+            agents=tuple(agents),
             values=values,
             workspace=folder,
             working_dir=working_dir,
@@ -183,6 +197,15 @@ def _command(
     if command is None:
         return None, ()
     return command, split(command.text, command.origin, command.field, problems)
+
+
+def _fallbacks(layers: Layers, values: Values, problems: list[Problem]) -> Iterator[Agent]:
+    origin, field = values.origin(AI_CMD_FALLBACKS), values.field(AI_CMD_FALLBACKS)
+    words = values[AI_CMD_FALLBACKS]
+    for command in fallbacks_of(layers, words, origin, field):
+        argv = split(command.text, origin, field, problems)
+        if argv:
+            yield Agent.of(command, argv)
 
 
 def _look_at_prompt(

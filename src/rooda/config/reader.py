@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rooda.agents.registry import ADAPTERS
 from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
 from rooda.config.findings import Findings
 from rooda.config.hook_reader import read_hooks
 from rooda.config.hooks import HookList
 from rooda.config.kinds import Choice, PathText, Text, TextMap, WrongValue, brief
-from rooda.config.layers import ADAPTERS, Alias, Layer, PhaseValue, ProcedureLayer, Valued
+from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
 from rooda.config.settings import (
@@ -259,7 +260,7 @@ class _Reader:
         if entry is None:
             return None
         try:
-            return Choice(ADAPTERS).check(plain(entry.node))
+            return Choice(tuple(ADAPTERS)).check(plain(entry.node))
         except WrongValue as wrong:
             self._found.problem(str(wrong), wrong.suggestion, entry.line, field)
             return None

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from rooda.agents.registry import ADAPTERS
 from rooda.config.kinds import Schema, Text, TextMap
-from rooda.config.layers import ADAPTERS
 from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS, Setting
 from rooda.prompts.parts import PHASES
 

@@ -13,6 +13,7 @@ from rooda.config.kinds import (
     Age,
     Boolean,
     Choice,
+    Dollars,
     FolderText,
     Integer,
     Kind,
@@ -109,6 +110,7 @@ class Setting(Generic[T]):
 PRESETS = ("rooda", "ralph", "v1")
 
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
+LIMITS = "Limits of agents"
 GIT, HOOKS, RECORD = "Verify and git", "Hooks", "Record"
 
 OFF, ON = False, True
@@ -179,6 +181,58 @@ MAX_DURATION: Setting[float | None] = Setting(
     RUN,
     nullable=True,
 )
+MAX_COST: Setting[float | None] = Setting(
+    "max_cost",
+    Dollars(),
+    None,
+    "End the run as aborted once it has cost so many US dollars, where the agent tells",
+    RUN,
+    nullable=True,
+)
+MAX_TOKENS: Setting[int | None] = Setting(
+    "max_tokens",
+    Integer(1, 10**15),
+    None,
+    "End the run as aborted once it has used so many tokens, where the agent tells",
+    RUN,
+    nullable=True,
+)
+WAIT_FOR_LIMITS: Setting[bool] = Setting(
+    "wait_for_limits",
+    Boolean(),
+    ON,
+    "Wait until an agent's usage limit is over, and go on with the same iteration",
+    LIMITS,
+)
+MAX_LIMIT_WAIT: Setting[float | None] = Setting(
+    "max_limit_wait",
+    Seconds(0),
+    24 * 3600.0,
+    "How long to wait at most for a usage limit to be over",
+    LIMITS,
+    nullable=True,
+)
+LIMIT_WAIT: Setting[float] = Setting(
+    "limit_wait",
+    Seconds(0),
+    300.0,
+    "How long to wait where the agent does not say when its limit is over; doubled each time",
+    LIMITS,
+)
+BACKOFF: Setting[float] = Setting(
+    "backoff",
+    Seconds(0),
+    10.0,
+    "Wait before the next try when a service is overloaded or out of reach; doubled each time",
+    LIMITS,
+)
+MAX_BACKOFF: Setting[float] = Setting(
+    "max_backoff",
+    Seconds(0),
+    300.0,
+    "How long such a wait may become",
+    LIMITS,
+)
 MAX_OUTPUT_BUFFER: Setting[int] = Setting(
     "max_output_buffer",
     Size(1024),
@@ -240,6 +294,14 @@ AI_CMD_ALIAS: Setting[str | None] = Setting(
     "Name of an agent command (see `rooda list --aliases`)",
     AGENT,
     label="AI Command Alias",
+    nullable=True,
+)
+AI_CMD_FALLBACKS: Setting[tuple[str, ...]] = Setting(
+    "ai_cmd_fallbacks",
+    TextList(),
+    (),
+    "Agents that take over while the usage limit of the first lasts: aliases or commands",
+    LIMITS,
     nullable=True,
 )
 WORKING_DIR: Setting[str | None] = Setting(
@@ -565,12 +627,20 @@ SETTINGS: tuple[Setting[Any], ...] = (
     IDLE_TIMEOUT,
     RESULT_GRACE,
     MAX_DURATION,
+    MAX_COST,
+    MAX_TOKENS,
     MAX_OUTPUT_BUFFER,
     MAX_TRANSCRIPT,
     FAILURE_THRESHOLD,
     STALL_THRESHOLD,
     AI_CMD,
     AI_CMD_ALIAS,
+    AI_CMD_FALLBACKS,
+    WAIT_FOR_LIMITS,
+    MAX_LIMIT_WAIT,
+    LIMIT_WAIT,
+    BACKOFF,
+    MAX_BACKOFF,
     CAPTURE,
     KILL_GRACE,
     KEEP_PROCESSES,

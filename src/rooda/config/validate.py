@@ -1,7 +1,9 @@
 """What can be said of the configuration without looking at the files that it names."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from rooda.config.command import Agent
 from rooda.config.layers import Layer, Layers, Valued
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
@@ -9,11 +11,14 @@ from rooda.config.settings import (
     IDLE_TIMEOUT,
     ITERATION_MODE,
     ITERATION_TIMEOUT,
+    MAX_COST,
     MAX_DURATION,
     MAX_ITERATIONS,
+    MAX_TOKENS,
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
     ZERO_MEANS_UNLIMITED,
+    Setting,
 )
 from rooda.prompts.parts import PHASES
 from rooda.text.nearmiss import did_you_mean
@@ -97,10 +102,29 @@ def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:
             f"Drop {mode.field}",
             Severity.WARNING,
         )
-    clocks = (ITERATION_TIMEOUT, IDLE_TIMEOUT, MAX_DURATION)
-    if values.iterations.maximum is None and all(values[clock] is None for clock in clocks):
+    clocks: tuple[Setting[Any], ...] = (ITERATION_TIMEOUT, IDLE_TIMEOUT, MAX_DURATION)
+    bounds = (*clocks, MAX_COST, MAX_TOKENS)
+    if values.iterations.maximum is None and all(values[bound] is None for bound in bounds):
         yield Problem(
             "the run is unlimited and has no clock: a hung agent would hold it for ever",
             "Set --iteration-timeout, --idle-timeout or --max-duration",
             severity=Severity.WARNING,
         )
+
+
+def warn_of_agents(agents: Sequence[Agent], values: Values) -> Iterator[Problem]:
+    """A budget that nobody can keep, since the agent does not tell what it costs."""
+    for agent in agents:
+        program = agent.program
+        tells_tokens = program.prints_events
+        tells_cost = tells_tokens and program.adapter.facts.tells_cost
+        budgets: Mapping[Setting[Any], bool] = {MAX_COST: tells_cost, MAX_TOKENS: tells_tokens}
+        for setting, tells in budgets.items():
+            if values[setting] is not None and not tells:
+                yield Problem.at(
+                    values.origin(setting),
+                    values.field(setting),
+                    f"{agent.name} does not tell what it uses, so {setting.key} can't end the run",
+                    "Use max_duration as well, or an agent that prints its usage as JSON",
+                    Severity.WARNING,
+                )

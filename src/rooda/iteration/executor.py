@@ -51,7 +51,9 @@ class IterationExecutor:
             files_created=changes.created if changes else (),
             files_deleted=changes.deleted if changes else (),
             context_usage_percent=session.get_context_usage(),
-            summary=extract_summary(response.printed.stdout),
+            summary=extract_summary(
+                response.printed.stdout if response.spoken is None else response.spoken
+            ),
             duration_ms=duration_ms,
         )
         result = self._measured(result)

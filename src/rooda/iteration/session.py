@@ -12,6 +12,7 @@ from rooda.iteration.types import IterationStatus, Printed
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import ProcessEvent
 from rooda.process.exits import (
+    CalledOff,
     Exit,
     Exited,
     Interrupted,
@@ -30,12 +31,16 @@ _OUTPUT_LIMIT = 10 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """How a session answered: the end of what was printed, and how it ended."""
+    """How a session answered: the end of what was printed, and how it ended.
+
+    `spoken` is the agent's own text, where that is another than what was printed.
+    """
 
     status: IterationStatus
     exit_code: int | None
     printed: Printed
     error: str = ""
+    spoken: bytes | None = None
 
 
 class Session(Protocol):
@@ -61,7 +66,7 @@ def response_of(end: Exit, printed: Printed) -> Response:
             return Response(IterationStatus.TIMED_OUT, None, printed, clock)
         case Interrupted():
             return Response(IterationStatus.INTERRUPTED, None, printed, end.name)
-        case Lost(reason) | NotStarted(reason):
+        case Lost(reason) | NotStarted(reason) | CalledOff(_, reason):
             return Response(IterationStatus.FAILED, None, printed, reason)
 
 

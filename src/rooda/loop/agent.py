@@ -1,9 +1,13 @@
 """The agent of one iteration: the prompt as a file, the output on disk, the clocks that are on."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
+from rooda.agents.reader import Reader
+from rooda.agents.report import Report, Said, Usage
+from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     FIRST_OUTPUT_TIMEOUT,
@@ -20,11 +24,13 @@ from rooda.config.settings import (
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.session import Response, response_of
 from rooda.iteration.types import Printed
-from rooda.loop import events
+from rooda.loop import agent_events, events
 from rooda.loop.edge import Edge
 from rooda.loop.failure import room_advice
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
+from rooda.process.events import Output, ProcessEvent
+from rooda.process.exits import CalledOff
 from rooda.process.request import Request, Result, Transcript
 from rooda.prompts.parts import PromptError
 from rooda.workspace.state import ORDER, keep_file, open_prompt, open_transcript
@@ -49,19 +55,61 @@ def clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What is left of what the run may use."""
+
+    cost: float | None = None
+    tokens: int | None = None
+
+    @classmethod
+    def left(cls, limits: Limits, state: State) -> "Budget":
+        """What is left now."""
+        return cls(
+            None if limits.max_cost is None else limits.max_cost - state.cost,
+            None if limits.max_tokens is None else limits.max_tokens - state.tokens,
+        )
+
+    def exceeded(self, usage: Usage) -> CalledOff | None:
+        """Whether this is more than what is left."""
+        cost, tokens = usage.cost, usage.tokens.total if usage.tokens else None
+        if self.cost is not None and cost is not None and cost >= self.cost:
+            reason = f"${cost:.2f} spent, ${max(0.0, self.cost):.2f} were left (max_cost)"
+            return CalledOff("max_cost", reason)
+        if self.tokens is not None and tokens is not None and tokens >= self.tokens:
+            reason = f"{tokens:,} tokens used, {max(0, self.tokens):,} were left (max_tokens)"
+            return CalledOff("max_tokens", reason)
+        return None
+
+
 class AgentSession:
-    """Runs the plan's command once, with the prompt on its standard input."""
+    """Runs an agent once, with the prompt on its standard input.
+
+    What a known CLI prints is read as it comes; `report` is what that amounts to.
+    """
 
     def __init__(
-        self, plan: Plan, number: int, place: str, clocks: tuple[Clock, ...], edge: Edge
+        self,
+        plan: Plan,
+        agent: Agent,
+        number: int,
+        place: str,
+        clocks: tuple[Clock, ...],
+        edge: Edge,
+        budget: Budget | None = None,
     ) -> None:
         self.result: Result | None = None
+        self.report: Report | None = None
         self._plan = plan
+        self._agent = agent
         self._number = number
         self._place = place
         self._clocks = clocks
         self._edge = edge
+        self._budget = budget or Budget()
         self._told_of_trouble = False
+        self._reader = self._new_reader()
+        self._seen: tuple[int | None, float | None] = (None, None)
 
     def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:  # noqa: ARG002 - the plan knows more
         """See the agent through. Raises PromptError when there is no room for the prompt."""
@@ -76,11 +124,52 @@ class AgentSession:
         if result.order is not None:
             keep_file(plan.workspace, f"{place}/{ORDER}", result.order.dump())
         self.result = result
-        return response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
+        response = response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
+        if self._reader is not None:
+            self._tell(self._reader.finish())
+            self.report = self._reader.report(response.exit_code)
+            if self.report.speaks_events:
+                response = replace(response, spoken=self.report.spoken)
+        return response
 
     def get_context_usage(self) -> int | None:
-        """Nobody knows it yet."""
-        return None
+        """How full the agent's context was, where it tells."""
+        return None if self.report is None else self.report.usage.context_percent
+
+    def _new_reader(self) -> Reader | None:
+        """Who reads what it prints; nobody where we know nothing of it."""
+        program = self._agent.program
+        if not program.is_known:
+            return None
+        return Reader(
+            program.adapter,
+            program.form,
+            folder=str(self._plan.working_dir),
+            model=program.model,
+            limit=self._plan.values[MAX_OUTPUT_BUFFER],
+        )
+
+    def _hear(self, event: ProcessEvent) -> None:
+        """Pass on what happens to the process; of its output also what a person can read."""
+        self._edge.emit(event)
+        if self._reader is None or not isinstance(event, Output):
+            return
+        self._tell(self._reader.feed(event.stream, event.data))
+        usage = self._reader.usage
+        seen = (usage.tokens.total if usage.tokens else None, usage.cost)
+        if seen != self._seen:
+            self._seen = seen
+            self._edge.emit(agent_events.UsageSeen(self._number, usage.model, *seen))
+
+    def _tell(self, said: Iterable[Said]) -> None:
+        for line in said:
+            self._edge.emit(agent_events.AgentSaid(self._number, str(line.kind), line.text))
+
+    def _is_enough(self) -> CalledOff | None:
+        """Whether it has used up what is left; a result that is in has been paid for."""
+        if self._reader is None or self._reader.is_result_in:
+            return None
+        return self._budget.exceeded(self._reader.usage)
 
     def _trouble(self, error: OSError) -> None:
         """Tell once in an iteration that the state folder can't be written."""
@@ -97,25 +186,28 @@ class AgentSession:
             yield None
             return
         with files[0] as stdout, files[1] as stderr:
-            yield Transcript(stdout, stderr, plan.writes_to_files, plan.values[MAX_TRANSCRIPT])
+            direct = plan.writes_to_files(self._agent)
+            yield Transcript(stdout, stderr, direct, plan.values[MAX_TRANSCRIPT])
 
     def _execute(self, stdin: IO[bytes], transcript: Transcript | None) -> Result:
         plan, values = self._plan, self._plan.values
         interrupts = self._edge.interrupts
         hurried = len(interrupts.received)
         request = Request(
-            argv=plan.argv,
+            argv=self._agent.argv,
             cwd=plan.working_dir,
-            environ=plan.environ,
+            environ=plan.environ_of(self._agent),
             stdin=stdin,
             output_limit=values[MAX_OUTPUT_BUFFER],
             transcript=transcript,
             clocks=self._clocks,
             kill_grace=values[KILL_GRACE],
-            keep=values[KEEP_PROCESSES] or (),
+            keep=values[KEEP_PROCESSES],
             tick=self._edge.tick,
+            result_is_in=lambda: self._reader is not None and self._reader.is_result_in,
+            enough=self._is_enough,
             changed_within=lambda seconds: changed_within(
                 work_tree(plan.working_dir), seconds, lambda: len(interrupts.received) > hurried
             ),
         )
-        return self._edge.execute(request, interrupts, self._edge.emit)
+        return self._edge.execute(request, interrupts, self._hear)

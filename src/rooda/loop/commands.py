@@ -12,6 +12,7 @@ from rooda.process.capture.order import Order, combined
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Named, ProcessEvent
 from rooda.process.exits import (
+    CalledOff,
     Exit,
     Exited,
     Interrupted,
@@ -95,7 +96,7 @@ class Finished:
                 return f"timed out after {format_seconds(after)}"
             case Interrupted():
                 return "interrupted"
-            case Lost(reason) | NotStarted(reason):
+            case Lost(reason) | NotStarted(reason) | CalledOff(_, reason):
                 return reason
 
     def last_words(self, most: int) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from rooda.agents.report import Report
+from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.work import Work
 from rooda.iteration.executor import IterationExecutor
@@ -29,15 +31,22 @@ class Course:
     executor: IterationExecutor
     looks: Looks
     iteration: Iteration
+    turn: int = 0  # which of the plan's agents works
     work: Work = field(default_factory=Work)
     promises: Promises = field(default_factory=Promises)
     process: Result | None = None
+    report: Report | None = None
     feedback: str = ""
 
     @property
     def number(self) -> int:
         """The iteration's number."""
         return self.iteration.number
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that works."""
+        return self.plan.agents[self.turn]
 
     @property
     def place(self) -> str:
@@ -85,7 +94,7 @@ def status_of(outcome: Outcome) -> IterationStatus:
     match outcome.verdict:
         case Verdict.SUCCESS | Verdict.DONE:
             return IterationStatus.COMPLETED
-        case Verdict.INTERRUPTED:
+        case Verdict.INTERRUPTED | Verdict.LIMITED:
             return IterationStatus.INTERRUPTED
         case Verdict.FAILURE if outcome.kind is FailureKind.TIMEOUT:
             return IterationStatus.TIMED_OUT

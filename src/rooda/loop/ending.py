@@ -12,6 +12,7 @@ from rooda.loop.events import Event
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.state import Progress, State
+from rooda.loop.waiting import note_limit, policy_of
 from rooda.process.exits import Exited, Signalled
 
 
@@ -25,9 +26,12 @@ def close(course: Course, outcome: Outcome, seconds: float) -> State:
     iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.reason)
     course.edge.history.add(iteration)
     progress = _progress(course)
+    usage = course.report.usage if course.report is not None else None
     after = course.state.after(
-        outcome, seconds, progress, course.feedback, retry=course.limits.retry
+        outcome, seconds, progress, course.feedback, retry=course.limits.retry, usage=usage
     )
+    if outcome.verdict is Verdict.LIMITED:
+        after = note_limit(after, course.turn, outcome, policy_of(course.plan), course.edge)
     for event in _against_the_exit(course, outcome):
         course.edge.emit(event)
     course.edge.emit(_ended(course, outcome, after, seconds, progress))
@@ -55,7 +59,7 @@ def _against_the_exit(course: Course, outcome: Outcome) -> Iterator[Event]:
         yield events.ExitOverridden(number, word, result.exit.code, name)
     if outcome.kind is FailureKind.NOT_STARTED:
         hint = failure.suggestion(FailureKind.NOT_STARTED, result.exit, 0)
-        command = failure.short_command(course.plan.command.text)
+        command = failure.short_command(course.agent.command.text)
         yield events.StartFailed(number, command, outcome.reason, hint)
 
 
@@ -65,8 +69,12 @@ def _ended(
     result, plan, limits = course.process, course.plan, course.limits
     word = word_said(plan, course.promises)
     context = None
-    if result is not None and outcome.verdict is Verdict.FAILURE:
-        context = failure.context(plan.command.text, outcome, result, word)
+    is_told = outcome.verdict is Verdict.FAILURE or outcome.fault is not None
+    if result is not None and is_told and outcome.verdict is not Verdict.LIMITED:
+        advice = course.agent.program.adapter.facts.advice
+        spoken = course.report.spoken if course.report and course.report.speaks_events else None
+        command = course.agent.command.text
+        context = failure.context(command, outcome, result, word, advice, spoken)
     return events.IterationEnded(
         iteration=course.number,
         max_iterations=limits.max_iterations,
@@ -89,6 +97,10 @@ def _ended(
         state=after,
         attempt=course.state.attempt,
         task=course.work.task,
+        agent=course.agent.name,
+        usage=course.report.usage if course.report is not None else None,
+        same_failures=after.same,
+        incomplete=course.report is not None and not course.report.is_complete,
     )
 
 

@@ -4,10 +4,11 @@ Names and fields are the schema of `log_format: json` (docs/events.md), so they 
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
+from rooda.agents.report import Usage
 from rooda.config.problems import Severity
 from rooda.iteration.types import IterationResult, IterationStatus
+from rooda.loop.agent_events import AgentEvent
 from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import State, Status
@@ -15,15 +16,6 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
-
-
-class Level(IntEnum):
-    """How important an event is."""
-
-    DEBUG = 10
-    INFO = 20
-    WARN = 30
-    ERROR = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +63,8 @@ class IterationStarted:
     mode: str = ""
     task: str = ""
     spec: str = ""
+    agent: str = ""
+    is_read: bool = False  # standard output is made of events, told as `agent_said`
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +270,10 @@ class IterationEnded:
     state: State | None = None
     attempt: int = 1
     task: str = ""
+    agent: str = ""
+    usage: Usage | None = None
+    incomplete: bool = False
+    same_failures: int = 0  # in a row, this one included
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +292,8 @@ class RunEnded:
     signal: str | None
     total: float
     stats: Stats
+    tokens: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,51 +381,4 @@ LoopEvent = (
     | ListenerFailed
     | RunEnded
 )
-Event = LoopEvent | ProcessEvent
-
-LEVELS: dict[type[Event], Level] = {
-    ConfigResolved: Level.DEBUG,
-    StageEntered: Level.DEBUG,
-    SnapshotTaken: Level.DEBUG,
-    CommandStarted: Level.DEBUG,
-    HistoryPruned: Level.DEBUG,
-    ChangesUnknown: Level.WARN,
-    SnapshotTrouble: Level.WARN,
-    CommitFailed: Level.ERROR,
-    PushFailed: Level.WARN,
-    RecordTrouble: Level.WARN,
-    PromptAssembled: Level.DEBUG,
-    SignalsScanned: Level.DEBUG,
-    process.ProcessStarted: Level.DEBUG,
-    process.Tick: Level.DEBUG,
-    process.Output: Level.DEBUG,
-    OutputTruncated: Level.WARN,
-    ExitOverridden: Level.WARN,
-    process.ClockExpired: Level.WARN,
-    process.ProcessKilled: Level.WARN,
-    process.ProcessSurvived: Level.WARN,
-    process.LeftoversStopped: Level.WARN,
-    PromptFailed: Level.ERROR,
-    StartFailed: Level.ERROR,
-    ListenerFailed: Level.ERROR,
-    StateUnwritable: Level.WARN,
-    EarlierRunCleared: Level.WARN,
-    Unlocked: Level.WARN,
-    process.ProcessLost: Level.WARN,
-    process.TranscriptTrimmed: Level.WARN,
-}
-
-
-def level(event: Event) -> Level:
-    """The level of an event; most are news (INFO)."""
-    if isinstance(event, RunEnded) and event.status is Status.ABORTED:
-        return Level.ERROR
-    if isinstance(event, IterationEnded) and event.verdict is Verdict.FAILURE:
-        return Level.ERROR
-    if isinstance(event, VerifyEnded) and event.error:
-        return Level.WARN
-    if isinstance(event, HookEnded):
-        return Level.WARN if event.error else Level.DEBUG
-    if isinstance(event, ProblemFound):
-        return Level.ERROR if event.severity is Severity.ERROR else Level.WARN
-    return LEVELS.get(type(event), Level.INFO)
+Event = LoopEvent | AgentEvent | ProcessEvent

@@ -1,13 +1,14 @@
 """What a failed iteration leaves for the person who reads about it in the morning."""
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from rooda.agents.report import Fault, FaultKind
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.process.capture.tail import HEAD, Captured
-from rooda.process.exits import Exit, Exited, Lost, NotStarted, Signalled, TimedOut
+from rooda.process.exits import CalledOff, Exit, Exited, Lost, NotStarted, Signalled, TimedOut
 from rooda.process.request import Result
 from rooda.text.controls import clean
 
@@ -47,11 +48,21 @@ class FailureContext:
 
 
 def context(
-    command: str, outcome: Outcome, result: Result, promise_signal: str | None = None
+    command: str,
+    outcome: Outcome,
+    result: Result,
+    promise_signal: str | None = None,
+    advice: Mapping[FaultKind, str] | None = None,
+    spoken: bytes | None = None,
 ) -> FailureContext:
-    """Gather the context from what the process left behind."""
+    """Gather the context from what the process left behind; `advice` is the agent's own.
+
+    `spoken` is what the agent said, where its output is not for people.
+    """
     end, stdout, stderr = result.exit, result.stdout, result.stderr
     kind = outcome.kind or FailureKind.EXIT
+    if spoken is not None:
+        stdout = Captured(spoken[:HEAD], spoken, len(spoken), stdout.first_at, stdout.last_at)
     preview, suffix = ("", "") if kind in _NOT_THE_AGENT else excerpt(stdout, stderr)
     return FailureContext(
         command=short_command(command),
@@ -64,10 +75,15 @@ def context(
         promise_signal=promise_signal,
         preview=preview,
         suffix=suffix,
-        truncated=stdout.truncated or stderr.truncated,
-        suggestion=suggestion(kind, end, stdout.total + stderr.total),
+        truncated=result.stdout.truncated or stderr.truncated,
+        suggestion=_advised(outcome.fault, advice or {})
+        or suggestion(kind, end, result.stdout.total + stderr.total),
         evidence=end.evidence if isinstance(end, TimedOut) else "",
     )
+
+
+def _advised(fault: Fault | None, advice: Mapping[FaultKind, str]) -> str:
+    return "" if fault is None else fault.advice or advice.get(fault.kind, "")
 
 
 def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str:
@@ -75,9 +91,13 @@ def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str
     by_signal = outcome.verdict is Verdict.DONE or outcome.kind is FailureKind.SIGNAL
     if by_signal and promises.lines:
         return promises.lines[-1]
+    if outcome.fault is not None:
+        return outcome.fault.evidence
     if result is None:
         return ""
     match result.exit:
+        case CalledOff(_, reason):
+            return reason
         case Exited(code):
             return f"exit code {code}"
         case Signalled():
@@ -130,6 +150,14 @@ _ADVICE = {
     FailureKind.NO_CHANGES: "Read its output: it may think that there is nothing left to do",
     FailureKind.COMMIT: "Read what git says above; the work is still in the work tree",
     FailureKind.HOOK: "Run the hook's command by hand",
+    FailureKind.BUDGET: "Raise max_cost or max_tokens to let the run spend more",
+    FailureKind.OVERLOADED: "It may be over in a moment; failure_threshold says how often to try",
+    FailureKind.OFFLINE: "Check the network, and the address of the agent's service",
+    FailureKind.AUTH: "Log in again, or correct the key",
+    FailureKind.USAGE: "Correct the command's flags or model, then try it with `rooda doctor`",
+    FailureKind.CONTEXT: "Give the agent less: a shorter prompt, fewer or smaller context files",
+    FailureKind.STARTUP: "Run the command by hand, or `rooda doctor --canary` with its alias",
+    FailureKind.EMPTY: "Run the command by hand: it may not have got the prompt",
     FailureKind.NOT_STARTED: (
         "The system refused: look at its limits (ulimit -a), memory and processes"
     ),

@@ -1,6 +1,6 @@
 """One iteration, as a list of stages: each takes the outcome so far and gives its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from rooda.config.settings import (
     GIT_COMMIT,
@@ -16,7 +16,7 @@ from rooda.config.settings import (
 )
 from rooda.iteration.types import IterationStatus
 from rooda.loop import ending, events, hooks, verify
-from rooda.loop.agent import AgentSession, clocks
+from rooda.loop.agent import AgentSession, Budget, clocks
 from rooda.loop.course import Course
 from rooda.loop.hooks import Moment
 from rooda.loop.outcome import CUT_OFF, FailureKind, Outcome, Verdict, judge
@@ -41,6 +41,8 @@ def iterate(course: Course) -> State:
             plan.mode,
             course.work.task,
             course.work.spec,
+            course.agent.name,
+            course.agent.program.prints_events,
         )
     )
     outcome = _begin(course)
@@ -64,7 +66,13 @@ def _run_agent(course: Course) -> Outcome:
     """Prompt, agent, signals."""
     plan, edge, number = course.plan, course.edge, course.number
     session = AgentSession(
-        plan, number, course.place, clocks(plan, course.limits, course.state), edge
+        plan,
+        course.agent,
+        number,
+        course.place,
+        clocks(plan, course.limits, course.state),
+        edge,
+        Budget.left(course.limits, course.state),
     )
     try:
         course.iteration.prompt = plan.prompt(course.state.feedback, number)
@@ -80,9 +88,15 @@ def _run_agent(course: Course) -> Outcome:
     course.process = result = session.result
     if result is None:
         raise AssertionError("an agent that was executed has a result")
+    course.report = session.report
     course.promises = _scan(course, prompt, result)
-    ignore = plan.values[IGNORE_EXIT_STATUS]
-    return judge(result.exit, course.promises, ignore_exit_status=ignore)
+    return judge(
+        result.exit,
+        course.promises,
+        course.report,
+        changed=course.changed_anything,
+        ignore_exit_status=plan.values[IGNORE_EXIT_STATUS],
+    )
 
 
 def _scan(course: Course, prompt: bytes, result: Result) -> Promises:
@@ -95,15 +109,35 @@ def _scan(course: Course, prompt: bytes, result: Result) -> Promises:
         last_line_only=values[SIGNALS_MATCH] == "last-line",
     )
     prepared, promises = Prompt(prompt), Promises()
+    heard = _heard(course, streams)
     for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
         if stream.truncated:
             limit = values[MAX_OUTPUT_BUFFER]
             edge.emit(events.OutputTruncated(number, name, stream.total, limit))
-        if streams in ("both", name):
+        if name in heard:
             promises |= scan(stream.tail, words, prepared, truncated=stream.truncated)
+    if course.report is not None and course.report.speaks_events and streams != "stderr":
+        spoken, truncated = course.report.spoken, course.report.truncated
+        promises |= scan(spoken, words, prepared, truncated=truncated)
     believed = not isinstance(result.exit, CUT_OFF)
     edge.emit(events.SignalsScanned(number, promises.success, promises.failure, believed))
     return promises
+
+
+def _heard(course: Course, streams: str) -> Collection[str]:
+    """The streams on which the agent itself may speak, of those that the policy listens to.
+
+    A known CLI that prints events speaks in them alone; as text most have their tools' output, or
+    the prompt, on standard error.
+    """
+    wanted = {"stdout", "stderr"} if streams == "both" else {streams}
+    report = course.report
+    if report is None or report.is_mute:
+        return wanted
+    if report.speaks_events:
+        return wanted if streams == "stderr" else ()
+    on_stderr = course.agent.program.adapter.facts.speaks_on_stderr or streams == "stderr"
+    return wanted if on_stderr else wanted - {"stderr"}
 
 
 def _verify(course: Course, outcome: Outcome) -> Outcome:
@@ -155,9 +189,8 @@ def _push(course: Course, outcome: Outcome) -> Outcome:
 
 def _post_hooks(course: Course, outcome: Outcome) -> Outcome:
     """The hooks after it. An objection makes a good iteration a failure, and can end the run."""
-    if outcome.verdict is Verdict.INTERRUPTED or not hooks.are_set(
-        course.plan, Moment.POST_ITERATION
-    ):
+    is_over = outcome.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED)
+    if not is_over or not hooks.are_set(course.plan, Moment.POST_ITERATION):
         return outcome
     course.enter(IterationStatus.POST_HOOKS)
     return _objected(outcome, course.hooks(Moment.POST_ITERATION, outcome))

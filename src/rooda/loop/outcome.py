@@ -1,10 +1,12 @@
-"""What an iteration amounts to: seed 000's matrix, and nothing else. Pure."""
+"""What an iteration amounts to: seed 000's matrix, and what a known CLI tells of itself. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rooda.agents.report import Fault, Report
 from rooda.loop.promises import Promises
 from rooda.process.exits import (
+    CalledOff,
     Exit,
     Exited,
     Interrupted,
@@ -23,6 +25,7 @@ class Verdict(StrEnum):
     DONE = "done"  # the agent says that the job is done: end as success
     FAILURE = "failure"  # count it, and go on until the threshold
     ABORT = "abort"  # going on makes no sense
+    LIMITED = "limited"  # a usage limit: no failure, the same iteration is tried again
     INTERRUPTED = "interrupted"  # the user stopped it
 
 
@@ -39,13 +42,28 @@ class FailureKind(StrEnum):
     NO_CHANGES = "no-changes"
     COMMIT = "commit"
     HOOK = "hook"
+    BUDGET = "budget"
+    # What only an adapter can tell.
+    LIMIT = "limit"
+    OVERLOADED = "overloaded"
+    OFFLINE = "offline"
+    AUTH = "auth"
+    CONTEXT = "context"
+    USAGE = "usage"
+    STARTUP = "startup"
+    EMPTY = "empty"
+
+
+# Failures that may be over in a moment, and those that only a person can mend.
+TRANSIENT = (FailureKind.OVERLOADED, FailureKind.OFFLINE, FailureKind.STARTUP)
+PERMANENT = (FailureKind.AUTH, FailureKind.USAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The verdict, why, and whether the exit status speaks against it.
 
-    `skipped`: the agent was not even asked.
+    `skipped`: the agent was not even asked. `fault` is what a known CLI said of it.
     """
 
     verdict: Verdict
@@ -53,6 +71,7 @@ class Outcome:
     reason: str = ""
     despite_exit: bool = False
     skipped: bool = False
+    fault: Fault | None = None
 
     @property
     def is_good(self) -> bool:
@@ -61,13 +80,22 @@ class Outcome:
 
 
 # What was said before one of these is not believed: the agent was cut off, or never spoke.
-CUT_OFF = (TimedOut, Interrupted, Lost, NotStarted)
+CUT_OFF = (TimedOut, CalledOff, Interrupted, Lost, NotStarted)
 
 
-def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) -> Outcome:
+def judge(
+    end: Exit,
+    promises: Promises,
+    report: Report | None = None,
+    *,
+    changed: bool = True,
+    ignore_exit_status: bool = False,
+) -> Outcome:
     """The outcome of an iteration. FAILURE beats SUCCESS, and SUCCESS beats the exit code.
 
-    Only a timeout and an interruption beat the signals: what was said then is not believed.
+    Only a timeout and an interruption beat the signals: what was said then is not believed. Where
+    the agent gave none, a known CLI's own report comes before its exit code. `changed`: the agent
+    has changed something, as far as anybody can tell.
     """
     match end:
         case NotStarted(reason=reason):
@@ -76,6 +104,8 @@ def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) ->
             return Outcome(Verdict.INTERRUPTED, reason=end.name)
         case TimedOut(clock):
             return Outcome(Verdict.FAILURE, FailureKind.TIMEOUT, clock)
+        case CalledOff(_, reason):
+            return Outcome(Verdict.FAILURE, FailureKind.BUDGET, reason)
         case Lost(reason):
             return Outcome(Verdict.FAILURE, FailureKind.CRASH, reason)
     if promises.failure:
@@ -83,9 +113,53 @@ def judge(end: Exit, promises: Promises, *, ignore_exit_status: bool = False) ->
     ended_well = isinstance(end, Lingered) or end == Exited(0) or ignore_exit_status
     if promises.success:
         return Outcome(Verdict.DONE, despite_exit=not ended_well)
-    if ended_well:
-        return Outcome(Verdict.SUCCESS)
+    if report is not None:
+        told = _told(end, report, changed=changed, ignore_exit_status=ignore_exit_status)
+        if told is not None:
+            return told
+    return Outcome(Verdict.SUCCESS) if ended_well else _exit_says(end)
+
+
+def _exit_says(end: Exit, more: str = "") -> Outcome:
+    """What an exit that is not good amounts to."""
     if isinstance(end, Signalled):
-        return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"killed by {end.name}")
+        return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"killed by {end.name}{more}")
     code = end.code if isinstance(end, Exited) else 0
-    return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"exit code {code}")
+    return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"exit code {code}{more}")
+
+
+def _told(end: Exit, report: Report, *, changed: bool, ignore_exit_status: bool) -> Outcome | None:
+    """What a known CLI's own report amounts to, where it speaks against the iteration."""
+    if report.fault is not None:
+        return _faulted(report.fault)
+    if ignore_exit_status:
+        return None
+    exited_well = isinstance(end, Lingered) or end == Exited(0)
+    if report.ended_well is False:
+        return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"it reports: {report.complaint}")
+    if not exited_well:
+        if report.is_mute and isinstance(end, Exited):
+            reason = f"exit code {end.code} before its first event"
+            return Outcome(Verdict.FAILURE, FailureKind.STARTUP, reason)
+        return None if report.is_complete else _exit_says(end, _without_result(report))
+    if not report.answered and not changed:
+        reason = "it reports success, said nothing and changed nothing"
+        return Outcome(Verdict.FAILURE, FailureKind.EMPTY, reason)
+    if not report.is_complete or (report.is_mute and not report.answered):
+        reason = f"exit code 0{_without_result(report)}"
+        return Outcome(Verdict.FAILURE, FailureKind.CRASH, reason)
+    return None
+
+
+def _without_result(report: Report) -> str:
+    trying = f"; it was retrying: {report.retrying}" if report.retrying else ""
+    return f", without the result that ends its output{trying}"
+
+
+def _faulted(fault: Fault) -> Outcome:
+    kind = FailureKind(str(fault.kind))
+    if kind is FailureKind.LIMIT:
+        verdict = Verdict.LIMITED
+    else:
+        verdict = Verdict.ABORT if kind in PERMANENT else Verdict.FAILURE
+    return Outcome(verdict, kind, fault.evidence, fault=fault)

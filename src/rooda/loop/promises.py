@@ -2,8 +2,8 @@
 
 A tag inside an echo of the prompt is no signal: the prompt names the tags, and several agents
 print it back. An echo is a line of the prompt that has more than the tag, or two or more
-consecutive lines of the prompt, quoted or not. A lone bare tag counts even where the prompt has
-the same bare line.
+consecutive lines of the prompt, quoted or not, also where they were broken anew. A lone bare tag
+counts even where the prompt has the same bare line.
 """
 
 import io
@@ -22,6 +22,8 @@ _ANSI = re.compile(
 _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
 _AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
 _LONGEST_LINE = 300  # characters of a line that is shown as evidence
+_NARROWEST = 72  # columns, at which programs break lines
+_LONGEST_PAIR = 1000  # bytes of two lines that somebody has broken
 _FARTHEST = 64  # lines without words between two lines that still count as consecutive
 # A listing's line number: `12: `, `12 | `, `12→`.
 _NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
@@ -108,6 +110,25 @@ class Prompt:
         """Whether the line follows one or precedes the other in the prompt too."""
         return (before, line) in self._pairs or (line, after) in self._pairs
 
+    @cached_property
+    def _running(self) -> bytes:
+        """The whole text as one line."""
+        return b" ".join(_plain(self._text).split())
+
+    def has_wrapped(self, first: bytes, second: bytes) -> bool:
+        """Whether these lines are a piece of the prompt that somebody has broken into lines.
+
+        Only where the next word had no room on the first: what an agent says in two lines of its
+        own may well stand in the prompt on one.
+        """
+        if len(first) + len(second) > _LONGEST_PAIR:
+            return False
+        words = second.split(None, 1)
+        if not words or len(first.strip()) + 1 + len(words[0]) < _NARROWEST:
+            return False
+        joined = _normal(b" ".join((first + b" " + second).split()))
+        return joined in self._running
+
     def ends_with(self, fragment: bytes) -> bool:
         """Whether the fragment is the end of a line of the prompt that has more than a tag."""
         return any(line.endswith(fragment) and not is_bare(line) for line in self._lines)
@@ -152,7 +173,11 @@ def _is_echo(output: bytes, start: int, end: int, prompt: Prompt, *, truncated: 
     line = _normal(output[start:end])
     if prompt.is_end_of_echo(line) or (truncated and start == 0 and prompt.ends_with(line)):
         return True
-    return prompt.has(line) and prompt.has_pair(line, *_neighbours(output, start, end))
+    before, after = _neighbours(output, start, end)
+    if prompt.has(line):
+        return prompt.has_pair(line, _normal(before), _normal(after))
+    raw = output[start:end]
+    return prompt.has_wrapped(before, raw) or prompt.has_wrapped(raw, after)
 
 
 def _lines_with(output: bytes, wanted: bytes) -> Iterator[tuple[int, int]]:
@@ -182,19 +207,19 @@ def _last_line(output: bytes) -> tuple[int, int]:
 
 
 def _neighbours(output: bytes, start: int, end: int) -> tuple[bytes, bytes]:
-    """The nearest lines that have words, before and after."""
+    """The nearest lines that have words, before and after, as they are."""
     before = after = b""
     for _ in range(_FARTHEST):
-        if start <= 0 or before:
+        if start <= 0 or _normal(before):
             break
         start, previous_end = output.rfind(b"\n", 0, start - 1) + 1, start - 1
-        before = _normal(output[start:previous_end])
+        before = output[start:previous_end]
     for _ in range(_FARTHEST):
-        if end >= len(output) or after:
+        if end >= len(output) or _normal(after):
             break
         next_end = output.find(b"\n", end + 1)
         next_end = len(output) if next_end == -1 else next_end
-        after, end = _normal(output[end + 1 : next_end]), next_end
+        after, end = output[end + 1 : next_end], next_end
     return before, after
 
 

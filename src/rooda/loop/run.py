@@ -12,21 +12,24 @@ from rooda.config.settings import (
     FAILURE_THRESHOLD,
     ITERATION_TIMEOUT,
     MAX_ATTEMPTS,
+    MAX_COST,
     MAX_DURATION,
     MAX_ITERS_EXIT_CODE,
+    MAX_LIMIT_WAIT,
+    MAX_TOKENS,
     PARSE_TESTS,
     REQUIRED_FILE,
     REQUIRED_MESSAGE,
     SIGNALS_SUCCESS,
     STALL_THRESHOLD,
     TEST_REPORTS,
-    TRACK_FILE_CHANGES,
+    WAIT_FOR_LIMITS,
 )
 from rooda.config.work import Work
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.executor import IterationExecutor
 from rooda.iteration.types import Iteration
-from rooda.loop import events, hooks
+from rooda.loop import agent_events, events, hooks
 from rooda.loop.course import Course
 from rooda.loop.edge import Edge
 from rooda.loop.hooks import Moment, Story
@@ -35,6 +38,8 @@ from rooda.loop.looks import Looks
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
+from rooda.loop.waiting import next_wait, policy_of, wait
+from rooda.loop.waits import choose, first_free
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 
@@ -49,6 +54,10 @@ def limits_of(plan: Plan) -> Limits:
         values[MAX_DURATION],
         values[STALL_THRESHOLD],
         retry=attempts is not None,
+        max_cost=values[MAX_COST],
+        max_tokens=values[MAX_TOKENS],
+        wait_for_limits=values[WAIT_FOR_LIMITS],
+        max_limit_wait=values[MAX_LIMIT_WAIT],
     )
 
 
@@ -63,7 +72,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
         events.RunStarted(
             plan.procedure,
             limits.max_iterations,
-            plan.command.text,
+            plan.agent.command.text,
             edge.run,
             str(plan.workspace),
             resumed_at,
@@ -72,6 +81,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     looks, executor = Looks(edge), _executor(plan, edge)
     state = _prepare(plan, edge, looks, state)
     work: Work | None = None
+    policy, using = policy_of(plan), 0
     while True:
         elapsed = before + edge.monotonic() - began
         state = replace(
@@ -80,13 +90,18 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
             interrupted=bool(edge.interrupts.received),
             stopping=edge.interrupts.end_wanted,
             missing=_missing(plan),
+            blocked_until=first_free(len(plan.agents), state.limited, edge.now().timestamp()),
         )
         if (found := stop(state, limits)) is not None:
             break
+        if (pause := next_wait(plan, state, policy, edge)) is not None:
+            state = wait(plan, edge, state, pause, limits)
+            continue
+        using = _change_agent(plan, edge, state, using)
         iteration = Iteration(state.iteration + 1)
         if work is None or state.attempt == 1:  # a retry is about the same
             work = plan.work.now()
-        state = iterate(Course(plan, limits, state, edge, executor, looks, iteration, work))
+        state = iterate(Course(plan, limits, state, edge, executor, looks, iteration, using, work))
     if found.rule is Rule.STOPPED:
         edge.emit(events.StopRequested())
     if found.rule is Rule.INTERRUPTED and not (edge.interrupts.told or _was_interrupted(state)):
@@ -101,15 +116,26 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     return ended
 
 
+def _change_agent(plan: Plan, edge: Edge, state: State, using: int) -> int:
+    """The agent whose turn it is: the first, but for those that a usage limit holds."""
+    chosen = choose(len(plan.agents), state.limited, edge.now().timestamp()) or 0
+    if chosen != using:
+        before, now = plan.agents[using].name, plan.agents[chosen].name
+        is_back = chosen < using
+        reason = "its usage limit is over" if is_back else f"usage limit of {before}"
+        edge.emit(agent_events.AgentChanged(state.iteration + 1, before, now, reason))
+    return chosen
+
+
 def _executor(plan: Plan, edge: Edge) -> IterationExecutor:
     values = plan.values
     config = IterationConfig(
         timeout=values[ITERATION_TIMEOUT],
         working_dir=plan.working_dir,
         env_vars=plan.environ,
-        track_file_changes=values[TRACK_FILE_CHANGES] and edge.tracker is not None,
+        track_file_changes=edge.tracker is not None,
         parse_tests=values[PARSE_TESTS],
-        test_reports=values[TEST_REPORTS] or (),
+        test_reports=values[TEST_REPORTS],
     )
     last = edge.history.get_last(1)
     tests = last[0].result.test_results if last and last[0].result else None
@@ -183,4 +209,6 @@ def _ended(
         signal=signal_name(received[0]) if received else None,
         total=total,
         stats=state.stats,
+        tokens=state.tokens,
+        cost=state.cost,
     )

@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.agents.report import Usage
+from rooda.loop.outcome import TRANSIENT, FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
+from rooda.loop.waits import Limited
 
 NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
 _MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration
@@ -31,6 +33,10 @@ class Limits:
     max_duration: float | None = None
     stall_threshold: int | None = None
     retry: bool = False  # a failed iteration is tried again under its own number
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    wait_for_limits: bool = True
+    max_limit_wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,12 @@ class State:
     prompt has to say of the last iteration. `attempt` is the number of the next attempt at the
     next iteration, `missing` what has to be there for it and is not, `touched` whether an earlier
     attempt at it has changed anything. `stopping`: somebody asked for an end.
+
+    `cost` and `tokens` are what the run has used. `same` says how many iterations in a row failed
+    in the very same way. `backoffs` counts failures in a row that may be over in a moment, and
+    `backoff_due` is whether the last one is still to be waited for. `limited` are the usage limits
+    of agents, `limits_in_a_row` how often one was met since an iteration could run, `limit_waited`
+    for how long that was waited for, and `blocked_until` when the next agent can work again.
     """
 
     iteration: int = 0
@@ -66,6 +78,15 @@ class State:
     stopping: bool = False
     missing: str = ""
     touched: bool = False
+    cost: float = 0.0
+    tokens: int = 0
+    same: int = 0
+    backoffs: int = 0
+    backoff_due: bool = False
+    limited: tuple[Limited, ...] = ()
+    limits_in_a_row: int = 0
+    limit_waited: float = 0.0
+    blocked_until: float | None = None
 
     def after(
         self,
@@ -75,10 +96,22 @@ class State:
         feedback: str = "",
         *,
         retry: bool = False,
+        usage: Usage | None = None,
     ) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""
         if outcome.verdict is Verdict.ABORT and outcome.kind in NEVER_RAN:
             return replace(self, last=outcome)
+        if usage is not None:
+            return self._spent(usage).after(outcome, seconds, progress, feedback, retry=retry)
+        if outcome.verdict is Verdict.LIMITED:
+            return replace(
+                self,
+                attempt=self.attempt + 1,
+                touched=self.touched or (progress is not None and progress.touched),
+                last=outcome,
+                elapsed=self.elapsed + seconds,
+                limits_in_a_row=self.limits_in_a_row + 1,
+            )
         if outcome.verdict is Verdict.INTERRUPTED:
             elapsed = self.elapsed + seconds
             return replace(
@@ -101,7 +134,23 @@ class State:
             last=outcome,
             elapsed=self.elapsed + seconds,
             feedback=feedback,
+            same=self._same_again(outcome) if failed else 0,
+            backoffs=self.backoffs + 1 if outcome.kind in TRANSIENT else 0,
+            backoff_due=outcome.kind in TRANSIENT,
+            limits_in_a_row=0,
+            limit_waited=0.0,
         )
+
+    def _spent(self, usage: Usage) -> "State":
+        cost = self.cost + (usage.cost or 0.0)
+        tokens = self.tokens + (usage.tokens.total if usage.tokens else 0)
+        return replace(self, cost=cost, tokens=tokens)
+
+    def _same_again(self, outcome: Outcome) -> int:
+        """How many iterations in a row have failed like this one."""
+        last = self.last
+        is_same = last is not None and (last.kind, last.reason) == (outcome.kind, outcome.reason)
+        return self.same + 1 if is_same else 1
 
     def _moved_on(self, progress: Progress) -> "State":
         """The state with what the iteration made of the tree; going back is no progress."""
@@ -127,6 +176,9 @@ class State:
             "trees": [list(seen) for seen in self.trees],
             "feedback": self.feedback,
             "touched": self.touched,
+            "cost": self.cost,
+            "tokens": self.tokens,
+            "limited": [[one.agent, one.until, one.known] for one in self.limited],
         }
 
     @classmethod
@@ -141,4 +193,10 @@ class State:
             trees=tuple((str(tree), int(number)) for tree, number in data["trees"]),
             feedback=str(data["feedback"]),
             touched=bool(data["touched"]),
+            cost=float(data.get("cost", 0.0)),
+            tokens=int(data.get("tokens", 0)),
+            limited=tuple(
+                Limited(int(agent), float(until), bool(known))
+                for agent, until, known in data.get("limited", ())
+            ),
         )

@@ -20,6 +20,11 @@ class Rule(StrEnum):
     REQUIRED_FILE = "required-file"
     HOOK = "hook"
     STALL = "stall"
+    AUTH = "auth"
+    USAGE = "usage"
+    LIMIT = "limit"
+    MAX_COST = "max-cost"
+    MAX_TOKENS = "max-tokens"
     MAX_DURATION = "max-duration"
     FAILURE_THRESHOLD = "failure-threshold"
     MAX_ITERATIONS = "max-iterations"
@@ -56,10 +61,24 @@ def exit_code(found: Stop, last: Outcome | None, codes: ExitCodes) -> int:
             return codes.at_maximum
         case Stop(rule=Rule.REQUIRED_FILE):
             return codes.required_file
-        case Stop(rule=Rule.FAILURE_THRESHOLD | Rule.NOT_STARTED) if last is not None:
+        case Stop(rule=rule) if last is not None and rule in _OF_THE_LAST:
             return _code_of(last.kind, codes)
         case _:
             return 1
+
+
+_OF_THE_LAST = (
+    Rule.FAILURE_THRESHOLD,
+    Rule.NOT_STARTED,
+    Rule.AUTH,
+    Rule.USAGE,
+    Rule.LIMIT,
+)
+_RULES = {
+    FailureKind.HOOK: Rule.HOOK,
+    FailureKind.AUTH: Rule.AUTH,
+    FailureKind.USAGE: Rule.USAGE,
+}
 
 
 def _code_of(kind: FailureKind | None, codes: ExitCodes) -> int:
@@ -90,10 +109,41 @@ def done(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
 
 
 def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
-    """The agent can't be started, the prompt can't be made, or a hook says that this is the end."""
+    """The agent or its prompt is not to be had, or somebody says that this is the end."""
     if state.last and state.last.verdict is Verdict.ABORT:
-        rule = Rule.HOOK if state.last.kind is FailureKind.HOOK else Rule.NOT_STARTED
+        kind = state.last.kind
+        rule = Rule.NOT_STARTED if kind is None else _RULES.get(kind, Rule.NOT_STARTED)
         return Stop(Status.ABORTED, rule, state.last.reason)
+    return None
+
+
+def limit(state: State, limits: Limits) -> Stop | None:
+    """No agent can work, and nobody waits for that, or nobody waits any longer."""
+    if state.blocked_until is None or not state.limits_in_a_row:
+        return None
+    reason = f"usage limit: {state.last.reason if state.last else ''}"
+    if not limits.wait_for_limits:
+        return Stop(Status.ABORTED, Rule.LIMIT, f"{reason} (wait_for_limits is off)")
+    most = limits.max_limit_wait
+    if most is not None and state.limit_waited >= most:
+        waited = f"waited {format_duration(most)} (max_limit_wait)"
+        return Stop(Status.ABORTED, Rule.LIMIT, f"{reason}; {waited}")
+    return None
+
+
+def max_cost(state: State, limits: Limits) -> Stop | None:
+    """The run has cost as much as it may."""
+    if limits.max_cost is not None and state.cost >= limits.max_cost:
+        spent = f"${state.cost:.2f} of ${limits.max_cost:.2f} spent (max_cost)"
+        return Stop(Status.ABORTED, Rule.MAX_COST, spent)
+    return None
+
+
+def max_tokens(state: State, limits: Limits) -> Stop | None:
+    """The run has used as many tokens as it may."""
+    if limits.max_tokens is not None and state.tokens >= limits.max_tokens:
+        used = f"{state.tokens:,} of {limits.max_tokens:,} tokens used (max_tokens)"
+        return Stop(Status.ABORTED, Rule.MAX_TOKENS, used)
     return None
 
 
@@ -146,11 +196,14 @@ CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
     done,
     impossible,
     max_duration,
+    max_cost,
+    max_tokens,
     failure_threshold,
     stall,
     max_iterations,
     stopped,
     required_file,
+    limit,
 )
 
 

@@ -45,6 +45,14 @@ class ClockExpired:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessCalledOff:
+    """The program is asked to stop, because whoever started it has had enough of it."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class InterruptSeen:
     """We were sent a signal; `again` when it was not the first."""
 
@@ -135,6 +143,7 @@ ProcessEvent = (
     | Output
     | Tick
     | ClockExpired
+    | ProcessCalledOff
     | InterruptSeen
     | ProcessStopping
     | ProcessKilled

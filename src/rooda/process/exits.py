@@ -47,6 +47,14 @@ class Lingered:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledOff:
+    """Whoever started it has had enough of it, so we stopped it: by which rule, and why."""
+
+    rule: str
+    reason: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """Our hold on it was lost (somebody killed the warden), so what could be found was stopped."""
 
@@ -86,7 +94,7 @@ class NotStarted:
         return self.error in files
 
 
-Exit = Exited | Signalled | TimedOut | Lingered | Interrupted | Lost | NotStarted
+Exit = Exited | Signalled | TimedOut | Lingered | CalledOff | Interrupted | Lost | NotStarted
 
 
 def from_returncode(returncode: int) -> Exited | Signalled:

@@ -7,6 +7,7 @@ that an iteration is never left half stopped.
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -95,6 +96,11 @@ class Interrupts:
     def acknowledge(self) -> None:
         """What was received so far is dealt with: it stops no process that is started from now."""
         self.acknowledged = len(self.received)
+
+    def rest(self, seconds: float) -> None:
+        """Let time pass, but no longer than until a signal comes."""
+        select.select([self.wake_fd], [], [], seconds)
+        self.drain()
 
     def drain(self) -> None:
         """Empty the wake-up pipe."""

@@ -10,7 +10,7 @@ from rooda.process.capture.order import Order
 from rooda.process.capture.tail import Captured
 from rooda.process.clocks import Clock
 from rooda.process.events import Named, ProcessEvent, Stream
-from rooda.process.exits import Exit
+from rooda.process.exits import CalledOff, Exit
 
 MAX_TRANSCRIPT = 256 * 1024 * 1024
 
@@ -32,6 +32,10 @@ def _never() -> bool:
     return False
 
 
+def _go_on() -> CalledOff | None:
+    return None
+
+
 def _nobody_knows(seconds: float) -> float | None:  # noqa: ARG001 - the form of it
     return None
 
@@ -40,9 +44,9 @@ def _nobody_knows(seconds: float) -> float | None:  # noqa: ARG001 - the form of
 class Request:
     """What to run, and within which bounds.
 
-    `result_is_in` is asked after each piece of output; once it is true, clocks that count from the
-    result run. `changed_within` tells how many seconds ago a file was changed that shows life, if
-    that was within the given time.
+    `result_is_in` is asked after each piece of output; while it is true, clocks that count from the
+    result run. `enough` is asked then too, and may call the program off. `changed_within` tells how
+    many seconds ago a file was changed that shows life, if that was within the given time.
     """
 
     argv: tuple[str, ...]
@@ -56,6 +60,7 @@ class Request:
     keep: tuple[str, ...] = ()
     tick: float | None = None
     result_is_in: Callable[[], bool] = _never
+    enough: Callable[[], CalledOff | None] = _go_on
     changed_within: Callable[[float], float | None] = _nobody_knows
 
 

@@ -10,6 +10,7 @@ from rooda.process.capture.spoken import Spoken
 from rooda.process.clocks import Clock, Facts, Pulse, Since, alarm, evidence, expired
 from rooda.process.events import Named
 from rooda.process.exits import (
+    CalledOff,
     Exit,
     Interrupted,
     Lingered,
@@ -85,7 +86,7 @@ class Watch:
         self._spoken = output.spoken
         self._selector = output.selector
         self._stopwatch = interrupts.stopwatch
-        self._verdict: TimedOut | Lingered | Interrupted | None = None
+        self._verdict: TimedOut | Lingered | CalledOff | Interrupted | None = None
         self._returncode: int | None = None
         self._gone = False  # the whole tree, or we gave up on the rest
         self._held = False  # somebody had our files open when the program ended
@@ -290,8 +291,9 @@ class Watch:
             self._listener(happened.Tick())
         if not self._is_running:
             return
-        if self._result_at is None and self._request.result_is_in():
-            self._result_at = now
+        self._note_result(now)
+        if self._is_enough():
+            return
         if self._pulse is not None and now >= self._pulse.next_look:
             self._pulse.ask()
             self._warden.ask_for_cpu()
@@ -301,6 +303,22 @@ class Watch:
         # Who has ended in the meantime did not run out of time.
         if self._stop(self._request.kill_grace):
             self._give_verdict(late, now)
+
+    def _note_result(self, now: float) -> None:
+        """Whoever goes on working after his result had none yet."""
+        if not self._request.result_is_in():
+            self._result_at = None
+        elif self._result_at is None:
+            self._result_at = now
+
+    def _is_enough(self) -> bool:
+        """Whether the program is called off."""
+        called_off = self._request.enough()
+        if called_off is None or not self._stop(self._request.kill_grace):
+            return False
+        self._verdict = called_off
+        self._listener(happened.ProcessCalledOff(called_off.rule, called_off.reason))
+        return True
 
     def _give_verdict(self, late: Clock, now: float) -> None:
         seen = evidence(late, self._facts(), now)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rooda.config import checks as look
 from rooda.config import overrides
-from rooda.config.command import AgentCommand, choice_problems, choose, command_of, split
+from rooda.config.command import Agent, AgentCommand, choice_problems, choose, command_of, split
 from rooda.config.git_checks import TITLE as GIT_TITLE
 from rooda.config.git_checks import Obstacle, check_git, find_top
 from rooda.config.layers import Layer, Layers, Valued
@@ -100,8 +100,7 @@ class _Planning:
             procedure=f"ralph {wish.mode}",
             phases={},
             contexts=(),
-            command=command,
-            argv=argv,
+            agents=(Agent.of(command, argv),),
             values=values,
             workspace=self._root,
             working_dir=self._root,

@@ -19,7 +19,20 @@ SCHEMA_VERSION = 1
 _LONGEST_PROMPT = 16 * 1024 * 1024
 _LONGEST_OUTPUT = 10 * 1024 * 1024
 
-_RUN_KEYS = ("rule", "command", "max_iterations", "signal", "stats", "total", "hooks", "settings")
+_RUN_KEYS = (
+    "rule",
+    "command",
+    "max_iterations",
+    "signal",
+    "stats",
+    "total",
+    "tokens",
+    "cost",
+    "hooks",
+    "waits",
+    "agents_changed",
+    "settings",
+)
 _EARLIER = "earlier_attempts"
 # What an iteration has beside seed 003's fields; null until somebody knows it.
 _EXTRAS = (
@@ -50,6 +63,9 @@ _EXTRAS = (
     "duration",
     "failure",
     _EARLIER,
+    "agent",
+    "incomplete",
+    "same_failures",
     "model",
     "session_id",
     "turns",
@@ -116,6 +132,7 @@ def _attempt(row: IterationRow) -> dict[str, Any]:
         "status": row.status,
         "started_at": row.started_at,
         "ended_at": row.ended_at,
+        **{key: row.data.get(key) for key in ("kind", "reason", "agent", "tokens", "cost")},
     }
 
 

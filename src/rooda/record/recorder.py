@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
+from rooda.agents.report import Usage
 from rooda.iteration.history import HistorySummary
 from rooda.iteration.types import Iteration, IterationResult, IterationStatus
+from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
 from rooda.loop.emitter import Stamped
 from rooda.loop.events import Event
@@ -57,7 +59,7 @@ class Recorder:
                 self._run = self._started(event)
                 self._store.save(run=self._run)
             case loop.IterationStarted(_, number, _, attempt):
-                data: dict[str, Any] = {"hooks": []}
+                data: dict[str, Any] = {"hooks": [], "agent": event.agent}
                 status = str(IterationStatus.PENDING)
                 self._iteration = IterationRow(
                     self._run.run, number, attempt, status, at, None, data
@@ -69,6 +71,10 @@ class Recorder:
                 self._end_iteration(event, at)
             case loop.RunEnded():
                 self._end_run(event, at)
+            case agents.WaitStarted():
+                # Whoever looks in the night sees what it waits for.
+                self._note(event)
+                self._store.save(run=self._run)
             case loop.SnapshotTaken(0, tree) if "state" not in self._run.data:
                 # Or a run that is killed in its first iteration would take another when it goes on.
                 self._note(event)
@@ -111,9 +117,10 @@ class Recorder:
         self._iteration = None
         self._count(_iteration_of(event, row))
         row = replace(row, status=str(event.status), ended_at=at, data=row.data | _ended(event))
-        data = {"summary": self._summary_now().to_json()}
+        data: dict[str, Any] = {"summary": self._summary_now().to_json()}
         if event.state is not None:
             data["state"] = event.state.to_json()
+            data |= {"tokens": event.state.tokens or None, "cost": event.state.cost or None}
         self._run = replace(self._run, data=self._run.data | data)
         self._store.save(run=self._run, iteration=row)
 
@@ -128,6 +135,8 @@ class Recorder:
             "consecutive_failures": event.consecutive_failures,
             "threshold": event.threshold,
             "stats": event.stats.summary(),
+            "tokens": event.tokens or None,
+            "cost": event.cost or None,
         }
         self._run = replace(
             self._run, status=str(event.status), ended_at=at, data=self._run.data | data
@@ -176,7 +185,14 @@ def _ended(event: loop.IterationEnded) -> dict[str, Any]:
         "threshold": event.threshold,
         "cleaned_up": [asdict(one) for one in event.cleaned_up],
         "failure": event.failure and asdict(event.failure),
+        "incomplete": event.incomplete,
+        "same_failures": event.same_failures,
+        **(event.usage or Usage()).to_json(),
     }
+
+
+def _wait(event: agents.WaitStarted) -> dict[str, Any]:
+    return asdict(event) | {"until": event.until.isoformat(timespec="seconds")}
 
 
 def _fields(event: Any) -> dict[str, Any]:
@@ -195,6 +211,8 @@ _NOTED: Mapping[type, tuple[str, bool, Callable[[Any], Any]]] = {
     loop.Pushed: ("push", False, _fields),
     loop.PushFailed: ("push_failed", False, _fields),
     loop.StateUnwritable: ("unwritable", False, lambda event: event.error),
+    agents.WaitStarted: ("waits", True, _wait),
+    agents.AgentChanged: ("agents_changed", True, _fields),
     TranscriptTrimmed: ("trimmed", True, _fields),
     LeftoversStopped: ("left_behind", False, lambda event: [asdict(p) for p in event.processes]),
 }

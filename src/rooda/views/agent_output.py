@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import IterationEnded
+from rooda.loop.events import IterationEnded, IterationStarted
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner
+from rooda.views.agent_messages import readable
 from rooda.views.terminal import Terminal
 
 
@@ -16,13 +18,18 @@ class AgentOutput:
     terminal: Terminal
     to_stderr: bool
     cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
+    is_read: bool = False  # somebody makes readable lines of standard output
 
     def __call__(self, stamped: Stamped) -> None:
         """Show output at once; at the end of an iteration what was held back."""
         event = stamped.event
-        if isinstance(event, Output):
+        if isinstance(event, IterationStarted):
+            self.is_read = event.is_read
+        elif isinstance(event, Output) and not (self.is_read and event.stream == "stdout"):
             cleaner = self.cleaners.setdefault(event.stream, StreamCleaner())
             self.terminal.agent(cleaner.feed(event.data), to_stderr=self.to_stderr)
+        elif isinstance(event, AgentSaid) and self.is_read:
+            self.terminal.agent(f"{readable(event)}\n", to_stderr=self.to_stderr)
         elif isinstance(event, IterationEnded):
             for cleaner in self.cleaners.values():
                 self.terminal.agent(cleaner.finish(), to_stderr=self.to_stderr)

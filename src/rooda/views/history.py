@@ -7,6 +7,7 @@ from typing import Any
 from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
 from rooda.text.durations import format_duration
+from rooda.views.agent_messages import usage_words
 from rooda.views.table import render_table
 
 Object = Mapping[str, Any]
@@ -60,11 +61,23 @@ def run(found: Object, iterations: Sequence[Object]) -> str:
     ]
     if summary["total_tests_run"]:
         about.append(("Tests", tests))
+    if used := usage_words(found["tokens"], found["cost"]):
+        about.append(("Used", used))
+    about += [("Waited", _waited(wait)) for wait in found["waits"] or ()]
+    about += [
+        ("Changed", f"iteration {one['iteration']}: {one['agent']} for {one['before']}")
+        for one in found["agents_changed"] or ()
+    ]
     text = render_table((), about)
     hooks = _hooks(found)
     if iterations:
         text += "\n" + iteration_list(iterations)
     return text + hooks
+
+
+def _waited(wait: Object) -> str:
+    where = f"iteration {wait['iteration']}, {wait['kind']} of {one_line(str(wait['what']))}"
+    return f"{where}: {format_duration(wait['seconds'])} until {moment(wait['until'])}"
 
 
 def _counts_of_files(summary: Object) -> str:
@@ -92,6 +105,11 @@ def iteration_list(iterations: Sequence[Object]) -> str:
         for one in iterations
     ]
     return render_table(titles, rows)
+
+
+def _attempt(one: Object) -> str:
+    kind = f" ({one['kind']})" if one["kind"] else ""
+    return f"{one['status']}{kind}, begun {moment(one['started_at'])}"
 
 
 def _duration(one: Object) -> str:
@@ -127,10 +145,7 @@ def iteration(found: Object) -> str:
         ("Started", moment(found["started_at"])),
         ("Ended", moment(found["ended_at"])),
         ("Took", _duration(found)),
-        *(
-            (f"Attempt {one['attempt']}", f"{one['status']}, begun {moment(one['started_at'])}")
-            for one in found["earlier_attempts"] or ()
-        ),
+        *((f"Attempt {one['attempt']}", _attempt(one)) for one in found["earlier_attempts"] or ()),
     ]
     if found["reason"]:
         about.append(("Why", one_line(found["reason"])))
@@ -142,7 +157,7 @@ def iteration(found: Object) -> str:
         about.append(("Progress", "yes" if result["progress_detected"] else "no"))
         if result["test_results"]:
             about.append(("Tests", _counted(result["test_results"])))
-    about += _deeds(found)
+    about += [*_agent(found), *_deeds(found)]
     text = render_table((), about, whole=True)
     if result is not None:
         text += _file_lists(result)
@@ -151,6 +166,23 @@ def iteration(found: Object) -> str:
         if result["summary"]:
             text += "\nSummary:\n" + _indented(result["summary"])
     return text + _hooks(found)
+
+
+def _agent(found: Object) -> Iterator[tuple[str, str]]:
+    """What the agent's CLI tells of itself."""
+    tokens = found["tokens"] or {}
+    if found["model"]:
+        yield "Model", one_line(found["model"])
+    if used := usage_words(tokens.get("total"), found["cost"]):
+        turns = f" in {count(found['turns'], 'turn')}" if found["turns"] else ""
+        yield "Used", f"{used}{turns}"
+    full = (found["result"] or {}).get("context_usage_percent")
+    if full is not None:
+        yield "Context", f"{full}% full"
+    if found["session_id"]:
+        yield "Session", one_line(found["session_id"])
+    if found["incomplete"]:
+        yield "Output", "incomplete: it ends without the agent's result"
 
 
 def _counted(tests: Object) -> str:

@@ -6,7 +6,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import Event, IterationEnded, RunEnded, level
+from rooda.loop.events import Event, IterationEnded, RunEnded
+from rooda.loop.levels import level
 from rooda.process.events import Output, Tick
 
 SCHEMA_VERSION = 1

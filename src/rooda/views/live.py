@@ -1,13 +1,15 @@
 """The live status line of a terminal."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
 from rooda.loop.emitter import Stamped
 from rooda.process.events import Output, Tick
 from rooda.text.durations import format_duration
 from rooda.text.sizes import approximate_size
+from rooda.views.agent_messages import usage_words, wait_words
 from rooda.views.messages import position
 from rooda.views.terminal import Terminal
 
@@ -25,6 +27,22 @@ class Activity:
     printed: int = 0
     last_output: float | None = None
     phase: str = ""
+    doing: str = ""
+    used: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What the run waits for, and when that is over."""
+
+    words: str
+    until: float
+
+
+def wait_line(pause: Pause, now: float, width: int) -> str:
+    """The line of a run that waits."""
+    left = _whole(max(0.0, pause.until - now))
+    return f"{pause.words} · {left} left · Ctrl+C ends it"[: max(0, width - 1)]
 
 
 def status_line(activity: Activity, now: float, width: int) -> str:
@@ -32,11 +50,15 @@ def status_line(activity: Activity, now: float, width: int) -> str:
     words = [f"Iteration {activity.where}", _whole(now - activity.began)]
     if activity.phase:
         words.append(activity.phase)
+    if activity.used:
+        words.append(activity.used)
     if activity.last_output is None:
         words.append("no output yet")
     else:
         words.append(f"{approximate_size(activity.printed)} of output")
         words.append(f"last {_whole(now - activity.last_output)} ago")
+    if activity.doing:
+        words.append(activity.doing)
     return " · ".join(words)[: max(0, width - 1)]
 
 
@@ -50,6 +72,7 @@ class LiveLine:
 
     terminal: Terminal
     activity: Activity | None = field(default=None)
+    pause: Pause | None = field(default=None)
     _carry: bytes = b""
 
     def __call__(self, stamped: Stamped) -> None:
@@ -61,23 +84,34 @@ class LiveLine:
                 self._carry = b""
             case Output(_, data) if self.activity is not None:
                 self.activity = self._heard(self.activity, data, now)
-            case Tick() if self.activity is not None:
-                width = self.terminal.width
-                self.terminal.show_status(status_line(self.activity, now, width))
-            case loop.IterationEnded() | loop.RunEnded():
-                self.activity = None
+            case agents.AgentSaid(_, _, words) if self.activity is not None and words.strip():
+                self.activity = replace(self.activity, doing=words.strip())
+            case agents.UsageSeen(_, _, tokens, cost) if self.activity is not None:
+                self.activity = replace(self.activity, used=usage_words(tokens, cost))
+            case agents.WaitStarted():
+                self.pause = Pause(wait_words(event), now + event.seconds)
+            case Tick():
+                self._draw(now)
+            case loop.IterationEnded() | loop.RunEnded() | agents.WaitEnded():
+                self.activity = self.pause = None
                 self.terminal.hide_status()
             case _:
                 pass
+
+    def _draw(self, now: float) -> None:
+        width = self.terminal.width
+        if self.activity is not None:
+            self.terminal.show_status(status_line(self.activity, now, width))
+        elif self.pause is not None:
+            self.terminal.show_status(wait_line(self.pause, now, width))
 
     def _heard(self, activity: Activity, data: bytes, now: float) -> Activity:
         text = self._carry + data
         marks = _PHASE.findall(text)
         self._carry = text[-_LONGEST_MARK:]
-        return Activity(
-            activity.where,
-            activity.began,
-            activity.printed + len(data),
-            now,
-            marks[-1].decode() if marks else activity.phase,
+        return replace(
+            activity,
+            printed=activity.printed + len(data),
+            last_output=now,
+            phase=marks[-1].decode() if marks else activity.phase,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import Level, level
+from rooda.loop.levels import Level, level
 from rooda.views import jsonl, logfmt, text
 from rooda.views.timestamps import TimeFormat
 

@@ -3,7 +3,8 @@
 import json
 import re
 
-from rooda.loop.events import Event, level
+from rooda.loop.events import Event
+from rooda.loop.levels import level
 from rooda.text.controls import clean, one_line
 from rooda.views.message import Field
 from rooda.views.messages import describe

@@ -5,6 +5,7 @@ The logfmt view prints these as they are; the text view takes them for the lines
 """
 
 from rooda.config.problems import Severity
+from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
@@ -12,6 +13,7 @@ from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.text.durations import format_duration, format_seconds
+from rooda.views.agent_messages import OF_AGENTS, of_agent, same_failures
 from rooda.views.message import Field, Message
 from rooda.views.process_messages import names, of_process
 
@@ -179,6 +181,15 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             return _ended(event)
         case loop.RunStarted():
             return None
+        case (
+            agents.AgentSaid()
+            | agents.UsageSeen()
+            | agents.AgentChanged()
+            | agents.WaitStarted()
+            | agents.StillWaiting()
+            | agents.WaitEnded()
+        ):
+            return of_agent(event)
         case _:
             return of_process(event)
 
@@ -233,14 +244,21 @@ def _iteration_ended(event: loop.IterationEnded) -> Message | None:
         case Verdict.SUCCESS:
             where = position(event.iteration, event.max_iterations)
             return Message(
-                f"Completed iteration {where}", (elapsed, ("status", "success"), truncated)
+                f"Completed iteration {where}",
+                (elapsed, ("status", "success"), truncated, *_usage(event)),
             )
         case Verdict.DONE if not event.despite_exit:  # else a warning has said it
             signal: Field = ("promise_signal", event.promise_signal)
             iteration: Field = ("iteration", event.iteration)
-            return Message("AI CLI succeeded", (signal, iteration, elapsed, truncated))
-        case Verdict.FAILURE if event.failure is not None:
+            fields = (signal, iteration, elapsed, truncated, *_usage(event))
+            return Message("AI CLI succeeded", fields)
+        case Verdict.FAILURE | Verdict.ABORT if event.failure is not None:
             return _failed(event, event.failure)
+        case Verdict.LIMITED:
+            agent: Field = ("agent", event.agent)
+            why: Field = ("reason", event.reason)
+            number: Field = ("iteration", event.iteration)
+            return Message("Usage limit reached", (agent, why, number, elapsed))
         case Verdict.FAILURE:
             count: Field = ("consecutive_failures", event.consecutive_failures)
             limit: Field = ("threshold", event.threshold)
@@ -249,6 +267,15 @@ def _iteration_ended(event: loop.IterationEnded) -> Message | None:
             return Message("Iteration skipped", (reason, count, limit, where_))
         case _:
             return None  # the end of the run says it
+
+
+def _usage(event: loop.IterationEnded) -> tuple[Field, ...]:
+    """What the agent used, where it tells."""
+    usage = event.usage
+    if usage is None:
+        return ()
+    tokens = usage.tokens.total if usage.tokens else None
+    return ("tokens", tokens), ("cost", usage.cost), ("model", usage.model)
 
 
 def _failed(event: loop.IterationEnded, failure: FailureContext) -> Message:
@@ -279,6 +306,9 @@ def _failed(event: loop.IterationEnded, failure: FailureContext) -> Message:
             ("output_last", failure.suffix or None),
             ("truncated", True if failure.truncated else None),
             ("suggestion", failure.suggestion),
+            ("kind", str(failure.kind) if str(failure.kind) in OF_AGENTS else None),
+            ("same_failures", same_failures(event)),
+            *_usage(event),
         ),
     )
 
@@ -292,6 +322,8 @@ def _ended(event: loop.RunEnded) -> Message:
         ("iterations", event.iterations),
         ("total_elapsed", format_duration(event.total)),
         *timing(event.stats),
+        ("tokens", event.tokens or None),
+        ("cost", event.cost or None),
     )
     match event.status:
         case Status.ABORTED:

@@ -23,6 +23,11 @@ def of_process(event: ProcessEvent) -> Message | None:  # noqa: C901, PLR0912 - 
                     ("evidence", evidence or None),
                 ),
             )
+        case process.ProcessCalledOff(rule, reason):
+            return Message(
+                "AI CLI is called off",
+                (("rule", rule), ("reason", reason), ("action", "sending_sigterm")),
+            )
         case process.InterruptSeen(signal, again):
             action = "killing" if again else "shutting_down"
             return Message("Received signal", (("signal", signal), ("action", action)))

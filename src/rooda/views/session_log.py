@@ -7,15 +7,18 @@ and the end; all that is kept of it is in the transcript.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from rooda.agents.report import Usage
 from rooda.loop import events as loop
+from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import Level, level
+from rooda.loop.levels import Level, level
 from rooda.loop.outcome import Verdict
 from rooda.loop.stops import Rule
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, clean
 from rooda.text.counting import count
 from rooda.views import blocks, text
+from rooda.views.agent_messages import money, readable
 
 _MOST = 1024 * 1024  # bytes of one iteration
 _END = 64 * 1024
@@ -45,17 +48,21 @@ class SessionLog:
     _last_reason: str = ""
     _end: bytes = b""
     _at_line_start: bool = True
+    _is_read: bool = False  # somebody makes readable lines of standard output
 
     def __call__(self, stamped: Stamped) -> None:
         """Write what belongs into the log."""
         event = stamped.event
         match event:
             case loop.IterationStarted():
-                self._heard = 0
+                self._heard, self._is_read = 0, event.is_read
                 about = (event.mode or event.procedure, event.task, event.spec or "none")
                 self._line(blocks.header(event.iteration, *about, stamped.at).rstrip("\n"))
+            case AgentSaid() if self._is_read:
+                self._hear("events", f"{readable(event)}\n".encode("utf-8", "replace"))
             case Output(stream, data):
-                self._hear(stream, data)
+                if not (self._is_read and stream == "stdout"):
+                    self._hear(stream, data)
             case loop.IterationEnded():
                 self._end_iteration(event, stamped)
             case loop.RunEnded():
@@ -78,9 +85,9 @@ class SessionLog:
             self._line(f"[... {words} ...]")
         self._print(clean(end.decode("utf-8", "replace")))
         self._last_reason = event.reason
-        if event.verdict is not Verdict.INTERRUPTED:
+        if event.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED):
             self.ended[event.iteration] = event.verdict in (Verdict.SUCCESS, Verdict.DONE)
-        if event.verdict is Verdict.FAILURE:
+        if event.verdict is Verdict.LIMITED or event.failure is not None:
             self._line(f"[{stamped.at:%H:%M:%S}] {text.render(event)}")
         footer = blocks.footer(
             event.iteration,
@@ -88,6 +95,7 @@ class SessionLog:
             event.duration,
             str(event.status),
             retries=event.attempt - 1,
+            numbers=_numbers(event.usage),
         )
         self._line(footer.rstrip("\n"))
         self._line("")
@@ -132,3 +140,11 @@ class SessionLog:
         """Write lines of our own, beginning on one of their own."""
         self.write(("" if self._at_line_start else "\n") + words + "\n")
         self._at_line_start = True
+
+
+def _numbers(usage: Usage | None) -> blocks.Numbers | None:
+    """What the agent's CLI tells of itself."""
+    if usage is None:
+        return None
+    cost = None if usage.cost is None else money(usage.cost)
+    return blocks.Numbers(usage.turns, usage.model, cost=cost)

@@ -1,8 +1,9 @@
 """`log_format: text`: seed 000's lines, to the letter of its examples."""
 
 from rooda.loop import events as loop
-from rooda.loop.events import Event, Level, level
+from rooda.loop.events import Event
 from rooda.loop.failure import PREVIEW, FailureContext
+from rooda.loop.levels import Level, level
 from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stops import Rule
@@ -10,6 +11,7 @@ from rooda.process import events as process
 from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
 from rooda.text.durations import format_duration, format_seconds
+from rooda.views.agent_messages import OF_AGENTS, same_failures, usage_words
 from rooda.views.logfmt import render_fields
 from rooda.views.messages import describe, position, timing
 
@@ -62,15 +64,37 @@ def _iteration_ended(event: loop.IterationEnded) -> str | None:
     duration = format_duration(event.duration)
     match event.verdict:
         case Verdict.SUCCESS | Verdict.DONE:
-            return f"{where} completed in {duration} (success)"
+            return "\n".join([f"{where} completed in {duration} (success)", *_usage(event)])
         case Verdict.FAILURE:
             count_ = f"{event.consecutive_failures}/{event.threshold}"
             line = f"{where} completed in {duration} (failure, consecutive: {count_})"
-            return "\n".join([line, *(_context(event.failure) if event.failure else ())])
+            context = _context(event.failure) if event.failure else ()
+            same = same_failures(event)
+            again = [f"  The same failure {same} times in a row"] if same else []
+            return "\n".join([line, *context, *again, *_usage(event)])
         case Verdict.INTERRUPTED:
             return f"{where} interrupted after {duration}"
+        case Verdict.LIMITED:
+            return f"{where} stopped after {duration}: usage limit of {one_line(event.agent)}"
+        case Verdict.ABORT if event.failure is not None:
+            line = f"ERROR: {where} failed after {duration} ({event.kind})"
+            return "\n".join([line, *_context(event.failure)])
         case Verdict.ABORT:
             return None  # an error has said it
+
+
+def _usage(event: loop.IterationEnded) -> list[str]:
+    """What the agent used, where it tells."""
+    usage = event.usage
+    if usage is None:
+        return []
+    words = usage_words(usage.tokens.total if usage.tokens else None, usage.cost)
+    if not words:
+        return []
+    model = f" ({one_line(usage.model)})" if usage.model else ""
+    full = usage.context_percent
+    context = f", context {full}% full" if full is not None else ""
+    return [f"  Used: {words}{context}{model}"]
 
 
 def _context(failure: FailureContext) -> list[str]:
@@ -92,6 +116,8 @@ def _reason(failure: FailureContext) -> str:
             limit = f"timeout ({failure.reason}: {format_seconds(failure.timeout or 0)})"
             seen = f"; {failure.evidence}" if failure.evidence else ""
             return f"{limit}{seen}{ignored}"
+        case kind if str(kind) in OF_AGENTS:
+            return f"{kind} after {format_duration(failure.duration)}: {one_line(failure.reason)}"
         case FailureKind.SIGNAL if failure.exit_code is not None:
             words = f"the agent signaled {said}, exit code {failure.exit_code}"
         case FailureKind.SIGNAL:
@@ -125,4 +151,6 @@ def _ended(event: loop.RunEnded) -> str:
             failures = count(event.consecutive_failures, "consecutive failure")
             line = f"ERROR: Aborting after {failures} ({completed})"
     numbers = ", ".join(f"{name}={value}" for name, value in timing(event.stats))
-    return f"{line}\n  Iteration timing: {numbers}" if numbers else line
+    lines = [line, f"  Iteration timing: {numbers}"] if numbers else [line]
+    used = usage_words(event.tokens, event.cost)
+    return "\n".join([*lines, f"  Used: {used}"] if used else lines)

@@ -19,6 +19,12 @@ _RULES = {
     "stopped": "Somebody asked for it with `rooda stop`.",
     "not-started": "The agent could not be started, or its prompt could not be made.",
     "hook": "A hook said that this is the end.",
+    "required-file": "A file that has to be there is missing.",
+    "auth": "The agent is not logged in, or its key is refused: only a person can mend that.",
+    "usage": "The agent refuses how it was called: only a person can mend that.",
+    "limit": "The agent's usage limit is reached, and the run does not wait (any longer) for it.",
+    "max-cost": "The run has cost as much as it may.",
+    "max-tokens": "The run has used as many tokens as it may.",
 }
 # The settings that a rule looks at.
 _LIMITS = {
@@ -28,6 +34,12 @@ _LIMITS = {
     "stall": ("stall_threshold",),
     "signal": ("signals.success", "signals.streams", "signals.match"),
     "not-started": ("ai_cmd", "ai_cmd_alias"),
+    "required-file": ("required_file",),
+    "auth": ("ai_cmd", "ai_cmd_alias"),
+    "usage": ("ai_cmd", "ai_cmd_alias"),
+    "limit": ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks"),
+    "max-cost": ("max_cost",),
+    "max-tokens": ("max_tokens",),
 }
 _OF_KIND = {
     "exit": ("ignore_exit_status",),
@@ -44,6 +56,13 @@ _OF_KIND = {
     "no-changes": ("git.require_changes",),
     "commit": ("git.commit", "git.commit_timeout"),
     "hook": ("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
+    "budget": ("max_cost", "max_tokens"),
+    "limit": ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks"),
+    "overloaded": ("backoff", "max_backoff"),
+    "offline": ("backoff", "max_backoff"),
+    "startup": ("backoff", "max_backoff"),
+    "auth": ("ai_cmd", "ai_cmd_alias"),
+    "usage": ("ai_cmd", "ai_cmd_alias"),
 }
 _KINDS = {
     "exit": "its exit code is not 0",
@@ -56,6 +75,15 @@ _KINDS = {
     "no-changes": "nothing changed",
     "commit": "the work could not be committed",
     "hook": "a hook objected",
+    "budget": "the run has used what it may",
+    "limit": "the agent's usage limit is reached; that is no failure",
+    "overloaded": "the agent's service is overloaded or broken",
+    "offline": "the agent could not reach its service",
+    "auth": "the agent is not logged in, or its key is refused",
+    "context": "the prompt, or the work, is too long for the model",
+    "usage": "the agent refuses a flag, a model, or the user it runs as",
+    "startup": "the agent ended before its first event",
+    "empty": "it reports success, said nothing and changed nothing",
 }
 
 
@@ -76,6 +104,7 @@ def of_run(run: Object, last: Object | None) -> str:
         lines.append(f"Reason: {one_line(run['reason'])}")
     if run["signal"]:
         lines.append(f"Signal to rooda: {run['signal']}")
+    lines += _waits(run)
     text = "\n".join(lines) + "\n"
     keys = (*_LIMITS.get(rule or "", ()), *(_keys(last) if last is not None else ()))
     return text + _last(last) + limits(run, keys)
@@ -116,6 +145,7 @@ def _verdict(one: Object) -> str:
         lines.append(f"Exit code: {exit_code}{against}")
     if one["signal"]:
         lines.append(f"Signal of the agent: {one['signal']}")
+    lines += [*_advice(one), *_attempts(one)]
     before, after, most = one["failures_before"], one["failures_after"], one["threshold"]
     lines.append(f"Failures in a row: {before} before, {after} after, of {most}")
     if one["returned_to"] is not None:
@@ -123,6 +153,35 @@ def _verdict(one: Object) -> str:
     if one["duration"] is not None:
         lines.append(f"Took: {format_duration(one['duration'])}")
     return "\n".join(lines) + "\n"
+
+
+def _waits(run: Object) -> list[str]:
+    """What the run has waited for."""
+    return [
+        f"Waited: {wait['kind']} of {one_line(str(wait['what']))}, "
+        f"{format_duration(wait['seconds'])} until {wait['until']}: {one_line(wait['reason'])}"
+        for wait in run["waits"] or []
+    ]
+
+
+def _advice(one: Object) -> list[str]:
+    """What is odd about it, and what to try."""
+    lines = []
+    if (one["same_failures"] or 0) > 1:
+        lines.append(f"The same failure {one['same_failures']} times in a row")
+    if one["incomplete"]:
+        lines.append("Its output ends without the result that a good end has")
+    suggestion = (one["failure"] or {}).get("suggestion")
+    return [*lines, f"Try: {one_line(suggestion)}"] if suggestion else lines
+
+
+def _attempts(one: Object) -> list[str]:
+    """Why there was more than one attempt at it."""
+    return [
+        f"Attempt {earlier['attempt']}: {earlier['status']}"
+        + (f" ({earlier['kind']}: {one_line(earlier['reason'] or '')})" if earlier["kind"] else "")
+        for earlier in one["earlier_attempts"] or []
+    ]
 
 
 def limits(run: Object, keys: Sequence[str]) -> str:

@@ -1,0 +1,123 @@
+"""OpenAI Codex (`codex exec`)."""
+
+import re
+from collections.abc import Sequence
+
+from rooda.agents.adapter import Facts, Printed
+from rooda.agents.endings import complaint, fault_in, last_line
+from rooda.agents.flags import has_flag
+from rooda.agents.notes import Notes, message_of
+from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.values import Event, count, part, parts, text
+
+_RETRY = re.compile(r"(?:Reconnecting|Retrying)\b")
+_ERROR = "ERROR: "
+_MODEL = re.compile(r"^model: (\S{1,200})$", re.MULTILINE)
+_SESSION = re.compile(r"^session id: (\S{1,200})$", re.MULTILINE)
+_USED = re.compile(r"^tokens used\n([\d,]{1,15})\s*\Z", re.MULTILINE)
+
+
+class Codex:
+    """OpenAI Codex."""
+
+    name = "codex"
+    facts = Facts(
+        install="npm install -g @openai/codex",
+        nesting=("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"),
+        payers={
+            "CODEX_API_KEY": "the API key, by use, not a subscription",
+            "OPENAI_API_KEY": "the API key, by use, where codex was set up to take it",
+        },
+        otherwise="the account that `codex login` chose",
+        longest_prompt=1024 * 1024,
+        advice={
+            FaultKind.AUTH: "Run `codex login`, or set CODEX_API_KEY to a key that is valid",
+            FaultKind.USAGE: "See `codex exec --help` for its flags",
+        },
+    )
+
+    def form(self, words: Sequence[str]) -> Form:
+        """Its output flag says it."""
+        return Form.EVENTS if has_flag(words, "--json", "--experimental-json") else Form.TEXT
+
+    def read(self, event: Event, notes: Notes) -> None:
+        """Take note of an event of its stream."""
+        match event.get("type"):
+            case "thread.started":
+                notes.session_id = text(event.get("thread_id")) or notes.session_id
+            case "item.started":
+                _item(part(event, "item"), notes, is_new=True)
+            case "item.completed":
+                item = part(event, "item")
+                _item(item, notes, is_new=item.get("type") not in _STARTED)
+                if item.get("type") in _TOOLS:
+                    notes.tool_ended()
+            case "turn.completed":
+                notes.tokens = _tokens(part(event, "usage"))
+                notes.ends(well=True)
+            case "turn.failed":
+                notes.fails(message_of(part(event, "error"), "message") or "the turn failed")
+                notes.ends(well=False)
+            case "error":
+                _error(text(event.get("message")), notes)
+
+    def text_usage(self, printed: Printed) -> Usage:
+        """A header before all that is said and done tells some, and the last line the tokens."""
+        head = printed.beginning.partition("\nuser\n")[0]
+        model, session = _MODEL.search(head), _SESSION.search(head)
+        used = _USED.search(printed.stderr)
+        return Usage(
+            model[1] if model else None,
+            session[1] if session else None,
+            tokens=Tokens(total=int(used[1].replace(",", ""))) if used else None,
+        )
+
+    def last_words(self, printed: Printed) -> Fault | None:
+        """As text it ends with the error; before that stands all that was said and done."""
+        if not printed.failed:
+            return None
+        line = last_line(printed.stderr)
+        if printed.form is Form.TEXT and line.startswith(_ERROR):
+            return fault_in(line.removeprefix(_ERROR))
+        is_transcript = "\n--------\n" in printed.stderr
+        return None if is_transcript else fault_in(complaint(printed.stderr))
+
+
+_TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
+_STARTED = ("command_execution", "mcp_tool_call", "collab_tool_call")  # told at their start too
+
+
+def _item(item: Event, notes: Notes, *, is_new: bool) -> None:
+    match item.get("type"):
+        case "agent_message":
+            notes.say(text(item.get("text")))
+        case "command_execution" if is_new:
+            notes.uses_tool("run", text(item.get("command")))
+        case "file_change" if is_new:
+            paths = [text(change.get("path")) for change in parts(item.get("changes"))]
+            notes.uses_tool("edit", paths)
+        case "mcp_tool_call" | "collab_tool_call" if is_new:
+            notes.uses_tool(text(item.get("tool")), item.get("arguments"))
+        case "web_search" if is_new:
+            notes.uses_tool("search", text(item.get("query")))
+        case "error":
+            notes.note(text(item.get("message")))
+
+
+def _error(message: str, notes: Notes) -> None:
+    if _RETRY.match(message):
+        notes.retries(message)
+    else:
+        notes.fails(message or "an error")
+
+
+def _tokens(usage: Event) -> Tokens:
+    given, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    return Tokens(
+        given,
+        output,
+        count(usage.get("cached_input_tokens")),
+        count(usage.get("cache_write_input_tokens")),
+        count(usage.get("reasoning_output_tokens")),
+        given + output,
+    )

@@ -1,0 +1,194 @@
+"""Gather what a CLI's events tell, in bounded memory."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rooda.agents.faults import brief, classify
+from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
+from rooda.agents.tail import Tail
+from rooda.agents.values import Event, text
+from rooda.agents.windows import percent, window_of
+from rooda.text.controls import clean
+
+_LONGEST_DETAIL = 200
+# What a tool is about, most telling first.
+_DETAILS = (
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "notebook_path",
+    "command",
+    "cmd",
+    "pattern",
+    "query",
+    "url",
+    "description",
+    "prompt",
+)
+_FEWEST_PIECES = 64  # before they are joined
+
+
+class Notes:
+    """What is known of a CLI's run so far. The adapters write here, event by event."""
+
+    def __init__(self, folder: str = "", limit: int = 10 * 1024 * 1024) -> None:
+        self.speech = Tail(limit)  # the assistant's own text
+        self.model: str | None = None
+        self.session_id: str | None = None
+        self.turns: int | None = None
+        self.tokens: Tokens | None = None
+        self.cost: float | None = None
+        self.context_used: int | None = None
+        self.window: int | None = None
+        self.is_result_in = False
+        self.ended_well: bool | None = None
+        self.complaint = ""
+        self.retrying = ""
+        self.fault: Fault | None = None
+        self.resets: float | None = None
+        self._folder = f"{folder.rstrip('/')}/" if folder else ""
+        self._said: list[Said] = []
+        self._line: list[str] = []
+        self._in_turn = False
+
+    # -- what it does ----------------------------------------------------------------------
+
+    def say(self, message: str) -> None:
+        """The assistant said a whole message."""
+        if message:
+            self.say_piece(message)
+            self.end_message()
+
+    def say_piece(self, piece: str) -> None:
+        """The assistant said a piece of a message."""
+        self._works()
+        self._speak(piece)
+
+    def _speak(self, piece: str) -> None:
+        self.speech.add(piece.encode("utf-8", "replace"))
+        *lines, rest = piece.split("\n")
+        for line in lines:
+            self._say_line(line)
+        self._line.append(rest)
+        if len(self._line) > _FEWEST_PIECES:
+            self._line = ["".join(self._line)]
+
+    def end_message(self) -> None:
+        """The message is complete."""
+        self.speech.end_line()
+        if any(self._line):
+            self._say_line("")
+
+    def uses_tool(self, name: str, about: object = None) -> None:
+        """The assistant uses a tool."""
+        self._works()
+        self.end_message()
+        detail = self._detail(about)
+        words = f"{name or 'a tool'} {detail}" if detail else name or "a tool"
+        self._said.append(Said(SaidKind.TOOL, words))
+
+    def tool_ended(self) -> None:
+        """A tool has ended, so the model is asked again."""
+        self._in_turn = False
+
+    def note(self, words: str) -> None:
+        """The CLI says something that is no answer."""
+        if words:
+            self._said.append(Said(SaidKind.NOTE, brief(words)))
+
+    def retries(self, words: str) -> None:
+        """The CLI tries a request again."""
+        self.retrying = brief(words)
+        self.note(f"retrying: {words}")
+
+    # -- how it goes -----------------------------------------------------------------------
+
+    def fails(
+        self, message: str, status: int | None = None, *, retry_after: float | None = None
+    ) -> None:
+        """The CLI speaks of an error of its own."""
+        self.end_message()
+        self.complaint = brief(message)
+        self._said.append(Said(SaidKind.ERROR, self.complaint))
+        kind = classify(message, status)
+        if kind is not None:
+            self.fault = Fault(kind, self.complaint, retry_after=retry_after)
+
+    def ends(self, *, well: bool, answer: str = "") -> None:
+        """The CLI reports its result. A good one shows that earlier errors were overcome."""
+        if well and answer and not self.speech.ends_with(answer.encode("utf-8", "replace")):
+            self._speak(answer)
+        self.end_message()
+        self.is_result_in, self.ended_well = True, well
+        self.retrying = ""
+        if well:
+            self.fault, self.complaint = None, ""
+
+    def adds_tokens(self, tokens: Tokens) -> None:
+        """A request has cost these."""
+        self.tokens = tokens if self.tokens is None else self.tokens + tokens
+
+    def adds_cost(self, cost: float | None) -> None:
+        """A request has cost so many dollars."""
+        if cost is not None:
+            self.cost = cost if self.cost is None else self.cost + cost
+
+    # -- what others see -------------------------------------------------------------------
+
+    def take_said(self) -> list[Said]:
+        """The readable lines since the last time."""
+        said, self._said = self._said, []
+        return said
+
+    def the_fault(self) -> Fault | None:
+        """The fault with all that is known of it."""
+        if self.fault is None or self.resets is None:
+            return self.fault
+        return replace(self.fault, resets=self.resets)
+
+    def usage(self, asked_for: str | None = None) -> Usage:
+        """The numbers so far; `asked_for` is the model, where nothing names another."""
+        model = self.model or asked_for
+        window = self.window or (window_of(model) if model else None)
+        return Usage(
+            model,
+            self.session_id,
+            self.turns,
+            self.tokens,
+            self.cost,
+            percent(self.context_used, window) if self.context_used and window else None,
+        )
+
+    def _works(self) -> None:
+        """It is at work, so whatever was the result before is none."""
+        self.is_result_in, self.ended_well = False, None
+        self.retrying = ""
+        if not self._in_turn:
+            self._in_turn = True
+            self.turns = (self.turns or 0) + 1
+
+    def _say_line(self, line: str) -> None:
+        whole = "".join([*self._line, line])
+        self._line = []
+        self._said += [Said(SaidKind.TEXT, shown) for shown in clean(whole).split("\n")]
+
+    def _detail(self, about: object) -> str:
+        if isinstance(about, str):
+            return self._short(about)
+        if isinstance(about, list) and all(isinstance(word, str) for word in about):
+            return self._short(" ".join(about))
+        if not isinstance(about, Mapping):
+            return ""
+        return next((self._detail(about[key]) for key in _DETAILS if about.get(key)), "")
+
+    def _short(self, words: str) -> str:
+        shown = brief(words[: 4 * _LONGEST_DETAIL])
+        if self._folder:
+            shown = shown.replace(self._folder, "")
+        return shown if len(shown) <= _LONGEST_DETAIL else f"{shown[: _LONGEST_DETAIL - 3]}..."
+
+
+def message_of(event: Event, *names: str) -> str:
+    """The first of these fields that has words."""
+    return next((words for name in names if (words := text(event.get(name)))), "")

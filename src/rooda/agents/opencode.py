@@ -1,0 +1,95 @@
+"""opencode (`opencode run`)."""
+
+import re
+from collections.abc import Sequence
+
+from rooda.agents.adapter import Facts, Printed
+from rooda.agents.endings import fault_in, last_line
+from rooda.agents.flags import flag_value
+from rooda.agents.notes import Notes
+from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.values import Event, amount, count, part, status_code, text
+
+_ERROR = re.compile(r"Error: (.+)")
+_MODEL = re.compile(r"\A\s*> \S+ · (\S{1,200})$", re.MULTILINE)
+_SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+
+
+class Opencode:
+    """opencode."""
+
+    name = "opencode"
+    facts = Facts(
+        install="npm install -g opencode-ai",
+        nesting=("OPENCODE",),
+        payers={
+            "OPENCODE_CONFIG_CONTENT": "the provider that this configuration names",
+            "ANTHROPIC_API_KEY": "the API key, where the model is Anthropic's",
+            "OPENAI_API_KEY": "the API key, where the model is OpenAI's",
+            "GEMINI_API_KEY": "the API key, where the model is Google's",
+            "OPENROUTER_API_KEY": "the API key, where the model comes through OpenRouter",
+        },
+        otherwise="the provider that `opencode auth login` chose",
+        tells_cost=True,
+        advice={
+            FaultKind.AUTH: "Run `opencode auth login`, or set the key of the model's provider",
+            FaultKind.USAGE: "See `opencode models` for the models that it knows",
+        },
+    )
+
+    def form(self, words: Sequence[str]) -> Form:
+        """Its output flag says it."""
+        return Form.EVENTS if flag_value(words, "--format") == "json" else Form.TEXT
+
+    def read(self, event: Event, notes: Notes) -> None:
+        """Take note of an event of its stream."""
+        notes.session_id = text(event.get("sessionID")) or notes.session_id
+        it = part(event, "part")
+        match event.get("type"):
+            case "text":
+                notes.say(text(it.get("text")))
+            case "tool_use":
+                state = part(it, "state")
+                about = part(state, "input") or text(state.get("title"))
+                notes.uses_tool(text(it.get("tool")), about)
+            case "step_finish":
+                _step(it, notes)
+            case "error":
+                _error(part(event, "error"), notes)
+
+    def text_usage(self, printed: Printed) -> Usage:
+        """It begins with the name of the model."""
+        model = _MODEL.search(printed.beginning)
+        return Usage(model[1] if model else None)
+
+    def last_words(self, printed: Printed) -> Fault | None:
+        """As text it ends with the error; before that stands what its tools printed."""
+        found = _ERROR.match(last_line(printed.stderr))
+        return fault_in(found[1]) if printed.failed and found else None
+
+
+def _step(it: Event, notes: Notes) -> None:
+    used = part(it, "tokens")
+    cache = part(used, "cache")
+    given, output = count(used.get("input")), count(used.get("output"))
+    reasoning = count(used.get("reasoning"))
+    read, written = count(cache.get("read")), count(cache.get("write"))
+    total = count(used.get("total")) or given + output + reasoning + read + written
+    notes.adds_tokens(Tokens(given, output, read, written, reasoning, total))
+    notes.adds_cost(amount(it.get("cost")))
+    notes.context_used = total
+    notes.tool_ended()  # whatever comes next is another request
+    if it.get("reason") != "tool-calls":
+        notes.ends(well=True)
+
+
+def _error(error: Event, notes: Notes) -> None:
+    data = part(error, "data")
+    name = text(error.get("name"))
+    words = text(data.get("message")) or name or "an error"
+    if "Context" in name and "context" not in words:
+        words = f"{name}: {words}"
+    after = text(part(data, "responseHeaders").get("retry-after"))
+    seconds = float(after) if _SECONDS.fullmatch(after) else None
+    notes.fails(words, status_code(data.get("statusCode")), retry_after=seconds)
+    notes.ends(well=False)

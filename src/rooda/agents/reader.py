@@ -1,0 +1,203 @@
+"""Read what a CLI prints, as it grows, through its adapter."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from rooda.agents.adapter import Adapter, Printed
+from rooda.agents.lines import GAP, Lines
+from rooda.agents.notes import Notes
+from rooda.agents.report import Form, Report, Said, SaidKind, Usage
+from rooda.agents.tail import Tail
+from rooda.agents.values import Event
+from rooda.text.controls import clean, one_line
+
+_MOST_PARTS = 200_000  # of one event: more would only fill our memory
+_LAST_WORDS = 64 * 1024
+_SHOWN = 1000
+_BEGINNING = 4096
+_TRIES = 24  # to read a document that may be complete
+
+
+class Reader:
+    """One run of a CLI: takes the pieces of both streams, and knows what they amount to.
+
+    `model` is the one that was asked for, `limit` how much of the assistant's text is kept.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        form: Form,
+        *,
+        folder: str = "",
+        model: str | None = None,
+        limit: int = 10 * 1024 * 1024,
+    ) -> None:
+        self._adapter = adapter
+        self._form = form
+        self._asked_for = model
+        self._notes = Notes(folder, limit)
+        self._lines = Lines()
+        self._events = 0
+        self._tries = 0
+        self._shows_text = False
+        self._beginning = b""
+        self._ends = {"stdout": Tail(_LAST_WORDS), "stderr": Tail(_LAST_WORDS)}
+
+    @property
+    def is_result_in(self) -> bool:
+        """Whether the CLI has reported its result, and does nothing more."""
+        return self._notes.is_result_in
+
+    @property
+    def usage(self) -> Usage:
+        """The numbers so far. Who does not name its model is believed to use the one asked for."""
+        return self._notes.usage(self._asked_for)
+
+    def feed(self, stream: str, data: bytes) -> list[Said]:
+        """Take a piece of a stream; what a person can read of it, where it is made of events."""
+        self._ends[stream].add(data)
+        if stream == "stderr" and len(self._beginning) < _BEGINNING:
+            self._beginning += data[:_BEGINNING]
+        if stream != "stdout":
+            return []
+        if self._form is Form.TEXT:
+            return self._show_text(data)
+        return self._find_out(data) if self._form is Form.UNKNOWN else self._read(data)
+
+    def _read(self, data: bytes) -> list[Said]:
+        if self._form is Form.DOCUMENT:
+            self._add_to_document(data)
+        else:
+            for line in self._lines.feed(data):
+                self._take_line(line)
+        return self._notes.take_said()
+
+    def finish(self) -> list[Said]:
+        """Nothing more comes."""
+        if self._form is Form.DOCUMENT and not self._events:
+            self._take_document(self._lines.peek())
+        elif self._form is Form.EVENTS:
+            self._take_line(self._lines.finish())
+        elif self._shows_text and self._lines.pending:
+            return self._show_text(b"\n")
+        self._notes.end_message()
+        return self._notes.take_said()
+
+    def report(self, exit_code: int | None) -> Report:
+        """What can be said of it now that it has ended, with this exit code if it has one."""
+        notes, speaks = self._notes, self._events > 0
+        printed = self._printed(exit_code)
+        fault = notes.the_fault()
+        if fault is None and notes.ended_well is not True:
+            fault = self._adapter.last_words(printed)
+        return Report(
+            spoken=notes.speech.get(),
+            truncated=notes.speech.truncated,
+            speaks_events=speaks,
+            answered=self._answered(printed),
+            is_mute=not speaks and self._form in (Form.EVENTS, Form.DOCUMENT),
+            is_complete=not speaks or notes.is_result_in,
+            ended_well=notes.ended_well if speaks else None,
+            complaint=notes.complaint or (fault.evidence if fault else ""),
+            retrying=notes.retrying,
+            fault=fault,
+            usage=self.usage if speaks else self._text_usage(printed),
+        )
+
+    @property
+    def form(self) -> Form:
+        """The form that the output turned out to have; text where no event came."""
+        return self._form if self._events else Form.TEXT
+
+    def _answered(self, printed: Printed) -> bool:
+        if self._events:
+            return not self._notes.speech.is_blank
+        on_stderr = self._adapter.facts.speaks_on_stderr and printed.stderr.strip()
+        return bool(printed.stdout.strip() or on_stderr)
+
+    def _text_usage(self, printed: Printed) -> Usage:
+        usage = self._adapter.text_usage(printed)
+        return usage if usage.model else replace(usage, model=self._asked_for)
+
+    def _printed(self, exit_code: int | None) -> Printed:
+        stdout, stderr = self._ends["stdout"].get(), self._ends["stderr"].get()
+        return Printed(
+            _text(stdout), _text(stderr), _text(self._beginning), exit_code != 0, self.form
+        )
+
+    def _show_text(self, data: bytes) -> list[Said]:
+        """What turned out to be text is for a person to read as it is."""
+        if not self._shows_text:
+            return []
+        return [Said(SaidKind.TEXT, one_line(_text(line))) for line in self._lines.feed(data)]
+
+    def _find_out(self, data: bytes) -> list[Said]:
+        """The first bytes that say anything show the form."""
+        start = data.lstrip()[:1]
+        if not start:
+            return []
+        if start not in (b"{", b"["):
+            self._form = Form.TEXT
+            self._shows_text = True
+            return self._show_text(data)
+        self._form = Form.EVENTS
+        first = data.split(b"\n", 1)[0].strip()
+        if first in (b"{", b"["):
+            self._form = Form.DOCUMENT
+        return self._read(data)
+
+    # -- events ----------------------------------------------------------------------------
+
+    def _take_line(self, line: bytes) -> None:
+        line = line.strip()
+        if not line:
+            return
+        found = parse(line) if line[:1] in (b"{", b"[") else None
+        if not self._take(found):
+            # Not the CLI's own: a warning of its runtime, or foreign output.
+            self._notes.note(line[:_SHOWN].decode("utf-8", "replace"))
+
+    def _take(self, found: Any) -> bool:
+        events = found if isinstance(found, list) else [found]
+        known = [event for event in events if isinstance(event, dict)]
+        for event in known:
+            self._events += 1
+            self._adapter.read(event, self._notes)
+        return bool(known)
+
+    def _add_to_document(self, data: bytes) -> None:
+        # It has no lines of its own, so it is one long one.
+        for _ in self._lines.feed(data.replace(b"\n", b" ")):
+            pass
+        if data.rstrip()[-1:] in (b"}", b"]") and self._tries < _TRIES and not self._events:
+            self._tries += 1
+            self._take_document(self._lines.peek())
+
+    def _take_document(self, text: bytes) -> None:
+        start = min((at for at in (text.find(b"{"), text.find(b"[")) if at != -1), default=0)
+        self._take(parse(text[start:].strip()))
+
+
+def _text(data: bytes) -> str:
+    return clean(data.decode("utf-8", "replace"))
+
+
+def parse(line: bytes) -> Event | list[Any] | None:
+    """The JSON of a line; None for what is none, or has more parts than any event."""
+    if line.count(b",") + line.count(b"[") + line.count(b"{") > _MOST_PARTS:
+        return None
+    found = _loads(line)
+    if found is None and GAP in line:
+        # The end may begin in the middle of an escaped quote.
+        head, _, tail = line.rpartition(GAP)
+        found = _loads(head + GAP + tail[1:])
+    return found if isinstance(found, dict | list) else None
+
+
+def _loads(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None

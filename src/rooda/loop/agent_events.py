@@ -1,0 +1,75 @@
+"""What known agents do, and what the run does about their limits and failures."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rooda.loop.waits import WaitKind
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSaid:
+    """A known agent did something: a line that a person can read (`text`, `tool`, `note`, ...)."""
+
+    iteration: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSeen:
+    """A known agent tells what the iteration has used so far."""
+
+    iteration: int
+    model: str | None
+    tokens: int | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChanged:
+    """Another agent does the work from now on."""
+
+    iteration: int
+    before: str
+    agent: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitStarted:
+    """The run waits: for a usage limit of `what`, or before the next try after a failure of `what`.
+
+    `tries` is how often in a row that happened, `known` whether the agent said itself until when,
+    `capped` whether that is later than may be waited for.
+    """
+
+    iteration: int
+    kind: WaitKind
+    what: str
+    reason: str
+    until: datetime
+    seconds: float
+    tries: int
+    known: bool
+    capped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StillWaiting:
+    """The run waits, and this is how much longer."""
+
+    iteration: int
+    kind: WaitKind
+    left: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEnded:
+    """The run goes on."""
+
+    iteration: int
+    kind: WaitKind
+    seconds: float
+
+
+AgentEvent = AgentSaid | UsageSeen | AgentChanged | WaitStarted | StillWaiting | WaitEnded

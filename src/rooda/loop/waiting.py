@@ -1,0 +1,144 @@
+"""Wait, until it is time or somebody wants an end."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from rooda.config.plan import Plan
+from rooda.config.settings import (
+    BACKOFF,
+    LIMIT_WAIT,
+    MAX_BACKOFF,
+    MAX_LIMIT_WAIT,
+    WAIT_FOR_LIMITS,
+)
+from rooda.loop import agent_events, hooks
+from rooda.loop.edge import Edge
+from rooda.loop.hooks import Moment, Story
+from rooda.loop.outcome import Outcome
+from rooda.loop.state import Limits, State
+from rooda.loop.waits import Policy, WaitKind, backoff, limited
+from rooda.process.events import Tick
+
+_LOOK = 1.0  # how often at the clock: a machine that slept finds out within that
+_TELL = 900.0  # how often in the log that it still waits
+
+
+def policy_of(plan: Plan) -> Policy:
+    """How patient a run of this plan is."""
+    values = plan.values
+    return Policy(
+        values[WAIT_FOR_LIMITS],
+        values[MAX_LIMIT_WAIT],
+        values[LIMIT_WAIT],
+        values[BACKOFF],
+        values[MAX_BACKOFF],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a run waits for, and until when by the wall clock."""
+
+    kind: WaitKind
+    until: float
+    event: agent_events.WaitStarted
+
+
+def note_limit(state: State, agent: int, outcome: Outcome, policy: Policy, edge: Edge) -> State:
+    """The state once an agent has said that its usage limit is reached."""
+    if outcome.fault is None:
+        return state
+    limit = limited(agent, outcome.fault, edge.now(), policy, state.limits_in_a_row - 1)
+    others = tuple(one for one in state.limited if one.agent != agent)
+    return replace(state, limited=(*others, limit))
+
+
+def next_wait(plan: Plan, state: State, policy: Policy, edge: Edge) -> Wait | None:
+    """What there is to wait for before the next iteration."""
+    now = edge.now()
+    reason = state.last.reason if state.last else ""
+    number = state.iteration + 1
+    if state.backoff_due:
+        seconds = backoff(state.backoffs, policy, edge.chance())
+        kind = state.last.kind if state.last else None
+        told = agent_events.WaitStarted(
+            number,
+            WaitKind.BACKOFF,
+            str(kind or ""),
+            reason,
+            _moment(now, seconds),
+            seconds,
+            state.backoffs,
+            known=True,
+        )
+        return Wait(WaitKind.BACKOFF, now.timestamp() + seconds, told)
+    if state.blocked_until is None:
+        return None
+    most = policy.max_limit_wait
+    left = None if most is None else max(0.0, most - state.limit_waited)
+    seconds = max(0.0, state.blocked_until - now.timestamp())
+    capped = left is not None and left < seconds
+    seconds = left if capped and left is not None else seconds
+    first = min(state.limited, key=lambda one: one.until)
+    told = agent_events.WaitStarted(
+        number,
+        WaitKind.LIMIT,
+        plan.agents[first.agent].name if first.agent < len(plan.agents) else "",
+        reason,
+        _moment(now, seconds),
+        seconds,
+        state.limits_in_a_row,
+        known=first.known,
+        capped=capped,
+    )
+    return Wait(WaitKind.LIMIT, now.timestamp() + seconds, told)
+
+
+def _moment(now: datetime, seconds: float) -> datetime:
+    return datetime.fromtimestamp(now.timestamp() + seconds, UTC).astimezone(now.tzinfo)
+
+
+def wait(plan: Plan, edge: Edge, state: State, what: Wait, limits: Limits) -> State:
+    """Wait; the state after it, in which there is nothing to wait for any more."""
+    edge.emit(what.event)
+    began = edge.monotonic()
+    hooks.run(Moment.ON_WAIT, plan, edge, _story(what.event))
+    left = None if limits.max_duration is None else limits.max_duration - state.elapsed
+    _rest(edge, what, began, left)
+    waited = edge.monotonic() - began
+    edge.emit(agent_events.WaitEnded(what.event.iteration, what.kind, waited))
+    if what.kind is WaitKind.BACKOFF:
+        return replace(state, backoff_due=False)
+    state = replace(state, limit_waited=state.limit_waited + what.event.seconds)
+    # As long as may be waited is over: one more try, whatever the limit says.
+    return replace(state, limited=()) if what.event.capped else state
+
+
+def _rest(edge: Edge, what: Wait, began: float, most: float | None) -> None:
+    told = began
+    while not edge.interrupts.received and not edge.interrupts.end_wanted:
+        passed = edge.monotonic() - began
+        # By the wall clock, which goes on while the machine sleeps; and if somebody sets that
+        # back, no longer than it was meant to be.
+        left = min(what.until - edge.now().timestamp(), what.event.seconds - passed)
+        if left <= 0 or (most is not None and passed >= most):
+            return
+        if edge.monotonic() - told >= _TELL:
+            told = edge.monotonic()
+            edge.emit(agent_events.StillWaiting(what.event.iteration, what.kind, left))
+        edge.rest(min(left, edge.tick or _LOOK))
+        if edge.tick is not None:
+            edge.emit(Tick())
+
+
+def _story(event: agent_events.WaitStarted) -> Story:
+    return Story(
+        event.iteration,
+        "waiting",
+        {
+            "kind": str(event.kind),
+            "reason": event.reason,
+            "until": event.until.isoformat(),
+            "seconds": event.seconds,
+        },
+    )

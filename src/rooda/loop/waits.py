@@ -1,0 +1,91 @@
+"""When to wait, and for how long. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from rooda.agents.report import Fault
+from rooda.agents.resets import reset_time
+
+_MARGIN = 5.0  # seconds after a reset: clocks differ
+_LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
+_LARGEST_POWER = 40
+
+
+class WaitKind(StrEnum):
+    """What a run waits for."""
+
+    LIMIT = "limit"
+    BACKOFF = "backoff"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How patient a run is."""
+
+    wait_for_limits: bool = True
+    max_limit_wait: float | None = None
+    limit_wait: float = 300.0
+    backoff: float = 10.0
+    max_backoff: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """An agent's usage limit: which of the agents, and the unix time at which it is over.
+
+    `known`: the agent said so itself.
+    """
+
+    agent: int
+    until: float
+    known: bool
+
+
+def limited(agent: int, fault: Fault, now: datetime, policy: Policy, repeats: int = 0) -> Limited:
+    """The limit that an agent has run into, for the so-many-th time in a row."""
+    at = now.timestamp()
+    until = _told(fault, now)
+    guess = min(policy.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
+    if until is None:
+        return Limited(agent, at + guess, known=False)
+    # Who is sent away again at the very time that he was told is not believed twice.
+    least = at if repeats == 0 else at + min(guess, policy.backoff * 2.0 ** min(repeats, 8))
+    return Limited(agent, max(until + _margin(until - at), least), known=True)
+
+
+def _margin(left: float) -> float:
+    """A few seconds more, but not after a wait of seconds."""
+    return _MARGIN if left > 60 else 0.0  # noqa: PLR2004 - a minute
+
+
+def _told(fault: Fault, now: datetime) -> float | None:
+    if fault.resets is not None:
+        return fault.resets
+    if fault.retry_after is not None:
+        return now.timestamp() + fault.retry_after
+    moment = reset_time(fault.evidence, now)
+    return None if moment is None else moment.timestamp()
+
+
+def choose(agents: int, limits: Sequence[Limited], now: float) -> int | None:
+    """The first agent that no limit holds; None when all of them have to wait."""
+    held = {limit.agent for limit in limits if limit.until > now}
+    return next((agent for agent in range(agents) if agent not in held), None)
+
+
+def first_free(agents: int, limits: Sequence[Limited], now: float) -> float | None:
+    """The unix time at which one of the agents can work again; None when one can now."""
+    if choose(agents, limits, now) is not None:
+        return None
+    return min(limit.until for limit in limits if limit.until > now)
+
+
+def backoff(tries: int, policy: Policy, chance: float) -> float:
+    """How long to wait after so many failures in a row; `chance` is from 0 to 1.
+
+    Half of it is left to chance, so that many who failed together don't come back together.
+    """
+    full = min(policy.backoff * 2.0 ** min(tries - 1, _LARGEST_POWER), policy.max_backoff)
+    return full * (0.5 + 0.5 * chance)

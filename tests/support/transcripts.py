@@ -1,0 +1,239 @@
+"""What real agent CLIs printed, and a loop without processes in which they print it again."""
+
+import json
+import random
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rooda.agents.program import program_of
+from rooda.agents.reader import Reader
+from rooda.agents.report import Report, Said
+from rooda.config.command import Agent, AgentCommand
+from rooda.config.layers import Valued
+from rooda.config.origin import BUILTIN
+from rooda.config.plan import Plan
+from rooda.config.resolve import Values
+from rooda.config.settings import MAX_ITERATIONS, WAIT_FOR_LIMITS, Setting
+from rooda.loop import events
+from rooda.loop.edge import Edge
+from rooda.loop.events import Event
+from rooda.loop.run import run
+from rooda.process.capture.tail import HEAD, Captured
+from rooda.process.events import Output, Stream
+from rooda.process.exits import Exit, Exited, Signalled, from_returncode
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Listener, Request, Result
+from rooda.prompts.parts import Part, TextPart
+
+_CORPUS = Path(__file__).parent.parent / "corpus" / "agents"
+
+# The prompt that all of them were given; several print it back.
+PROMPT = (
+    "You are in a loop. RIGCWD=/srv/project \n"
+    "Do one task of the plan. When all tasks are done print <promise>SUCCESS</promise>, "
+    "when stuck print <promise>FAILURE</promise>. PROMPT-ECHO-MARK\n"
+)
+PROJECT = "/srv/project"  # where they ran
+
+# How each is asked for each form of output.
+COMMANDS = {
+    ("claude", "text"): "claude -p --dangerously-skip-permissions",
+    ("claude", "json"): "claude -p --output-format json",
+    ("claude", "stream"): "claude -p --output-format stream-json --verbose",
+    ("codex", "text"): "codex exec --skip-git-repo-check -",
+    ("codex", "json"): "codex exec --json -",
+    ("codex", "stream"): "codex exec --json -",
+    ("gemini", "text"): "gemini --yolo --skip-trust",
+    ("gemini", "json"): "gemini --yolo --output-format=json",
+    ("gemini", "stream"): "gemini --yolo -o stream-json",
+    ("opencode", "text"): "opencode run --auto",
+    ("opencode", "json"): "opencode run --auto --format json",
+    ("opencode", "stream"): "opencode run --auto --format=json",
+    ("qwen", "text"): "qwen --yolo",
+    ("qwen", "json"): "qwen --yolo -o json",
+    ("qwen", "stream"): "qwen --yolo -o stream-json",
+    ("copilot", "text"): "copilot --allow-all -s",
+    ("copilot", "stream"): "copilot --allow-all --output-format json",
+    ("aider", "text"): "aider --yes-always --no-pretty --message-file /dev/stdin",
+    ("kimi", "text"): "kimi --print --yolo",
+    ("kimi", "stream"): "kimi --print --yolo --output-format stream-json",
+}
+
+Piece = tuple[Stream, bytes]
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One run of a real CLI: what it printed on either stream, and how it ended."""
+
+    name: str
+    cli: str
+    scenario: str
+    form: str
+    exit_code: int
+
+    @property
+    def stdout(self) -> bytes:
+        return (_CORPUS / f"{self.name}.txt").read_bytes()
+
+    @property
+    def stderr(self) -> bytes:
+        return (_CORPUS / f"{self.name}.stderr.txt").read_bytes()
+
+    @property
+    def command(self) -> str:
+        return COMMANDS[self.cli, self.form]
+
+    @property
+    def end(self) -> Exit:
+        return from_returncode(self.exit_code)
+
+    def pieces(self) -> list[Piece]:
+        """Each stream as a whole, as far as there is anything on it."""
+        both: tuple[Piece, Piece] = ("stderr", self.stderr), ("stdout", self.stdout)
+        return [piece for piece in both if piece[1]]
+
+
+@cache
+def transcripts() -> tuple[Transcript, ...]:
+    """The whole corpus."""
+    manifest = json.loads((_CORPUS / "manifest.json").read_text())
+    return tuple(
+        Transcript(
+            one["file"].removesuffix(".txt"),
+            one["cli"],
+            one["scenario"],
+            one["format"],
+            one["exit_code"],
+        )
+        for one in manifest
+    )
+
+
+def transcript(name: str) -> Transcript:
+    """One of them."""
+    return next(one for one in transcripts() if one.name == name)
+
+
+def byte_by_byte(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same, as slowly as anybody can print it."""
+    return [(stream, bytes((byte,))) for stream, data in pieces for byte in data]
+
+
+def cut_at_random(pieces: Sequence[Piece], chance: random.Random) -> list[Piece]:
+    """The same in pieces of any size, those of the one stream between those of the other."""
+    rests = {stream: data for stream, data in pieces if data}
+    found: list[Piece] = []
+    while rests:
+        stream = chance.choice(sorted(rests))
+        size = chance.choice((1, 2, 7, 60, 500, 5000))
+        found.append((stream, rests[stream][:size]))
+        rests[stream] = rests[stream][size:]
+        if not rests[stream]:
+            del rests[stream]
+    return found
+
+
+# -- the reader alone ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a reader made of a CLI's output."""
+
+    report: Report
+    said: tuple[Said, ...]
+    had_result: bool  # before anybody told it that nothing more comes
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{line.kind}: {line.text}" for line in self.said]
+
+
+def reader_of(command: str, adapter: str | None = None) -> Reader:
+    """Who reads the output of this command."""
+    program = program_of(shlex.split(command), adapter)
+    return Reader(program.adapter, program.form, folder=PROJECT, model=program.model)
+
+
+def heard(
+    command: str, pieces: Iterable[Piece], end: Exit | None = None, adapter: str | None = None
+) -> Heard:
+    """Let a reader have all of it."""
+    reader = reader_of(command, adapter)
+    said: list[Said] = []
+    for stream, data in pieces:
+        said += reader.feed(stream, data)
+    had_result = reader.is_result_in
+    said += reader.finish()
+    return Heard(reader.report(_code_of(end or Exited(0))), tuple(said), had_result)
+
+
+def _code_of(end: Exit) -> int | None:
+    return end.code if isinstance(end, Exited | Signalled) else None
+
+
+# -- the loop ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Played:
+    """How an iteration and the run after it ended, and all that happened."""
+
+    iteration: events.IterationEnded
+    run: events.RunEnded
+    happened: tuple[Event, ...]
+
+
+@cache
+def _interrupts() -> Interrupts:
+    return Interrupts()
+
+
+def play(
+    folder: Path,
+    command: str,
+    pieces: Iterable[Piece],
+    end: Exit | None = None,
+    adapter: str | None = None,
+) -> Played:
+    """One iteration in which the agent prints these pieces and ends; nobody waits for limits."""
+    happened: list[Event] = []
+    printed: dict[Stream, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def execute(request: Request, _: Interrupts, listener: Listener) -> Result:
+        request.stdin.read()
+        for stream, data in pieces:
+            printed[stream] += data
+            listener(Output(stream, data))
+        return Result(end or Exited(0), captured("stdout"), captured("stderr"), 1.0)
+
+    def captured(stream: Stream) -> Captured:
+        data = bytes(printed[stream])
+        return Captured(data[:HEAD], data, len(data))
+
+    edge = Edge(happened.append, _interrupts(), execute)
+    run_ended = run(_plan(folder, command, adapter), edge)
+    (iteration,) = (one for one in happened if isinstance(one, events.IterationEnded))
+    return Played(iteration, run_ended, tuple(happened))
+
+
+def _plan(folder: Path, command: str, adapter: str | None) -> Plan:
+    phases = {name: (Part(TextPart(name)),) for name in ("observe", "orient", "decide")}
+    chosen = AgentCommand(command, "cli: --ai-cmd", BUILTIN, "--ai-cmd", adapter)
+    settings: dict[Setting[Any], Any] = {MAX_ITERATIONS: 1, WAIT_FOR_LIMITS: False}
+    held = {row.key: Valued(value, BUILTIN, row.field) for row, value in settings.items()}
+    return Plan(
+        procedure="work",
+        phases=phases | {"act": (Part(TextPart(PROMPT)),)},
+        contexts=(),
+        agents=(Agent.of(chosen, tuple(shlex.split(command))),),
+        values=Values(held),
+        workspace=folder,
+        working_dir=folder,
+        environ={},
+    )

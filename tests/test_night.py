@@ -1,0 +1,371 @@
+"""A night in fast motion: real agents that misbehave, and a clock that only the waits move."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rooda.cli import resuming
+from rooda.cli.recording import Recording
+from rooda.config.plan import Plan, Request, prepare
+from rooda.config.world import World
+from rooda.loop import run as loop
+from rooda.loop.agent_events import AgentChanged, WaitStarted
+from rooda.loop.edge import Edge
+from rooda.loop.emitter import Emitter, Listener, Stamped
+from rooda.loop.events import Event, IterationEnded, RunEnded
+from rooda.process.interrupts import Interrupts
+from rooda.process.run import Runner
+from rooda.workspace.state import make_state_folder
+from support.workspace import PROCEDURE, Workspace
+
+EVENING = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
+
+
+def event(**fields: Any) -> str:
+    return json.dumps(fields)
+
+
+def result(words: str, **fields: Any) -> str:
+    """The last event of claude."""
+    usual = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1}
+    return event(**(usual | {"result": words, "session_id": "s1"} | fields))
+
+
+def failed(words: str, status: int) -> str:
+    return result(words, is_error=True, api_error_status=status, total_cost_usd=0)
+
+
+INIT = event(type="system", subtype="init", model="opus", session_id="s1")
+LIMIT = "You've hit your limit · resets 3:30am (UTC)"
+USAGE = {"input_tokens": 100, "output_tokens": 20}
+GOOD = result("One task done.", total_cost_usd=0.5, usage=USAGE)
+DONE = result("All done.\n\n<promise>SUCCESS</promise>", total_cost_usd=0.25, usage=USAGE)
+
+
+@dataclass
+class Night:
+    """A workspace with a scripted `claude`, and the clock on its wall."""
+
+    workspace: Workspace
+    now: datetime = EVENING
+    happened: list[Event] = field(default_factory=list)
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    listeners: list[Listener] = field(default_factory=list)
+    rest: Callable[[float], None] | None = None  # in place of a clock that just moves on
+
+    def script(self, name: str, *acts: str) -> None:
+        """A program of this name that does one act at each start, the last one for ever."""
+        folder = self.workspace.path / "bin"
+        count = folder / f"{name}.count"
+        cases = "\n".join(f"{n}) {act};;" for n, act in enumerate(acts[:-1], 1))
+        self.workspace.write(
+            f"bin/{name}",
+            f'#!/bin/sh\necho x >> "{count}"; n=$(wc -l < "{count}"); n=$((n))\n'
+            f"case $n in\n{cases}\n*) {acts[-1]};;\nesac\n",
+        ).chmod(0o755)
+
+    def plan(self, **flags: str) -> Plan:
+        self.workspace.config(PROCEDURE)
+        path = f"{self.workspace.path / 'bin'}:{os.environ['PATH']}"
+        environ = {"PATH": path, "HOME": str(self.workspace.home)}
+        given = {"ai_cmd_alias": "claude"} | flags
+        request = Request("work", {key: (f"--{key}", text) for key, text in given.items()})
+        prepared = prepare(request, World(self.workspace.path, environ))
+        assert prepared.valid, prepared.all_problems()
+        assert prepared.plan is not None
+        return prepared.plan
+
+    def run(
+        self, plan: Plan, name: str = "20261115-230000-abcdef", *, resume: bool = False
+    ) -> RunEnded:
+        """Run it, with a real record and real children; only time is played."""
+        make_state_folder(plan.workspace)
+        with ExitStack() as closing:
+            recording = Recording.open(plan)
+            closing.callback(recording.close)
+            resumed = resuming.resume(plan, "") if resume else None
+            runner = closing.enter_context(Runner(name))
+            listeners = [self._note, *self.listeners]
+            emitter = Emitter(listeners, now=lambda: self.now, monotonic=self._seconds)
+            closing.callback(recording.listen(emitter, name, resumed))
+            edge = Edge(
+                emitter,
+                self.interrupts,
+                runner.run,
+                self._seconds,
+                run=name,
+                tracker=recording.tracker(name),
+                history=recording.history(resumed),
+                now=lambda: self.now,
+                rest=self.rest or self._pass,
+                chance=lambda: 1.0,
+            )
+            ended = loop.run(plan, edge, resumed.state if resumed else None)
+            assert emitter.failures == []
+            return ended
+
+    def waits(self) -> list[tuple[str, str, float]]:
+        return [
+            (str(one.kind), one.what, one.seconds)
+            for one in self.happened
+            if isinstance(one, WaitStarted)
+        ]
+
+    def tell(self, *args: str) -> str:
+        """What `rooda ARGS` says of it."""
+        done = self.workspace.rooda(*args)
+        assert done.code == 0, done.err
+        return done.out
+
+    def show(self) -> dict[str, Any]:
+        shown: dict[str, Any] = json.loads(self.tell("show", "--json"))
+        return shown
+
+    def _note(self, stamped: Stamped) -> None:
+        self.happened.append(stamped.event)
+
+    def _seconds(self) -> float:
+        return (self.now - EVENING).total_seconds()
+
+    def _pass(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def says(*lines: str, code: int = 0) -> str:
+    """A shell command that prints lines and exits."""
+    quoted = " ".join("'" + line.replace("'", "'\\''") + "'" for line in lines)
+    return f"printf '%s\\n' {quoted}; exit {code}"
+
+
+@pytest.fixture
+def night(workspace: Workspace) -> Night:
+    return Night(workspace)
+
+
+def test_a_night_is_lived_through_and_every_stop_is_explained(night: Night) -> None:
+    night.script(
+        "claude",
+        says(INIT, failed(LIMIT, 429), code=1),
+        says(INIT, failed("API Error: 529 Overloaded.", 529), code=1),
+        says(INIT, GOOD),
+        "exec sleep 600",
+        "kill -SEGV $$",
+        says(INIT, failed("OAuth token has expired · Please run /login", 401), code=1),
+        says(INIT, GOOD),
+        says(INIT, DONE),
+    )
+    plan = night.plan(iteration_timeout="1", default_max_iterations="9")
+    ended = night.run(plan)
+
+    # 1: limit until half past three, then overloaded; 2: good; 3: hung; 4: crashed; 5: no login.
+    assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "auth", 1)
+    assert night.waits() == [
+        ("limit", "claude", 4.5 * 3600 + 5),
+        ("backoff", "overloaded", 10.0),
+    ]
+    kinds = [(one["number"], one["kind"], one["status"]) for one in night.show()["iterations"]]
+    assert kinds == [
+        (1, "overloaded", "failed"),
+        (2, None, "completed"),
+        (3, "timeout", "timed_out"),
+        (4, "crash", "failed"),
+        (5, "auth", "failed"),
+    ]
+    first = night.show()["iterations"][0]
+    assert [one["kind"] for one in first["earlier_attempts"]] == ["limit"]
+
+    why = night.tell("why")
+    assert "Rule: auth." in why
+    assert "OAuth token has expired" in why
+    assert "Try: Run `claude /login`" in why
+    assert "Waited: limit of claude" in why
+    assert LIMIT in why
+    assert "529 Overloaded" in night.tell("why", "1")
+    assert "limit: You've hit your limit" in night.tell("why", "1")
+    assert "a clock ran out" in night.tell("why", "3")
+    assert "killed by SIGSEGV" in night.tell("why", "4")
+
+    # In the morning somebody logs in, and the same run goes on to its end.
+    ended = night.run(plan, resume=True)
+    assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 7)
+    assert ended.cost == pytest.approx(0.5 + 0.5 + 0.25)
+    assert "the work is done" in night.tell("why")
+    run = night.show()
+    assert (run["cost"], run["tokens"]) == (pytest.approx(1.25), 360)
+    assert run["iterations"][-1]["model"] == "opus"
+
+
+def test_a_limit_is_no_failure_and_uses_no_iteration_up(night: Night) -> None:
+    limited = says(INIT, failed(LIMIT, 429), code=1)
+    night.script("claude", limited, says(INIT, DONE))
+    ended = night.run(night.plan(default_max_iterations="1", failure_threshold="1"))
+    assert (ended.status, ended.iterations, ended.stats.count) == ("success", 1, 1)
+    assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
+
+
+def test_a_limit_whose_end_nobody_names_is_waited_for_longer_each_time(night: Night) -> None:
+    limited = says(INIT, failed("API Error: Request rejected (429)", 429), code=1)
+    night.script("claude", limited, limited, limited, says(INIT, DONE))
+    ended = night.run(night.plan(limit_wait="60"))
+    assert ended.status == "success"
+    assert [seconds for _, _, seconds in night.waits()] == [60.0, 120.0, 240.0]
+
+
+def test_nobody_waits_longer_than_max_limit_wait_and_then_tries_once_more(night: Night) -> None:
+    limited = says(INIT, failed(LIMIT, 429), code=1)
+    night.script("claude", limited)
+    ended = night.run(night.plan(max_limit_wait="1h"))
+    assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "limit", 1)
+    assert [seconds for _, _, seconds in night.waits()] == [3600.0]
+    assert "max_limit_wait" in ended.reason
+    assert "max_limit_wait" in night.tell("why")
+
+
+def test_who_does_not_want_to_wait_is_told_at_once(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+    ended = night.run(night.plan(wait_for_limits="false"))
+    assert (ended.status, ended.rule, night.waits()) == ("aborted", "limit", [])
+    assert LIMIT in ended.reason
+    assert night.now == EVENING
+
+
+def test_a_run_that_is_resumed_remembers_the_limit(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    plan = night.plan()
+
+    night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
+    assert night.run(plan).status == "interrupted"
+    night.rest, night.interrupts = None, Interrupts()
+    ended = night.run(plan, resume=True)
+    assert ended.status == "success"
+    assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
+
+
+def test_another_agent_takes_over_and_the_first_comes_back(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    night.script("helper", "sleep 0.01")
+    plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9")
+    agents: list[str] = []
+
+    def takes_two_hours(stamped: Stamped) -> None:
+        if isinstance(stamped.event, IterationEnded):
+            agents.append(stamped.event.agent)
+            if stamped.event.agent == "helper":
+                night.now += timedelta(hours=2)
+
+    night.listeners.append(takes_two_hours)
+    ended = night.run(plan)
+    assert ended.status == "success"
+    assert agents == ["claude", "helper", "helper", "helper", "claude"]
+    assert night.waits() == []
+    changes = [(e.before, e.agent) for e in night.happened if isinstance(e, AgentChanged)]
+    assert changes == [("claude", "helper"), ("helper", "claude")]
+    assert [one["agent"] for one in night.show()["iterations"]] == [
+        "helper",
+        "helper",
+        "helper",
+        "claude",
+    ]
+
+
+def test_when_all_agents_are_at_their_limit_the_first_that_is_free_goes_on(night: Night) -> None:
+    soon = "You've hit your limit · resets 1am (UTC)"
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    night.script(
+        "codex",
+        says(event(type="turn.failed", error={"message": f"{soon} (429)"}), code=1),
+        says(
+            event(type="item.completed", item={"type": "agent_message", "text": "I go on"}),
+            event(type="turn.completed", usage={"input_tokens": 7, "output_tokens": 1}),
+        ),
+    )
+    plan = night.plan(ai_cmd_fallbacks="codex", default_max_iterations="2")
+    night.run(plan)
+    assert night.waits()[0] == ("limit", "codex", 2 * 3600 + 5)
+    assert [one["agent"] for one in night.show()["iterations"]] == ["codex", "codex"]
+
+
+def test_backoff_grows_is_capped_and_stops_at_the_threshold(night: Night) -> None:
+    night.script("claude", says(INIT, failed("API Error: 529 Overloaded.", 529), code=1))
+    ended = night.run(
+        night.plan(failure_threshold="5", default_max_iterations="9", max_backoff="35")
+    )
+    assert (ended.status, ended.rule) == ("aborted", "failure-threshold")
+    assert [seconds for _, _, seconds in night.waits()] == [10.0, 20.0, 35.0, 35.0]
+    tries = [one.tries for one in night.happened if isinstance(one, WaitStarted)]
+    assert tries == [1, 2, 3, 4]
+    assert "The same failure 5 times in a row" in night.tell("why", "5")
+
+
+def test_nothing_is_waited_for_when_no_iteration_follows(night: Night) -> None:
+    night.script("claude", says(INIT, failed("API Error: 529 Overloaded.", 529), code=1))
+    ended = night.run(night.plan(default_max_iterations="1"))
+    assert (ended.status, night.waits()) == ("max-iters", [])
+
+
+def test_max_duration_ends_a_wait(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+    ended = night.run(night.plan(max_duration="1h"))
+    assert (ended.status, ended.rule) == ("aborted", "max-duration")
+    assert night.now < EVENING + timedelta(hours=1, minutes=1)
+
+
+def test_a_hook_is_told_that_the_run_waits(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    heard = night.workspace.path / "heard"
+    plan = night.plan(**{"hooks.on_wait": f"cat > {heard}; echo $ROODA_STATUS >> {heard}"})
+    night.run(plan)
+    first, status = heard.read_text().rsplit("\n", 2)[:2]
+    told = json.loads(first)
+    assert (told["kind"], told["until"][:16], status) == ("limit", "2026-11-16T03:30", "waiting")
+
+
+def test_a_sleeping_machine_does_not_wait_twice(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    rests: list[float] = []
+
+    def sleeps(seconds: float) -> None:
+        rests.append(seconds)
+        night.now += timedelta(hours=9)  # the lid was closed
+
+    night.rest = sleeps
+    assert night.run(night.plan()).status == "success"
+    assert len(rests) == 1
+
+
+@pytest.mark.parametrize(
+    "flags,status,rule,iterations",
+    [
+        ({"max_cost": "1.2"}, "aborted", "max-cost", 3),
+        ({"max_tokens": "200"}, "aborted", "max-tokens", 2),
+        ({"max_cost": "99"}, "max-iters", "max-iterations", 4),
+    ],
+)
+def test_a_budget_ends_the_run_before_the_next_iteration(
+    night: Night, flags: dict[str, str], status: str, rule: str, iterations: int
+) -> None:
+    night.script("claude", says(INIT, GOOD))
+    ended = night.run(night.plan(default_max_iterations="4", **flags))
+    assert (ended.status, ended.rule, ended.iterations) == (status, rule, iterations)
+
+
+def test_a_budget_calls_an_agent_off_where_its_stream_tells(night: Night) -> None:
+    step = {"tokens": {"input": 1000, "output": 10}, "cost": 0.75, "reason": "tool-calls"}
+    line = event(type="step_finish", sessionID="s", part=step)
+    work = f"printf '%s\\n' '{line}' '{line}'; echo $$ > pid; exec sleep 600"
+    night.script("opencode", work)
+    ended = night.run(night.plan(ai_cmd_alias="opencode", max_cost="1"))
+    assert (ended.status, ended.rule, ended.cost) == ("aborted", "max-cost", 1.5)
+    (one,) = night.show()["iterations"]
+    assert (one["kind"], one["status"], one["cost"]) == ("budget", "failed", 1.5)
+    assert "max_cost" in one["evidence"]
+    pid = int((night.workspace.path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
