@@ -11,7 +11,7 @@ from rooda.config.settings import SETTINGS, Setting
 from rooda.loop.events import Event, ProblemFound, RunEnded
 from rooda.loop.levels import LEVELS, Level
 from rooda.loop.stats import Stats
-from rooda.views.jsonl import UNLOGGED, event_name
+from rooda.views.jsonl import FOR_THE_RECORD, UNLOGGED, event_name
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -38,7 +38,8 @@ def events_table() -> str:
         if kind in UNLOGGED:
             continue
         hints = get_type_hints(kind)
-        names = ", ".join(f"`{f.name}` {_type_name(hints[f.name])}" for f in fields(kind))
+        logged = [field.name for field in fields(kind) if field.name != FOR_THE_RECORD]
+        names = ", ".join(f"`{name}` {_type_name(hints[name])}" for name in logged)
         about = " ".join(inspect.cleandoc(kind.__doc__ or "").split())
         rows.append(f"| `{event_name(kind)}` | {_level(kind)} | {names} | {about} |")
     return "\n".join(rows)

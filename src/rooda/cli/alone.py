@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
+from rooda.cli.ourselves import ourselves
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import KEEP_PROCESSES
@@ -57,17 +58,17 @@ class Alone:
             self._locks[0].write(self._note())
 
     def _note(self) -> Note:
-        plan, (host, boot) = self._plan, here()
+        plan, us = self._plan, ourselves()
         return Note(
             run=self.run,
             procedure=plan.procedure,
-            pid=os.getpid(),
-            started=start_time(os.getpid()) or 0.0,
+            pid=us.pid,
+            started=us.started,
             since=datetime.now().astimezone().isoformat(timespec="seconds"),
             workspace=str(plan.workspace),
-            host=host,
-            boot=boot,
-            keep=plan.values[KEEP_PROCESSES] or (),
+            host=us.host,
+            boot=us.boot,
+            keep=plan.values[KEEP_PROCESSES],
         )
 
     def note_agent(self, stamped: Stamped) -> None:

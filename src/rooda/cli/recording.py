@@ -1,12 +1,12 @@
 """Write down a run: the store, the session log, and how much of the past is kept."""
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from rooda.cli.ourselves import ourselves
 from rooda.cli.recorded import is_alive
 from rooda.cli.resuming import Resumed
 from rooda.config.plan import Plan
@@ -17,7 +17,6 @@ from rooda.config.settings import (
     HISTORY_MAX_AGE,
     HISTORY_MAX_IN_MEMORY,
     HISTORY_MAX_SIZE,
-    LOG_FILE,
     SESSION_LOG,
     TRACK_FILE_CHANGES,
 )
@@ -26,19 +25,16 @@ from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Emitter
 from rooda.loop.events import HistoryPruned, RecordTrouble
+from rooda.loop.own_files import own_files
 from rooda.loop.state import Status
-from rooda.process.leftovers import start_time
 from rooda.record.errors import StoreError
 from rooda.record.recorder import Recorder
 from rooda.record.retention import Limits, prune
 from rooda.record.rows import RunRow
 from rooda.record.store import Store
-from rooda.text.globs import alike, exactly
 from rooda.views.log_file import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
-from rooda.workspace.lock import here
-from rooda.workspace.ours import redirected_to
 from rooda.workspace.snapshots.series import Snapshots
 from rooda.workspace.state import SESSION, STATE_FOLDER, open_to_append
 from rooda.workspace.tree import work_tree
@@ -92,7 +88,7 @@ class Recording:
         """Let the record and the session log hear what happens; how to end that."""
         self.troubles.tell(emitter)
         row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
-        emitter.add(Recorder(self.store, row, resumed.earlier if resumed else None))
+        emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
         return self._log_session(emitter, run, resumed)
 
     def _log_session(
@@ -147,8 +143,7 @@ class Recording:
     def history(self, resumed: Resumed | None) -> IterationHistory:
         """What is known of the run's iterations so far."""
         config = HistoryConfig(self.plan.values[HISTORY_MAX_IN_MEMORY])
-        earlier = resumed.earlier if resumed else {}
-        return IterationHistory(config, [earlier[number][1] for number in sorted(earlier)])
+        return IterationHistory(config, list(resumed.earlier) if resumed else [])
 
     def tracker(self, run: str) -> FileChangeTracker | None:
         """Who tells what changes, if somebody is wanted."""
@@ -161,7 +156,7 @@ class Recording:
             state=self.plan.workspace / STATE_FOLDER,
             run=run,
             keep=values[GIT_SNAPSHOTS],
-            own=_own_logs(self.plan),
+            own=[file.pattern for file in own_files(self.plan)],
         )
 
 
@@ -181,14 +176,6 @@ def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Calla
     return guarded
 
 
-def _own_logs(plan: Plan) -> list[str]:
-    """Patterns of the logs that we write, which may be in the work tree."""
-    log, session = plan.values[LOG_FILE], plan.values[SESSION_LOG]
-    named = [*redirected_to(), *([Path(log).resolve()] if log is not None else [])]
-    times = [alike(str(Path(session).resolve()))] if session is not None else []
-    return [*(exactly(str(path)) for path in named), *times]
-
-
 def looked_at(plan: Plan) -> Path:
     """The folder that names are relative to: the workspace, unless the agent works elsewhere."""
     same = work_tree(plan.workspace) == work_tree(plan.working_dir)
@@ -203,32 +190,30 @@ def snapshots_of(plan: Plan) -> Snapshots | None:
 
 def _ended(resumed: Resumed | None) -> dict[int, bool]:
     """Which iterations ended well, and which badly; one that was cut off did neither."""
-    earlier = resumed.earlier.items() if resumed else ()
     return {
-        number: one.status is IterationStatus.COMPLETED
-        for number, (_, one) in earlier
+        one.number: one.status is IterationStatus.COMPLETED
+        for one in (resumed.earlier if resumed else ())
         if one.status is not IterationStatus.INTERRUPTED
     }
 
 
 def _row(plan: Plan, run: str) -> RunRow:
     now = datetime.now().astimezone().isoformat(timespec="milliseconds")
-    owner = _owner()
-    return replace(
-        owner, run=run, procedure=plan.procedure, started_at=now, workspace=str(plan.workspace)
+    us = ourselves()
+    return RunRow(
+        run=run,
+        procedure=plan.procedure,
+        status=str(Status.RUNNING),
+        started_at=now,
+        ended_at=None,
+        pid=us.pid,
+        pid_started=us.started,
+        host=us.host,
+        boot=us.boot,
+        workspace=str(plan.workspace),
     )
 
 
 def _taken_up(row: RunRow) -> RunRow:
-    owner = _owner()
-    return replace(
-        row, pid=owner.pid, pid_started=owner.pid_started, host=owner.host, boot=owner.boot
-    )
-
-
-def _owner() -> RunRow:
-    host, boot = here()
-    pid = os.getpid()
-    return RunRow(
-        "", "", str(Status.RUNNING), "", None, pid, start_time(pid) or 0.0, host, boot, ""
-    )
+    us = ourselves()
+    return replace(row, pid=us.pid, pid_started=us.started, host=us.host, boot=us.boot)

@@ -1,6 +1,5 @@
 """Go on with an earlier run: find it, and take up its state."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rooda.cli.recorded import is_alive
@@ -21,11 +20,11 @@ LAST = ""  # `--resume` without a name
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A run that goes on: where it stands, and its iterations with the number of attempts."""
+    """A run that goes on: where it stands, and its iterations in their order."""
 
     row: RunRow
     state: State
-    earlier: Mapping[int, tuple[int, Iteration]]
+    earlier: tuple[Iteration, ...]
 
 
 def resume(plan: Plan, wanted: str) -> Resumed:
@@ -40,19 +39,17 @@ def resume(plan: Plan, wanted: str) -> Resumed:
 
 def _resume(plan: Plan, wanted: str, reader: Reader) -> Resumed:
     row = _find(plan, wanted, reader)
-    attempts: dict[int, int] = {}
     rows = list(reader.iterations(row.run))
-    for one in rows:
-        attempts[one.number] = max(attempts.get(one.number, 0), one.attempt)
-    earlier = {one.number: (attempts[one.number], iteration_of(one)) for one in last_attempts(rows)}
     state = restored(row)
-    state = replace(state, attempt=attempts.get(state.iteration + 1, 0) + 1)
+    next_one = state.iteration + 1
+    attempts = max((one.attempt for one in rows if one.number == next_one), default=0)
+    state = replace(state, attempt=attempts + 1)
     if row.status == Status.SUCCESS:
         raise _nothing(f"run {row.run} ended as success")
     found = stop(state, limits_of(plan))
     if found is not None:
         raise _used_up(row, state, found.reason)
-    return Resumed(row, state, earlier)
+    return Resumed(row, state, tuple(map(iteration_of, last_attempts(rows))))
 
 
 def _find(plan: Plan, wanted: str, reader: Reader) -> RunRow:

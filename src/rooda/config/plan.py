@@ -94,7 +94,8 @@ class Plan:
 
     def environ_of(self, agent: Agent) -> Mapping[str, str]:
         """The agent's environment, without what would make it refuse to run inside of another."""
-        nesting = set(agent.program.adapter.facts.nesting) - set(self.values[ENV] or ())
+        meant: Mapping[str, str | None] = self.values[ENV]
+        nesting = {name for name in agent.program.adapter.facts.nesting if name not in meant}
         return {name: value for name, value in self.environ.items() if name not in nesting}
 
     def prompt(self, feedback: str = "", iteration: int = 1) -> str:

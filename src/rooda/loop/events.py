@@ -246,7 +246,7 @@ class IterationEnded:
 
     `failure` says how, where the verdict is a failure. `cleaned_up` are processes that the agent
     did not end itself. `evidence` is the line or the exit that decided, `returned_to` an earlier
-    iteration whose tree this one has brought back, `state` where the run stands now.
+    iteration whose tree this one has brought back.
     """
 
     iteration: int
@@ -267,7 +267,7 @@ class IterationEnded:
     failures_before: int = 0
     returned_to: int | None = None
     result: IterationResult | None = None
-    state: State | None = None
+    state: State | None = None  # where the run stands now, for the record
     attempt: int = 1
     task: str = ""
     agent: str = ""

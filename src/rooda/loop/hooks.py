@@ -1,7 +1,7 @@
 """The user's own commands at certain moments of a run."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -96,8 +96,8 @@ def judge(hook: Hook, moment: Moment, finished: Finished) -> Outcome | None:
     return None
 
 
-def _hooks(plan: Plan, moment: Moment) -> Iterable[Hook]:
-    return plan.values[_SETTINGS[moment]] or ()
+def _hooks(plan: Plan, moment: Moment) -> tuple[Hook, ...]:
+    return plan.values[_SETTINGS[moment]]
 
 
 def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -> Command:

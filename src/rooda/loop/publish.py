@@ -6,6 +6,7 @@ Both run in a process tree of their own and within a time of their own; nothing 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from rooda.config.plan import Plan
@@ -14,19 +15,16 @@ from rooda.config.settings import (
     GIT_MESSAGE,
     GIT_PUSH_TIMEOUT,
     KILL_GRACE,
-    LOG_FILE,
-    SESSION_LOG,
 )
 from rooda.loop import commands
 from rooda.loop.commands import Command, Finished
 from rooda.loop.edge import Edge
 from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.own_files import own_files
 from rooda.text.controls import one_line
-from rooda.text.globs import alike
 from rooda.text.templates import fill
 from rooda.workspace.git import Git, GitError, unattended
-from rooda.workspace.ours import redirected_to
 from rooda.workspace.state import STATE_FOLDER
 
 _SHOWN = 4000
@@ -175,19 +173,13 @@ class Publisher:
 
     def _own_files(self) -> list[tuple[str, str]]:
         """Where rooda's own files are, from the top: how git should read a name, and the name."""
-        own = [("glob", f"**/{STATE_FOLDER}/**")]
-        values, top = self._plan.values, self._top
-        for log in (*redirected_to(), values[LOG_FILE], values[SESSION_LOG]):
-            if log is not None and Path(log).resolve().is_relative_to(top):
-                name = str(Path(log).resolve().relative_to(top))
-                is_one_of_many = log == values[SESSION_LOG]
-                own.append(("glob", alike(name)) if is_one_of_many else ("literal", name))
-        return own
+        files = (file.for_git(self._top) for file in own_files(self._plan))
+        return [("glob", f"**/{STATE_FOLDER}/**"), *(file for file in files if file is not None)]
 
     def _is_ignored(self, name: str) -> bool:
         return bool(self._ask("-C", self._top, "check-ignore", "--no-index", "--", name))
 
-    @property
+    @cached_property
     def _top(self) -> str:
         return self._ask("rev-parse", "--show-toplevel") or "."
 

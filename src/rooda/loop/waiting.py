@@ -14,7 +14,7 @@ from rooda.config.settings import (
 from rooda.loop import agent_events, hooks
 from rooda.loop.edge import Edge
 from rooda.loop.hooks import Moment, Story
-from rooda.loop.outcome import Outcome
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State
 from rooda.loop.waits import Policy, WaitKind, backoff, limited
 from rooda.process.events import Tick
@@ -102,7 +102,9 @@ def wait(plan: Plan, edge: Edge, state: State, what: Wait, limits: Limits) -> St
     """Wait; the state after it, in which there is nothing to wait for any more."""
     edge.emit(what.event)
     began = edge.monotonic()
-    hooks.run(Moment.ON_WAIT, plan, edge, _story(what.event))
+    objection = hooks.run(Moment.ON_WAIT, plan, edge, _story(what.event))
+    if objection is not None and objection.verdict is Verdict.ABORT:
+        return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
     _rest(edge, what, began, left)
     waited = edge.monotonic() - began

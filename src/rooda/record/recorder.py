@@ -4,7 +4,7 @@ Two commits for each iteration: one before the agent is started, one when all is
 for each stage.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
@@ -36,16 +36,16 @@ class Recorder:
         self,
         store: Saves,
         row: RunRow,
-        earlier: Mapping[int, tuple[int, Iteration]] | None = None,
+        earlier: Iterable[Iteration] = (),
     ) -> None:
-        """`earlier` are the iterations of a run that goes on: number, attempts, the last one."""
+        """`earlier` are the iterations of a run that goes on, in their order."""
         self._store = store
         self._run = row
         self._settings: list[list[str]] = []
         self._summary = HistorySummary()
         self._last: Iteration | None = None
-        for number in sorted(earlier or {}):
-            self._count((earlier or {})[number][1])
+        for one in earlier:
+            self._count(one)
         self._iteration: IterationRow | None = None
 
     def __call__(self, stamped: Stamped) -> None:

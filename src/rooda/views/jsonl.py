@@ -13,6 +13,7 @@ from rooda.process.events import Output, Tick
 SCHEMA_VERSION = 1
 # Far too many for a log, and the agent's output is kept elsewhere.
 UNLOGGED = (Output, Tick)
+FOR_THE_RECORD = "state"  # a field of an iteration's end
 
 _CONTROLS = re.compile(r"[\x7f-\x9f]")
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -27,7 +28,7 @@ def as_json(event: Event) -> dict[str, Any]:
     """The event's fields as JSON has them."""
     if isinstance(event, IterationEnded):
         body = asdict(replace(event, result=None, state=None))
-        del body["state"]  # for the record alone
+        del body[FOR_THE_RECORD]
         return body | {"result": event.result and event.result.to_json()}
     body = asdict(event)
     if isinstance(event, RunEnded):
