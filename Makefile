@@ -1,5 +1,6 @@
 # make demo   a real loop with a scripted agent (no key, no network)
 # make test   set up and run the tests
+# make test-agents  the real agent CLIs, installed with npm, against a scripted API on loopback
 # make check  linters, types, import contract
 # Everything needs only Python 3.11+, git and make; packages come locked, with hashes.
 
@@ -14,7 +15,7 @@ WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 MARKERS ?= not slow
 COVER ?=
 
-.PHONY: demo test check docs lock bench clean
+.PHONY: demo test test-agents check docs lock bench clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
@@ -23,6 +24,12 @@ demo: $(VENV)/.runtime
 test: $(VENV)/.dev
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/pytest -n $(WORKERS) -m "$(MARKERS)" $(COVER)
+
+# Not part of `make test`: it fetches a gigabyte. Where npm is missing it says so, and skips.
+test-agents: $(VENV)/.dev
+	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m tools.install_agents
+	ROODA_REAL_AGENTS=1 $(BIN)/pytest -n 2 tests/real_agents
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
@@ -58,4 +65,4 @@ lock: $(VENV)/.dev
 		--no-emit-index-url --no-annotate -o requirements-dev.lock pyproject.toml --group dev
 
 clean:
-	rm -rf $(VENV) dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .agents dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache

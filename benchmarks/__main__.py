@@ -4,7 +4,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import iteration, readers, recording, silence, snapshots, startup, throughput
+from benchmarks import (
+    iteration,
+    readers,
+    reading,
+    recording,
+    silence,
+    snapshots,
+    startup,
+    throughput,
+)
 
 BENCHMARKS = (
     startup.measure,
@@ -12,6 +21,7 @@ BENCHMARKS = (
     recording.measure,
     readers.measure,
     throughput.measure,
+    reading.measure,
     snapshots.measure,
     silence.measure,
 )

@@ -38,7 +38,6 @@ class Facts:
     otherwise: str = "its own login"
     tells_cost: bool = False
     speaks_on_stderr: bool = False
-    longest_prompt: int | None = None
     advice: Mapping[FaultKind, str] = field(default_factory=dict)
 
 

@@ -10,7 +10,17 @@ from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Usage
-from rooda.agents.values import Event, amount, count, part, parts, status_code, text
+from rooda.agents.values import (
+    Event,
+    amount,
+    count,
+    label,
+    part,
+    parts,
+    says_error,
+    status_code,
+    text,
+)
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 # With which words it begins when the answer is none: as text they stand where the answer would.
@@ -57,7 +67,7 @@ class Claude:
 
     def read(self, event: Event, notes: Notes) -> None:
         """Take note of an event of its stream."""
-        notes.session_id = text(event.get("session_id")) or notes.session_id
+        notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system":
                 _system(event, notes)
@@ -92,7 +102,8 @@ class Claude:
 def _system(event: Event, notes: Notes) -> None:
     match event.get("subtype"):
         case "init":
-            notes.model = text(event.get("model")) or notes.model
+            notes.begins()
+            notes.model = label(event.get("model")) or notes.model
         case "api_retry":
             status = status_code(event.get("error_status"))
             words = f"{status or ''} {text(event.get('error'))}".strip()
@@ -104,7 +115,7 @@ def _result(event: Event, notes: Notes) -> None:
     _numbers(event, notes)
     for denied in parts(event.get("permission_denials")):
         notes.note(f"was not allowed to use {text(denied.get('tool_name'))}")
-    failed = event.get("is_error") is not False
+    failed = says_error(event)
     words = text(event.get("result"))
     if failed:
         status = status_code(event.get("api_error_status"))
@@ -124,5 +135,5 @@ def _numbers(event: Event, notes: Notes) -> None:
     models = part(event, "modelUsage")
     main = max(models, key=lambda name: events.read_by(part(models, name)), default=None)
     if main is not None:
-        notes.model = notes.model or main
+        notes.model = notes.model or label(main)
         notes.window = count(part(models, main).get("contextWindow")) or notes.window

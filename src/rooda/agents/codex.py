@@ -8,13 +8,13 @@ from rooda.agents.endings import complaint, fault_in, last_line
 from rooda.agents.flags import has_flag
 from rooda.agents.notes import Notes, message_of
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, count, part, parts, text
+from rooda.agents.values import Event, count, label, part, parts, text
 
 _RETRY = re.compile(r"(?:Reconnecting|Retrying)\b")
 _ERROR = "ERROR: "
 _MODEL = re.compile(r"^model: (\S{1,200})$", re.MULTILINE)
 _SESSION = re.compile(r"^session id: (\S{1,200})$", re.MULTILINE)
-_USED = re.compile(r"^tokens used\n([\d,]{1,15})\s*\Z", re.MULTILINE)
+_USED = re.compile(r"^tokens used\n(\d[\d,]{0,14})\s*\Z", re.MULTILINE)
 
 
 class Codex:
@@ -29,7 +29,6 @@ class Codex:
             "OPENAI_API_KEY": "the API key, by use, where codex was set up to take it",
         },
         otherwise="the account that `codex login` chose",
-        longest_prompt=1024 * 1024,
         advice={
             FaultKind.AUTH: "Run `codex login`, or set CODEX_API_KEY to a key that is valid",
             FaultKind.USAGE: "See `codex exec --help` for its flags",
@@ -44,7 +43,9 @@ class Codex:
         """Take note of an event of its stream."""
         match event.get("type"):
             case "thread.started":
-                notes.session_id = text(event.get("thread_id")) or notes.session_id
+                notes.session_id = label(event.get("thread_id")) or notes.session_id
+            case "turn.started":
+                notes.begins()
             case "item.started":
                 _item(part(event, "item"), notes, is_new=True)
             case "item.completed":

@@ -7,7 +7,7 @@ from rooda.agents.endings import fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Usage
-from rooda.agents.values import Event, part, status_code, text
+from rooda.agents.values import Event, label, part, status_code, text
 
 _LAST = 2000
 
@@ -41,12 +41,13 @@ class Copilot:
         data = part(event, "data")
         match event.get("type"):
             case "assistant.turn_start":
-                notes.tool_ended()  # the model is asked again
+                notes.begins()
+                notes.asks()
             case "assistant.message" if not data.get("parentToolCallId"):
-                notes.model = text(data.get("model")) or notes.model
+                notes.model = label(data.get("model")) or notes.model
                 notes.say(text(data.get("content")))
             case "model.call_start":
-                notes.model = text(data.get("model")) or notes.model
+                notes.model = label(data.get("model")) or notes.model
             case "tool.execution_start":
                 notes.uses_tool(text(data.get("toolName")), data.get("arguments"))
             case "assistant.turn_retry":
@@ -71,7 +72,7 @@ class Copilot:
 
 
 def _result(event: Event, notes: Notes) -> None:
-    notes.session_id = text(event.get("sessionId")) or notes.session_id
+    notes.session_id = label(event.get("sessionId")) or notes.session_id
     well = event.get("exitCode") == 0 and notes.fault is None
     if not well and not notes.complaint:
         notes.fails(f"it reports exit code {event.get('exitCode')}")

@@ -8,7 +8,7 @@ from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, count, part, text
+from rooda.agents.values import Event, count, label, part, says_error, text
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 
@@ -31,10 +31,11 @@ class Cursor:
 
     def read(self, event: Event, notes: Notes) -> None:
         """Take note of an event of its stream."""
-        notes.session_id = text(event.get("session_id")) or notes.session_id
+        notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
-                notes.model = text(event.get("model")) or notes.model
+                notes.begins()
+                notes.model = label(event.get("model")) or notes.model
             case "assistant":
                 events.assistant(event, notes)
             case "tool_call" if event.get("subtype") == "started":
@@ -66,7 +67,7 @@ def _result(event: Event, notes: Notes) -> None:
         read, written = count(usage.get("cacheReadTokens")), count(usage.get("cacheWriteTokens"))
         total = given + output + read + written
         notes.tokens = Tokens(given, output, read, written, total=total)
-    failed = event.get("is_error") is not False
+    failed = says_error(event)
     words = text(event.get("result"))
     if failed:
         notes.fails(words or text(event.get("subtype")) or "an error")

@@ -7,10 +7,10 @@ from rooda.agents.report import Fault
 
 # How programs begin a line that says what went wrong.
 _BEGINNING = re.compile(
-    r"\s*(?:\[?(?:fatal |api |critical |unexpected )?(?:error|failed|failure)\b|✗|✘|⚠|×)",
+    r"\s*(?:\[?(?:fatal |api |critical |unexpected )?(?:error|failed|failure)\b|✗|✘|⚠|×"
+    r"|unknown (?:argument|option|command|flag)s?\b)",
     re.IGNORECASE,
 )
-_MOST_LINES = 40
 
 
 def last_line(words: str) -> str:
@@ -20,9 +20,13 @@ def last_line(words: str) -> str:
 
 def complaint(stderr: str) -> str:
     """What standard error says went wrong: its last line that begins like that, else its last."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()][-_MOST_LINES:]
-    found = (line for line in reversed(lines) if _BEGINNING.match(line))
-    return next(found, lines[-1] if lines else "")
+    found = (line.strip() for line in reversed(stderr.splitlines()) if is_complaint(line))
+    return next(found, last_line(stderr))
+
+
+def is_complaint(line: str) -> bool:
+    """Whether a line begins like one that says what went wrong."""
+    return _BEGINNING.match(line) is not None
 
 
 def fault_in(words: str, status: int | None = None) -> Fault | None:

@@ -62,6 +62,7 @@ _OVERLOADED = _words(
     r"gateway time-?out",
     r"(?:at|over) capacity",
     r"high demand",
+    r"server had an error",
 )
 _AUTH = _words(
     r"(?:invalid|incorrect|missing|no) (?:\w+ )?api[ _-]?key",
@@ -73,6 +74,11 @@ _AUTH = _words(
     r"log(?:ged)? ?in (?:again|expired|required)",
     r"(?:access|oauth|bearer|refresh|session)[ _]?token .{0,40}(?:expired|revoked|invalid)",
     r"permission_error",
+    r"AuthError",
+    r"disabled organization",
+    r"missing environment variable",
+    r"with your ChatGPT plan",
+    r"must (?:specify|set) the \w+_API_KEY",
     r"auth method",
 )
 _USAGE = _words(

@@ -8,15 +8,15 @@ from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, amount, count, part, status_code, text
+from rooda.agents.values import Event, amount, count, label, part, status_code, text
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 # How it speaks of a request that has failed for good; the rest of the line says why.
 _ERROR = re.compile(
     r"^Error when talking to Gemini API.*?(?:\.json)? (\w*Error: .*)$", re.MULTILINE
 )
-_STATUS = re.compile(r"^\s*(?:status|code): (\d{3}),?$", re.MULTILINE)
-_DELAY = re.compile(r"^\s*retryDelayMs: (\d{1,12}),?$", re.MULTILINE)
+_STATUS = re.compile(r"^[ \t]*(?:status|code): (\d{3}),?$", re.MULTILINE)
+_DELAY = re.compile(r"^[ \t]*retryDelayMs: (\d{1,12}),?$", re.MULTILINE)
 
 
 class Gemini:
@@ -45,10 +45,11 @@ class Gemini:
 
     def read(self, event: Event, notes: Notes) -> None:
         """Take note of an event of its stream, or of the one document."""
-        notes.session_id = text(event.get("session_id")) or notes.session_id
+        notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "init":
-                notes.model = text(event.get("model")) or notes.model
+                notes.begins()
+                notes.model = label(event.get("model")) or notes.model
             case "message" if event.get("role") == "assistant":
                 say = notes.say_piece if event.get("delta") is True else notes.say
                 say(text(event.get("content")))
@@ -57,11 +58,11 @@ class Gemini:
             case "tool_result":
                 notes.tool_ended()
             case "error":
-                notes.note(text(event.get("message")))
+                notes.complains(text(event.get("message")))
             case "result":
                 _totals(part(event, "stats"), notes)
                 _end(event, notes, well=event.get("status") == "success")
-            case None if "stats" in event or "response" in event or "error" in event:
+            case None if "session_id" in event:
                 _document(event, notes)
 
     def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - one form for all
@@ -88,7 +89,7 @@ class Gemini:
 def _end(event: Event, notes: Notes, *, well: bool) -> None:
     if not well:
         error = part(event, "error")
-        words = text(error.get("message")) or text(error.get("type")) or "an error"
+        words = text(error.get("message")) or notes.complaint or "an error"
         notes.fails(words, status_code(error.get("code")))
     notes.ends(well=well)
 
@@ -131,4 +132,4 @@ def _totals(stats: Event, notes: Notes) -> None:
 
 def _model(models: Event, notes: Notes) -> None:
     if notes.model is None and models:
-        notes.model = next(iter(models))
+        notes.model = label(next(iter(models)))

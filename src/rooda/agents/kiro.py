@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rooda.agents.adapter import Facts, Printed
-from rooda.agents.endings import complaint, fault_in
+from rooda.agents.endings import fault_in, is_complaint, last_line
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Usage
 from rooda.agents.values import Event
@@ -33,5 +33,6 @@ class Kiro:
         return Usage()
 
     def last_words(self, printed: Printed) -> Fault | None:
-        """Its errors are on standard error."""
-        return fault_in(complaint(printed.stderr)) if printed.failed else None
+        """Its errors are on standard error, as is what the assistant says: the last line counts."""
+        line = last_line(printed.stderr)
+        return fault_in(line) if printed.failed and is_complaint(line) else None

@@ -26,7 +26,7 @@ _DETAILS = (
     "description",
     "prompt",
 )
-_FEWEST_PIECES = 64  # before they are joined
+_LONGEST_LINE = 4000  # characters, for a person to read
 
 
 class Notes:
@@ -50,6 +50,7 @@ class Notes:
         self._folder = f"{folder.rstrip('/')}/" if folder else ""
         self._said: list[Said] = []
         self._line: list[str] = []
+        self._length = 0
         self._in_turn = False
 
     # -- what it does ----------------------------------------------------------------------
@@ -67,25 +68,28 @@ class Notes:
 
     def _speak(self, piece: str) -> None:
         self.speech.add(piece.encode("utf-8", "replace"))
-        *lines, rest = piece.split("\n")
-        for line in lines:
-            self._say_line(line)
-        self._line.append(rest)
-        if len(self._line) > _FEWEST_PIECES:
-            self._line = ["".join(self._line)]
+        self._line.append(piece)
+        self._length += len(piece)
+        if "\n" in piece:
+            whole, _, rest = "".join(self._line).rpartition("\n")
+            self._show(whole)
+            self._line, self._length = [rest], len(rest)
+        if self._length > _LONGEST_LINE:
+            self._end_line()
 
     def end_message(self) -> None:
         """The message is complete."""
         self.speech.end_line()
-        if any(self._line):
-            self._say_line("")
+        if self._length:
+            self._end_line()
 
     def uses_tool(self, name: str, about: object = None) -> None:
         """The assistant uses a tool."""
         self._works()
         self.end_message()
         detail = self._detail(about)
-        words = f"{name or 'a tool'} {detail}" if detail else name or "a tool"
+        name = brief(name[:_LONGEST_DETAIL]) or "a tool"
+        words = f"{name} {detail}" if detail else name
         self._said.append(Said(SaidKind.TOOL, words))
 
     def tool_ended(self) -> None:
@@ -96,6 +100,11 @@ class Notes:
         """The CLI says something that is no answer."""
         if words:
             self._said.append(Said(SaidKind.NOTE, brief(words)))
+
+    def complains(self, words: str) -> None:
+        """The CLI speaks of trouble that need not be its end."""
+        self.note(words)
+        self.complaint = brief(words)
 
     def retries(self, words: str) -> None:
         """The CLI tries a request again."""
@@ -160,27 +169,40 @@ class Notes:
             percent(self.context_used, window) if self.context_used and window else None,
         )
 
-    def _works(self) -> None:
-        """It is at work, so whatever was the result before is none."""
+    def begins(self) -> None:
+        """It goes to work (again), so whatever was the result before is none."""
         self.is_result_in, self.ended_well = False, None
-        self.retrying = ""
+
+    def asks(self) -> None:
+        """It asks the model, as it says itself."""
+        self._in_turn = False
+        self._begin_turn()
+
+    def _works(self) -> None:
+        """It is at work, so whatever was wrong before was overcome."""
+        self.begins()
+        self.retrying = self.complaint = ""
+        self.fault = None
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
         if not self._in_turn:
             self._in_turn = True
             self.turns = (self.turns or 0) + 1
 
-    def _say_line(self, line: str) -> None:
-        whole = "".join([*self._line, line])
-        self._line = []
-        self._said += [Said(SaidKind.TEXT, shown) for shown in clean(whole).split("\n")]
+    def _end_line(self) -> None:
+        self._show("".join(self._line))
+        self._line, self._length = [], 0
+
+    def _show(self, words: str) -> None:
+        self._said += [Said(SaidKind.TEXT, line) for line in clean(words).split("\n")]
 
     def _detail(self, about: object) -> str:
-        if isinstance(about, str):
-            return self._short(about)
-        if isinstance(about, list) and all(isinstance(word, str) for word in about):
-            return self._short(" ".join(about))
-        if not isinstance(about, Mapping):
-            return ""
-        return next((self._detail(about[key]) for key in _DETAILS if about.get(key)), "")
+        if isinstance(about, Mapping):
+            about = next((about[key] for key in _DETAILS if about.get(key)), "")
+        if isinstance(about, list):
+            about = " ".join(word for word in about if isinstance(word, str))
+        return self._short(about) if isinstance(about, str) else ""
 
     def _short(self, words: str) -> str:
         shown = brief(words[: 4 * _LONGEST_DETAIL])

@@ -8,10 +8,13 @@ from rooda.agents.endings import fault_in, last_line
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, amount, count, part, status_code, text
+from rooda.agents.values import Event, amount, count, label, part, status_code, text
 
+_HELP = "opencode run ["
 _ERROR = re.compile(r"Error: (.+)")
 _MODEL = re.compile(r"\A\s*> \S+ · (\S{1,200})$", re.MULTILINE)
+_CUT_SHORT = ("length", "content-filter", "error")
+_NAMELESS = ("", "APIError", "UnknownError")  # names that tell nothing
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 
@@ -43,9 +46,11 @@ class Opencode:
 
     def read(self, event: Event, notes: Notes) -> None:
         """Take note of an event of its stream."""
-        notes.session_id = text(event.get("sessionID")) or notes.session_id
+        notes.session_id = label(event.get("sessionID")) or notes.session_id
         it = part(event, "part")
         match event.get("type"):
+            case "step_start":
+                notes.begins()
             case "text":
                 notes.say(text(it.get("text")))
             case "tool_use":
@@ -64,8 +69,12 @@ class Opencode:
 
     def last_words(self, printed: Printed) -> Fault | None:
         """As text it ends with the error; before that stands what its tools printed."""
+        if not printed.failed:
+            return None
+        if printed.beginning.lstrip().startswith(_HELP):
+            return Fault(FaultKind.USAGE, "it prints its help: there is a flag that it refuses")
         found = _ERROR.match(last_line(printed.stderr))
-        return fault_in(found[1]) if printed.failed and found else None
+        return fault_in(found[1]) if found else None
 
 
 def _step(it: Event, notes: Notes) -> None:
@@ -79,15 +88,18 @@ def _step(it: Event, notes: Notes) -> None:
     notes.adds_cost(amount(it.get("cost")))
     notes.context_used = total
     notes.tool_ended()  # whatever comes next is another request
-    if it.get("reason") != "tool-calls":
-        notes.ends(well=True)
+    reason = it.get("reason")
+    if reason in _CUT_SHORT:
+        notes.fails(f"its answer was cut short ({reason})")
+    if reason != "tool-calls":
+        notes.ends(well=reason not in _CUT_SHORT)
 
 
 def _error(error: Event, notes: Notes) -> None:
     data = part(error, "data")
     name = text(error.get("name"))
     words = text(data.get("message")) or name or "an error"
-    if "Context" in name and "context" not in words:
+    if name not in _NAMELESS and name not in words:
         words = f"{name}: {words}"
     after = text(part(data, "responseHeaders").get("retry-after"))
     seconds = float(after) if _SECONDS.fullmatch(after) else None

@@ -9,7 +9,7 @@ from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, count, part, text
+from rooda.agents.values import Event, count, label, part, text
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 # In its events an error stands where the answer would, and is said to be none.
@@ -40,10 +40,11 @@ class Qwen:
 
     def read(self, event: Event, notes: Notes) -> None:
         """Take note of an event of its stream."""
-        notes.session_id = text(event.get("session_id")) or notes.session_id
+        notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
-                notes.model = text(event.get("model")) or notes.model
+                notes.begins()
+                notes.model = label(event.get("model")) or notes.model
             case "assistant" if not _is_error(event):
                 events.assistant(event, notes)
             case "user":

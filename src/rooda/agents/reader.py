@@ -42,6 +42,7 @@ class Reader:
         self._events = 0
         self._tries = 0
         self._shows_text = False
+        self._held = b""
         self._beginning = b""
         self._ends = {"stdout": Tail(_LAST_WORDS), "stderr": Tail(_LAST_WORDS)}
 
@@ -76,6 +77,8 @@ class Reader:
 
     def finish(self) -> list[Said]:
         """Nothing more comes."""
+        if self._form is Form.UNKNOWN:
+            self._find_out(b"\n")
         if self._form is Form.DOCUMENT and not self._events:
             self._take_document(self._lines.peek())
         elif self._form is Form.EVENTS:
@@ -98,7 +101,7 @@ class Reader:
             speaks_events=speaks,
             answered=self._answered(printed),
             is_mute=not speaks and self._form in (Form.EVENTS, Form.DOCUMENT),
-            is_complete=not speaks or notes.is_result_in,
+            is_complete=notes.is_result_in if speaks else not self._broke_off(printed),
             ended_well=notes.ended_well if speaks else None,
             complaint=notes.complaint or (fault.evidence if fault else ""),
             retrying=notes.retrying,
@@ -114,8 +117,15 @@ class Reader:
     def _answered(self, printed: Printed) -> bool:
         if self._events:
             return not self._notes.speech.is_blank
+        if self._broke_off(printed):
+            return False
         on_stderr = self._adapter.facts.speaks_on_stderr and printed.stderr.strip()
         return bool(printed.stdout.strip() or on_stderr)
+
+    def _broke_off(self, printed: Printed) -> bool:
+        """Whether its first event has a beginning and no end."""
+        is_json = printed.stdout.lstrip()[:1] in ("{", "[")
+        return is_json and not self._events and self._form is not Form.TEXT
 
     def _text_usage(self, printed: Printed) -> Usage:
         usage = self._adapter.text_usage(printed)
@@ -135,18 +145,17 @@ class Reader:
 
     def _find_out(self, data: bytes) -> list[Said]:
         """The first bytes that say anything show the form."""
-        start = data.lstrip()[:1]
-        if not start:
-            return []
-        if start not in (b"{", b"["):
+        self._held += data
+        held = self._held.lstrip()
+        if held and held[:1] not in (b"{", b"["):
             self._form = Form.TEXT
             self._shows_text = True
-            return self._show_text(data)
-        self._form = Form.EVENTS
-        first = data.split(b"\n", 1)[0].strip()
-        if first in (b"{", b"["):
-            self._form = Form.DOCUMENT
-        return self._read(data)
+            return self._show_text(self._held)
+        first, newline, _ = held.partition(b"\n")
+        if not newline and len(held) < _LAST_WORDS:
+            return []  # more of the first line shows more
+        self._form = Form.DOCUMENT if first.strip() in (b"{", b"[") else Form.EVENTS
+        return self._read(self._held)
 
     # -- events ----------------------------------------------------------------------------
 
@@ -161,7 +170,7 @@ class Reader:
 
     def _take(self, found: Any) -> bool:
         events = found if isinstance(found, list) else [found]
-        known = [event for event in events if isinstance(event, dict)]
+        known = [event for event in events if isinstance(event, dict) and _is_event(event)]
         for event in known:
             self._events += 1
             self._adapter.read(event, self._notes)
@@ -176,8 +185,13 @@ class Reader:
             self._take_document(self._lines.peek())
 
     def _take_document(self, text: bytes) -> None:
-        start = min((at for at in (text.find(b"{"), text.find(b"[")) if at != -1), default=0)
-        self._take(parse(text[start:].strip()))
+        # Something else may stand in front of it.
+        starts = sorted(at for at in (text.find(b"{"), text.find(b"[")) if at != -1)
+        any(self._take(parse(text[start:].strip())) for start in starts)
+
+
+def _is_event(found: Event) -> bool:
+    return "type" in found or "session_id" in found
 
 
 def _text(data: bytes) -> str:

@@ -1,5 +1,7 @@
 """The end of a growing text, in bounded memory."""
 
+_SPACE = 1024  # that may stand behind a text
+
 
 class Tail:
     """Keeps the last bytes of what is added to it."""
@@ -28,7 +30,8 @@ class Tail:
 
     def ends_with(self, text: bytes) -> bool:
         """Whether this came last, but for space around it."""
-        return self._kept.rstrip().endswith(text.strip()[-self._limit :])
+        text = text.strip()[-self._limit :]
+        return self._kept[-len(text) - _SPACE :].rstrip().endswith(text)
 
     @property
     def is_blank(self) -> bool:

@@ -4,10 +4,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from rooda.text.controls import clean
+
 Event = Mapping[str, Any]
 
 _MOST = 10**15  # more tokens or milliseconds than that are a mistake
 _NOTHING: Event = {}
+_LONGEST_LABEL = 200
 
 
 def part(value: object, *path: str) -> Event:
@@ -27,6 +30,14 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def label(value: object) -> str:
+    """A name that is fit to be shown, else an empty one."""
+    if not isinstance(value, str):
+        return ""
+    shown = " ".join(clean(value[:_LONGEST_LABEL]).split())
+    return shown.encode("utf-8", "replace").decode()
+
+
 def count(value: object) -> int:
     """A number of things, else 0."""
     return value if type(value) is int and 0 <= value <= _MOST else 0
@@ -38,6 +49,12 @@ def amount(value: object) -> float | None:
         return None
     number = float(value) if abs(value) <= _MOST else math.inf  # type: ignore[arg-type]  # a number, see above
     return number if math.isfinite(number) and number >= 0 else None
+
+
+def says_error(event: Event) -> bool:
+    """Whether a result event is about a failure; where it does not say, its subtype does."""
+    flag = event.get("is_error")
+    return flag if isinstance(flag, bool) else event.get("subtype") != "success"
 
 
 def status_code(value: object) -> int | None:

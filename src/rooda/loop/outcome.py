@@ -142,12 +142,13 @@ def _told(end: Exit, report: Report, *, changed: bool, ignore_exit_status: bool)
             reason = f"exit code {end.code} before its first event"
             return Outcome(Verdict.FAILURE, FailureKind.STARTUP, reason)
         return None if report.is_complete else _exit_says(end, _without_result(report))
+    if not report.is_complete:
+        return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"exit code 0{_without_result(report)}")
     if not report.answered and not changed:
         reason = "it reports success, said nothing and changed nothing"
         return Outcome(Verdict.FAILURE, FailureKind.EMPTY, reason)
-    if not report.is_complete or (report.is_mute and not report.answered):
-        reason = f"exit code 0{_without_result(report)}"
-        return Outcome(Verdict.FAILURE, FailureKind.CRASH, reason)
+    if report.is_mute and not report.answered:
+        return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"exit code 0{_without_result(report)}")
     return None
 
 

@@ -79,7 +79,7 @@ def first_free(agents: int, limits: Sequence[Limited], now: float) -> float | No
     """The unix time at which one of the agents can work again; None when one can now."""
     if choose(agents, limits, now) is not None:
         return None
-    return min(limit.until for limit in limits if limit.until > now)
+    return min(limit.until for limit in limits if limit.until > now and limit.agent < agents)
 
 
 def backoff(tries: int, policy: Policy, chance: float) -> float:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import asdict, replace
+from datetime import datetime
 from typing import Any
 
 from rooda.loop.emitter import Stamped
@@ -52,6 +53,10 @@ def render(stamped: Stamped, time: str | None) -> str | None:
     if stamped.iteration is not None:
         head["iteration"] = stamped.iteration
     body = as_json(event)
-    line = json.dumps(head | body, ensure_ascii=False, default=str)
+    line = json.dumps(head | body, ensure_ascii=False, default=_plain)
     # JSON lets these stand as they are, a terminal does not.
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,1 @@
+"""The real agent programs, run through rooda against a scripted API on loopback."""

@@ -1,0 +1,47 @@
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from real_agents.bench import Bench
+from real_agents.programs import PROGRAMS
+from real_agents.scripted_api import ScriptedApi
+from support.recorded import versioned
+from support.workspace import Workspace
+
+_HERE = Path(__file__).parent
+_WANTED = os.environ.get("ROODA_REAL_AGENTS") == "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", "agents: runs a real agent program; `make test-agents`")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave them to `make test-agents`: they need hundreds of megabytes of other people's work."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.agents)
+            item.add_marker(pytest.mark.skipif(not _WANTED, reason="run by `make test-agents`"))
+
+
+@pytest.fixture(params=PROGRAMS)
+def bench(request: pytest.FixtureRequest, workspace: Workspace) -> Iterator[Bench]:
+    """A program, a git repository to work in, and the API; nothing of it may outlive the test."""
+    program = PROGRAMS[request.param]
+    if shutil.which("npm") is None:
+        pytest.skip("npm is missing, which installs the agents")
+    if not program.path.exists():
+        pytest.skip(f"{program.name} is not installed: `make test-agents` does that")
+    with ScriptedApi() as api:
+        found = Bench(program, versioned(workspace), api)
+        yield found
+        left = found.survivors()
+        for process in left:
+            process.kill()
+        psutil.wait_procs(left)
+        assert not left

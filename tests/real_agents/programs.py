@@ -1,0 +1,136 @@
+"""Where the agent programs are, and what each needs to speak to the scripted API.
+
+Their command lines are rooda's built-in aliases, untouched: all else is said by environment
+variables and by files in a home folder of the test's own.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BIN = ROOT / ".agents/node_modules/.bin"
+KEY = "dummy-key-of-a-test"
+# What the programs may know of the machine: no keys, no settings, no sessions around.
+_INHERITED = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One agent: its alias in rooda, and what it gets for a home and a base URL."""
+
+    name: str
+    prepare: Callable[[Path, str], dict[str, str]]
+
+    @property
+    def path(self) -> Path:
+        """Where its installation puts it."""
+        return BIN / self.name
+
+
+def _claude(_: Path, base: str) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": base,
+        "ANTHROPIC_API_KEY": KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        # Three minutes of tries otherwise.
+        "CLAUDE_CODE_MAX_RETRIES": "1",
+        # It refuses to work as root anywhere else.
+        "IS_SANDBOX": "1",
+    }
+
+
+_CODEX = """
+model = "gpt-5-codex"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{base}/v1"
+env_key = "SCRIPTED_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+"""
+
+
+def _codex(home: Path, base: str) -> dict[str, str]:
+    _write(home / ".codex/config.toml", _CODEX.format(base=base))
+    return {"SCRIPTED_KEY": KEY}
+
+
+def _gemini(home: Path, base: str) -> dict[str, str]:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "general": {"enableAutoUpdate": False, "disableAutoUpdate": True, "maxAttempts": 2},
+    }
+    _write(home / ".gemini/settings.json", json.dumps(settings))
+    return {
+        "GOOGLE_GEMINI_BASE_URL": base,
+        "GEMINI_API_KEY": KEY,
+        "GEMINI_MODEL": "gemini-2.5-pro",
+        "GEMINI_TELEMETRY_ENABLED": "false",
+    }
+
+
+def _opencode(_: Path, base: str) -> dict[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "scripted",
+        "options": {"baseURL": f"{base}/v1", "apiKey": KEY},
+        "models": {"scripted-model": {"name": "Scripted"}},
+    }
+    config = {
+        "provider": {"scripted": provider},
+        "model": "scripted/scripted-model",
+        "small_model": "scripted/scripted-model",
+        "autoupdate": False,
+        "share": "disabled",
+    }
+    return {
+        "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    }
+
+
+PROGRAMS = {
+    "claude": Program("claude", _claude),
+    "codex": Program("codex", _codex),
+    "gemini": Program("gemini", _gemini),
+    "opencode": Program("opencode", _opencode),
+}
+
+
+def environment(program: Program, home: Path, api: str, scenario: str) -> dict[str, str | None]:
+    """All that a program gets: `None` takes away what the machine has set.
+
+    The API is also its proxy: whatever else it wants to reach is refused, and remembered.
+    """
+    ours = program.prepare(home, f"{api}/{scenario}")
+    gone = dict.fromkeys(name for name in os.environ if name not in _INHERITED)
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), api)
+    local = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
+    return {
+        **gone,
+        **proxies,
+        **local,
+        "PATH": path,
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        **ours,
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

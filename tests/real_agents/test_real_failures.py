@@ -1,0 +1,100 @@
+"""The agent programs themselves, when their service refuses them."""
+
+import os
+import re
+
+import pytest
+
+from real_agents.bench import AT_ONCE, Bench, only
+
+pytestmark = pytest.mark.timeout(150)
+
+
+def test_a_promise_of_failure_is_a_failure(bench: Bench) -> None:
+    ran = bench.run("failure", *AT_ONCE)
+    assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
+    assert (ran.only["status"], ran.only["kind"]) == ("failed", "signal")
+
+
+def test_a_key_that_is_refused_ends_the_run_at_once_with_what_to_do(bench: Bench) -> None:
+    ran = bench.run("auth", "-n", "5")
+    assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
+    assert ran.only["kind"] == "auth"
+    assert "API key" in ran.only["evidence"]
+    assert re.search(r"Try: .*(login|log in)", ran.done.err), ran
+
+
+def test_an_overloaded_service_is_a_failure_that_may_pass(bench: Bench) -> None:
+    ran = bench.run("overloaded", *AT_ONCE)
+    assert ran.run["status"] == "aborted", ran
+    assert (ran.only["status"], ran.only["kind"]) == ("failed", "overloaded")
+    assert re.search("overloaded|capacity", ran.only["evidence"], re.IGNORECASE)
+
+
+@only("claude", "codex")
+def test_after_an_overload_the_run_waits_and_goes_on(bench: Bench) -> None:
+    bench.api.trouble = 3
+    ran = bench.run("overload-ends", "-n", "9", "--failure-threshold", "9", "--backoff", "2s")
+    assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
+    *before, last = ran.iterations
+    assert {one["kind"] for one in before} == {"overloaded"}
+    assert last["kind"] is None
+    assert ran.run["waits"], ran
+
+
+def test_a_prompt_that_is_too_long_is_named_as_that(bench: Bench) -> None:
+    ran = bench.run("context", *AT_ONCE)
+    assert ran.run["status"] == "aborted", ran
+    assert ran.only["kind"] == "context"
+
+
+@only("claude", "codex", "opencode")
+def test_success_without_an_answer_and_without_a_change_is_empty(bench: Bench) -> None:
+    ran = bench.run("empty", *AT_ONCE)
+    assert ran.run["status"] == "aborted", ran
+    assert ran.only["kind"] == "empty"
+
+
+@only("gemini")
+def test_an_empty_answer_that_gemini_complains_of_is_a_failure_with_its_words(
+    bench: Bench,
+) -> None:
+    ran = bench.run("empty", *AT_ONCE)
+    assert ran.run["status"] == "aborted", ran
+    assert ran.only["status"] == "failed"
+    assert ran.only["result"]["exit_code"] == 0
+    assert "empty response" in ran.done.err, ran
+
+
+# Codex waits for the network without an end, opencode for more than a minute.
+@only("claude", "gemini")
+def test_a_service_that_is_not_there_is_offline(bench: Bench) -> None:
+    nobody = "http://127.0.0.1:9/success"
+    there = {"ANTHROPIC_BASE_URL": nobody, "GOOGLE_GEMINI_BASE_URL": nobody}
+    ran = bench.run("success", *AT_ONCE, env=there)
+    assert ran.run["status"] == "aborted", ran
+    assert ran.only["kind"] == "offline"
+
+
+_UNKNOWN_FLAG = {
+    "claude": "claude -p --no-such-flag --output-format stream-json --verbose",
+    "codex": "codex exec --no-such-flag --json -",
+    "gemini": "gemini --no-such-flag -o stream-json",
+    "opencode": "opencode run --no-such-flag --format json",
+}
+
+
+def test_a_flag_that_the_program_does_not_know_ends_the_run_at_once(bench: Bench) -> None:
+    ran = bench.run("success", "-n", "5", command=_UNKNOWN_FLAG[bench.program.name])
+    assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
+    assert ran.only["kind"] == "usage"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user is not refused")
+@only("claude")
+def test_claude_as_root_ends_the_run_at_once_with_what_lifts_it(bench: Bench) -> None:
+    ran = bench.run("success", "-n", "5", env={"IS_SANDBOX": None})
+    assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
+    assert ran.only["kind"] == "usage"
+    assert "root" in ran.only["evidence"]
+    assert "IS_SANDBOX=1" in ran.done.err

@@ -1,0 +1,72 @@
+"""The agent programs themselves, when the usage limit is reached."""
+
+import re
+
+import pytest
+
+from real_agents.bench import AT_ONCE, Bench, only
+from real_agents.programs import PROGRAMS
+
+pytestmark = pytest.mark.timeout(150)
+
+
+@pytest.mark.parametrize("scenario", ["limit", "rate"])
+def test_a_limit_is_no_failure_and_ends_a_run_that_may_not_wait(
+    bench: Bench, scenario: str
+) -> None:
+    ran = bench.run(scenario, "--no-wait-for-limits", *AT_ONCE)
+    assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
+    assert ran.only["kind"] == "limit"
+    assert ran.run["summary"]["failed_iterations"] == 0
+    assert re.search("limit|quota|429|requests", ran.only["evidence"], re.IGNORECASE)
+
+
+# None of these tells when it is over; codex goes by a limit of requests, since for the other
+# it does, by the minute.
+@pytest.mark.parametrize(
+    "bench, scenario",
+    [
+        ("claude", "limit-ends"),
+        ("codex", "rate-ends"),
+        ("gemini", "limit-ends"),
+        ("opencode", "limit-ends"),
+    ],
+    indirect=["bench"],
+)
+def test_a_limit_of_unknown_length_is_waited_for_with_the_same_iteration(
+    bench: Bench, scenario: str
+) -> None:
+    bench.api.trouble = 6
+    ran = bench.run(scenario, "--limit-wait", "7s", *AT_ONCE)
+    assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
+    assert [one["number"] for one in ran.iterations] == [1]
+    assert ran.run["waits"], ran
+    assert ran.run["summary"]["failed_iterations"] == 0
+
+
+@only("claude")
+def test_a_limit_of_a_subscription_is_waited_for_until_it_is_over(bench: Bench) -> None:
+    bench.api.trouble = 4
+    token = {"ANTHROPIC_API_KEY": None, "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy"}
+    ran = bench.run("limit-ends", *AT_ONCE, env=token)
+    assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
+    assert ran.only["number"] == 1
+    assert ran.run["waits"], ran
+
+
+@only("codex")
+def test_a_limit_that_lasts_longer_than_the_user_wants_to_wait_ends_the_run(bench: Bench) -> None:
+    ran = bench.run("limit", "--max-limit-wait", "1s")
+    assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
+    assert ran.only["kind"] == "limit"
+    assert "try again at" in ran.only["evidence"]
+    assert "max_limit_wait" in ran.run["reason"]
+
+
+@only("claude")
+def test_another_program_takes_over_while_the_first_has_a_limit(bench: Bench) -> None:
+    other = PROGRAMS["codex"].prepare(bench.workspace.home, f"{bench.api.url}/success")
+    ran = bench.run("limit", "--ai-cmd-fallbacks", "codex", env=other)
+    assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
+    assert ran.only["agent"] == "codex"
+    assert not ran.run["waits"]

@@ -1,0 +1,496 @@
+"""What a known CLI's report amounts to, what its own words mean, and whose words don't count."""
+
+import signal
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from rooda.agents.faults import classify
+from rooda.agents.report import Fault, FaultKind, Report
+from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
+from rooda.loop.promises import Promises
+from rooda.loop.state import Limits, State, Status
+from rooda.loop.stops import Rule, stop
+from rooda.process.exits import (
+    CalledOff,
+    Exit,
+    Exited,
+    Interrupted,
+    Lingered,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
+from support.transcripts import (
+    COMMANDS,
+    Piece,
+    heard,
+    play,
+    reader_of,
+    transcript,
+    transcripts,
+)
+from support.voices import VOICES, Object, Voice, line
+
+NONE, SUCCESS, FAILURE = Promises(), Promises(success=True), Promises(failure=True)
+KILLED = Signalled(signal.SIGKILL)
+WELL = Report(speaks_events=True, ended_well=True)
+SILENT = Report(speaks_events=True, ended_well=True, answered=False)
+BADLY = Report(speaks_events=True, ended_well=False, complaint="no")
+CUT = Report(speaks_events=True, is_complete=False, retrying="429 (try 3 of 10)")
+MUTE = Report(is_mute=True, answered=False)
+TEXT_INSTEAD = Report(is_mute=True)
+TEXT = Report()
+
+FAULT_VERDICTS = {
+    FaultKind.LIMIT: Verdict.LIMITED,  # no failure: the same iteration is tried again
+    FaultKind.OVERLOADED: Verdict.FAILURE,
+    FaultKind.OFFLINE: Verdict.FAILURE,
+    FaultKind.CONTEXT: Verdict.FAILURE,
+    FaultKind.AUTH: Verdict.ABORT,  # nobody mends it by trying again
+    FaultKind.USAGE: Verdict.ABORT,
+}
+
+
+def faulty(kind: FaultKind) -> Report:
+    return Report(speaks_events=True, ended_well=False, fault=Fault(kind, "its own words"))
+
+
+# -- what a report amounts to ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "end,report,verdict,kind",
+    [
+        (Exited(0), WELL, Verdict.SUCCESS, None),
+        (Exited(0), SILENT, Verdict.SUCCESS, None),  # it has changed something
+        (Exited(0), TEXT, Verdict.SUCCESS, None),
+        (Exited(0), TEXT_INSTEAD, Verdict.SUCCESS, None),
+        (Exited(0), BADLY, Verdict.FAILURE, FailureKind.EXIT),
+        (Exited(0), CUT, Verdict.FAILURE, FailureKind.CRASH),
+        (Exited(0), MUTE, Verdict.FAILURE, FailureKind.CRASH),
+        (Exited(1), BADLY, Verdict.FAILURE, FailureKind.EXIT),
+        (Exited(1), CUT, Verdict.FAILURE, FailureKind.EXIT),
+        (Exited(1), MUTE, Verdict.FAILURE, FailureKind.STARTUP),
+        (Exited(1), TEXT, Verdict.FAILURE, FailureKind.EXIT),
+        (KILLED, CUT, Verdict.FAILURE, FailureKind.CRASH),
+        (KILLED, MUTE, Verdict.FAILURE, FailureKind.CRASH),
+        (KILLED, TEXT, Verdict.FAILURE, FailureKind.CRASH),
+        (Lingered("result_grace", 30), WELL, Verdict.SUCCESS, None),
+        (Lingered("result_grace", 30), BADLY, Verdict.FAILURE, FailureKind.EXIT),
+    ],
+)
+def test_without_a_signal_the_report_decides(
+    end: Exit, report: Report, verdict: Verdict, kind: FailureKind | None
+) -> None:
+    outcome = judge(end, NONE, report)
+    assert (outcome.verdict, outcome.kind) == (verdict, kind)
+
+
+@pytest.mark.parametrize(
+    "end,report,kind",
+    [
+        (Exited(0), SILENT, FailureKind.EMPTY),
+        (Lingered("result_grace", 30), SILENT, FailureKind.EMPTY),
+        (Exited(0), Report(answered=False), FailureKind.EMPTY),  # as text
+        (Exited(0), WELL, None),
+        (Exited(0), TEXT, None),
+    ],
+)
+def test_success_that_said_nothing_and_changed_nothing_is_empty(
+    end: Exit, report: Report, kind: FailureKind | None
+) -> None:
+    assert judge(end, NONE, report, changed=False).kind is kind
+
+
+def test_for_a_command_that_nobody_knows_silence_is_no_failure() -> None:
+    assert judge(Exited(0), NONE, None, changed=False).verdict is Verdict.SUCCESS
+
+
+@pytest.mark.parametrize("kind", FaultKind)
+@pytest.mark.parametrize(
+    "end", [Exited(0), Exited(1), Exited(145), KILLED, Lingered("result_grace", 30)]
+)
+def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FaultKind) -> None:
+    outcome = judge(end, NONE, faulty(kind))
+    assert outcome.verdict is FAULT_VERDICTS[kind]
+    assert outcome.kind is not None
+    assert str(outcome.kind) == str(kind)
+    assert outcome.reason == "its own words"
+    assert outcome.fault is not None
+
+
+@pytest.mark.parametrize("kind", FaultKind)
+def test_a_signal_of_the_agent_beats_its_own_error(kind: FaultKind) -> None:
+    assert judge(Exited(1), SUCCESS, faulty(kind)) == Outcome(Verdict.DONE, despite_exit=True)
+    assert judge(Exited(1), FAILURE, faulty(kind)).kind is FailureKind.SIGNAL
+
+
+@pytest.mark.parametrize(
+    "end,verdict,kind",
+    [
+        (TimedOut("idle_timeout", 5), Verdict.FAILURE, FailureKind.TIMEOUT),
+        (CalledOff("max_cost", "too much"), Verdict.FAILURE, FailureKind.BUDGET),
+        (Interrupted(signal.SIGINT), Verdict.INTERRUPTED, None),
+        (Lost("no warden"), Verdict.FAILURE, FailureKind.CRASH),
+        (NotStarted("no such file"), Verdict.ABORT, FailureKind.NOT_STARTED),
+    ],
+)
+def test_who_was_cut_off_is_not_asked_what_it_said(
+    end: Exit, verdict: Verdict, kind: FailureKind | None
+) -> None:
+    for report in (WELL, BADLY, CUT, faulty(FaultKind.LIMIT), faulty(FaultKind.AUTH)):
+        outcome = judge(end, SUCCESS, report)
+        assert (outcome.verdict, outcome.kind) == (verdict, kind)
+
+
+def test_the_result_of_an_agent_that_lingers_counts_as_if_it_had_ended() -> None:
+    end = Lingered("result_grace", 30)
+    assert judge(end, SUCCESS, WELL) == Outcome(Verdict.DONE)
+    assert judge(end, NONE, WELL) == Outcome(Verdict.SUCCESS)
+
+
+def test_an_end_without_the_result_names_what_was_being_tried() -> None:
+    for end in (Exited(0), Exited(1), KILLED):
+        reason = judge(end, NONE, CUT).reason
+        assert "without the result" in reason
+        assert "429 (try 3 of 10)" in reason
+
+
+def test_who_ignores_exit_codes_still_hears_of_limits() -> None:
+    def verdict(end: Exit, report: Report) -> Verdict:
+        return judge(end, NONE, report, ignore_exit_status=True).verdict
+
+    assert verdict(Exited(1), CUT) is Verdict.SUCCESS
+    assert verdict(Exited(1), MUTE) is Verdict.SUCCESS
+    assert verdict(Exited(1), faulty(FaultKind.LIMIT)) is Verdict.LIMITED
+    assert verdict(Exited(0), faulty(FaultKind.AUTH)) is Verdict.ABORT
+
+
+# -- what the run does about it --------------------------------------------------------------
+
+LIMITS = Limits(max_iterations=9, failure_threshold=3)
+
+
+@pytest.mark.parametrize("kind,rule", [(FaultKind.AUTH, Rule.AUTH), (FaultKind.USAGE, Rule.USAGE)])
+def test_what_only_a_person_can_mend_ends_the_run_at_once(kind: FaultKind, rule: Rule) -> None:
+    found = stop(State().after(judge(Exited(1), NONE, faulty(kind)), 1.0), LIMITS)
+    assert found is not None
+    assert (found.status, found.rule, found.reason) == (Status.ABORTED, rule, "its own words")
+
+
+@pytest.mark.parametrize("kind", [FaultKind.OVERLOADED, FaultKind.OFFLINE, FaultKind.CONTEXT])
+def test_other_failures_count_toward_the_threshold(kind: FaultKind) -> None:
+    state = State()
+    for number in range(3):
+        assert stop(state, LIMITS) is None, number
+        state = state.after(judge(Exited(1), NONE, faulty(kind)), 1.0)
+    found = stop(state, LIMITS)
+    assert found is not None
+    assert found.rule is Rule.FAILURE_THRESHOLD
+
+
+def test_a_limit_is_no_failure_and_uses_no_iteration_up() -> None:
+    state = State(consecutive_failures=2)
+    after = state.after(judge(Exited(1), NONE, faulty(FaultKind.LIMIT)), 1.0)
+    assert after.iteration == state.iteration
+    assert after.consecutive_failures == 2
+    assert stop(after, LIMITS) is None
+
+
+# -- what the words of a CLI mean ------------------------------------------------------------
+
+LIMIT, OVERLOADED, OFFLINE = FaultKind.LIMIT, FaultKind.OVERLOADED, FaultKind.OFFLINE
+AUTH, CONTEXT, USAGE = FaultKind.AUTH, FaultKind.CONTEXT, FaultKind.USAGE
+MEANINGS = {
+    # claude
+    "You've hit your limit · resets 11:14am (UTC)": LIMIT,
+    "Claude AI usage limit reached|1794725026": LIMIT,
+    "5-hour limit reached ∙ resets 3pm": LIMIT,
+    "API Error: Request rejected (429) · This request would exceed your rate limit.": LIMIT,
+    "API Error: 529 Overloaded. This is a server-side issue, usually temporary": OVERLOADED,
+    'API Error: 500 {"type":"error","error":{"type":"api_error","message":"Internal"}}': OVERLOADED,
+    "API Error: Connection error.": OFFLINE,
+    "API Error: Request timed out.": OFFLINE,
+    "Unable to connect to API (ConnectionRefused)": OFFLINE,
+    "Invalid API key · Fix external API key": AUTH,
+    "Invalid API key · Please run /login": AUTH,
+    "OAuth token has expired. Please obtain a new token": AUTH,
+    "Not logged in · Please run /login": AUTH,
+    "Credit balance is too low": AUTH,
+    "Prompt is too long · the request is ~1234567 tokens (limit 200000)": CONTEXT,
+    "There's an issue with the selected model (opus-9). It may not exist.": USAGE,
+    "--dangerously-skip-permissions cannot be used with root/sudo privileges": USAGE,
+    "error: unknown option '--frobnicate'": USAGE,
+    # codex
+    "exceeded retry limit, last status: 429 Too Many Requests": LIMIT,
+    "Quota exceeded. Check your plan and billing details.": LIMIT,
+    "You've hit your usage limit. Upgrade to Pro or try again in 3 hours 5 minutes.": LIMIT,
+    "unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1/x": OVERLOADED,
+    "unexpected status 502 Bad Gateway: <html>": OVERLOADED,
+    "stream disconnected before completion: error sending request for url (https://x)": OFFLINE,
+    "unexpected status 401 Unauthorized: Incorrect API key provided: dummy., url: x": AUTH,
+    '{"error": {"message": "Your input exceeds the context window of this model."}}': CONTEXT,
+    "Input exceeds the maximum length of 1048576 characters": CONTEXT,
+    "error: unexpected argument '--frobnicate' found": USAGE,
+    "The 'gpt-9' model is not supported when using Codex with a ChatGPT account.": USAGE,
+    # gemini
+    "TerminalQuotaError: You have exhausted your daily quota on this model.": LIMIT,
+    '_ApiError: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}': LIMIT,
+    '_ApiError: {"error":{"code":503,"message":"The model is overloaded."}}': OVERLOADED,
+    '_ApiError: {"error":{"code":401,"message":"API key not valid."}}': AUTH,
+    '_ApiError: {"error":{"code":400,"message":"prompt is too long: 1234567 tokens"}}': CONTEXT,
+    '_ApiError: {"error":{"code":404,"message":"models/gemini-9 is not found"}}': USAGE,
+    "request to https://x failed, reason: getaddrinfo ENOTFOUND x": OFFLINE,
+    "Unknown arguments: frobnicate, frob": USAGE,
+    # the others
+    "[API Error: 401 Incorrect API key provided: dummy.]": AUTH,
+    "[API Error: 429 Throttled.]": LIMIT,
+    "Last error: 429 This request would exceed your organization's rate limit": LIMIT,
+    "Authentication failed with provider at http://x/v1 (HTTP 401).": AUTH,
+    "ProviderModelNotFoundError": USAGE,
+    "Overloaded": OVERLOADED,
+    # what we know nothing of
+    "Execution error": None,
+    "error_during_execution": None,
+    "Error: Reached max turns (5)": None,
+    "an error": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("words,kind", MEANINGS.items(), ids=lambda value: str(value)[:40])
+def test_the_words_of_a_cli_have_a_meaning(words: str, kind: FaultKind | None) -> None:
+    assert classify(words) is kind
+
+
+@pytest.mark.parametrize(
+    "status,kind",
+    [
+        (400, None),
+        (401, AUTH),
+        (403, AUTH),
+        (429, LIMIT),
+        (500, OVERLOADED),
+        (502, OVERLOADED),
+        (503, OVERLOADED),
+        (529, OVERLOADED),
+        (None, None),
+    ],
+)
+def test_a_status_speaks_where_the_words_do_not(status: int | None, kind: FaultKind | None) -> None:
+    assert classify("it did not work", status) is kind
+
+
+def test_a_message_may_be_of_any_size() -> None:
+    assert classify("429 Too Many Requests " + "x" * 5_000_000) is LIMIT
+    assert classify(" " * 100_000 + "model" * 100_000) is None
+
+
+# -- whose words don't count -----------------------------------------------------------------
+
+FAULT_KINDS = {str(kind) for kind in FaultKind}
+
+
+@cache
+def evidence() -> tuple[str, ...]:
+    """Everything that a CLI of the corpus has said of a failure, and some more."""
+    found = []
+    for one in transcripts():
+        fault = heard(one.command, one.pieces(), one.end).report.fault
+        words = (fault.evidence if fault else "", one.stdout.decode().strip())
+        found += [one_of for one_of in words if one_of and "\n" not in one_of]
+    meant = [words for words, kind in MEANINGS.items() if kind is not None]
+    return tuple(dict.fromkeys([*(words for words in found if classify(words)), *meant]))
+
+
+def test_the_words_of_the_tests_below_would_be_failures_elsewhere() -> None:
+    assert len(evidence()) > 50
+    assert {classify(words) for words in evidence()} == set(FaultKind)
+
+
+def places(voice: Voice, words: str) -> dict[str, list[Object]]:
+    """Where words may stand that are not the CLI's own."""
+    quoted = f"The log says:\n\n```\n{words}\n```\nSo I tried it again."
+    listing = f"README.md:12:{words}\ntest_rate_limit.py:429:    assert error == {words!r}"
+    return {
+        "answer": voice.says(quoted),
+        "bare answer": voice.says(words),
+        "command": voice.uses("bash", {"command": f"grep -r '{words}' ."}),
+        "file name": voice.uses("read", {"path": words}),
+        "tool": voice.tool_prints(words),
+        "listing": voice.tool_prints(listing),
+        "JSON in a tool": voice.tool_prints(f'{{"error": {{"code": 429, "message": "{words}"}}}}'),
+        "prompt": voice.is_told(words),
+    }
+
+
+def blamed(command: str, *pieces: Piece, codes: tuple[int, ...] = (0, 1, 137)) -> bool:
+    """Whether anything but its end is held against it, with any of these exit codes."""
+    reader = reader_of(command)
+    for stream, data in pieces:
+        reader.feed(stream, data)
+    reader.finish()
+    for code in codes:
+        report = reader.report(code)
+        outcome = judge(Exited(code), NONE, report)
+        is_stopped = outcome.verdict in (Verdict.LIMITED, Verdict.ABORT)
+        if is_stopped or report.fault is not None or str(outcome.kind) in FAULT_KINDS:
+            return True
+    return False
+
+
+def printed(*events: Sequence[Object]) -> Piece:
+    return "stdout", b"".join(line(event) for several in events for event in several)
+
+
+@pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
+def test_the_words_of_a_failure_count_nowhere_but_where_the_cli_speaks(voice: Voice) -> None:
+    begins, ends = voice.begins(), [*voice.says("Done."), *voice.ends("Done.")]
+    for words in evidence():
+        for place, events in places(voice, words).items():
+            assert not blamed(voice.command, printed(begins, events)), (place, words)
+            assert not blamed(voice.command, printed(begins, events, ends)), (place, words)
+
+
+TEXTS = [(cli, COMMANDS[cli, form]) for cli, form in COMMANDS if form == "text"]
+TEXTS += [("cursor-agent", "cursor-agent -p"), ("kiro-cli", "kiro-cli chat --no-interactive")]
+each_text = pytest.mark.parametrize("command", [c for _, c in TEXTS], ids=[c for c, _ in TEXTS])
+
+
+@each_text
+def test_in_an_answer_as_text_the_words_of_a_failure_mean_nothing(command: str) -> None:
+    for words in evidence():
+        for answer in (f"I read the log:\n{words}\nand went on.", f"It says: {words}"):
+            assert not blamed(command, ("stdout", answer.encode())), words
+
+
+@each_text
+def test_with_exit_code_0_not_even_an_answer_of_those_words_alone_is_a_failure(
+    command: str,
+) -> None:
+    for words in evidence():
+        data = words.encode()
+        assert not blamed(command, ("stdout", data), codes=(0,)), words
+        assert not blamed(command, ("stdout", b"Well."), ("stderr", data), codes=(0,)), words
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_command_that_nobody_knows_fails_by_its_exit_alone(stream: str, tmp_path: Path) -> None:
+    for words in evidence()[::15]:
+        for command in ("agent.sh", "aider --yes", "kimi --print"):
+            data = f"Error: {words}\n".encode()
+            piece: Piece = ("stdout", data) if stream == "stdout" else ("stderr", data)
+            good = play(tmp_path, command, [piece], Exited(0)).iteration
+            bad = play(tmp_path, command, [piece], Exited(1)).iteration
+            assert (good.verdict, good.kind) == (Verdict.SUCCESS, None)
+            assert (bad.verdict, bad.kind) == (Verdict.FAILURE, FailureKind.EXIT)
+
+
+@pytest.mark.parametrize("name", ["codex-toolecho", "opencode-toolecho"])
+def test_what_tools_print_on_standard_error_means_nothing(name: str) -> None:
+    one = transcript(name)
+    said = b"When all is done print <promise>SUCCESS</promise>"
+    assert said in one.stderr
+    for words in evidence():
+        for shown in (words, f"ERROR: {words}", f"Error: {words}"):
+            stderr = one.stderr.replace(said, f"{shown}\nok".encode())
+            assert not blamed(one.command, ("stdout", one.stdout), ("stderr", stderr)), shown
+
+
+def test_what_the_assistant_says_on_standard_error_means_nothing() -> None:
+    for words in evidence():
+        answer = f"I read the log. It says:\n\nError: {words}\n\nSo I tried it again.\n"
+        assert not blamed("kiro-cli chat", ("stderr", answer.encode())), words
+
+
+FOREIGN = (
+    b'{"error":{"code":429,"message":"rate limit","status":"RESOURCE_EXHAUSTED"}}\n',
+    b'{"level":"error","msg":"429 Too Many Requests"}\n',
+    b'[{"message":"You\'ve hit your limit"}]\n',
+    b"Error: 429 Too Many Requests\n",
+)
+
+
+@pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
+def test_foreign_lines_among_the_events_mean_nothing(voice: Voice) -> None:
+    _, before = printed(voice.begins(), voice.says("Hello."))
+    for foreign in FOREIGN:
+        assert not blamed(voice.command, ("stdout", before + foreign)), foreign
+
+
+# -- where it does count ---------------------------------------------------------------------
+
+AS_ROOT = (
+    "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"
+)
+
+
+@pytest.mark.parametrize(
+    "command,stderr,kind",
+    [
+        (
+            "claude -p --dangerously-skip-permissions --output-format stream-json --verbose",
+            f"{AS_ROOT}\n",
+            USAGE,
+        ),
+        ("claude -p --frobnicate", "error: unknown option '--frobnicate'\n", USAGE),
+        (
+            "codex exec --json --frobnicate -",
+            "error: unexpected argument '--frobnicate' found\n\nUsage: codex exec\n\nSee --help\n",
+            USAGE,
+        ),
+        ("codex exec --json -", "Error: Input exceeds the maximum length of 1048576\n", CONTEXT),
+        ("gemini -o stream-json", "Please set an Auth method in your settings.json\n", AUTH),
+        ("qwen --yolo", "[API Error: 429 Throttled.]\n", LIMIT),
+        ("copilot --allow-all -s", "\nError: No authentication information found.\n", AUTH),
+        ("cursor-agent -p", "Error: Not logged in. Run cursor-agent login\n", AUTH),
+        (
+            "kiro-cli chat",
+            "error: You are not logged in, please log in with kiro-cli login\n",
+            AUTH,
+        ),
+        ("opencode run", "\x1b[91m\x1b[1mError: \x1b[0mOverloaded\n", OVERLOADED),
+    ],
+)
+def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
+    command: str, stderr: str, kind: FaultKind
+) -> None:
+    fault = heard(command, [("stderr", stderr.encode())], Exited(1)).report.fault
+    assert fault is not None
+    assert fault.kind is kind
+    assert "\x1b" not in fault.evidence
+
+
+def test_claude_that_refuses_root_says_what_to_do() -> None:
+    fault = heard("claude -p", [("stderr", AS_ROOT.encode())], Exited(1)).report.fault
+    assert fault is not None
+    assert "IS_SANDBOX=1" in fault.advice
+    assert "ordinary user" in fault.advice
+
+
+def test_the_time_at_which_a_limit_ends_is_kept_where_claude_tells_it() -> None:
+    voice = VOICES[0]
+    info = {"status": "rejected", "resetsAt": 1794739626, "rateLimitType": "five_hour"}
+    warning = {"status": "allowed_warning", "resetsAt": 1}
+    events = [
+        {"type": "rate_limit_event", "rate_limit_info": info},
+        {"type": "rate_limit_event", "rate_limit_info": warning},
+        *voice.fails("You've hit your limit"),
+    ]
+    fault = heard(voice.command, [("stdout", b"".join(map(line, events)))]).report.fault
+    assert fault is not None
+    assert (fault.kind, fault.resets) == (LIMIT, 1794739626)
+
+
+def test_a_warning_of_a_limit_to_come_is_no_limit() -> None:
+    voice = VOICES[0]
+    warning = {"status": "allowed_warning", "resetsAt": 1794739626}
+    event = {"type": "rate_limit_event", "rate_limit_info": warning}
+    events = [*voice.begins(), event, *voice.says("Done."), *voice.ends("Done.")]
+    report = heard(voice.command, [("stdout", b"".join(map(line, events)))]).report
+    assert report.fault is None
+    assert report.ended_well is True

@@ -1,0 +1,190 @@
+"""When a run waits, for how long, and which agent works meanwhile: pure decisions."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rooda.agents.report import Fault, FaultKind, Tokens, Usage
+from rooda.loop.agent import Budget
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.state import Limits, State, Status
+from rooda.loop.stops import Rule, Stop, stop
+from rooda.loop.waits import Limited, Policy, backoff, choose, first_free, limited
+from rooda.text.zones import local_zone
+
+NOW = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
+AT = NOW.timestamp()
+POLICY = Policy(limit_wait=300.0, backoff=10.0, max_backoff=60.0)
+
+
+def fault(words: str = "limit reached", **more: float) -> Fault:
+    return Fault(FaultKind.LIMIT, words, **more)  # type: ignore[arg-type]  # numbers alone
+
+
+@pytest.mark.parametrize(
+    "said,repeats,seconds,known",
+    [
+        (fault("resets 3am (UTC)"), 0, 4 * 3600 + 5, True),
+        (fault("try again in 2 seconds"), 0, 2, True),
+        (fault(resets=AT + 7200), 0, 7205, True),
+        (fault(retry_after=30.0), 0, 30, True),
+        (fault("resets 3am (UTC)", resets=AT + 7200), 0, 7205, True),
+        (fault(), 0, 300, False),
+        (fault(), 1, 600, False),
+        (fault(), 9, 3600, False),
+        (fault(), 10_000, 3600, False),
+        # Told to come back at once, and sent away again: not without end.
+        (fault(retry_after=0.0), 0, 0, True),
+        (fault(retry_after=0.0), 1, 20, True),
+        (fault(retry_after=0.0), 2, 40, True),
+        (fault(resets=AT - 999), 3, 80, True),
+    ],
+)
+def test_until_when_a_limit_lasts(
+    said: Fault, repeats: int, seconds: float, *, known: bool
+) -> None:
+    found = limited(1, said, NOW, POLICY, repeats)
+    assert (found.agent, round(found.until - AT, 3), found.known) == (1, seconds, known)
+
+
+@pytest.mark.parametrize(
+    "until,chosen,free",
+    [
+        ({}, 0, None),
+        ({0: 10}, 1, None),
+        ({1: 10}, 0, None),
+        ({0: -10, 1: 10}, 0, None),
+        ({0: 30, 1: 10}, None, 10),
+        ({0: 10, 1: 10, 7: 5}, None, 10),
+    ],
+)
+def test_the_first_agent_that_no_limit_holds_works(
+    until: dict[int, float], chosen: int | None, free: float | None
+) -> None:
+    limits = [Limited(agent, AT + seconds, known=True) for agent, seconds in until.items()]
+    assert choose(2, limits, AT) == chosen
+    assert first_free(2, limits, AT) == (None if free is None else AT + free)
+
+
+@pytest.mark.parametrize("tries,full", [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (10_000, 60)])
+def test_backoff_doubles_is_capped_and_half_of_it_is_chance(tries: int, full: float) -> None:
+    assert backoff(tries, POLICY, 1.0) == full
+    assert backoff(tries, POLICY, 0.0) == full / 2
+    assert full / 2 < backoff(tries, POLICY, 0.3) < full
+
+
+LIMIT = Outcome(Verdict.LIMITED, FailureKind.LIMIT, "limit reached")
+OVERLOADED = Outcome(Verdict.FAILURE, FailureKind.OVERLOADED, "529")
+BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
+GOOD = Outcome(Verdict.SUCCESS)
+
+
+def after(*outcomes: Outcome) -> State:
+    state = State()
+    for outcome in outcomes:
+        state = state.after(outcome, 1.0)
+    return state
+
+
+def test_a_limit_moves_nothing_but_the_attempt() -> None:
+    state = after(BAD, LIMIT, LIMIT)
+    assert (state.iteration, state.attempt, state.consecutive_failures) == (1, 3, 1)
+    assert (state.stats.count, state.limits_in_a_row) == (1, 2)
+    state = state.after(GOOD, 1.0)
+    assert (state.iteration, state.attempt, state.limits_in_a_row) == (2, 1, 0)
+
+
+def test_transient_failures_are_counted_beside_the_others() -> None:
+    state = after(BAD, OVERLOADED, OVERLOADED)
+    assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (3, 2, True)
+    state = state.after(BAD, 1.0)
+    assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (4, 0, False)
+
+
+def test_the_same_failure_in_a_row_is_counted() -> None:
+    assert after(BAD, BAD, BAD).same == 3
+    assert after(BAD, OVERLOADED, BAD).same == 1
+    assert after(BAD, GOOD, BAD).same == 1
+
+
+def test_what_was_used_adds_up_whatever_came_of_it() -> None:
+    usage = Usage(tokens=Tokens(total=100), cost=0.5)
+    state = State()
+    for outcome in (GOOD, BAD, LIMIT):
+        state = state.after(outcome, 1.0, usage=usage)
+    state = state.after(GOOD, 1.0, usage=Usage())
+    assert (state.tokens, state.cost) == (300, 1.5)
+    assert State.from_json(state.to_json()).cost == 1.5
+
+
+def test_a_state_from_before_there_were_budgets_can_be_read() -> None:
+    written = State(iteration=2).to_json()
+    for key in ("cost", "tokens", "limited"):
+        del written[key]
+    assert State.from_json(written) == State(iteration=2)
+
+
+def test_limits_survive_in_the_state() -> None:
+    state = State(limited=(Limited(1, AT, known=False),))
+    assert State.from_json(state.to_json()).limited == state.limited
+
+
+WAITING = State(last=LIMIT, limits_in_a_row=1, blocked_until=AT + 60)
+
+
+@pytest.mark.parametrize(
+    "state,limits,rule",
+    [
+        (WAITING, Limits(5, 3), None),
+        (WAITING, Limits(5, 3, wait_for_limits=False), Rule.LIMIT),
+        (State(last=LIMIT, limits_in_a_row=1), Limits(5, 3, wait_for_limits=False), None),
+        (WAITING, Limits(5, 3, max_limit_wait=60), None),
+        (
+            State(last=LIMIT, limits_in_a_row=2, blocked_until=AT, limit_waited=60),
+            Limits(5, 3, max_limit_wait=60),
+            Rule.LIMIT,
+        ),
+        (State(cost=2.0), Limits(5, 3, max_cost=2.0), Rule.MAX_COST),
+        (State(cost=1.99), Limits(5, 3, max_cost=2.0), None),
+        (State(tokens=10), Limits(5, 3, max_tokens=10), Rule.MAX_TOKENS),
+        (State(last=Outcome(Verdict.ABORT, FailureKind.AUTH, "no")), Limits(5, 3), Rule.AUTH),
+        (State(last=Outcome(Verdict.ABORT, FailureKind.USAGE, "no")), Limits(5, 3), Rule.USAGE),
+        # Work that is done is done, whatever it has cost.
+        (State(last=Outcome(Verdict.DONE), cost=9.0), Limits(5, 3, max_cost=2.0), Rule.SIGNAL),
+    ],
+)
+def test_what_ends_a_run(state: State, limits: Limits, rule: Rule | None) -> None:
+    found = stop(state, limits)
+    assert (found and found.rule) == rule
+    if isinstance(found, Stop) and rule is not Rule.SIGNAL:
+        assert found.status is Status.ABORTED
+        assert found.reason
+
+
+@pytest.mark.parametrize(
+    "budget,usage,rule",
+    [
+        (Budget(), Usage(cost=99.0), None),
+        (Budget(cost=1.0), Usage(cost=0.99), None),
+        (Budget(cost=1.0), Usage(cost=1.0), "max_cost"),
+        (Budget(cost=1.0), Usage(), None),
+        (Budget(cost=-1.0), Usage(cost=0.0), "max_cost"),
+        (Budget(tokens=10), Usage(tokens=Tokens(total=9)), None),
+        (Budget(tokens=10), Usage(tokens=Tokens(total=10)), "max_tokens"),
+    ],
+)
+def test_when_an_agent_is_called_off(budget: Budget, usage: Usage, rule: str | None) -> None:
+    found = budget.exceeded(usage)
+    assert (found and found.rule) == rule
+
+
+def test_the_zone_here_knows_its_summer_time(tmp_path: Path) -> None:
+    link = tmp_path / "localtime"
+    link.symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    assert str(local_zone("", link)) == "Europe/Berlin"
+    assert str(local_zone("America/New_York", link)) == "America/New_York"
+    assert str(local_zone(":Asia/Tokyo", link)) == "Asia/Tokyo"
+    assert local_zone("CET-1CEST,M3.5.0,M10.5.0/3", link) is None
+    assert local_zone("", tmp_path / "nothing") is None
+    assert local_zone("../../etc/passwd", link) is None
