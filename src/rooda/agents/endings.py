@@ -18,6 +18,12 @@ def last_line(words: str) -> str:
     return next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")
 
 
+def last_lines(words: str, most: int) -> str:
+    """The last lines that are not empty, as one."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return " ".join(lines[-most:])
+
+
 def complaint(stderr: str) -> str:
     """What standard error says went wrong: its last line that begins like that, else its last."""
     found = (line.strip() for line in reversed(stderr.splitlines()) if is_complaint(line))

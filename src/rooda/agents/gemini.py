@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rooda.agents.adapter import Facts, Printed
-from rooda.agents.endings import complaint, fault_in
+from rooda.agents.endings import complaint, fault_in, last_lines
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
@@ -17,6 +17,7 @@ _ERROR = re.compile(
 )
 _STATUS = re.compile(r"^[ \t]*(?:status|code): (\d{3}),?$", re.MULTILINE)
 _DELAY = re.compile(r"^[ \t]*retryDelayMs: (\d{1,12}),?$", re.MULTILINE)
+_LAST_LINES = 2
 
 
 class Gemini:
@@ -75,7 +76,9 @@ class Gemini:
             return None
         errors = list(_ERROR.finditer(printed.stderr))
         if not errors:
-            return fault_in(complaint(printed.stderr))
+            # Before the first request it says in plain sentences what it lacks.
+            stderr = printed.stderr
+            return fault_in(complaint(stderr)) or fault_in(last_lines(stderr, _LAST_LINES))
         found = errors[-1]
         rest = printed.stderr[found.end() :]
         status = _STATUS.search(rest)

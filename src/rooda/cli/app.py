@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "info": ("procedures", "info", "Look"),
     "init": ("config", "init", "Set up"),
     "config": ("config", "group", "Set up"),
+    "doctor": ("doctor", "doctor", "Set up"),
     "completion": ("shell", "completion", "Set up"),
     "version": ("shell", "version", "Set up"),
 }
@@ -38,6 +39,7 @@ HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 EXAMPLES = """\
   rooda demo                              see a run, with no agent and no key
   rooda init                              write a commented rooda-config.yml
+  rooda doctor                            which agents are there, and what is wrong
   rooda list                              which procedures there are
   rooda build --ai-cmd-alias claude       run a procedure
   rooda build -n 20 -v -c TASK.md         more iterations, output shown, context added

@@ -1,12 +1,13 @@
 """The dry run: seed 000's examples 7 and 8."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from rooda.agents.accounts import account_of, dropped
 from rooda.config.origin import Tier
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import Problem, Severity, errors, in_order, warnings
-from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS
+from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ENV, ITERATION_MODE, MAX_ITERATIONS
 from rooda.text.controls import clean
 
 _RULE = "─" * 40
@@ -41,6 +42,19 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
         origin = values.origin(setting)
         if setting.always_in_dry_run or origin.tier is not Tier.BUILTIN:
             yield f"{setting.title}: {clean(setting.show(values[setting]))} ({origin})"
+    yield from _accounts(prepared.plan) if prepared.plan is not None else ()
+
+
+def _accounts(plan: Plan) -> Iterator[str]:
+    """Which account pays, where a variable decides that. Its value is nobody's business."""
+    meant: Mapping[str, str | None] = plan.values[ENV]
+    for agent in plan.agents:
+        facts = agent.program.adapter.facts
+        account = account_of(facts, plan.environ_of(agent))
+        if account.variables:
+            yield f"Account of {clean(agent.name)}: {account.text}"
+        if gone := dropped(facts, plan.environ, meant):
+            yield f"Not passed on to {clean(agent.name)}: {', '.join(gone)}"
 
 
 def _validation(prepared: Prepared) -> Iterator[str]:

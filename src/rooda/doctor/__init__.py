@@ -1,0 +1,1 @@
+"""`rooda doctor`: is everything there that a run needs, and how to mend what is not."""

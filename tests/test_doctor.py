@@ -1,0 +1,808 @@
+"""What the doctor decides, by tables; and its looks at real programs, repositories and locks."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rooda.agents.accounts import account_of, dropped
+from rooda.agents.program import program_of
+from rooda.agents.registry import ADAPTERS, KNOWN
+from rooda.agents.report import Tokens, Usage
+from rooda.config.command import split
+from rooda.config.layers import Alias
+from rooda.config.locate import read_builtin
+from rooda.config.origin import BUILTIN
+from rooda.config.world import World
+from rooda.doctor.agent_report import AgentReport
+from rooda.doctor.canary.errand import Errand, cksum
+from rooda.doctor.canary.evidence import Evidence, Failure, gather
+from rooda.doctor.canary.scratch import Scratch
+from rooda.doctor.canary.trial import Trial
+from rooda.doctor.canary.verdict import judge
+from rooda.doctor.command_line import look_at
+from rooda.doctor.discretion import shown_command, without_secrets
+from rooda.doctor.examine import Examination, examine
+from rooda.doctor.findings import Finding, Mark, worst
+from rooda.doctor.habit import Situation
+from rooda.doctor.habits import HABITS
+from rooda.doctor.launching import assignments, own_words
+from rooda.doctor.machine import look_at_disk, look_at_lock
+from rooda.doctor.programs import find, interpreter_trouble
+from rooda.doctor.repository import look_at_git
+from rooda.doctor.surroundings import Wish
+from rooda.doctor.versions import Question, ask, ask_all
+from rooda.loop.outcome import FailureKind
+from rooda.loop.promises import Promises
+from rooda.process.events import Named
+from rooda.process.exits import (
+    Exited,
+    Interrupted,
+    Lingered,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
+from rooda.process.leftovers import start_time
+from rooda.workspace.lock import Lock, Note, here
+from support.workspace import Workspace, alive, wait_for
+
+
+def words(command: str) -> tuple[str, ...]:
+    return split(command, BUILTIN, "ai_cmd", [])
+
+
+def found(
+    command: str, environ: Mapping[str, str] | None = None, *, root: bool = False
+) -> list[Finding]:
+    return list(look_at(Situation(own_words(words(command)), environ or {}, root)))
+
+
+def wrong(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(one.topic, str(one.mark)) for one in findings if one.mark is not Mark.OK]
+
+
+# -- command lines ---------------------------------------------------------------------------
+
+
+def test_every_known_cli_has_habits() -> None:
+    assert HABITS.keys() == KNOWN.keys()
+
+
+@pytest.mark.parametrize("name", read_builtin().aliases)
+def test_nothing_is_wrong_with_a_built_in_alias(name: str) -> None:
+    alias: Alias = read_builtin().aliases[name].value
+    findings = found(alias.command)
+    assert wrong(findings) == []
+    assert {one.topic for one in findings} == {"prompt", "permissions"}
+
+
+WARNED = {
+    "claude --dangerously-skip-permissions": ("prompt", "claude -p"),
+    "claude -p": ("permissions", "--dangerously-skip-permissions"),
+    "claude -p --permission-mode plan": ("permissions", "--dangerously-skip-permissions"),
+    "claude -p --dangerously-skip-permissions --output-format stream-json": (
+        "output",
+        "--verbose",
+    ),
+    "codex --yolo --json": ("prompt", "codex exec"),
+    "codex exec --json -": ("permissions", "--dangerously-bypass-approvals-and-sandbox"),
+    "codex exec -s read-only -": ("permissions", "--dangerously-bypass-approvals-and-sandbox"),
+    "codex exec --yolo -m gpt-5 'do the work'": ("prompt", "`-`"),
+    "gemini --skip-trust -o json": ("permissions", "--yolo"),
+    "gemini --yolo": ("permissions", "--skip-trust"),
+    "gemini --yolo --skip-trust -i hello": ("prompt", "Leave -i out"),
+    "gemini --yolo --skip-trust -p 'more words'": ("prompt", "Leave -p out"),
+    "qwen --yolo --prompt-interactive x": ("prompt", "Leave --prompt-interactive out"),
+    "qwen -o json": ("permissions", "--yolo"),
+    "opencode --auto": ("prompt", "opencode run"),
+    "opencode run": ("permissions", "--auto"),
+    "opencode run --auto -i": ("prompt", "Leave -i out"),
+    "copilot": ("permissions", "--allow-all"),
+    "copilot --allow-all -p 'do it'": ("prompt", "Leave -p out"),
+    "cursor-agent -f": ("prompt", "cursor-agent -p"),
+    "cursor-agent -p": ("permissions", "-f"),
+    "kiro-cli chat --trust-all-tools": ("prompt", "kiro-cli chat --no-interactive"),
+    "kiro-cli --no-interactive -a": ("prompt", "kiro-cli chat --no-interactive"),
+    "kiro-cli chat --no-interactive": ("permissions", "--trust-all-tools"),
+    "timeout 1h claude --dangerously-skip-permissions": ("prompt", "claude -p"),
+}
+
+
+@pytest.mark.parametrize("command", WARNED)
+def test_a_command_that_would_not_work_alone_is_told_what_to_write(command: str) -> None:
+    topic, advice = WARNED[command]
+    (one,) = [one for one in found(command) if one.mark is not Mark.OK]
+    assert one.topic == topic
+    assert advice in one.advice
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "claude --print --permission-mode=bypassPermissions",
+        "claude -p --allowedTools 'Bash Edit'",
+        "codex exec --full-auto",
+        "codex exec --sandbox danger-full-access --json",
+        "codex -c 'sandbox_mode=\"workspace-write\"' exec -m gpt-5 -C /tmp -o last.txt",
+        "gemini -y --skip-trust -p ''",
+        "gemini --approval-mode=auto_edit --skip-trust",
+        "cursor-agent -pf --output-format stream-json",
+        "copilot --allow-tool shell",
+        "env -i IS_SANDBOX=1 gemini --yolo --skip-trust",
+        "my-own-agent",
+    ],
+)
+def test_a_command_that_works_alone_is_not_complained_about(command: str) -> None:
+    assert wrong(found(command)) == []
+
+
+CLAUDE = "claude -p --dangerously-skip-permissions"
+
+
+@pytest.mark.parametrize(
+    "command,environ,root,refused",
+    [
+        (CLAUDE, {}, True, True),
+        (CLAUDE, {}, False, False),
+        (CLAUDE, {"IS_SANDBOX": "1"}, True, False),
+        (CLAUDE, {"IS_SANDBOX": ""}, True, True),
+        (CLAUDE, {"IS_SANDBOX": "yes"}, True, True),
+        (CLAUDE, {"CLAUDE_CODE_BUBBLEWRAP": "0"}, True, True),
+        (CLAUDE, {"CLAUDE_CODE_BUBBLEWRAP": "1"}, True, False),
+        ("claude -p --permission-mode bypassPermissions", {}, True, True),
+        ("claude -p --allowedTools Bash", {}, True, False),
+        ("codex exec --yolo", {}, True, False),
+    ],
+)
+def test_root_is_told_that_claude_refuses(
+    command: str, environ: dict[str, str], *, root: bool, refused: bool
+) -> None:
+    topics = [one.topic for one in found(command, environ, root=root) if one.mark is Mark.PROBLEM]
+    assert topics == (["root"] if refused else [])
+
+
+def test_gemini_may_be_told_by_a_variable_to_trust_a_folder() -> None:
+    assert wrong(found("gemini --yolo", {"GEMINI_CLI_TRUST_WORKSPACE": "true"})) == []
+
+
+@pytest.mark.parametrize(
+    "command,own,variables",
+    [
+        ("claude -p", ("claude", "-p"), {}),
+        ("env A=b timeout 1h /opt/claude -p", ("/opt/claude", "-p"), {"A": "b"}),
+        ("codex exec -c model=x", ("codex", "exec", "-c", "model=x"), {}),
+        ("env -i", ("env", "-i"), {}),
+    ],
+)
+def test_launchers_are_told_from_what_they_launch(
+    command: str, own: tuple[str, ...], variables: dict[str, str]
+) -> None:
+    assert own_words(words(command)) == own
+    assert assignments(words(command)) == variables
+
+
+# -- accounts and secrets --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_the_account_is_named_by_its_variables_and_never_by_a_value(name: str) -> None:
+    facts = ADAPTERS[name].facts
+    environ = {variable: f"sk-{variable}-value" for variable in (*facts.payers, *facts.nesting)}
+    account = account_of(facts, environ)
+    assert [variable for variable, _ in account.variables] == list(facts.payers)
+    assert "-value" not in str(account.to_json())
+    assert account_of(facts, {}).text == facts.otherwise
+    assert dropped(facts, environ) == facts.nesting
+    assert dropped(facts, environ, facts.nesting) == (), "who sets one in the config means it"
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "no"])
+def test_a_variable_that_says_no_pays_nothing(value: str) -> None:
+    account = account_of(KNOWN["claude"].facts, {"CLAUDE_CODE_USE_BEDROCK": value})
+    assert account.variables == ()
+
+
+@pytest.mark.parametrize(
+    "command,shown",
+    [
+        ("claude -p --model opus", "claude -p --model opus"),
+        ("env ANTHROPIC_API_KEY=sk-1 claude", "env ANTHROPIC_API_KEY=... claude"),
+        ("agent --api-key sk-1 --fast", "agent --api-key ... --fast"),
+        ("agent --token=sk-1 'two words'", "agent --token=... 'two words'"),
+        ("agent 'a\x1b[31mb'", "agent 'ab'"),
+    ],
+)
+def test_a_command_is_shown_without_its_secrets(command: str, shown: str) -> None:
+    assert shown_command(words(command)) == shown
+
+
+def test_a_text_is_shown_without_the_values_of_secret_variables() -> None:
+    environ = {
+        "MY_API_KEY": "sk-abcdef",
+        "MY_TOKEN": "sk-abcdef-longer",
+        "MAX_TOKENS": "10",
+        "GIT_AUTHOR_NAME": "/usr/bin",
+    }
+    text = "key sk-abcdef-longer and sk-abcdef, 10 on /usr/bin\n\x1b[1mnext"
+    shown = "key [MY_TOKEN] and [MY_API_KEY], 10 on /usr/bin next"
+    assert without_secrets(text, environ) == shown
+
+
+# -- programs --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tools(workspace: Workspace) -> Path:
+    folder = workspace.path / "bin"
+    folder.mkdir()
+    return folder
+
+
+def script(folder: Path, name: str, body: str, mode: int = 0o755) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(mode)
+    return path
+
+
+def test_a_program_is_looked_for_and_what_stands_in_its_place_is_named(tools: Path) -> None:
+    script(tools, "good", "exit 0")
+    script(tools, "plain", "exit 0", mode=0o644)
+    (tools / "dangling").symlink_to("nowhere")
+    (tools / "folder").mkdir()
+    environ = {"PATH": str(tools)}
+    assert find("good", tools, environ).path == str(tools / "good")
+    assert find("./good", tools, {"PATH": ""}).path == str(tools / "good")
+    assert find("nothing", tools, environ).path is None
+    places = {name: find(name, tools, environ) for name in ("plain", "dangling", "folder")}
+    assert {name: place.path for name, place in places.items()} == dict.fromkeys(places)
+    assert places["plain"].advice == f"chmod +x {tools / 'plain'}"
+    assert "link to nothing" in places["dangling"].trouble
+    assert "is a folder" in places["folder"].trouble
+    assert find("./plain", tools, environ).advice == f"chmod +x {tools / './plain'}"
+
+
+@pytest.mark.parametrize(
+    "line,missing",
+    [
+        ("#!/usr/bin/env node", "node"),
+        ("#!/usr/bin/env -S node --no-warnings", "node"),
+        ("#! /no/such/python", "/no/such/python"),
+        ("#!/bin/sh", None),
+        ("\x7fELF", None),
+    ],
+)
+def test_a_script_whose_interpreter_is_missing_is_no_mystery(
+    tools: Path, line: str, missing: str | None
+) -> None:
+    path = tools / "claude"
+    path.write_text(f"{line}\n")
+    trouble = interpreter_trouble(str(path), {"PATH": str(tools)})
+    if missing is None:
+        assert trouble is None
+    else:
+        assert trouble is not None
+        assert trouble.mark is Mark.PROBLEM
+        assert f"{missing} is missing" in trouble.text
+        assert ("Node.js" in trouble.advice) == (missing == "node")
+
+
+def question(path: Path) -> Question:
+    return Question(str(path), {"PATH": os.environ["PATH"]})
+
+
+@pytest.mark.parametrize(
+    "body,version",
+    [
+        ("echo '2.1.197 (Claude Code)'", "2.1.197"),
+        ("echo WARNING: hm >&2; echo codex-cli 0.166.0", "0.166.0"),
+        ("echo v1.2.3-beta.1+x >&2", "1.2.3-beta.1+x"),
+        ("printf '\\033[1mnewest\\033[0m\\n'", "newest"),
+    ],
+)
+def test_a_version_is_read(tools: Path, body: str, version: str) -> None:
+    assert ask(question(script(tools, "agent", body)), tools).text == version
+
+
+@pytest.mark.parametrize(
+    "body,trouble",
+    [
+        ("exit 0", "it printed nothing"),
+        ("echo no node here >&2; exit 3", "exit code 3: no node here"),
+        ("kill -SEGV $$", "killed by SIGSEGV"),
+        ("while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done", "not stop printing"),
+    ],
+)
+def test_a_version_that_does_not_come_is_explained(tools: Path, body: str, trouble: str) -> None:
+    version = ask(question(script(tools, "agent", body)), tools)
+    assert version.text is None
+    assert trouble in version.trouble
+    assert version.can_start
+
+
+def test_what_can_not_be_started_is_told_so(tools: Path) -> None:
+    path = tools / "agent"
+    path.write_text("no program at all\n")
+    path.chmod(0o755)
+    version = ask(question(path), tools)
+    assert (version.text, version.can_start) == (None, False)
+
+
+def test_programs_that_hang_are_asked_together_and_leave_nothing(tools: Path) -> None:
+    body = "echo $$ > $0.pid; setsid sleep 600 & echo $! > $0.child; sleep 600"
+    paths = [script(tools, name, body) for name in ("one", "two", "three")]
+    paths.append(script(tools, "good", "setsid sleep 600 & echo $! > $0.child; echo 1.2"))
+    answers = ask_all(map(question, paths), tools, limit=0.5)
+    assert [answer.text for answer in answers.values()] == [None, None, None, "1.2"]
+    assert answers[str(paths[0])].trouble == "no answer within 0.5s"
+    for file in (*tools.glob("*.pid"), *tools.glob("*.child")):
+        assert not alive(int(wait_for(file)))
+
+
+# -- who is chosen ---------------------------------------------------------------------------
+
+
+def search_path(workspace: Workspace) -> str:
+    """A PATH on which no agent of this machine is: git, a shell's tools, and the test's own."""
+    system = workspace.home / "system"
+    system.mkdir(exist_ok=True)
+    for name in ("git", "sh", "env", "sleep", "setsid"):
+        place = shutil.which(name)
+        if place is not None and not (system / name).exists():
+            (system / name).symlink_to(place)
+    return f"{workspace.path / 'bin'}:{system}"
+
+
+def look(workspace: Workspace, env: Mapping[str, str] | None = None, **wish: object) -> Examination:
+    """`rooda doctor` in the workspace, with its own programs on the PATH."""
+    environ = {"PATH": search_path(workspace), "HOME": str(workspace.home), **(env or {})}
+    flags = {"ai_cmd": ("--ai-cmd", str(wish["ai_cmd"]))} if "ai_cmd" in wish else {}
+    return examine(World(workspace.path, environ), Wish(flags=flags))
+
+
+def agents(found: Examination) -> dict[str, AgentReport]:
+    return {agent.name: agent for agent in found.agents}
+
+
+PROCEDURES = """
+procedures:
+  work:
+    observe: [{content: look}]
+    orient: [{content: think}]
+    decide: [{content: choose}]
+    act: [{content: "say <promise>SUCCESS</promise>"}]
+"""
+
+
+def test_who_is_not_installed_and_not_chosen_is_no_problem(workspace: Workspace) -> None:
+    found = look(workspace)
+    assert {agent.mark for agent in found.agents} == {Mark.ABSENT}
+    assert found.problems == 0
+    assert "npm install -g @openai/codex" in str(agents(found)["codex"].findings)
+
+
+@pytest.mark.parametrize(
+    "config,env,name",
+    [
+        ("loop: {ai_cmd_alias: codex}", {}, "codex"),
+        ("loop: {ai_cmd: my-agent --fast}", {}, "my-agent"),
+        (PROCEDURES + "    ai_cmd_alias: gemini\n", {}, "gemini"),
+        ("loop: {ai_cmd_fallbacks: [qwen]}", {}, "qwen"),
+        ("loop: {ai_cmd_fallbacks: ['other -x']}", {}, "other"),
+        ("loop: {preset: v1}", {}, "kiro-cli"),
+        ("", {"ROODA_LOOP_AI_CMD_ALIAS": "opencode"}, "opencode"),
+        ("ai_cmd_aliases: {mine: no-such}\nloop: {ai_cmd_alias: mine}", {}, "mine"),
+        ("loop: {ai_cmd: 'timeout 1h no-such'}", {}, "no-such"),
+        ('loop: {ai_cmd: "claude \'open"}', {}, "loop.ai_cmd"),
+    ],
+)
+def test_who_is_chosen_and_missing_is_a_problem(
+    workspace: Workspace, config: str, env: dict[str, str], name: str
+) -> None:
+    workspace.config(config)
+    found = look(workspace, env)
+    broken = {agent.name for agent in found.agents if agent.mark is Mark.PROBLEM}
+    assert broken == {name}
+    assert found.problems >= 1
+    assert agents(found)[name].chosen_by
+
+
+def test_what_is_broken_is_a_warning_until_somebody_chooses_it(
+    workspace: Workspace, tools: Path
+) -> None:
+    script(tools, "codex", "echo 1.0", mode=0o644)
+    found = look(workspace)
+    assert agents(found)["codex"].mark is Mark.WARNING
+    assert found.problems == 0
+    workspace.config("loop: {ai_cmd_alias: codex}")
+    found = look(workspace)
+    assert (agents(found)["codex"].mark, found.problems) == (Mark.PROBLEM, 1)
+
+
+def test_a_command_can_be_looked_at_without_choosing_it(workspace: Workspace, tools: Path) -> None:
+    script(tools, "claude", "echo 2.1")
+    found = look(workspace, ai_cmd="env FOO=bar claude --verbose")
+    one = next(agent for agent in found.agents if agent.chosen_by)
+    assert one.chosen_by == ("--ai-cmd (cli: --ai-cmd)",)
+    assert (one.path, one.version, one.adapter, one.form) == (
+        str(tools / "claude"),
+        "2.1",
+        "claude",
+        "text",
+    )
+    assert {finding.topic for finding in one.findings if finding.mark is Mark.WARNING} == {
+        "prompt",
+        "permissions",
+    }
+
+
+def test_an_unknown_program_is_never_started(workspace: Workspace, tools: Path) -> None:
+    script(tools, "my-agent", "echo started > started")
+    workspace.config(
+        "loop: {ai_cmd: my-agent}\nai_cmd_aliases: {mine: {command: my-agent, adapter: claude}}"
+    )
+    found = look(workspace)
+    assert (found.problems, agents(found)["my-agent"].version) == (0, None)
+    assert not (workspace.path / "started").exists()
+
+
+def test_one_program_of_several_aliases_is_asked_once(workspace: Workspace, tools: Path) -> None:
+    script(tools, "claude", "echo x >> asked; echo 2.1.197")
+    workspace.config("ai_cmd_aliases: {opus: claude -p --model opus}")
+    found = agents(look(workspace))
+    assert (found["claude"].version, found["opus"].version) == ("2.1.197", "2.1.197")
+    assert (workspace.path / "asked").read_text() == "x\n"
+
+
+def test_the_account_and_the_nesting_are_those_of_the_agent(
+    workspace: Workspace, tools: Path
+) -> None:
+    script(tools, "claude", "env > seen; echo 1.0")
+    workspace.config(
+        "loop:\n  env: {ANTHROPIC_API_KEY: sk-secret-1, CLAUDECODE: '1', GEMINI_API_KEY: null}\n"
+    )
+    environ = {"CLAUDECODE": "0", "CLAUDE_CODE_ENTRYPOINT": "cli", "GEMINI_API_KEY": "sk-gemini-1"}
+    found = agents(look(workspace, environ))
+    assert found["claude"].account.to_json()["variables"] == ["ANTHROPIC_API_KEY"]
+    assert found["claude"].dropped == ("CLAUDE_CODE_ENTRYPOINT",)
+    assert found["gemini"].account.variables == ()
+    seen = (workspace.path / "seen").read_text()
+    assert "CLAUDECODE=1" in seen
+    assert "CLAUDE_CODE_ENTRYPOINT" not in seen
+
+
+# -- the machine -----------------------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def seen_of_git(workspace: Workspace, *, needed: bool = False) -> dict[str, Finding]:
+    environ = {
+        "PATH": search_path(workspace),
+        "HOME": str(workspace.home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+    return {one.topic: one for one in look_at_git(workspace.path, environ, needed=needed)}
+
+
+def test_a_folder_without_a_repository_is_a_problem_only_where_git_is_needed(
+    workspace: Workspace,
+) -> None:
+    assert seen_of_git(workspace)["repository"].mark is Mark.WARNING
+    assert seen_of_git(workspace, needed=True)["repository"].mark is Mark.PROBLEM
+    assert "git init" in seen_of_git(workspace)["repository"].advice
+
+
+def test_the_state_of_a_repository_is_told(workspace: Workspace) -> None:
+    top = workspace.path
+    git(top, "init", "-q")
+    git(top, "commit", "-q", "--allow-empty", "-m", "one")
+    found = seen_of_git(workspace)
+    assert found.keys() == {"git", "identity", "repository"}
+    assert found["git"].text.startswith("git version ")
+    assert found["identity"].mark is Mark.WARNING
+    assert "git config --global user.name" in found["identity"].advice
+    git(top, "config", "user.name", "A")
+    git(top, "config", "user.email", "a@example.org")
+    git(top, "checkout", "-q", "--detach")
+    (top / ".git/rebase-merge").mkdir()
+    (top / ".git/MERGE_HEAD").write_text("0\n")
+    (top / ".git/index.lock").write_text("")
+    found = seen_of_git(workspace)
+    assert found["identity"].mark is Mark.OK
+    assert {topic for topic, one in found.items() if one.mark is Mark.WARNING} == {
+        "head",
+        "unfinished",
+        "index",
+    }
+    assert str(top / ".git/index.lock") in found["index"].text
+
+
+def test_without_git_the_rest_is_told_all_the_same(workspace: Workspace, tools: Path) -> None:
+    script(tools, "claude", "echo 1.0")
+    found = look(workspace, {"PATH": str(tools)})
+    marks = {one.topic: one.mark for one in found.machine}
+    assert marks["git"] is Mark.WARNING
+    assert {"lock", "disk", "permissions", "config"} <= marks.keys()
+    assert agents(found)["claude"].version is not None
+
+
+def test_a_git_that_does_not_work_is_a_finding_of_its_own(
+    workspace: Workspace, tools: Path
+) -> None:
+    script(tools, "git", "echo broken library >&2; exit 127")
+    (one,) = look_at_git(workspace.path, {"PATH": str(tools)}, needed=True)
+    assert (one.topic, one.mark) == ("git", Mark.PROBLEM)
+    assert "broken library" in one.text
+
+
+@pytest.mark.parametrize(
+    "setting,is_needed",
+    [
+        ("git: {commit: true}", True),
+        ("git: {push: true}", True),
+        ("git: {require_changes: true}", True),
+        ("preset: v1", False),  # it pushes where it can
+        ("preset: ralph", True),
+        ("git: {commit: false}", False),
+    ],
+)
+def test_git_is_needed_where_the_settings_ask_for_it(
+    workspace: Workspace, tools: Path, setting: str, *, is_needed: bool
+) -> None:
+    script(tools, "kiro-cli", "echo 1.0")
+    workspace.config(f"loop: {{{setting}}}")
+    (one,) = [one for one in look(workspace).machine if one.topic == "repository"]
+    assert one.mark is (Mark.PROBLEM if is_needed else Mark.WARNING)
+
+
+def test_a_config_of_the_users_own_is_found(workspace: Workspace) -> None:
+    def own() -> str:
+        return next(one.text for one in look(workspace).machine if one.topic == "global-config")
+
+    folder = workspace.home / ".config/rooda"
+    assert own() == f"no config of your own in {folder}"
+    folder.mkdir(parents=True)
+    assert own() == f"no config of your own in {folder}"
+    workspace.global_config("loop: {}")
+    assert own() == f"config of your own in {folder}"
+
+
+def note(workspace: Workspace, pid: int, started: float) -> Note:
+    host, boot = here()
+    return Note(
+        run="20260101-000000-abcdef",
+        procedure="build",
+        pid=pid,
+        started=started,
+        since="2026-01-01T00:00:00",
+        workspace=str(workspace.path),
+        host=host,
+        boot=boot,
+    )
+
+
+def test_a_run_at_work_is_named_and_so_is_one_that_was_killed(workspace: Workspace) -> None:
+    assert look_at_lock(workspace.path).text == "no run is at work here"
+    lock = Lock(workspace.path)
+    try:
+        lock.write(note(workspace, os.getpid(), start_time(os.getpid()) or 0.0))
+        found = look_at_lock(workspace.path)
+        assert found.mark is Mark.OK
+        assert f"build, pid {os.getpid()}" in found.text
+    finally:
+        lock.close()
+    lock = Lock(workspace.path)
+    lock.write(note(workspace, os.getpid(), 1.0))
+    os.close(lock._fd)  # noqa: SLF001 - as a kill would leave it
+    assert look_at_lock(workspace.path).mark is Mark.WARNING
+
+
+def test_a_folder_that_is_gone_or_wrong_is_explained(workspace: Workspace, tmp_path: Path) -> None:
+    assert look_at_disk(workspace.path).mark is Mark.OK
+    assert look_at_disk(tmp_path / "gone").mark is Mark.UNKNOWN
+    assert look_at_lock(tmp_path / "gone").mark is Mark.UNKNOWN
+    (workspace.path / ".rooda").write_text("")
+    found = look(workspace)
+    assert [one.topic for one in found.machine if one.mark is Mark.PROBLEM] == ["permissions"]
+    assert found.problems == 1
+
+
+@pytest.mark.parametrize(
+    "config,mark",
+    [
+        ("loop: {failure_threshold: 2}", Mark.OK),
+        ("loop: {failure_treshold: 2}", Mark.WARNING),
+        ("loop: {failure_threshold: 0}", Mark.PROBLEM),
+        ("loop: [", Mark.PROBLEM),
+        ("loop: {ai_cmd_alias: klaude}", Mark.PROBLEM),
+    ],
+)
+def test_a_config_with_mistakes_is_counted_and_stops_nothing(
+    workspace: Workspace, config: str, mark: Mark
+) -> None:
+    workspace.config(config)
+    found = look(workspace)
+    (one,) = [one for one in found.machine if one.topic == "config"]
+    assert one.mark is mark
+    assert ("rooda config check" in one.advice) == (mark is not Mark.OK)
+    assert len(found.agents) == len(KNOWN)
+
+
+def test_without_a_home_the_rest_is_told_all_the_same(workspace: Workspace) -> None:
+    found = examine(World(workspace.path, {"PATH": search_path(workspace)}), Wish())
+    marks = {one.topic: one.mark for one in found.machine}
+    assert marks["global-config"] is Mark.WARNING
+    assert found.problems == 0
+
+
+# -- the canary's errand ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [b"", b"a", b"1234567890abcdef", bytes(range(256)) * 3])
+def test_the_checksum_is_that_of_the_system(data: bytes) -> None:
+    done = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
+    assert done.stdout.split()[0].decode() == str(cksum(data))
+
+
+def test_the_errand_is_long_ends_with_its_mark_and_is_new_each_time(tmp_path: Path) -> None:
+    errand, other = Errand.new("DONE"), Errand.new("DONE")
+    prompt = errand.prompt()
+    assert 20_000 < len(prompt) < 21_000
+    assert prompt.splitlines()[-1] == errand.mark
+    assert prompt.count(errand.mark) == 1
+    assert "<promise>DONE</promise>" in prompt
+    assert {errand.word, errand.seed, errand.mark}.isdisjoint({other.word, other.seed, other.mark})
+    assert errand.is_written(f"{errand.word}\n".encode())
+    assert not errand.is_written(other.word.encode())
+    subprocess.run(["sh", "-c", errand.command], cwd=tmp_path, check=True)
+    content = (tmp_path / "canary-command.txt").read_bytes()
+    assert errand.is_commanded(content)
+    assert not errand.is_commanded(b"")
+    assert not other.is_commanded(content)
+
+
+GOOD = Evidence(
+    Exited(0),
+    repeated=True,
+    wrote=True,
+    ran=True,
+    promises=Promises(success=True),
+    usage=Usage("a-model", tokens=Tokens(total=8200), cost=0.04),
+)
+TOPICS = ["started", "prompt", "file", "command", "signal", "exit", "leftovers", "model", "cost"]
+
+
+def judged(evidence: Evidence) -> dict[str, str]:
+    return {one.topic: str(one.mark) for one in judge(evidence)}
+
+
+def but(**other: object) -> Evidence:
+    """The good one, with something else."""
+    fields = {name: getattr(GOOD, name) for name in GOOD.__slots__}
+    return Evidence(**{**fields, **other})
+
+
+def test_a_canary_that_can_do_everything_is_ok_line_by_line() -> None:
+    findings = judge(GOOD)
+    assert [one.topic for one in findings] == TOPICS
+    assert worst(findings) is Mark.OK
+
+
+NOTHING: dict[str, object] = {
+    "repeated": False,
+    "wrote": None,
+    "ran": None,
+    "promises": Promises(),
+    "usage": Usage(),
+}
+UNKNOWN = {
+    "prompt": "unknown",
+    "file": "unknown",
+    "command": "unknown",
+    "signal": "unknown",
+    "model": "unknown",
+    "cost": "unknown",
+}
+
+
+@pytest.mark.parametrize(
+    "evidence,expected",
+    [
+        (but(repeated=False), {"prompt": "problem"}),
+        (but(wrote=None), {"file": "problem"}),
+        (but(wrote=False), {"file": "problem"}),
+        (but(ran=None), {"command": "problem"}),
+        (but(ran=False), {"command": "problem"}),
+        (but(promises=Promises()), {"signal": "problem"}),
+        (
+            but(
+                promises=Promises(failure=True, lines=("no",)),
+                failure=Failure(FailureKind.SIGNAL, "blocked"),
+                wrote=None,
+            ),
+            {"signal": "problem", "file": "problem"},
+        ),
+        (but(end=Exited(3)), {"exit": "warning"}),
+        (but(end=Lingered("result_grace", 30)), {"exit": "warning", "leftovers": "unknown"}),
+        (but(cleaned_up=(Named(7, "sleep"),)), {"leftovers": "warning"}),
+        (but(survivors=(Named(7, "sleep"),)), {"leftovers": "problem"}),
+        (but(usage=Usage()), {"model": "unknown", "cost": "unknown"}),
+        (
+            but(
+                **NOTHING,
+                end=TimedOut("iteration_timeout", 300.0),
+                failure=Failure(FailureKind.TIMEOUT, "nothing was printed"),
+            ),
+            {**UNKNOWN, "exit": "problem", "leftovers": "unknown"},
+        ),
+        (
+            but(**NOTHING, end=Exited(1), failure=Failure(FailureKind.AUTH, "Invalid API key")),
+            {**UNKNOWN, "failure": "problem"},
+        ),
+        (
+            but(**NOTHING, end=Lost("gone"), failure=Failure(FailureKind.CRASH, "gone")),
+            {**UNKNOWN, "failure": "problem", "exit": "problem", "leftovers": "unknown"},
+        ),
+        (
+            but(**NOTHING, end=Exited(1), failure=Failure(FailureKind.LIMIT, "until 5pm")),
+            {**UNKNOWN, "failure": "problem"},
+        ),
+        (but(end=Interrupted(2)), {"exit": "unknown", "leftovers": "unknown"}),
+        (
+            but(**NOTHING, end=Signalled(11), failure=Failure(FailureKind.CRASH, "killed")),
+            {**UNKNOWN, "failure": "problem", "exit": "problem"},
+        ),
+    ],
+)
+def test_what_a_canary_can_not_do_is_told_from_what_nobody_knows(
+    evidence: Evidence, expected: dict[str, str]
+) -> None:
+    got = {topic: mark for topic, mark in judged(evidence).items() if mark != "ok"}
+    assert got == expected
+
+
+def test_who_can_not_be_started_has_one_line(workspace: Workspace) -> None:
+    assert judged(Evidence(NotStarted("claude: No such file"))) == {"started": "problem"}
+    scratch = Scratch({"PATH": search_path(workspace), "HOME": str(workspace.home)})
+    try:
+        assert scratch.trouble == ""
+        trial = Trial(trouble="no space left on device")
+        evidence = gather(trial, Errand.new("DONE"), scratch, program_of(("claude",)))
+    finally:
+        scratch.remove()
+    assert not scratch.folder.exists()
+    assert "no space left on device" in judge(evidence)[0].text
+
+
+def test_a_failure_comes_with_its_evidence_and_what_to_do() -> None:
+    failure = Failure(FailureKind.AUTH, "Invalid API key", "Run `claude /login`", "last")
+    one = next(
+        o for o in judge(but(**NOTHING, end=Exited(1), failure=failure)) if o.topic == "failure"
+    )
+    assert one.text == "failed (auth): Invalid API key; it said last: last"
+    assert one.advice == "Run `claude /login`"
+
+
+def test_a_canary_that_ran_out_of_time_is_told_with_what_was_seen() -> None:
+    failure = Failure(FailureKind.TIMEOUT, "nothing was printed")
+    end = TimedOut("iteration_timeout", 300.0)
+    evidence = but(**NOTHING, end=end, failure=failure, retrying="no network")
+    one = next(o for o in judge(evidence) if o.topic == "exit")
+    assert "after 300s (--timeout), and was stopped" in one.text
+    assert one.text.endswith("; nothing was printed; it was retrying: no network")
+
+
+def test_a_denied_tool_is_named_with_the_flag_that_allows_it() -> None:
+    evidence = but(wrote=None, notes=("was not allowed to use Write",))
+    one = next(o for o in judge(evidence, "--yolo") if o.topic == "file")
+    assert "not allowed to use Write" in one.text
+    assert "--yolo" in one.advice

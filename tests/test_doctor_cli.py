@@ -1,0 +1,569 @@
+"""`rooda doctor` and its canary through the installed command, with scripted CLIs on the PATH."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.children import until
+from support.surface import Inside, listing
+from support.workspace import ROODA, Finished, Workspace, alive, wait_for
+
+# A claude that does what the canary asks, in the words of the real one; HABITS are its bad ones.
+FAKE = """#!{python} -S
+import json, os, re, signal, subprocess, sys, time
+HABITS = {habits!r}
+
+def say(**event):
+    print(json.dumps(event), flush=True)
+
+def assistant(*blocks):
+    say(type="assistant", message={{"content": list(blocks)}})
+
+if "--version" in sys.argv:
+    print("2.1.197 (Claude Code)")
+    sys.exit()
+def note(name, pid):
+    open(f"{{os.environ['PIDS']}}/{{name}}.pid", "w").write(str(pid))
+
+note("agent", os.getpid())
+if "refuses root" in HABITS:
+    sys.exit("--dangerously-skip-permissions cannot be used with root/sudo privileges")
+if "hangs" in HABITS:
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    note("child", child.pid)
+    time.sleep(600)
+prompt = sys.stdin.read(8192) if "cuts the prompt" in HABITS else sys.stdin.read()
+say(type="system", subtype="init", model="claude-test-1", session_id="s1")
+if "is not logged in" in HABITS:
+    words = "Invalid API key \\u00b7 Please run /login"
+    say(type="result", subtype="success", is_error=True, api_error_status=401, result=words)
+    sys.exit(1)
+if "says nothing" in HABITS:
+    say(type="result", subtype="success", is_error=False, result="", usage={{}})
+    sys.exit()
+word = re.search(r"only content is this word:\\n +(\\S+)", prompt)[1]
+command = re.search(r"exactly as it is:\\n +(.+)", prompt)[1]
+tag = re.search(r"line of its own: (\\S+)", prompt)[1]
+denials = []
+if "may not write" in HABITS:
+    denials.append({{"tool_name": "Write"}})
+else:
+    about = {{"file_path": "canary-written.txt"}}
+    assistant({{"type": "tool_use", "name": "Write", "input": about}})
+    word = "something else" if "writes nonsense" in HABITS else word
+    open("canary-written.txt", "w").write(word + "\\n")
+if "makes results up" in HABITS:
+    open("canary-command.txt", "w").write("12345 16\\n")
+elif "may not run" not in HABITS:
+    assistant({{"type": "tool_use", "name": "Bash", "input": {{"command": command}}}})
+    subprocess.run(["sh", "-c", command], check=True)
+if "leaves a process" in HABITS:
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    note("child", child.pid)
+if "is killed" in HABITS:
+    os.kill(os.getpid(), signal.SIGKILL)
+mark = prompt.split()[-1]
+tag = tag.replace("SUCCESS", "FAILURE") if "gives up" in HABITS else tag
+tag = "" if "does not signal" in HABITS else tag
+answer = f"Done, and the mark is {{mark}}.\\n{{tag}}"
+assistant({{"type": "text", "text": answer}})
+usage = {{"input_tokens": 8000, "output_tokens": 200}}
+say(type="result", subtype="success", is_error=False, result=answer, num_turns=3,
+    total_cost_usd=0.0421, usage=usage, permission_denials=denials)
+if "never exits" in HABITS:
+    time.sleep(600)
+sys.exit(3 if "exits badly" in HABITS else 0)
+"""
+
+
+@pytest.fixture
+def temporary(workspace: Workspace, tmp_path: Path) -> Path:
+    """The folder for temporary files, so that what is left in it can be seen."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    workspace.env["TMPDIR"] = str(folder)
+    return folder
+
+
+@pytest.fixture
+def pids(workspace: Workspace, tmp_path: Path) -> Iterator[Path]:
+    """Where scripted CLIs note their processes; none outlives the test."""
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    workspace.env["PIDS"] = str(folder)
+    yield folder
+    for pid in noted(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def noted(folder: Path) -> list[int]:
+    return [int(wait_for(file)) for file in folder.glob("*.pid")]
+
+
+@pytest.fixture
+def tools(workspace: Workspace, temporary: Path, pids: Path) -> Path:
+    """The only folder on the PATH: no agent of this machine takes part."""
+    folder = workspace.home / "bin"
+    folder.mkdir()
+    for name in ("git", "sh", "env", "sleep", "cksum", "cat", "setsid", "true"):
+        place = shutil.which(name)
+        if place is not None:
+            (folder / name).symlink_to(place)
+    workspace.env |= {"PATH": str(folder), "IS_SANDBOX": "1"}
+    assert temporary.is_dir()
+    assert pids.is_dir()
+    return folder
+
+
+@pytest.fixture
+def inside(
+    workspace: Workspace,
+    tools: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Inside:
+    """`rooda ARGS` in this process, where no canary is to be interrupted."""
+    assert tools.is_dir()
+    for name, value in workspace.env.items():
+        monkeypatch.setenv(name, value)
+    return Inside(workspace, monkeypatch, capfd)
+
+
+def program(folder: Path, name: str, text: str, mode: int = 0o755) -> Path:
+    path = folder / name
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def claude(folder: Path, *habits: str, name: str = "claude") -> Path:
+    return program(folder, name, FAKE.format(python=sys.executable, habits=habits))
+
+
+def shell(folder: Path, name: str, body: str) -> Path:
+    return program(folder, name, f"#!/bin/sh\n{body}\n")
+
+
+def marks(done: Finished) -> dict[str, str]:
+    """The canary's findings by their topics, all that is not ok."""
+    findings = json.loads(done.out)["findings"]
+    return {one["topic"]: one["mark"] for one in findings if one["mark"] != "ok"}
+
+
+def rows(done: Finished) -> dict[str, str]:
+    """Name and mark of every agent in the table."""
+    found = re.findall(r"^(ok|absent|warning|problem) +(\S+)", done.out, re.MULTILINE)
+    return {name: mark for mark, name in found}
+
+
+# -- rooda doctor ----------------------------------------------------------------------------
+
+
+def test_the_doctor_lists_every_agent_and_looks_at_the_machine(
+    workspace: Workspace, tools: Path
+) -> None:
+    claude(tools)
+    shell(tools, "codex", "echo codex-cli 0.166.0")
+    workspace.config("ai_cmd_aliases:\n  chatty: claude --verbose\n")
+    before = listing(workspace.path, workspace.home)
+    done = workspace.rooda("doctor", env={"OPENAI_API_KEY": "sk-1234567890", "CLAUDECODE": "1"})
+    assert (done.code, done.err) == (0, "")
+    assert rows(done) == {
+        "claude": "ok",
+        "codex": "ok",
+        "chatty": "warning",
+        **dict.fromkeys(
+            ("gemini", "opencode", "qwen", "copilot", "cursor-agent", "kiro-cli"), "absent"
+        ),
+    }
+    for words in (
+        rf"^ok +claude +2\.1\.197 +claude events +{tools}/claude$",
+        rf"^warning +chatty +2\.1\.197 +claude text +{tools}/claude$",
+        r"^absent +gemini .*npm install -g @google/gemini-cli",
+        r"^  warning +without -p it opens its screen.*\n +Write `claude -p`$",
+        r"^  ok +who pays: the account that `claude /login` chose$",
+        r"^  ok +who pays: OPENAI_API_KEY is set: the API key",
+        r"^  ok +not passed on, lest it refuse to be nested: CLAUDECODE$",
+        r"^  ok +git version ",
+        r"^  ok +no run is at work here$",
+        r"^  ok +[\d.]+ .B of disk space left$",
+        r"^  ok +nothing is wrong with rooda-config.yml$",
+    ):
+        assert re.search(words, done.out, re.MULTILINE), (words, done.out)
+    assert "sk-1234567890" not in done.out
+    assert listing(workspace.path, workspace.home) == before, "it only looks"
+
+
+def test_an_agent_that_is_chosen_and_missing_is_a_problem_with_its_cure(
+    workspace: Workspace, tools: Path, inside: Inside
+) -> None:
+    assert inside("doctor").code == 0
+    workspace.config("loop: {ai_cmd_alias: gemini}")
+    done = inside("doctor", "--json")
+    assert (done.code, done.err) == (1, "")
+    found = json.loads(done.out)
+    assert (found["schema_version"], found["ok"]) == (1, False)
+    one = next(agent for agent in found["agents"] if agent["name"] == "gemini")
+    assert one["chosen_by"] == ["loop.ai_cmd_alias (workspace: ./rooda-config.yml:1)"]
+    assert [(f["topic"], f["mark"], f["advice"]) for f in one["findings"]] == [
+        ("program", "problem", "npm install -g @google/gemini-cli")
+    ]
+    claude(tools)
+    assert inside("doctor", "--ai-cmd", "claude -p").code == 0, "that one is there"
+
+
+def test_programs_that_hang_or_flood_when_asked_for_their_version_hurt_nobody(
+    workspace: Workspace, tools: Path, pids: Path
+) -> None:
+    shell(tools, "claude", 'echo $$ > "$PIDS/agent.pid"; exec sleep 600')
+    shell(tools, "codex", "while :; do echo 0000000000000000000000000000000000000000; done")
+    shell(tools, "opencode", "echo no such model >&2; exit 7")
+    program(tools, "qwen", "#!/usr/bin/env node\n")
+    program(tools, "copilot", "#!/bin/sh\n", mode=0o644)
+    done = workspace.rooda("doctor", "--timeout", "1s")
+    assert done.code == 0, "none of them is chosen"
+    assert {name for name, mark in rows(done).items() if mark == "warning"} == {
+        "claude",
+        "codex",
+        "opencode",
+        "qwen",
+        "copilot",
+    }
+    for words in (
+        "no answer within 1s",
+        "it does not stop printing",
+        "exit code 7: no such model",
+        "it is a node script, and node is missing",
+        f"chmod +x {tools / 'copilot'}",
+    ):
+        assert words in done.out
+    assert [alive(pid) for pid in noted(pids)] == [False]
+
+
+SECRETS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
+    "GH_TOKEN",
+    "CURSOR_API_KEY",
+    "KIRO_API_KEY",
+    "OPENROUTER_API_KEY",
+)
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_no_value_of_a_secret_is_ever_shown(
+    workspace: Workspace,
+    tools: Path,
+    inside: Inside,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+) -> None:
+    for name in ("claude", "codex", "gemini", "copilot", "cursor-agent", "kiro-cli", "qwen"):
+        shell(tools, name, "env >&2; exit 1")
+    shell(tools, "opencode", 'echo "$ANTHROPIC_API_KEY"')
+    workspace.config(
+        "loop: {ai_cmd: 'env MY_KEY=secret-c-value agent --api-key=secret-d-value'}\n"
+        "ai_cmd_aliases: {mine: claude --token secret-e-value}\n"
+    )
+    for name in SECRETS:
+        workspace.env[name] = f"secret-{name}-value"
+        monkeypatch.setenv(name, workspace.env[name])
+    done = inside("doctor", *flags)
+    assert re.findall(r"secret-\S+", done.out + done.err) == []
+    for name in SECRETS:
+        assert name in done.out
+
+
+def test_nothing_keeps_the_doctor_from_telling_the_rest(workspace: Workspace, tools: Path) -> None:
+    claude(tools)
+    (tools / "git").unlink()
+    workspace.config("loop: [\n")
+    workspace.write(".rooda", "in the way")
+    done = workspace.rooda("doctor", env={"HOME": None})
+    assert done.code == 1
+    for words in (
+        "ok      claude",
+        "git is not installed",
+        "there is no HOME",
+        ".rooda is not a folder",
+        "the configuration has 1 error",
+        "2 problems found",
+    ):
+        assert words in done.out
+
+
+def test_a_folder_that_is_gone_is_one_more_thing_to_tell(workspace: Workspace, tools: Path) -> None:
+    claude(tools)
+    gone = workspace.path / "gone"
+    gone.mkdir()
+    (tools / "rmdir").symlink_to(shutil.which("rmdir") or "")
+    shell(tools, "leave", f"cd {gone} && rmdir {gone} && exec {ROODA} doctor")
+    done = subprocess.run(
+        [str(tools / "leave")],
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"does not exist: {gone}" in done.stdout
+    assert "2.1.197" in done.stdout
+
+
+# -- the canary ------------------------------------------------------------------------------
+
+
+def test_a_canary_that_can_do_everything_leaves_nothing(
+    workspace: Workspace, tools: Path, temporary: Path
+) -> None:
+    claude(tools)
+    workspace.config(
+        "loop:\n  verify: touch verified\n  hooks: {pre_iteration: touch hooked}\n"
+        "  git: {commit: true}\n  ai_cmd_fallbacks: [codex]\n"
+    )
+    before = listing(workspace.path, workspace.home)
+    done = workspace.rooda("doctor", "--canary", "claude", env={"CLAUDECODE": "1"})
+    assert done.code == 0, done.out
+    lines = [line.strip() for line in done.out.splitlines()]
+    for words in (
+        "ok       the prompt arrived whole: its last line came back",
+        "ok       can write a file",
+        "ok       can run a command",
+        "ok       can signal that it is done",
+        "ok       leaves nothing behind",
+        "ok       model: claude-test-1",
+        "ok       used 8,200 tokens, $0.0421",
+        "ok       who pays: the account that `claude /login` chose",
+    ):
+        assert words in lines
+    assert re.search(r"exits by itself, \d+\.\ds after its result", done.out)
+    assert "It costs what a short session costs" in done.err
+    assert "claude -p --dangerously-skip-permissions" in done.err
+    assert "[tool] Write canary-written.txt" in done.err
+    assert list(temporary.iterdir()) == []
+    assert listing(workspace.path, workspace.home) == before
+
+
+GONE = {"prompt": "unknown", "file": "unknown", "command": "unknown", "signal": "unknown"}
+BAD: dict[str, dict[str, str]] = {
+    "cuts the prompt": {"prompt": "problem"},
+    "may not write": {"file": "problem"},
+}
+MORE: dict[str, dict[str, str]] = {
+    "may not run": {"command": "problem"},
+    "is not logged in": {"failure": "problem", **GONE, "cost": "unknown"},
+    "leaves a process": {"leftovers": "warning"},
+    "refuses root": {"failure": "problem", **GONE, "model": "unknown", "cost": "unknown"},
+    "writes nonsense": {"file": "problem"},
+    "makes results up": {"command": "problem"},
+    "does not signal": {"signal": "problem"},
+    "gives up": {"signal": "problem"},
+    "exits badly": {"exit": "warning"},
+    "never exits": {"exit": "warning", "leftovers": "unknown"},
+    "is killed": {
+        "failure": "problem",
+        "prompt": "unknown",
+        "signal": "unknown",
+        "exit": "problem",
+        "cost": "unknown",
+    },
+    "says nothing": {"failure": "problem", **GONE, "cost": "unknown"},
+    "hangs": {
+        **GONE,
+        "exit": "problem",
+        "leftovers": "unknown",
+        "model": "unknown",
+        "cost": "unknown",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "habit",
+    [*BAD, *(pytest.param(habit, marks=pytest.mark.slow) for habit in MORE)],
+)
+def test_a_canary_with_a_bad_habit_is_found_out(
+    workspace: Workspace, tools: Path, temporary: Path, pids: Path, habit: str
+) -> None:
+    claude(tools, habit)
+    workspace.config("loop: {result_grace: 0.5s, kill_grace: 0.5s}")
+    done = workspace.rooda("doctor", "--canary", "claude", "--json", "--timeout", "3s")
+    expected = (BAD | MORE)[habit]
+    assert marks(done) == expected
+    is_problem = "problem" in expected.values()
+    assert done.code == (1 if is_problem else 0)
+    kept = json.loads(done.out)["kept"]
+    folders = [str(folder) for folder in temporary.iterdir()]
+    assert folders == ([kept] if is_problem else [])
+    if is_problem:
+        assert list(Path(kept).glob(".rooda/runs/*/1/prompt.md")), "the evidence is there"
+    assert not any(map(alive, noted(pids)))
+
+
+def about(done: Finished, topic: str) -> dict[str, Any]:
+    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
+    return next(one for one in found if one["topic"] == topic)
+
+
+def test_a_failure_names_its_kind_its_evidence_and_the_cure(
+    workspace: Workspace, tools: Path, temporary: Path
+) -> None:
+    claude(tools, "is not logged in")
+    workspace.config("loop: {failure_threshold: 0, env: {MY_API_KEY: key-with-value}}")
+    command = "claude -p --output-format stream-json key-with-value"
+    done = workspace.rooda("doctor", "--canary", "--ai-cmd", command)
+    (kept,) = temporary.iterdir()
+    assert done.code == 1
+    assert re.search(
+        r"^  problem +failed \(auth\): Invalid API key.*\n +Run `claude /login`",
+        done.out,
+        re.MULTILINE,
+    )
+    assert f"The folder is kept: {kept} " in done.out
+    assert "1 error of the configuration" in done.err
+    assert "key-with-value" not in done.out + done.err
+
+
+@pytest.mark.slow
+def test_a_denied_tool_is_named_with_the_flag_that_allows_it(
+    workspace: Workspace, tools: Path
+) -> None:
+    claude(tools, "may not write")
+    done = workspace.rooda(
+        "doctor", "--json", "--canary", "--ai-cmd", "claude -p --output-format stream-json"
+    )
+    assert "was not allowed to use Write" in about(done, "file")["text"]
+    assert "--dangerously-skip-permissions" in about(done, "file")["advice"]
+
+
+@pytest.mark.slow
+def test_what_a_canary_left_behind_is_named_and_stopped(
+    workspace: Workspace, tools: Path, pids: Path
+) -> None:
+    claude(tools, "leaves a process")
+    done = workspace.rooda("doctor", "--canary", "claude", "--json")
+    assert json.loads(done.out)["left_behind"] == ["sleep 600"]
+    assert f"sleep 600 ({(pids / 'child.pid').read_text()})" in about(done, "leftovers")["text"]
+    assert [alive(pid) for pid in noted(pids)] == [False, False]
+
+
+PLAIN = """
+prompt=$(cat)
+word=$(printf '%s\\n' "$prompt" | grep -A1 'only content' | tail -n 1)
+command=$(printf '%s\\n' "$prompt" | grep -A1 'exactly as it is:$' | tail -n 1)
+echo $word > canary-written.txt
+sh -c "$command"
+printf '%s\\n' "$prompt" | tail -n 1
+echo '<promise>DONE</promise>'
+"""
+
+
+def test_an_agent_that_nobody_knows_is_tried_as_the_config_would_run_it(
+    workspace: Workspace, tools: Path, temporary: Path
+) -> None:
+    for name in ("grep", "tail"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    shell(workspace.path, "agent.sh", PLAIN)
+    workspace.config("loop:\n  ai_cmd: ./agent.sh\n  signals: {success: DONE}\n")
+    done = workspace.rooda("doctor", "--canary", "--json")
+    assert marks(done) == {"model": "unknown", "cost": "unknown"}
+    assert json.loads(done.out)["command"] == str(workspace.path / "agent.sh")
+    assert (done.code, list(temporary.iterdir())) == (0, [])
+
+
+@pytest.mark.slow
+def test_a_policy_that_listens_to_nothing_still_hears_the_canary(
+    workspace: Workspace, tools: Path
+) -> None:
+    claude(tools)
+    workspace.config("loop: {preset: v1}")
+    done = workspace.rooda("doctor", "--canary", "claude", "--json")
+    assert (done.code, marks(done)) == (0, {})
+
+
+def test_a_program_that_is_not_there_is_told_so(workspace: Workspace, tools: Path) -> None:
+    done = workspace.rooda("doctor", "--canary", "claude", "--json")
+    assert tools.is_dir()
+    assert done.code == 1
+    assert "claude: No such file or directory" in about(done, "started")["text"]
+
+
+@pytest.mark.slow
+def test_without_git_the_canary_has_a_plain_folder(workspace: Workspace, tools: Path) -> None:
+    claude(tools)
+    (tools / "git").unlink()
+    done = workspace.rooda("doctor", "--canary", "claude", "--json")
+    assert (done.code, marks(done)) == (0, {"repository": "warning"})
+
+
+@pytest.mark.parametrize(
+    "args,words",
+    [
+        (("--canary", "klaude"), "Did you mean 'claude'?"),
+        (("--canary",), "rooda doctor --canary claude"),
+        (("--canary", "claude", "--ai-cmd", "x"), "not both"),
+        (("--canary", "claude", "--timeout", "soon"), "--timeout: "),
+        (("--timeout", "soon"), "--timeout: "),
+        (("--canary", "--ai-cmd", "'"), "Check its quotes"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_answered_before_anything_runs(
+    inside: Inside, tools: Path, pids: Path, args: tuple[str, ...], words: str
+) -> None:
+    claude(tools)
+    done = inside("doctor", *args)
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err
+    assert noted(pids) == []
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_an_interrupted_canary_is_stopped_with_all_of_its_tree(
+    workspace: Workspace, tools: Path, temporary: Path, pids: Path, number: signal.Signals
+) -> None:
+    claude(tools, "hangs")
+    running = workspace.start("doctor", "--canary", "claude")
+    try:
+        wait_for(pids / "child.pid")
+        running.signal(number)
+        done = running.finish()
+    finally:
+        running.process.kill()
+    assert (done.code, done.out) == (130, "")
+    assert done.err.startswith("This runs claude once, for real"), "said before it began"
+    assert done.err.splitlines()[-1] == "Interrupted"
+    assert [alive(pid) for pid in noted(pids)] == [False, False]
+    assert list(temporary.iterdir()) == []
+
+
+def test_ctrl_c_while_a_version_is_asked_for_leaves_nothing(
+    workspace: Workspace, tools: Path, pids: Path
+) -> None:
+    shell(tools, "claude", 'echo $$ > "$PIDS/agent.pid"; exec sleep 600')
+    running = workspace.start("doctor")
+    try:
+        pid = int(wait_for(pids / "agent.pid"))
+        running.signal(signal.SIGINT)
+        done = running.finish()
+    finally:
+        running.process.kill()
+    assert done.code == 130
+    until(lambda: not alive(pid), "the end of the program that was asked")
