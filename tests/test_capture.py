@@ -2,6 +2,7 @@
 
 from itertools import accumulate, pairwise
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ SPOKEN = st.lists(
 PLACES = st.lists(st.integers(0, 600), max_size=50)
 
 
+@pytest.mark.slow
 @given(SPOKEN, PLACES, st.integers(1, 400), st.booleans(), st.sampled_from([PROMPT, Prompt(b"")]))
 @settings(deadline=None, max_examples=300)
 def test_the_scan_of_a_tail_is_the_same_however_it_came(

@@ -37,6 +37,7 @@ def without_times(text: str) -> str:
 # -- running a procedure -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_procedure_is_run_with_or_without_the_word_run(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     args = ("work", "--ai-cmd", workspace.agent("cat >> got"), "-n", "1")
@@ -117,6 +118,7 @@ def test_quiet_prints_warnings_and_errors_alone(workspace: Workspace) -> None:
     assert (done.code, done.out, done.err) == (2, "", "")
 
 
+@pytest.mark.slow
 def test_verbose_streams_the_agent_and_leaves_the_log_level(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo said; echo also >&2"), "-n", "1", "-v")
     assert sorted(done.out.split()) == ["also", "said"]
@@ -480,6 +482,7 @@ def test_working_dir_moves_the_agent(workspace: Workspace, form: str) -> None:
     assert (workspace.path / ".rooda").is_dir()
 
 
+@pytest.mark.slow
 def test_the_agent_inherits_the_environment_and_gets_what_was_added(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  env: {{FROM_FILE: one, BOTH: file, SPACED: 'a  b'}}\n{PROCEDURE}")
     body = 'printf "%s\\n" "$INHERITED" "$FROM_FILE" "$BOTH" "$SPACED" "$FLAG" > got'
@@ -531,6 +534,7 @@ def test_phase_flags_take_text_files_and_built_in_texts(inside: Inside) -> None:
     assert "✓ Prompt file exists: a.md" in done.out
 
 
+@pytest.mark.slow
 def test_a_run_uses_them(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "--decide", "toss a coin")
     assert done.code == 2

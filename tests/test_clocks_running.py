@@ -141,6 +141,7 @@ def test_who_has_stopped_itself_is_idle(bench: Bench) -> None:
     assert result.exit == TimedOut("idle_timeout", 0.5)
 
 
+@pytest.mark.slow
 def test_who_worked_is_idle_only_when_it_has_slept_for_so_long(bench: Bench) -> None:
     body = f"import time\nwhile time.process_time() < 0.8: pass\n{SLEEPS}"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -149,6 +150,7 @@ def test_who_worked_is_idle_only_when_it_has_slept_for_so_long(bench: Bench) -> 
     assert result.exit.evidence == NOTHING
 
 
+@pytest.mark.slow
 def test_a_busy_program_that_says_nothing_is_not_idle(bench: Bench) -> None:
     body = "import time\nwhile time.process_time() < 1.2: pass\nraise SystemExit(3)"
     result = bench.studio.python(body, "file", clocks=idle())
@@ -178,6 +180,7 @@ raise SystemExit(3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[] if kind == "orphans" else pytest.mark.slow) for kind in WORKERS],
@@ -189,6 +192,7 @@ def test_grandchildren_that_come_and_go_are_work(bench: Bench, kind: str) -> Non
     assert result.duration > 1
 
 
+@pytest.mark.slow
 def test_who_prints_now_and_then_is_not_idle(bench: Bench) -> None:
     body = """
 import os, time
@@ -231,6 +235,7 @@ def changing(bench: Bench, change: Callable[[int], None]) -> Result:
         )
 
 
+@pytest.mark.slow
 def test_files_that_change_in_the_work_tree_are_work(bench: Bench) -> None:
     def write(n: int) -> None:
         (bench.folder / "work" / "deep" / "down" / "notes").write_text(str(n))
@@ -418,6 +423,7 @@ def test_the_sleep_of_the_machine_is_told_and_no_clock_counts_it(bench: Bench) -
 HANGS = "echo $$ > agent.pid; exec sleep 60"
 
 
+@pytest.mark.slow
 def test_max_duration_ends_the_run_in_the_middle_of_an_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -451,6 +457,7 @@ def between_iterations(workspace: Workspace, nursery: Nursery, last: str) -> lis
     return [*done.log, str(done.code)]
 
 
+@pytest.mark.slow
 def test_max_duration_ends_the_run_between_two_iterations(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -493,6 +500,7 @@ def test_max_duration_counts_all_iterations_together(
     assert workspace.starts in (2, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flag,limit,words",
     [

@@ -38,6 +38,7 @@ def signing_with(work: GitWork, body: str) -> None:
     work.git("config", "gpg.program", work.script("gpg", body))
 
 
+@pytest.mark.slow
 def test_the_work_of_good_iterations_is_committed(work: GitWork) -> None:
     work.settings(git={"commit": True, "message": "{procedure} {iteration}: {summary}"})
     agent = work.agents(
@@ -66,6 +67,7 @@ def test_the_work_of_good_iterations_is_committed(work: GitWork) -> None:
     assert sum(line.startswith("Committed ") for line in done.log) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pre-commit", pytest.param("commit-msg", marks=pytest.mark.slow)])
 def test_a_hook_of_git_that_objects_is_quoted_and_the_work_stays(work: GitWork, name: str) -> None:
     work.git_hook(name, "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
@@ -155,6 +157,7 @@ def test_a_commit_by_nobody_says_how_to_be_somebody(work: GitWork) -> None:
     assert "Tell git who you are: git config user.name and user.email" in done.err
 
 
+@pytest.mark.slow
 def test_a_repository_that_is_busy_with_something_else_is_left_alone(work: GitWork) -> None:
     work.git("switch", "-qc", "other")
     work.write("README", "another\n")
@@ -231,6 +234,7 @@ def test_git_tidies_up_as_it_does_for_everybody(work: GitWork) -> None:
     assert list((work.path / ".git/objects/pack").glob("*.pack"))
 
 
+@pytest.mark.slow
 def test_rooda_s_own_files_are_never_committed(work: GitWork) -> None:
     """Not even those that the agent has staged, and not those that nobody ignores."""
     agent = work.agents("touch 1", "touch 2; git add -A", "touch 3; git add -A -f .")

@@ -189,6 +189,7 @@ def test_check_of_another_file(workspace: Workspace) -> None:
     assert "Error: sub/missing.yml: the file does not exist" in done.err
 
 
+@pytest.mark.slow
 def test_a_config_file_that_can_not_be_read(workspace: Workspace) -> None:
     (workspace.path / NAME).mkdir()
     for arguments in (["config", "check"], ["config", "show"], ["build", "--ai-cmd", "true"]):
@@ -376,6 +377,7 @@ def test_the_schema_rejects_what_the_loader_complains_of(text: str) -> None:
 # -- init ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_init_writes_a_file_that_passes_the_check(workspace: Workspace) -> None:
     done = workspace.rooda("init", env={"PATH": "/nowhere"})
     assert (done.code, done.err) == (0, "")

@@ -323,6 +323,7 @@ def test_aliases_that_multiply_a_little_are_fine() -> None:
     assert len(found["l2"]) == len(found["l2"][0]) == len(found["l2"][0][0]) == 10
 
 
+@pytest.mark.slow
 def test_a_long_list_is_not_blamed_on_aliases() -> None:
     root, problems = parse(b"a: [" + b"1," * 100_001 + b"1]", FILE)
     assert root is not None or "alias" not in problems[0].message

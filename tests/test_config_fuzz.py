@@ -171,18 +171,21 @@ def test_a_damaged_file_can_be_read(data: bytes) -> None:
     is_read(data)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(SHAPED)
 def test_the_right_keys_with_any_values_can_be_read(values: object) -> None:
     is_read(dumped(values))
 
 
+@pytest.mark.slow
 @WHOLE
 @given(st.binary(max_size=200) | mutated())
 def test_any_file_gives_a_plan_or_problems(folder: Path, data: bytes) -> None:
     is_planned(folder, data)
 
 
+@pytest.mark.slow
 @WHOLE
 @given(SHAPED)
 def test_any_values_give_a_plan_or_problems(folder: Path, values: object) -> None:

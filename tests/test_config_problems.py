@@ -556,6 +556,7 @@ def test_warnings_are_said_and_the_run_goes_on(workspace: Workspace) -> None:
     assert "Did you mean 'iteration_timeout'?" in done.err
 
 
+@pytest.mark.slow
 def test_control_codes_of_a_config_file_do_not_reach_the_terminal(workspace: Workspace) -> None:
     workspace.config('"\\e[31mred\\x9b": 1\nloop: {log_level: "\\e]0;title\\a"}\n')
     for arguments in (("config", "check"), ("config", "show"), ("build", "--ai-cmd", "true")):

@@ -113,6 +113,7 @@ def test_without_git_there_is_one_clear_message(workspace: Workspace, temporary:
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_demo_and_removes_its_folder(workspace: Workspace, temporary: Path) -> None:
     done = interrupted_at(workspace, temporary, "greet.py")
     assert done.code == 130
@@ -120,6 +121,7 @@ def test_ctrl_c_ends_the_demo_and_removes_its_folder(workspace: Workspace, tempo
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_demo_never_touches_a_repository_of_the_user_s(
     workspace: Workspace, temporary: Path
 ) -> None:

@@ -31,7 +31,10 @@ from support.faults import (
 )
 from support.workspace import PROCEDURE, ROODA, Finished, Running, Workspace, alive, wait_for
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc"),
+]
 
 
 def rarely(*values: object) -> list[ParameterSet]:

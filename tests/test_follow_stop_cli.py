@@ -25,6 +25,7 @@ def look(
 # -- follow --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_follow_shows_a_live_run_and_ends_with_it(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -42,6 +43,7 @@ def test_follow_shows_a_live_run_and_ends_with_it(
     assert screen.lines[0].endswith("(work), running")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_over_is_shown_whole(workspace: Workspace, look: Inside) -> None:
     bodies = [f"echo word {number}; seq 3000" for number in range(2)]
     assert workspace.work(workspace.agents(*bodies), "-n", "2").code == 2
@@ -56,6 +58,7 @@ def test_a_run_that_is_over_is_shown_whole(workspace: Workspace, look: Inside) -
     refused(look("follow", "nonsense"), "there is no run 'nonsense'")
 
 
+@pytest.mark.slow
 def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
@@ -81,6 +84,7 @@ def test_ctrl_c_ends_the_look_and_not_the_run(
     assert running.finish().code == 0
 
 
+@pytest.mark.slow
 def test_what_an_agent_writes_into_the_session_log_can_not_drive_the_terminal(
     workspace: Workspace, screen: Screen
 ) -> None:

@@ -13,6 +13,9 @@ NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
 
+pytestmark = pytest.mark.slow
+
+
 def test_an_agent_that_greps_the_workspace_has_not_signaled(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--ai-cmd", "grep -rn Done .", "-n", "2")
     assert done.code == 2

@@ -50,6 +50,7 @@ def pid_in(path: Path) -> int:
     return int(wait_for(path))
 
 
+@pytest.mark.slow
 def test_hooks_run_at_their_moments_and_are_told_where_the_run_stands(work: GitWork) -> None:
     work.settings(hooks={moment: ["echo oops; no-such-command", note(work)] for moment in MOMENTS})
     done = work.work(work.agents("touch new", "exit 7", SUCCESS))
@@ -77,6 +78,7 @@ def test_hooks_run_at_their_moments_and_are_told_where_the_run_stands(work: GitW
     assert done.err.count("WARN: The pre_iteration hook failed") == 3
 
 
+@pytest.mark.slow
 def test_what_hooks_print_is_in_the_record(work: GitWork) -> None:
     flood = "yes | head -c 20000000; echo the end >&2"
     work.settings(
@@ -137,6 +139,7 @@ def test_the_last_hook_runs_although_somebody_stopped_the_run(
 # -- what a failing hook means --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_iteration_that_a_hook_objects_to_is_skipped_and_counts_as_a_failure(
     work: GitWork,
 ) -> None:
@@ -196,6 +199,7 @@ def test_a_hook_can_turn_a_success_into_a_failure(work: GitWork) -> None:
     assert second["status"] == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment,starts",
     [

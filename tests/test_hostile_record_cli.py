@@ -15,6 +15,8 @@ from support.recorded import SUCCESS, asked, git, statuses, versioned
 from support.surface import Inside
 from support.workspace import Finished, Workspace
 
+pytestmark = pytest.mark.slow
+
 DATABASE = ".rooda/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
 WRITTEN_ANEW = r"`\.rooda/rooda\.db` .* while the run was at work.*: it was written anew"

@@ -94,6 +94,7 @@ def test_example_8_of_error_handling(workspace: Workspace, nursery: Nursery) -> 
         assert line[15:] == begin or line[15:].startswith(f"{begin} ")
 
 
+@pytest.mark.slow
 def test_a_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(STUBBORN)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
@@ -118,6 +119,7 @@ def test_a_stubborn_agent_is_gone_within_seven_seconds(
     assert not alive(agent)
 
 
+@pytest.mark.slow
 def test_a_stubborn_grandchild_is_gone_too(workspace: Workspace, nursery: Nursery) -> None:
     child = workspace.agent(STUBBORN.replace("agent.pid", "child.pid"), "child.sh")
     command = workspace.agent(f"{child} & {HANGS}")
@@ -223,6 +225,7 @@ def test_an_endless_loop_of_moments_ends(
     assert TIMING.search(finished.err)
 
 
+@pytest.mark.slow
 def test_an_interruption_during_the_cleaning_up_is_told_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -263,6 +266,7 @@ def begun(running: Running) -> Running:
     return running
 
 
+@pytest.mark.slow
 @linux
 def test_a_signal_at_any_moment_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")

@@ -148,6 +148,7 @@ def test_kills_while_the_loop_checks_commits_and_calls_hooks_lose_nothing(
     tried.finish()
 
 
+@pytest.mark.slow
 def test_a_kill_before_the_first_iteration_is_no_run_that_stands_in_the_way(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:

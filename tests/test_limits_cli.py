@@ -85,8 +85,8 @@ def test_while_it_waits_the_record_says_what_for(claude: Workspace, nursery: Nur
 def test_the_live_line_counts_down(claude: Workspace, screen: Screen) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     process = screen.start(claude, *args)
-    screen.wait_for("Usage limit of claude: waiting · 4h59m")
-    screen.wait_for("58s left · Ctrl+C ends it")
+    screen.wait_for("Usage limit of claude: waiting · 5h00m0")
+    screen.wait_for("5h00m03s left · Ctrl+C ends it")
     process.send_signal(signal.SIGINT)
     assert screen.finish() == 130
     assert "left · Ctrl+C" not in "\n".join(screen.lines)

@@ -97,6 +97,7 @@ def repository(folder: Path) -> Path:
 # -- the second start ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_second_start_is_told_who_is_at_work_and_since_when(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -165,6 +166,7 @@ def test_after_an_end_in_order_the_next_may_start(workspace: Workspace, nursery:
         assert not (workspace.path / ".rooda" / "run.json").exists()
 
 
+@pytest.mark.slow
 def test_rooda_killed_gives_the_work_tree_free_at_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_background_process_of_the_agent_does_not_hold_the_lock(
     assert nursery.folder.is_dir()
 
 
+@pytest.mark.slow
 def test_what_starts_nothing_is_not_refused(workspace: Workspace, nursery: Nursery) -> None:
     running = at_work(workspace, nursery, f"{NOTED}; {HANGS}")
     note = (workspace.path / ".rooda" / "run.json").read_text()
@@ -204,6 +207,7 @@ def test_what_starts_nothing_is_not_refused(workspace: Workspace, nursery: Nurse
 # -- what the agent may do -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -242,6 +246,7 @@ def test_the_note_is_written_anew_with_the_next_iteration(
 # -- which folders exclude each other ------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_folders_of_one_repository_exclude_each_other(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -588,6 +593,7 @@ def test_a_pipe_in_the_place_of_the_note_holds_no_start_up(
     assert running.finish(timeout=8).code == 0
 
 
+@pytest.mark.slow
 def test_a_pipe_in_the_place_of_the_note_holds_no_second_start_up(
     workspace: Workspace, nursery: Nursery
 ) -> None:

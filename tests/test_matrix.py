@@ -102,6 +102,7 @@ def timed_out(
     return room, done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one,end,capture", MATRIX)
 def test_nothing_is_left_nothing_is_lost_and_nothing_hangs(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
@@ -160,6 +161,7 @@ def found_again(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "one,capture", found_again(("plain child", "file"), ("setsid child", "pipe"), in_files=CAPTURES)
 )
@@ -273,6 +275,7 @@ def bystander(nursery: Nursery, workspace: Workspace, *command: str) -> subproce
     return process
 
 
+@pytest.mark.slow
 def test_the_next_start_leaves_alone_what_is_not_of_that_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:

@@ -83,6 +83,7 @@ def descendants(rooda: int) -> list[int]:
 # -- standing still ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ctrl_z_stops_rooda_and_the_whole_tree_and_fg_continues_them(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -163,6 +164,7 @@ def test_no_clock_counts_a_pause(workspace: Workspace, nursery: Nursery, job: Jo
     assert float(found[1]) < 2
 
 
+@pytest.mark.slow
 def test_after_a_pause_the_clocks_go_on(workspace: Workspace, nursery: Nursery, job: Job) -> None:
     limit = ("--iteration-timeout", "1", "--failure-threshold", "1")
     tree = started(workspace, nursery, job, *limit)
@@ -295,6 +297,7 @@ with interrupts.deferred(), Runner() as runner, open(os.devnull, "rb") as stdin:
 """
 
 
+@pytest.mark.slow
 def test_a_stop_just_as_the_agent_starts_holds_the_agent_too(
     workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +338,7 @@ def test_ctrl_z_at_any_moment_of_many_iterations_is_a_pause(
     assert b"FAIL" not in job.sent
 
 
+@pytest.mark.slow
 def test_where_nobody_could_continue_us_ctrl_z_changes_nothing(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -374,6 +378,7 @@ def test_a_ctrl_z_that_was_ignored_before_us_stays_ignored(
 # -- with a real shell ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_shell_stops_and_continues_rooda(
     workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def test_v1_takes_its_own_agent_and_its_own_word_for_the_maximum(workspace: Work
     assert any(line.startswith("Reached max iterations: 2") for line in done.log)
 
 
+@pytest.mark.slow
 def test_v1_loops_in_a_folder_without_git_and_says_that_it_cannot_push(
     workspace: Workspace,
 ) -> None:
@@ -79,6 +80,7 @@ def test_ralph_ends_with_complete_on_standard_output_alone(workspace: Workspace)
     assert done.out == ""
 
 
+@pytest.mark.slow
 def test_ralph_reaches_its_maximum_with_exit_0(workspace: Workspace) -> None:
     versioned(workspace)
     agent = workspace.agents(CHANGE)

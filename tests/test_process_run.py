@@ -359,6 +359,7 @@ def test_time_passes_only_for_who_asked(stage: Stage) -> None:
 # -- running out of time -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_obedient_program_is_asked_to_stop(stage: Stage) -> None:
     result = stage.python(OBEDIENT, timeout=1, kill_grace=30)
     assert result.exit == TimedOut("iteration_timeout", 1)
@@ -376,6 +377,7 @@ def test_the_clock_is_looked_at_under_a_flood(stage: Stage, stream: int) -> None
     assert result.duration < 10
 
 
+@pytest.mark.slow
 def test_who_ignores_the_request_is_killed_after_the_grace(stage: Stage) -> None:
     result = stage.sh(STUBBORN, timeout=0.6, kill_grace=0.5)
     assert result.exit == TimedOut("iteration_timeout", 0.6)
@@ -391,6 +393,7 @@ def test_without_grace_it_is_killed_at_once(stage: Stage) -> None:
     assert result.duration < 10
 
 
+@pytest.mark.slow
 def test_a_grandchild_that_ignores_the_request_is_killed_too(
     stage: Stage, nursery: Nursery
 ) -> None:
@@ -401,6 +404,7 @@ def test_a_grandchild_that_ignores_the_request_is_killed_too(
     assert not alive(nursery.pid("stubborn"))
 
 
+@pytest.mark.slow
 def test_a_stopped_program_still_hears_the_request(stage: Stage) -> None:
     body = OBEDIENT.replace("while True", "os.kill(os.getpid(), signal.SIGSTOP)\nwhile True")
     result = stage.python(body, timeout=1, kill_grace=30)
@@ -415,6 +419,7 @@ def test_a_stopped_stubborn_program_is_killed(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
+@pytest.mark.slow
 def test_who_ended_in_time_did_not_run_out_of_it(stage: Stage) -> None:
     """A reader that holds us up, or Ctrl+Z, is no fault of the program."""
 
@@ -502,6 +507,7 @@ def test_no_zombie_is_left(stage: Stage) -> None:
             os.waitpid(pid, os.WNOHANG)
 
 
+@pytest.mark.slow
 def test_fifty_runs_leave_no_descriptor_open(stage: Stage) -> None:
     def descriptors() -> int:
         gc.collect()
@@ -581,6 +587,7 @@ def test_a_signal_that_came_before_it_started_stops_it(stage: Stage) -> None:
     assert result.duration < 10
 
 
+@pytest.mark.slow
 def test_a_signal_while_it_runs_out_of_time_is_the_stronger_reason(stage: Stage) -> None:
     result = stage.python(DEAF, on_output(b"bye", signal.SIGINT), timeout=1, kill_grace=0.5)
     assert result.exit == Interrupted(signal.SIGINT)

@@ -59,6 +59,7 @@ def test_looking_in_between_changes_nothing() -> None:
         assert buffer.captured().tail == STREAM[: start + 50_000][-1024:]
 
 
+@pytest.mark.slow
 def test_byte_by_byte_costs_no_more_memory_than_the_limit_and_a_little() -> None:
     limit, printed = 30_000, 120_000
     buffer = TailBuffer(limit)

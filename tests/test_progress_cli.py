@@ -34,6 +34,7 @@ def pytest_says(passed: int, failed: int) -> str:
     return f"echo '===== {', '.join(counts)} in 0.01s ====='"
 
 
+@pytest.mark.slow
 def test_a_run_that_gets_nowhere_is_given_up(work: GitWork) -> None:
     """Neither what is ignored nor what a hook or a check writes is progress of the agent."""
     work.write(".gitignore", "ignored\n")
@@ -51,6 +52,7 @@ def test_a_run_that_gets_nowhere_is_given_up(work: GitWork) -> None:
     assert work.run_record()["status"] == "aborted"
 
 
+@pytest.mark.slow
 def test_better_tests_are_progress_and_the_same_again_are_not(work: GitWork) -> None:
     agent = work.agents(
         pytest_says(1, 2),
@@ -119,6 +121,7 @@ def test_where_nobody_looks_at_files_nobody_says_that_nothing_changed(work: GitW
 # -- git.require_changes --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_agent_that_changed_nothing_has_failed_where_changes_are_required(
     work: GitWork,
 ) -> None:
@@ -156,6 +159,7 @@ def test_a_check_that_fails_is_said_before_that_nothing_changed(work: GitWork) -
     assert work.record()[0]["kind"] == "verify"
 
 
+@pytest.mark.slow
 def test_the_log_is_no_change_of_the_agent_s(work: GitWork) -> None:
     work.settings(git={"require_changes": True})
     done = work.work("true", "-n", "3", "--log-file", "run.log")

@@ -114,6 +114,7 @@ def test_a_procedure_s_own_value_beats_the_loop_s(
     assert workspace.starts == starts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loop,own,env",
     [("1", "", {}), ("600", "1", {}), ("600", "", {"ROODA_LOOP_ITERATION_TIMEOUT": "1"})],
@@ -242,6 +243,7 @@ os.write(1, b"<promise>FAILURE</promise>\\n")
     assert (workspace.path / "went on").exists()
 
 
+@pytest.mark.slow
 def test_a_larger_buffer_keeps_the_signal_that_a_smaller_one_lost(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; {printing(5000)}")
     lost = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")

@@ -35,6 +35,7 @@ def nothing_came(work: GitWork) -> bool:
     return work.git("for-each-ref", cwd=work.remote) == ""
 
 
+@pytest.mark.slow
 def test_every_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork) -> None:
     """A failed one too; and whoever made the commits."""
     agent = work.agents(f"{COMMIT} one", f"{COMMIT} two; exit 7", "touch three")
@@ -70,6 +71,7 @@ def test_a_remote_that_is_ahead_is_told_of_and_not_overwritten(work: GitWork) ->
     assert work.subjects(work.remote) == ["the beginning", "by a colleague"]
 
 
+@pytest.mark.slow
 def test_a_push_that_failed_is_made_up_for(work: GitWork) -> None:
     away = f"{work.remote}.away"
     agent = work.agents(

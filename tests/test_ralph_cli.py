@@ -37,6 +37,7 @@ def marks(number: int) -> str:
 # -- the modes -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_new_user_plans_and_builds_in_an_empty_repository(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         for name in (".ralph", "specs", "AGENTS.md"):
@@ -68,6 +69,7 @@ def test_a_new_user_plans_and_builds_in_an_empty_repository(workspace: Workspace
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments,config,maximum",
     [
@@ -102,6 +104,7 @@ def test_without_a_number_there_are_ten_and_not_eleven(work: Ralphs) -> None:
     assert (work.ralph("plan").code, work.starts) == (0, 10)
 
 
+@pytest.mark.slow
 def test_complete_counts_on_standard_output_alone_and_to_the_letter(work: Ralphs) -> None:
     work.agent_does(
         f"{WORKS}; {COMPLETE} >&2",
@@ -120,6 +123,7 @@ def test_complete_with_nothing_changed_is_complete(planned: Ralphs, mode: str) -
     assert planned.commits() == []
 
 
+@pytest.mark.slow
 def test_a_prompt_runs_once_without_tests_or_signals_and_is_committed(planned: Ralphs) -> None:
     planned.in_home("implementation_plan.md", "")
     planned.write("ideas/tidy.md", "# Tidy the cellar\nin ${MODE} mode, round ${ITERATION}\n")
@@ -131,6 +135,7 @@ def test_a_prompt_runs_once_without_tests_or_signals_and_is_committed(planned: R
     assert "SESSION SUMMARY" in planned.log()
 
 
+@pytest.mark.slow
 def test_a_prompt_that_changes_nothing_is_no_failure(work: Ralphs) -> None:
     work.write("ask.md", "What is this?\n")
     work.agent_does("echo a project")
@@ -158,6 +163,7 @@ def test_without_a_plan_nothing_is_built(work: Ralphs) -> None:
     assert f"Exit Reason: {NO_PLAN}\nExit Code: 2\n" in work.log()
 
 
+@pytest.mark.slow
 def test_a_plan_that_vanishes_ends_the_build_before_the_next_iteration(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; rm .ralph/implementation_plan.md")
     done = planned.ralph("build", "5")
@@ -169,6 +175,7 @@ def test_a_plan_that_vanishes_ends_the_build_before_the_next_iteration(planned: 
 # -- attempts and how they end ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tests_that_fail_three_times_end_the_run_and_the_work_stays(planned: Ralphs) -> None:
     planned.agent_does("date +%N > work", TEST_COMMAND="echo 2 of 9 failed; exit 1")
     done = planned.ralph("build")
@@ -178,12 +185,14 @@ def test_tests_that_fail_three_times_end_the_run_and_the_work_stays(planned: Ral
     assert planned.git("status", "--porcelain") == "?? work"
 
 
+@pytest.mark.slow
 def test_plan_mode_runs_no_tests(work: Ralphs) -> None:
     work.agent_does(WORKS, TEST_COMMAND="false")
     assert work.ralph("plan", "1").code == 0
     assert len(work.commits()) == 1
 
 
+@pytest.mark.slow
 def test_attempts_are_counted_anew_after_a_success_and_get_the_same_prompt(
     planned: Ralphs,
 ) -> None:
@@ -197,6 +206,7 @@ def test_attempts_are_counted_anew_after_a_success_and_get_the_same_prompt(
     assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "deed,words",
     [
@@ -224,6 +234,7 @@ def test_an_agent_that_runs_out_of_time_has_failed(planned: Ralphs) -> None:
     assert "Status: timed_out\n" in planned.log()
 
 
+@pytest.mark.slow
 def test_complete_with_failing_tests_is_a_failed_attempt(planned: Ralphs) -> None:
     planned.agent_does(
         f"{WORKS}; {COMPLETE}", f"touch fixed; {COMPLETE}", TEST_COMMAND="test -e fixed"
@@ -233,6 +244,7 @@ def test_complete_with_failing_tests_is_a_failed_attempt(planned: Ralphs) -> Non
     assert {"fixed", "work"} <= set(planned.tracked())
 
 
+@pytest.mark.slow
 def test_a_hook_that_refuses_three_times_ends_the_run_in_its_own_words(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     planned.git_hook("pre-commit", "echo 'lint: not neat' >&2; exit 1")
@@ -252,6 +264,7 @@ def test_there_is_no_commit_without_a_branch(planned: Ralphs) -> None:
     assert "HEAD is detached" in done.err
 
 
+@pytest.mark.slow
 def test_changes_are_looked_for_since_the_start_of_the_iteration(planned: Ralphs) -> None:
     """What the first attempt left is still to be committed."""
     ran = planned.sign("ran")
@@ -261,6 +274,7 @@ def test_changes_are_looked_for_since_the_start_of_the_iteration(planned: Ralphs
     assert planned.commits() == ["build: iteration 1 - Read the file"]
 
 
+@pytest.mark.slow
 def test_an_agent_that_commits_by_itself_has_changed_something(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; git add work; git commit -qm 'by the agent'")
     assert (planned.ralph("build", "1").code, planned.starts) == (0, 1)
@@ -271,6 +285,7 @@ def test_an_agent_that_commits_by_itself_has_changed_something(planned: Ralphs) 
 # -- the task --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_commit_names_the_task_that_became_complete(planned: Ralphs) -> None:
     planned.agent_does(marks(2), WORKS)
     assert planned.ralph("build", "2").code == 0
@@ -300,6 +315,7 @@ def test_a_retry_is_about_the_same_task(planned: Ralphs) -> None:
 # -- home, config and prompts ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_agent_works_in_the_root_wherever_ralph_was_started(work: Ralphs) -> None:
     work.write("deep/down/note", "here\n")
     work.agent_does(f"pwd > {work.sign('cwd')}; {WORKS}")
@@ -330,6 +346,7 @@ def test_another_config_may_be_named(work: Ralphs) -> None:
     assert "(max 2 iterations)" in done.log[0]
 
 
+@pytest.mark.slow
 def test_the_config_is_never_executed(work: Ralphs) -> None:
     agent = work.agent(f"cat > {work.sign('prompt')}; {COMPLETE}")
     words = f"AGENT_CLI={agent}\nAGENT_ARGS=$(touch {work.sign('ran')})\n"
@@ -339,6 +356,7 @@ def test_the_config_is_never_executed(work: Ralphs) -> None:
     assert not work.sign("ran").exists()
 
 
+@pytest.mark.slow
 def test_a_known_agent_without_arguments_is_started_without_questions(work: Ralphs) -> None:
     said = f'echo "$@" > {work.sign("words")}; cat > {work.sign("prompt")}'
     claude = Path(work.agent(f"{said}; {WORKS}", "claude"))
@@ -368,6 +386,7 @@ def test_the_config_may_name_another_root(work: Ralphs) -> None:
     assert len(work.logs) == 1, "the home is where it was"
 
 
+@pytest.mark.slow
 def test_the_project_itself_may_be_the_home(workspace: Workspace) -> None:
     with ralph_work(workspace, ".") as work:
         work.plan()
@@ -377,6 +396,7 @@ def test_the_project_itself_may_be_the_home(workspace: Workspace) -> None:
         assert len(work.logs) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", [pytest.param(".", marks=pytest.mark.slow), ".ralph"])
 def test_logs_are_not_committed_even_where_git_does_not_ignore_them(
     workspace: Workspace, home: str
@@ -414,6 +434,7 @@ def test_nothing_of_rooda_s_own_config_is_read(work: Ralphs) -> None:
 # -- the test command ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config,root,home,found",
     [
@@ -443,6 +464,7 @@ def test_where_the_test_command_is_found(
     assert ("Tests: none found\n" in planned.log()) == (found is None)
 
 
+@pytest.mark.slow
 def test_a_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
     planned.write("AGENTS.md", "# Notes\n\n- **Test**: `test -e tested`\n")
     planned.agent_does(WORKS, "touch tested")
@@ -516,6 +538,7 @@ def test_each_prerequisite_alone_is_exit_1(planned: Ralphs, missing: str, words:
     assert not (planned.path / ".ralph/logs").exists()
 
 
+@pytest.mark.slow
 def test_missing_specs_are_a_warning(work: Ralphs) -> None:
     work.agent_does(COMPLETE, SPECS_DIR="wishes")
     done = work.ralph("plan")
@@ -556,6 +579,7 @@ def test_what_the_agent_prints_goes_to_standard_error_and_the_log(work: Ralphs) 
         assert f"\n{word}" in work.log()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_nobody_behind_and_can_be_resumed(planned: Ralphs) -> None:
     pid = planned.sign("pid")
     planned.agent_does(WORKS, f"echo $$ > {pid}; exec sleep 60", f"{WORKS}; {COMPLETE}")
@@ -574,6 +598,7 @@ def test_an_interrupted_run_leaves_nobody_behind_and_can_be_resumed(planned: Ral
     assert "ended as success" in again.err
 
 
+@pytest.mark.slow
 def test_rooda_shows_what_ralph_did_and_why(planned: Ralphs) -> None:
     planned.agent_does(WORKS, TEST_COMMAND="exit 1", MAX_RETRIES=2)
     assert planned.ralph("build").code == 3

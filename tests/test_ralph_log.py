@@ -43,6 +43,7 @@ def summary(counts: tuple[int, int, int], reason: str, code: int, notes: str = "
     )
 
 
+@pytest.mark.slow
 def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ralphs) -> None:
     work.agent_does(
         "echo hammering; exit 4",
@@ -63,6 +64,7 @@ def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ral
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_a_failure_is_in_the_log_with_its_retries(work: Ralphs) -> None:
     work.agent_does("echo idle", TEST_COMMAND="true")
     assert work.ralph("build", "5").code == 4
@@ -75,6 +77,7 @@ def test_a_failure_is_in_the_log_with_its_retries(work: Ralphs) -> None:
     assert log.endswith(f"Exit Code: 4\n{DOUBLE}\n")
 
 
+@pytest.mark.slow
 def test_a_refused_commit_is_in_the_log_as_a_failed_attempt(work: Ralphs) -> None:
     work.agent_does(WORKS, "touch neat", TEST_COMMAND="true")
     work.git_hook("pre-commit", "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
@@ -85,6 +88,7 @@ def test_a_refused_commit_is_in_the_log_as_a_failed_attempt(work: Ralphs) -> Non
     assert "Total Iterations: 1\nSuccessful: 1\nFailed: 0\n" in log
 
 
+@pytest.mark.slow
 def test_the_name_of_the_log_is_the_time_of_its_session(work: Ralphs) -> None:
     work.agent_does(COMPLETE)
     assert work.ralph("plan").code == 0
@@ -103,6 +107,7 @@ def test_there_is_no_log_before_everything_was_checked(work: Ralphs) -> None:
     assert not (work.path / ".ralph/logs").exists()
 
 
+@pytest.mark.slow
 def test_without_a_test_command_the_summary_says_so(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0

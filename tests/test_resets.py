@@ -502,6 +502,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(pieces=st.lists(PIECES | st.text(max_size=3), max_size=20), glue=st.sampled_from(["", " "]))
 @settings(deadline=None, max_examples=500)
 @example(pieces=["resets", "3pm", "(\x00)"], glue=" ")

@@ -49,6 +49,7 @@ def last_run(look: Inside) -> dict[str, Any]:
 # -- after each kind of end ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_it_goes_on_at_the_iteration_it_had_reached(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:
@@ -87,6 +88,7 @@ def test_after_ctrl_c_it_goes_on_at_the_iteration_it_had_reached(
     assert after["iterations"][2]["failures_before"] == 1
 
 
+@pytest.mark.slow
 def test_the_attempt_that_was_interrupted_stays_visible(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:
@@ -108,6 +110,7 @@ def test_the_attempt_that_was_interrupted_stays_visible(
     assert look("show", "1", "--output").out == "all done\n"
 
 
+@pytest.mark.slow
 def test_after_sigkill_it_goes_on(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
     command = workspace.agents("exit 0", HANGS, SUCCESS)
     running = started(workspace, nursery, command)
@@ -144,6 +147,7 @@ def test_after_rooda_stop_it_goes_on_with_the_next(
     assert statuses(last_run(look)) == [(1, "completed"), (2, "completed")]
 
 
+@pytest.mark.slow
 def test_after_aborted_failures_are_counted_anew(workspace: Workspace, look: Inside) -> None:
     command = workspace.agents("exit 1", "exit 1", "exit 1", "exit 1", SUCCESS)
     assert workspace.work(command, "--failure-threshold", "2").code == 1
@@ -181,6 +185,7 @@ def test_after_max_iters_it_goes_on_when_more_are_asked_for(
 # -- nothing to resume ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_has_ended_well_or_reached_its_maximum_has_nothing_to_resume(
     workspace: Workspace, look: Inside
 ) -> None:
@@ -296,6 +301,7 @@ def test_a_run_that_is_at_work_can_not_be_resumed(
     assert statuses(last_run(look)) == [(1, "completed"), (2, "completed")]
 
 
+@pytest.mark.slow
 def test_what_was_there_before_the_run_is_still_known_after_a_kill_in_its_first_iteration(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:

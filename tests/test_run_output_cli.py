@@ -232,6 +232,7 @@ def test_a_signal_that_the_truncation_dropped_does_not_count(workspace: Workspac
     assert workspace.work(workspace.agent(f"{flood}; {SUCCESS}"), *limit).code == 0
 
 
+@pytest.mark.slow
 def test_a_timeout_has_its_lines_and_shows_partial_output(workspace: Workspace) -> None:
     agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
     done = workspace.work(agent, "-n", "2", "--iteration-timeout", "1")
@@ -251,6 +252,7 @@ def test_a_timeout_has_its_lines_and_shows_partial_output(workspace: Workspace) 
     assert done.code == 2, "SUCCESS is not believed after a timeout"
 
 
+@pytest.mark.slow
 def test_a_timeout_that_needs_force_in_logfmt(workspace: Workspace) -> None:
     agent = workspace.agent("trap '' TERM; while :; do sleep 0.1; done")
     clocks = ("--iteration-timeout", "1", "--kill-grace", "0.2")
@@ -412,6 +414,7 @@ def test_a_missing_ai_command_is_told_in_logfmt(workspace: Workspace) -> None:
     assert line.endswith('suggestion="Example: rooda build --ai-cmd-alias kiro-cli"')
 
 
+@pytest.mark.slow
 def test_the_form_of_the_time_can_be_chosen(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  log_timestamp_format: none\n{PROCEDURE}")
     agent = workspace.agent("exit 0")
@@ -420,6 +423,7 @@ def test_the_form_of_the_time_can_be_chosen(workspace: Workspace) -> None:
     assert re.match(r"\[\+\d+\.\ds\] Starting procedure: work", chosen.err)
 
 
+@pytest.mark.slow
 def test_a_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     for _ in range(2):

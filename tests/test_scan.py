@@ -506,6 +506,7 @@ def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(rounds=ROUNDS)
 def test_any_changes_are_told_as_they_are(

@@ -200,6 +200,7 @@ def test_a_run_writes_its_blocks_around_what_its_agents_print(workspace: Workspa
     assert (folder / "session.log").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_in_the_same_log(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("echo one", HANGS, f"echo two; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)

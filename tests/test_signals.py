@@ -68,6 +68,7 @@ def hang_up(screen: Screen) -> None:
 # -- how long it takes ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_an_obedient_tree_is_gone_within_a_second(
     workspace: Workspace, nursery: Nursery, capture: str

@@ -301,6 +301,7 @@ STEPS: dict[str, tuple[Step, Changes]] = {
 }
 
 
+@pytest.mark.slow
 def test_what_changed_is_told_by_content(repo: Repo, original: Repo) -> None:
     snapshots = repo.open()
     told = {}

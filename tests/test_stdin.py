@@ -60,6 +60,7 @@ def printed(workspace: Workspace) -> int:
     return sum((kept / name).read_bytes().count(b"x") for name in ("stdout.log", "stderr.log"))
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_prompt_that_is_read_at_once_arrives_whole_and_ends(
     workspace: Workspace, nursery: Nursery, capture: str
@@ -79,6 +80,7 @@ def test_a_prompt_that_is_read_last_arrives_whole_and_ends(
     assert printed(workspace) == FIVE_MEGABYTES
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_prompt_that_is_never_read_holds_nothing_up(
     workspace: Workspace, nursery: Nursery, capture: str

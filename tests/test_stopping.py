@@ -35,6 +35,7 @@ def begun(workspace: Workspace, command: str, *before: str) -> subprocess.Comple
 CAPTURES = pytest.mark.parametrize("capture", ["file", "pipe"])
 
 
+@pytest.mark.slow
 @CAPTURES
 def test_what_is_started_to_clean_up_has_the_grace_too(workspace: Workspace, capture: str) -> None:
     cleaning = "trap 'sh -c \"sleep 0.3; echo ok > cleaned\"; echo status $?; exit' TERM"
@@ -47,6 +48,7 @@ def test_what_is_started_to_clean_up_has_the_grace_too(workspace: Workspace, cap
     assert "status 0" in done.out
 
 
+@pytest.mark.slow
 def test_what_survives_is_not_said_to_be_stopped(workspace: Workspace) -> None:
     with frozen_cgroup() as group:
         freeze = f"echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state; sleep 60"
@@ -64,6 +66,7 @@ def test_what_survives_is_not_said_to_be_stopped(workspace: Workspace) -> None:
     assert done.code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a mount namespace")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_without_proc_the_program_s_own_group_is_stopped(workspace: Workspace) -> None:
@@ -87,6 +90,7 @@ def test_a_signal_to_both_of_us_is_an_interruption(workspace: Workspace) -> None
     assert done.stderr.count("Received SIGTERM") == 1
 
 
+@pytest.mark.slow
 def test_the_lock_covers_the_folder_that_the_agent_works_in(workspace: Workspace) -> None:
     other = workspace.sibling("other")
     holding = other.agent("echo > up; while ! test -e go; do sleep 0.01; done")
@@ -100,6 +104,7 @@ def test_the_lock_covers_the_folder_that_the_agent_works_in(workspace: Workspace
     assert workspace.work(workspace.agent("exit 0"), "-n", "1").code == 2, "nothing is held"
 
 
+@pytest.mark.slow
 def test_an_agent_that_starts_rooda_in_its_own_folder_is_told_so(workspace: Workspace) -> None:
     inner = f'"{ROODA}" work --ai-cmd true -n 1 2> inner.log; echo $? > inner.code'
     assert workspace.work(workspace.agent(inner), "-n", "1").code == 2
@@ -107,6 +112,7 @@ def test_an_agent_that_starts_rooda_in_its_own_folder_is_told_so(workspace: Work
     assert "You are inside of that run" in (workspace.path / "inner.log").read_text()
 
 
+@pytest.mark.slow
 def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent(
         "sleep 601 & echo $! > kept.pid; sleep 602 & echo $! > other.pid; "
@@ -151,6 +157,7 @@ def test_agent_output_that_had_no_room_is_told_of(workspace: Workspace) -> None:
     assert "[6 bytes of the agent's output were not shown]" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -174,6 +181,7 @@ def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
 # -- what must never happen ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_start_in_a_copy_of_a_work_tree_leaves_the_original_s_run_alone(
     workspace: Workspace,
 ) -> None:
@@ -189,6 +197,7 @@ def test_a_start_in_a_copy_of_a_work_tree_leaves_the_original_s_run_alone(
     assert (done.code, "An earlier run" in done.err) == (2, False)
 
 
+@pytest.mark.slow
 def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -215,6 +224,7 @@ def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
         nursery.clear()
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_does_not_forget_what_a_killed_run_left(
     workspace: Workspace, nursery: Nursery
 ) -> None:

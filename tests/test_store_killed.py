@@ -141,6 +141,7 @@ def is_whole(row: IterationRow) -> bool:
     return bool(hashlib.sha256(row.data["text"].encode()).hexdigest() == row.data["sum"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moments", [10, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.timeout(120)
 def test_what_was_saved_survives_the_death_of_the_writer(tmp_path: Path, moments: int) -> None:

@@ -38,6 +38,7 @@ def work(command: str, *args: str) -> tuple[str, ...]:
 # -- the live line -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_live_line_comes_and_goes(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
     screen.wait_for(f"{LIVE}0s · no output yet")
@@ -56,6 +57,7 @@ def test_the_live_line_comes_and_goes(workspace: Workspace, screen: Screen) -> N
     ]
 
 
+@pytest.mark.slow
 def test_the_live_line_tells_of_output_and_phase(workspace: Workspace, screen: Screen) -> None:
     body = f"echo 'OODA: ORIENT'; head -c 3000 /dev/zero; {WAITS}"
     screen.start(workspace, *work(workspace.agent(body)))
@@ -97,6 +99,7 @@ def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: N
             screen.close()
 
 
+@pytest.mark.slow
 def test_the_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -116,6 +119,7 @@ def test_the_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
 # -- Ctrl+C --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--verbose",)], ids=["live line", "verbose"])
 def test_ctrl_c_leaves_the_terminal_as_it_was(
     workspace: Workspace, nursery: Nursery, screen: Screen, flags: tuple[str, ...]
@@ -226,6 +230,7 @@ def test_output_is_shown_while_the_agent_works(workspace: Workspace, screen: Scr
     assert "half a line and the rest" in screen.lines
 
 
+@pytest.mark.slow
 def test_output_goes_to_stdout_and_logs_to_stderr(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"printf 'one\\ttab\\n'; printf two >&2; {SUCCESS}")
     done = nursery.start(workspace, *work(command, "--verbose")).finish()
@@ -264,6 +269,7 @@ def test_a_reader_that_never_reads_holds_nothing_up(workspace: Workspace, nurser
     assert "AI signaled SUCCESS" in running.finish().err
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_changes_nothing(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo first; {WAITS}; {FLOOD}")
     running = nursery.start(workspace, *work(command, "--verbose"))
@@ -341,6 +347,7 @@ def test_a_terminal_that_takes_nothing_more_does_not_keep_rooda(
             screen.close()
 
 
+@pytest.mark.slow
 def test_a_terminal_stopped_with_ctrl_s_does_not_keep_rooda(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -365,6 +372,7 @@ def test_ctrl_s_does_not_stop_the_work(workspace: Workspace, screen: Screen) -> 
     assert (workspace.path / "drained").exists()
 
 
+@pytest.mark.slow
 def test_the_end_is_told_even_after_a_flood(workspace: Workspace, screen: Screen) -> None:
     """A terminal that is only slow still gets the last words of an interrupted run."""
     flooded(workspace, screen)

@@ -278,6 +278,7 @@ def test_details_of_a_run_that_was_repeated_are_gone() -> None:
 # -- cut outputs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_cut_output_is_no_error() -> None:
     for output in printed():
         text = output.text

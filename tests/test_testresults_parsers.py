@@ -123,6 +123,7 @@ def test_any_bytes_are_no_error(data: bytes) -> None:
     read_bytes(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=30), st.sampled_from("\n \r"))
 def test_any_mixture_of_lines_is_no_error(pieces: list[str], joint: str) -> None:

@@ -295,6 +295,7 @@ def test_a_flood_through_pipes_is_within_the_bound_at_every_moment(studio: Studi
     assert most <= 4 * MEGABYTE
 
 
+@pytest.mark.slow
 @BOTH_CAPTURES
 def test_a_bounded_transcript_is_told_of(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -357,6 +358,7 @@ def test_pipes_stop_keeping_where_no_hole_can_be_made_and_say_so(
     assert NO_HOLES in told[0]
 
 
+@pytest.mark.slow
 def test_files_are_cut_at_the_end_where_no_hole_can_be_made_and_say_so(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -405,6 +407,7 @@ def test_a_full_disk_does_not_lose_the_outcome_with_pipes(
     assert "No space left on device" in told[0]
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_in_order_with_files(workspace: Workspace, nursery: Nursery) -> None:
     """The agent itself is told that the disk is full, and does not get to its promise."""
     done = on_disk(nursery, workspace, SMALL, FLOOD_AND_SUCCESS, "--capture", "file")
@@ -551,6 +554,7 @@ def delays(
     return found
 
 
+@pytest.mark.slow
 @BOTH_CAPTURES
 def test_a_line_is_shown_within_a_tenth_of_a_second(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -558,6 +562,7 @@ def test_a_line_is_shown_within_a_tenth_of_a_second(
     assert statistics.median(delays(workspace, nursery, capture)) < 0.1
 
 
+@pytest.mark.slow
 def test_a_line_is_shown_in_time_where_the_system_does_not_wake_us(
     workspace: Workspace, nursery: Nursery
 ) -> None:

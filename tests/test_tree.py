@@ -368,6 +368,7 @@ def test_a_kept_daemon_lives_on_when_rooda_is_killed(
     assert alive(nursery.pid("keeper-child"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stubborn", [False, True], ids=["obedient", "stubborn"])
 def test_a_kept_daemon_lives_on_when_others_have_to_be_killed(
     workspace: Workspace,

@@ -54,6 +54,7 @@ WORK = (
 )
 
 
+@pytest.mark.slow
 def test_every_iteration_can_be_shown_and_brought_back(repo: Workspace, look: Inside) -> None:
     repo.write("staged.txt", "staged\n")
     git(repo, "add", "staged.txt")
@@ -88,6 +89,7 @@ def test_every_iteration_can_be_shown_and_brought_back(repo: Workspace, look: In
     assert os.access(repo.path / "tool.sh", os.X_OK) == bool(programs[str(aside / "1/tool.sh")])
 
 
+@pytest.mark.slow
 def test_a_diff_is_what_one_iteration_changed(repo: Workspace, look: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agents(*WORK)).code == 0
     (run,) = asked(look, "history")
@@ -101,6 +103,7 @@ def test_a_diff_is_what_one_iteration_changed(repo: Workspace, look: Inside) -> 
     assert look("diff", "1", "--name-only").out.split() == ["link", "new.txt", "tool.sh"]
 
 
+@pytest.mark.slow
 def test_a_restore_can_be_undone_and_says_how(repo: Workspace, look: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agent("echo made > made.txt"), "-n", "1").code == 2
     repo.write("mine.txt", "written afterwards, and nowhere else\n")
@@ -131,6 +134,7 @@ def test_what_is_not_there_is_one_clear_message(repo: Workspace, look: Inside) -
     assert walk(repo.path) == before
 
 
+@pytest.mark.slow
 def test_what_can_not_be_brought_back_is_named(repo: Workspace, look: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     (repo.path / "kept.txt").unlink()

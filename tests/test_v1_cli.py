@@ -121,6 +121,7 @@ def test_the_config_gives_the_default(work: GitWork, procedure: str, number: int
     assert len(v1.pushed) == number
 
 
+@pytest.mark.slow
 def test_the_loop_goes_on_whatever_fails(work: GitWork) -> None:
     """The edge cases of a failing kiro-cli and of a failing push; FAILURE is no word of v1's."""
     away = f"{work.remote}.away"

@@ -43,6 +43,7 @@ def checks(work: GitWork) -> int:
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_beats_success_and_the_next_prompt_says_what_it_printed(
     work: GitWork,
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_check_that_fails_beats_success_and_the_next_prompt_says_what_it_print
     assert headings[:4] == ["# OODA Loop Iteration", "## CONTEXT", "## FEEDBACK", "## OBSERVE"]
 
 
+@pytest.mark.slow
 def test_a_check_can_wait_for_success_and_keep_its_words_to_itself(work: GitWork) -> None:
     command = counted(work, "test -e roof")
     work.settings(verify={"command": command, "when": "on-success", "feedback": False})
@@ -144,6 +146,7 @@ def test_a_check_that_takes_too_long_is_stopped_with_all_it_started(work: GitWor
     assert "    so far so good" in second["prompt"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_a_check_ends_the_run_and_nothing_is_published(work: GitWork) -> None:
     work.settings(
         verify=f"echo $$ > {work.sign('check.pid')}; exec sleep 60",

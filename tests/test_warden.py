@@ -93,6 +93,7 @@ def test_it_holds_a_tree_and_lets_it_go_on(warden: Warden, tmp_path: Path) -> No
     assert heard(warden, "gone")[2] == []
 
 
+@pytest.mark.slow
 def test_the_grace_stands_still_with_the_tree(warden: Warden, tmp_path: Path) -> None:
     body = f"trap 'sleep 0.2; echo done > cleaned; exit' TERM; echo > up; {LOOP}"
     start(warden, tmp_path, body)

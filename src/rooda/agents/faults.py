@@ -9,10 +9,9 @@ _LONGEST = 300
 _SEARCHED = 4000  # characters of a message: nobody says it later than that
 
 # The HTTP status as the CLIs write it into their messages.
-_STATUS = re.compile(
+_STATUS = (
     r"(?:\bstatus(?:[ _]?code)?|\bcode|\bHTTP|\bAPI Error|\berror|\brejected)"
-    r"[\"']?\s*[:=(]?\s*\(?([45]\d\d)\b",
-    re.IGNORECASE,
+    r"[\"']?\s*[:=(]?\s*\(?([45]\d\d)\b"
 )
 
 _BY_STATUS = {
@@ -27,8 +26,13 @@ _BY_STATUS = {
 _SERVER = 500
 
 
-def _words(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
+def _words(*patterns: str) -> str:
+    return "|".join(patterns)
+
+
+def _speaks_of(pattern: str, words: str) -> bool:
+    # Compiled when it is first needed: most runs never see a failure.
+    return re.search(pattern, words, re.IGNORECASE) is not None
 
 
 # What a status of 400 may stand for, and what is known whatever the status.
@@ -120,17 +124,17 @@ _IN_ORDER = (
 def classify(message: str, status: int | None = None) -> FaultKind | None:
     """The kind of failure that a CLI's own error message speaks of, if it is one of ours."""
     words = message[:_SEARCHED]
-    if status is None and (found := _STATUS.search(words)):
+    if status is None and (found := re.search(_STATUS, words, re.IGNORECASE)):
         status = int(found[1])
-    if _CREDIT.search(words):
+    if _speaks_of(_CREDIT, words):
         return FaultKind.AUTH  # waiting does not help, somebody has to pay
-    if status in (None, 400, 413, 422) and _CONTEXT.search(words):
+    if status in (None, 400, 413, 422) and _speaks_of(_CONTEXT, words):
         return FaultKind.CONTEXT
     if status is not None and status >= _SERVER:
         return FaultKind.OVERLOADED
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    return next((kind for kind, pattern in _IN_ORDER if pattern.search(words)), None)
+    return next((kind for kind, pattern in _IN_ORDER if _speaks_of(pattern, words)), None)
 
 
 def brief(words: str) -> str:

@@ -1,29 +1,37 @@
-"""Every agent CLI that we know. An adapter is a module and its line here."""
+"""Every agent CLI that we know. An adapter is a module and its line here.
 
+A run needs one of them, so each is loaded when it is asked for.
+"""
+
+import importlib
 from collections.abc import Mapping
 from typing import Final
 
 from rooda.agents.adapter import Adapter
-from rooda.agents.claude import Claude
-from rooda.agents.codex import Codex
-from rooda.agents.copilot import Copilot
-from rooda.agents.cursor import Cursor
-from rooda.agents.gemini import Gemini
-from rooda.agents.kiro import Kiro
-from rooda.agents.opencode import Opencode
 from rooda.agents.plain import Plain
-from rooda.agents.qwen import Qwen
+from rooda.text.lazily import Lazily
+
+# name: (module below rooda.agents, class)
+_MODULES: Mapping[str, tuple[str, str]] = {
+    "claude": ("claude", "Claude"),
+    "codex": ("codex", "Codex"),
+    "gemini": ("gemini", "Gemini"),
+    "opencode": ("opencode", "Opencode"),
+    "qwen": ("qwen", "Qwen"),
+    "copilot": ("copilot", "Copilot"),
+    "cursor-agent": ("cursor", "Cursor"),
+    "kiro-cli": ("kiro", "Kiro"),
+}
+
+
+def _load(name: str) -> Adapter:
+    module, kind = _MODULES[name]
+    adapter: Adapter = getattr(importlib.import_module(f"rooda.agents.{module}"), kind)()
+    return adapter
+
 
 PLAIN: Final[Adapter] = Plain()
-_KNOWN: tuple[Adapter, ...] = (
-    Claude(),
-    Codex(),
-    Gemini(),
-    Opencode(),
-    Qwen(),
-    Copilot(),
-    Cursor(),
-    Kiro(),
+KNOWN: Final[Mapping[str, Adapter]] = Lazily(_MODULES, _load)
+ADAPTERS: Final[Mapping[str, Adapter]] = Lazily(
+    (*_MODULES, PLAIN.name), lambda name: PLAIN if name == PLAIN.name else KNOWN[name]
 )
-KNOWN: Final[Mapping[str, Adapter]] = {adapter.name: adapter for adapter in _KNOWN}
-ADAPTERS: Final[Mapping[str, Adapter]] = {**KNOWN, PLAIN.name: PLAIN}

@@ -6,7 +6,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from rooda.agents.report import Fault
-from rooda.agents.resets import reset_time
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
@@ -65,6 +64,8 @@ def _told(fault: Fault, now: datetime) -> float | None:
         return fault.resets
     if fault.retry_after is not None:
         return now.timestamp() + fault.retry_after
+    from rooda.agents.resets import reset_time  # noqa: PLC0415 - most runs never meet a limit
+
     moment = reset_time(fault.evidence, now)
     return None if moment is None else moment.timestamp()
 

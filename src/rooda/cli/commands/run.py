@@ -17,7 +17,6 @@ from rooda.cli.names import procedure_names
 from rooda.config.plan import Request, prepare
 from rooda.config.problems import InvalidInput
 from rooda.prompts.parts import PHASES
-from rooda.views import dry_run as dry_run_view
 
 
 class _Run(RunCommand):
@@ -41,7 +40,9 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
     )
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:
-        click.echo(dry_run_view.render(prepared, without_dry_run(session.arguments)), nl=False)
+        from rooda.views.dry_run import render  # noqa: PLC0415 - a run has no use for it
+
+        click.echo(render(prepared, without_dry_run(session.arguments)), nl=False)
         return 0 if prepared.valid else 1
     from rooda.cli import running  # noqa: PLC0415 - neither Tab nor a dry run needs a database
 
