@@ -360,7 +360,7 @@ def test_a_budget_ends_the_run_before_the_next_iteration(
 def test_a_budget_calls_an_agent_off_where_its_stream_tells(night: Night) -> None:
     step = {"tokens": {"input": 1000, "output": 10}, "cost": 0.75, "reason": "tool-calls"}
     line = event(type="step_finish", sessionID="s", part=step)
-    work = f"printf '%s\\n' '{line}' '{line}'; echo $$ > pid; exec sleep 600"
+    work = f"echo $$ > pid; printf '%s\\n' '{line}' '{line}'; exec sleep 600"
     night.script("opencode", work)
     ended = night.run(night.plan(ai_cmd_alias="opencode", max_cost="1"))
     assert (ended.status, ended.rule, ended.cost) == ("aborted", "max-cost", 1.5)

@@ -77,16 +77,15 @@ class Reader:
 
     def finish(self) -> list[Said]:
         """Nothing more comes."""
-        if self._form is Form.UNKNOWN:
-            self._find_out(b"\n")
+        said = self._find_out(b"\n") if self._form is Form.UNKNOWN else []
         if self._form is Form.DOCUMENT and not self._events:
             self._take_document(self._lines.peek())
         elif self._form is Form.EVENTS:
             self._take_line(self._lines.finish())
         elif self._shows_text and self._lines.pending:
-            return self._show_text(b"\n")
+            said += self._show_text(b"\n")
         self._notes.end_message()
-        return self._notes.take_said()
+        return said + self._notes.take_said()
 
     def report(self, exit_code: int | None) -> Report:
         """What can be said of it now that it has ended, with this exit code if it has one."""
@@ -155,7 +154,8 @@ class Reader:
         if not newline and len(held) < _LAST_WORDS:
             return []  # more of the first line shows more
         self._form = Form.DOCUMENT if first.strip() in (b"{", b"[") else Form.EVENTS
-        return self._read(self._held)
+        held, self._held = self._held, b""
+        return self._read(held)
 
     # -- events ----------------------------------------------------------------------------
 

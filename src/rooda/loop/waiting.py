@@ -55,43 +55,46 @@ def note_limit(state: State, agent: int, outcome: Outcome, policy: Policy, edge:
 
 def next_wait(plan: Plan, state: State, policy: Policy, edge: Edge) -> Wait | None:
     """What there is to wait for before the next iteration."""
-    now = edge.now()
-    reason = state.last.reason if state.last else ""
-    number = state.iteration + 1
     if state.backoff_due:
-        seconds = backoff(state.backoffs, policy, edge.chance())
-        kind = state.last.kind if state.last else None
-        told = agent_events.WaitStarted(
-            number,
-            WaitKind.BACKOFF,
-            str(kind or ""),
-            reason,
-            _moment(now, seconds),
-            seconds,
-            state.backoffs,
-            known=True,
-        )
-        return Wait(WaitKind.BACKOFF, now.timestamp() + seconds, told)
-    if state.blocked_until is None:
-        return None
-    most = policy.max_limit_wait
-    left = None if most is None else max(0.0, most - state.limit_waited)
-    seconds = max(0.0, state.blocked_until - now.timestamp())
-    capped = left is not None and left < seconds
-    seconds = left if capped and left is not None else seconds
+        return _for_the_next_try(state, policy, edge)
+    if state.blocked_until is not None:
+        return _for_a_limit(plan, state, state.blocked_until, policy, edge)
+    return None
+
+
+def _for_the_next_try(state: State, policy: Policy, edge: Edge) -> Wait:
+    seconds = backoff(state.backoffs, policy, edge.chance())
+    kind = state.last.kind if state.last else None
+    told = agent_events.WaitStarted(
+        iteration=state.iteration + 1,
+        kind=WaitKind.BACKOFF,
+        what=str(kind or ""),
+        reason=state.last.reason if state.last else "",
+        until=_moment(edge.now(), seconds),
+        seconds=seconds,
+        tries=state.backoffs,
+        known=True,
+    )
+    return Wait(WaitKind.BACKOFF, told.until.timestamp(), told)
+
+
+def _for_a_limit(plan: Plan, state: State, until: float, policy: Policy, edge: Edge) -> Wait:
+    now = edge.now()
+    seconds, most = max(0.0, until - now.timestamp()), policy.max_limit_wait
+    left = seconds if most is None else max(0.0, most - state.limit_waited)
     first = min(state.limited, key=lambda one: one.until)
     told = agent_events.WaitStarted(
-        number,
-        WaitKind.LIMIT,
-        plan.agents[first.agent].name if first.agent < len(plan.agents) else "",
-        reason,
-        _moment(now, seconds),
-        seconds,
-        state.limits_in_a_row,
+        iteration=state.iteration + 1,
+        kind=WaitKind.LIMIT,
+        what=plan.agents[first.agent].name if first.agent < len(plan.agents) else "",
+        reason=state.last.reason if state.last else "",
+        until=_moment(now, min(seconds, left)),
+        seconds=min(seconds, left),
+        tries=state.limits_in_a_row,
         known=first.known,
-        capped=capped,
+        capped=left < seconds,
     )
-    return Wait(WaitKind.LIMIT, now.timestamp() + seconds, told)
+    return Wait(WaitKind.LIMIT, told.until.timestamp(), told)
 
 
 def _moment(now: datetime, seconds: float) -> datetime:
@@ -106,31 +109,38 @@ def wait(plan: Plan, edge: Edge, state: State, what: Wait, limits: Limits) -> St
     if objection is not None and objection.verdict is Verdict.ABORT:
         return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
-    _rest(edge, what, began, left)
+    is_over = _rest(edge, what, began, left)
     waited = edge.monotonic() - began
     edge.emit(agent_events.WaitEnded(what.event.iteration, what.kind, waited))
     if what.kind is WaitKind.BACKOFF:
         return replace(state, backoff_due=False)
     state = replace(state, limit_waited=state.limit_waited + what.event.seconds)
-    # As long as may be waited is over: one more try, whatever the limit says.
-    return replace(state, limited=()) if what.event.capped else state
+    if not is_over:
+        return state
+    # One more try, whatever the limit says, once as long as may be was waited.
+    still = () if what.event.capped else state.limited
+    return replace(state, limited=tuple(one for one in still if one.until > what.until))
 
 
-def _rest(edge: Edge, what: Wait, began: float, most: float | None) -> None:
+def _rest(edge: Edge, what: Wait, began: float, most: float | None) -> bool:
+    """Let the time pass; whether it did, and nobody wants an end."""
     told = began
     while not edge.interrupts.received and not edge.interrupts.end_wanted:
         passed = edge.monotonic() - began
         # By the wall clock, which goes on while the machine sleeps; and if somebody sets that
         # back, no longer than it was meant to be.
         left = min(what.until - edge.now().timestamp(), what.event.seconds - passed)
-        if left <= 0 or (most is not None and passed >= most):
-            return
+        if left <= 0:
+            return True
+        if most is not None and passed >= most:
+            return False
         if edge.monotonic() - told >= _TELL:
             told = edge.monotonic()
             edge.emit(agent_events.StillWaiting(what.event.iteration, what.kind, left))
         edge.rest(min(left, edge.tick or _LOOK))
         if edge.tick is not None:
             edge.emit(Tick())
+    return False
 
 
 def _story(event: agent_events.WaitStarted) -> Story:
