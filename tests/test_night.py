@@ -293,6 +293,18 @@ def test_when_all_agents_are_at_their_limit_the_first_that_is_free_goes_on(night
     assert [one["agent"] for one in night.show()["iterations"]] == ["codex", "codex"]
 
 
+def test_a_stand_in_that_is_not_logged_in_does_not_end_the_night(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    night.script(
+        "codex",
+        says(event(type="turn.failed", error={"message": "401 Unauthorized"}), code=1),
+    )
+    ended = night.run(night.plan(ai_cmd_fallbacks="codex"))
+    assert (ended.status, ended.iterations) == ("success", 1)
+    assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
+    assert "auth: 401 Unauthorized" in night.tell("why", "1")
+
+
 def test_backoff_grows_is_capped_and_stops_at_the_threshold(night: Night) -> None:
     night.script("claude", says(INIT, failed("API Error: 529 Overloaded.", 529), code=1))
     ended = night.run(

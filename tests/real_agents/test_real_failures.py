@@ -48,22 +48,10 @@ def test_a_prompt_that_is_too_long_is_named_as_that(bench: Bench) -> None:
     assert ran.only["kind"] == "context"
 
 
-@only("claude", "codex", "opencode")
-def test_success_without_an_answer_and_without_a_change_is_empty(bench: Bench) -> None:
+def test_no_answer_and_no_change_is_empty(bench: Bench) -> None:
     ran = bench.run("empty", *AT_ONCE)
     assert ran.run["status"] == "aborted", ran
-    assert ran.only["kind"] == "empty"
-
-
-@only("gemini")
-def test_an_empty_answer_that_gemini_complains_of_is_a_failure_with_its_words(
-    bench: Bench,
-) -> None:
-    ran = bench.run("empty", *AT_ONCE)
-    assert ran.run["status"] == "aborted", ran
-    assert ran.only["status"] == "failed"
-    assert ran.only["result"]["exit_code"] == 0
-    assert "empty response" in ran.done.err, ran
+    assert (ran.only["kind"], ran.only["result"]["exit_code"]) == ("empty", 0)
 
 
 # Codex waits for the network without an end, opencode for more than a minute.

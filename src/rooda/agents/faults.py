@@ -112,12 +112,14 @@ _OFFLINE = _words(
     r"\bDNS\b",
     r"certificate",
 )
+_EMPTY = _words(r"empty (?:response|answer|reply)", r"no response from the model")
 _IN_ORDER = (
     (FaultKind.LIMIT, _LIMIT),
     (FaultKind.OVERLOADED, _OVERLOADED),
     (FaultKind.USAGE, _USAGE),
     (FaultKind.AUTH, _AUTH),
     (FaultKind.OFFLINE, _OFFLINE),
+    (FaultKind.EMPTY, _EMPTY),
 )
 
 

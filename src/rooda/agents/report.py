@@ -24,6 +24,7 @@ class FaultKind(StrEnum):
     AUTH = "auth"
     CONTEXT = "context"
     USAGE = "usage"
+    EMPTY = "empty"  # the model gave no answer, and the CLI says so
 
 
 @dataclass(frozen=True, slots=True)

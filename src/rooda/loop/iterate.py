@@ -19,7 +19,7 @@ from rooda.loop import ending, events, hooks, verify
 from rooda.loop.agent import AgentSession, Budget, clocks
 from rooda.loop.course import Course
 from rooda.loop.hooks import Moment
-from rooda.loop.outcome import CUT_OFF, FailureKind, Outcome, Verdict, judge
+from rooda.loop.outcome import CUT_OFF, FailureKind, Outcome, Verdict, judge, without_stand_in
 from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.loop.publish import Publisher
 from rooda.loop.state import State
@@ -90,13 +90,14 @@ def _run_agent(course: Course) -> Outcome:
         raise AssertionError("an agent that was executed has a result")
     course.report = session.report
     course.promises = _scan(course, prompt, result)
-    return judge(
+    outcome = judge(
         result.exit,
         course.promises,
         course.report,
         changed=course.changed_anything,
         ignore_exit_status=plan.values[IGNORE_EXIT_STATUS],
     )
+    return without_stand_in(outcome) if course.turn > 0 else outcome
 
 
 def _scan(course: Course, prompt: bytes, result: Result) -> Promises:

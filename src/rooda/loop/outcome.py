@@ -1,6 +1,6 @@
 """What an iteration amounts to: seed 000's matrix, and what a known CLI tells of itself. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rooda.agents.report import Fault, Report
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     DONE = "done"  # the agent says that the job is done: end as success
     FAILURE = "failure"  # count it, and go on until the threshold
     ABORT = "abort"  # going on makes no sense
-    LIMITED = "limited"  # a usage limit: no failure, the same iteration is tried again
+    LIMITED = "limited"  # the agent can't work now: no failure, the same iteration is tried again
     INTERRUPTED = "interrupted"  # the user stopped it
 
 
@@ -118,6 +118,16 @@ def judge(
         if told is not None:
             return told
     return Outcome(Verdict.SUCCESS) if ended_well else _exit_says(end)
+
+
+def without_stand_in(outcome: Outcome) -> Outcome:
+    """What the outcome of an agent means that only stands in for another.
+
+    One that is not logged in, or can't be called like that, is out; the night is not lost for it.
+    """
+    if outcome.verdict is Verdict.ABORT and outcome.kind in PERMANENT:
+        return replace(outcome, verdict=Verdict.LIMITED)
+    return outcome
 
 
 def _exit_says(end: Exit, more: str = "") -> Outcome:

@@ -122,7 +122,7 @@ def _change_agent(plan: Plan, edge: Edge, state: State, using: int) -> int:
     if chosen != using:
         before, now = plan.agents[using].name, plan.agents[chosen].name
         is_back = chosen < using
-        reason = "its usage limit is over" if is_back else f"usage limit of {before}"
+        reason = "it can work again" if is_back else f"{before} can't work now"
         edge.emit(agent_events.AgentChanged(state.iteration + 1, before, now, reason))
     return chosen
 

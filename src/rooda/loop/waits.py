@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from rooda.agents.report import Fault
+from rooda.agents.report import Fault, FaultKind
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
+_FOR_GOOD = 365 * 86400.0
 _LARGEST_POWER = 40
 
 
@@ -45,6 +46,8 @@ class Limited:
 def limited(agent: int, fault: Fault, now: datetime, policy: Policy, repeats: int = 0) -> Limited:
     """The limit that an agent has run into, for the so-many-th time in a row."""
     at = now.timestamp()
+    if fault.kind is not FaultKind.LIMIT:  # only a person can mend it
+        return Limited(agent, at + _FOR_GOOD, known=False)
     until = _told(fault, now)
     guess = min(policy.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
     if until is None:

@@ -4,7 +4,9 @@ from rooda.agents.report import FaultKind
 from rooda.loop import agent_events as agents
 from rooda.loop.agent_events import AgentEvent
 from rooda.loop.events import IterationEnded
+from rooda.loop.outcome import FailureKind
 from rooda.loop.waits import WaitKind
+from rooda.text.controls import one_line
 from rooda.text.durations import format_duration
 from rooda.views.message import Message
 
@@ -16,6 +18,13 @@ _SEVERAL = 3  # failures in a row that are worth a word when they are the same
 def same_failures(event: IterationEnded) -> int | None:
     """How many iterations in a row have failed in the very same way, when that is worth a word."""
     return event.same_failures if event.same_failures >= _SEVERAL else None
+
+
+def cannot_work(event: IterationEnded) -> str:
+    """Why an agent can't work now, though that is no failure."""
+    if event.kind is FailureKind.LIMIT:
+        return f"usage limit of {one_line(event.agent)}"
+    return f"{one_line(event.agent)} can't take over ({event.kind}): {one_line(event.reason)}"
 
 
 def readable(event: agents.AgentSaid) -> str:

@@ -13,7 +13,7 @@ from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.text.durations import format_duration, format_seconds
-from rooda.views.agent_messages import OF_AGENTS, of_agent, same_failures
+from rooda.views.agent_messages import OF_AGENTS, cannot_work, of_agent, same_failures
 from rooda.views.message import Field, Message
 from rooda.views.process_messages import names, of_process
 
@@ -258,7 +258,7 @@ def _iteration_ended(event: loop.IterationEnded) -> Message | None:
             agent: Field = ("agent", event.agent)
             why: Field = ("reason", event.reason)
             number: Field = ("iteration", event.iteration)
-            return Message("Usage limit reached", (agent, why, number, elapsed))
+            return Message(f"Stopped: {cannot_work(event)}", (agent, why, number, elapsed))
         case Verdict.FAILURE:
             count: Field = ("consecutive_failures", event.consecutive_failures)
             limit: Field = ("threshold", event.threshold)

@@ -11,7 +11,12 @@ from rooda.process import events as process
 from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
 from rooda.text.durations import format_duration, format_seconds
-from rooda.views.agent_messages import OF_AGENTS, same_failures, usage_words
+from rooda.views.agent_messages import (
+    OF_AGENTS,
+    cannot_work,
+    same_failures,
+    usage_words,
+)
 from rooda.views.logfmt import render_fields
 from rooda.views.messages import describe, position, timing
 
@@ -75,7 +80,7 @@ def _iteration_ended(event: loop.IterationEnded) -> str | None:
         case Verdict.INTERRUPTED:
             return f"{where} interrupted after {duration}"
         case Verdict.LIMITED:
-            return f"{where} stopped after {duration}: usage limit of {one_line(event.agent)}"
+            return f"{where} stopped after {duration}: {cannot_work(event)}"
         case Verdict.ABORT if event.failure is not None:
             line = f"ERROR: {where} failed after {duration} ({event.kind})"
             return "\n".join([line, *_context(event.failure)])
