@@ -564,3 +564,32 @@ def test_many_lines_cost_no_more_for_each_than_few() -> None:
 
     seconds(500)
     assert seconds(8000) < 40 * max(seconds(800), 0.002)
+
+
+# -- lines of any length ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", range(8))
+def test_of_a_huge_line_the_middle_is_left_out_and_the_rest_is_still_an_event(shift: int) -> None:
+    # Escapes everywhere, so that the cuts fall into the middle of them.
+    words = "x" * shift + 'a\\"\n' * 600_000 + "<promise>SUCCESS</promise>"
+    result = {"type": "result", "is_error": False, "result": words, "num_turns": 3}
+    reader = reader_of("claude -p --output-format stream-json")
+    data = line(result)
+    for start in range(0, len(data), 100_000):
+        reader.feed("stdout", data[start : start + 100_000])
+    report = reader.report(0)
+    assert report.ended_well is True
+    assert report.usage.turns == 3
+    assert report.spoken.rstrip().endswith(b"<promise>SUCCESS</promise>")
+    assert len(report.spoken) < 1_000_000
+
+
+def test_a_huge_document_is_read_like_a_huge_line() -> None:
+    document = {"session_id": "s", "response": "y" * 3_000_000 + " the end", "stats": {}}
+    reader = reader_of("gemini -o json")
+    reader.feed("stdout", json.dumps(document, indent=2).encode())
+    reader.finish()
+    report = reader.report(0)
+    assert report.ended_well is True
+    assert report.spoken.rstrip().endswith(b"the end")

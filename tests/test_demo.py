@@ -49,7 +49,6 @@ def interrupted_at(
         running.process.kill()
 
 
-@pytest.mark.slow
 def test_the_demo_shows_a_run(workspace: Workspace, temporary: Path) -> None:
     done = workspace.rooda("demo", timeout=50)
     assert done.code == 0
@@ -75,7 +74,6 @@ def test_the_demo_shows_a_run(workspace: Workspace, temporary: Path) -> None:
     assert list(workspace.path.iterdir()) == [], "nothing happens where the user stands"
 
 
-@pytest.mark.slow
 def test_the_demo_is_kept_and_ignores_what_the_user_has_configured(
     workspace: Workspace, temporary: Path
 ) -> None:

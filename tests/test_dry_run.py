@@ -1,5 +1,6 @@
 """The dry run: seed 000's examples 7 and 8, each value's origin, and that nothing happens."""
 
+import os
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -577,3 +578,23 @@ def test_only_the_flag_of_the_dry_run_is_dropped(inside: Inside, given: str, lef
     line = done.out.partition("Ready to execute: ")[2]
     expected = shlex.split(left) if left else [word for word in arguments if word != "-d"]
     assert shlex.split(line) == ["rooda", *expected]
+
+
+def test_who_pays_is_named_and_what_it_is_paid_with_is_not(workspace: Workspace) -> None:
+    workspace.agent("true", name="bin/claude")
+    path = f"{workspace.path / 'bin'}:{os.environ['PATH']}"
+    env = {"PATH": path, "ANTHROPIC_API_KEY": "sk-very-secret", "CLAUDECODE": "1"}
+    flags = {"ai_cmd_alias": ("--ai-cmd-alias", "claude")}
+    shown = dry(planned(workspace, flags=flags, env=env))
+    assert "Account of claude: ANTHROPIC_API_KEY is set: the API key, by use" in shown
+    assert "Not passed on to claude: CLAUDECODE" in shown
+    assert "secret" not in shown
+    kept = flags | {"env": ("--env", "CLAUDECODE=1")}
+    assert "Not passed on" not in dry(planned(workspace, flags=kept, env=env))
+
+
+def test_nothing_is_said_of_accounts_where_no_variable_decides(workspace: Workspace) -> None:
+    workspace.agent("true", name="bin/claude")
+    env = {"PATH": f"{workspace.path / 'bin'}:{os.environ['PATH']}"}
+    flags = {"ai_cmd_alias": ("--ai-cmd-alias", "claude")}
+    assert "Account" not in dry(planned(workspace, flags=flags, env=env))

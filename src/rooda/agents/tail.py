@@ -15,7 +15,7 @@ class Tail:
         """Something more came."""
         self._kept += data[-self._limit :]
         # Now and then, so that many small pieces cost no more than a few large ones.
-        if len(self._kept) > 2 * self._limit:
+        if len(self._kept) > self._limit + max(self._limit // 8, _SPACE):
             self._cut()
 
     def get(self) -> bytes:

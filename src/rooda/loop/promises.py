@@ -23,7 +23,7 @@ _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
 _AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
 _LONGEST_LINE = 300  # characters of a line that is shown as evidence
 _NARROWEST = 72  # columns, at which programs break lines
-_LONGEST_PAIR = 1000  # bytes of two lines that somebody has broken
+_LONGEST_BROKEN = 500  # bytes of a line that somebody has broken
 _FARTHEST = 64  # lines without words between two lines that still count as consecutive
 # A listing's line number: `12: `, `12 | `, `12→`.
 _NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
@@ -121,8 +121,6 @@ class Prompt:
         Only where the next word had no room on the first: what an agent says in two lines of its
         own may well stand in the prompt on one.
         """
-        if len(first) + len(second) > _LONGEST_PAIR:
-            return False
         words = second.split(None, 1)
         if not words or len(first.strip()) + 1 + len(words[0]) < _NARROWEST:
             return False
@@ -173,11 +171,9 @@ def _is_echo(output: bytes, start: int, end: int, prompt: Prompt, *, truncated: 
     line = _normal(output[start:end])
     if prompt.is_end_of_echo(line) or (truncated and start == 0 and prompt.ends_with(line)):
         return True
-    before, after = _neighbours(output, start, end)
     if prompt.has(line):
-        return prompt.has_pair(line, _normal(before), _normal(after))
-    raw = output[start:end]
-    return prompt.has_wrapped(before, raw) or prompt.has_wrapped(raw, after)
+        return prompt.has_pair(line, *_neighbours(output, start, end))
+    return any(prompt.has_wrapped(*pair) for pair in _with_next_lines(output, start, end))
 
 
 def _lines_with(output: bytes, wanted: bytes) -> Iterator[tuple[int, int]]:
@@ -207,20 +203,31 @@ def _last_line(output: bytes) -> tuple[int, int]:
 
 
 def _neighbours(output: bytes, start: int, end: int) -> tuple[bytes, bytes]:
-    """The nearest lines that have words, before and after, as they are."""
+    """The nearest lines that have words, before and after."""
     before = after = b""
     for _ in range(_FARTHEST):
-        if start <= 0 or _normal(before):
+        if start <= 0 or before:
             break
         start, previous_end = output.rfind(b"\n", 0, start - 1) + 1, start - 1
-        before = output[start:previous_end]
+        before = _normal(output[start:previous_end])
     for _ in range(_FARTHEST):
-        if end >= len(output) or _normal(after):
+        if end >= len(output) or after:
             break
         next_end = output.find(b"\n", end + 1)
         next_end = len(output) if next_end == -1 else next_end
-        after, end = output[end + 1 : next_end], next_end
+        after, end = _normal(output[end + 1 : next_end]), next_end
     return before, after
+
+
+def _with_next_lines(output: bytes, start: int, end: int) -> Iterator[tuple[bytes, bytes]]:
+    """The line with the one before it, and with the one after it, where they are not too long."""
+    if end - start > _LONGEST_BROKEN:
+        return
+    line = output[start:end]
+    before = output[max(0, start - 1 - _LONGEST_BROKEN) : max(0, start - 1)]
+    after = output[end + 1 : end + 1 + _LONGEST_BROKEN]
+    yield before.rpartition(b"\n")[2], line
+    yield line, after.partition(b"\n")[0]
 
 
 def _normal(line: bytes) -> bytes:

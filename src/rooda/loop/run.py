@@ -90,7 +90,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
             interrupted=bool(edge.interrupts.received),
             stopping=edge.interrupts.end_wanted,
             missing=_missing(plan),
-            blocked_until=first_free(len(plan.agents), state.limited, edge.now().timestamp()),
+            blocked_until=_blocked_until(plan, edge, state),
         )
         if (found := stop(state, limits)) is not None:
             break
@@ -116,8 +116,17 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     return ended
 
 
+def _blocked_until(plan: Plan, edge: Edge, state: State) -> float | None:
+    """When the next agent can work again, if none can now."""
+    if not state.limited:
+        return None
+    return first_free(len(plan.agents), state.limited, edge.now().timestamp())
+
+
 def _change_agent(plan: Plan, edge: Edge, state: State, using: int) -> int:
     """The agent whose turn it is: the first, but for those that a usage limit holds."""
+    if not state.limited and using == 0:
+        return 0
     chosen = choose(len(plan.agents), state.limited, edge.now().timestamp()) or 0
     if chosen != using:
         before, now = plan.agents[using].name, plan.agents[chosen].name

@@ -3,7 +3,6 @@
 import os
 from datetime import datetime, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 _LOCALTIME = Path("/etc/localtime")
 _DATABASE = "zoneinfo/"
@@ -17,6 +16,8 @@ def local_now() -> datetime:
 
 def local_zone(variable: str, localtime: Path) -> tzinfo | None:
     """The zone that TZ names, else the one that the system's link leads to; None: who knows."""
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most runs never ask for a zone
+
     name = variable.removeprefix(":")
     try:
         if not name:
