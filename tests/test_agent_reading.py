@@ -511,7 +511,7 @@ PIECE = 60 * 1024  # so that each filling fits into it without a rest
 @pytest.mark.slow
 def test_what_is_left_of_a_huge_event_is_still_one_wherever_it_is_cut() -> None:
     for filling in FILLINGS:
-        data = filling.encode() * (3 * MB // 2 // len(filling.encode()))
+        data = filling.encode() * (9 * MB // 8 // len(filling.encode()))
         for shift in range(6):
             for form in (Form.EVENTS, Form.DOCUMENT):
                 reader = Reader(ADAPTERS["claude"], form)

@@ -99,7 +99,7 @@ HOSTILE = {
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_output_takes_linear_time_with_every_parser_at_work(kind: str) -> None:
-    assert_linear(reading(HOSTILE[kind]), 32 * 1024)
+    assert_linear(reading(HOSTILE[kind]), 16 * 1024)
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_a_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Parser
     """Repeated, strung together to one line, cut in the middle, and backwards."""
     text = lines_of(parser)
     for piece in (text, text.replace("\n", " "), text[: len(text) // 2], f"{text[::-1]}\n"):
-        assert_linear(reading(piece, parser), 32 * 1024)
+        assert_linear(reading(piece, parser), 16 * 1024)
 
 
 @pytest.mark.slow
