@@ -52,6 +52,7 @@ FAULT_VERDICTS = {
     FaultKind.CONTEXT: Verdict.FAILURE,
     FaultKind.AUTH: Verdict.ABORT,  # nobody mends it by trying again
     FaultKind.USAGE: Verdict.ABORT,
+    FaultKind.EMPTY: Verdict.FAILURE,
 }
 
 
@@ -206,6 +207,8 @@ def test_a_limit_is_no_failure_and_uses_no_iteration_up() -> None:
 LIMIT, OVERLOADED, OFFLINE = FaultKind.LIMIT, FaultKind.OVERLOADED, FaultKind.OFFLINE
 AUTH, CONTEXT, USAGE = FaultKind.AUTH, FaultKind.CONTEXT, FaultKind.USAGE
 MEANINGS = {
+    "The model returned an empty response with no text or thoughts.": FaultKind.EMPTY,
+    "Model stream ended with empty response text.": FaultKind.EMPTY,
     # claude
     "You've hit your limit · resets 11:14am (UTC)": LIMIT,
     "Claude AI usage limit reached|1794725026": LIMIT,

@@ -25,7 +25,6 @@ def look(
 # -- follow --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_follow_shows_a_live_run_and_ends_with_it(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -43,7 +42,6 @@ def test_follow_shows_a_live_run_and_ends_with_it(
     assert screen.lines[0].endswith("(work), running")
 
 
-@pytest.mark.slow
 def test_a_run_that_is_over_is_shown_whole(workspace: Workspace, look: Inside) -> None:
     bodies = [f"echo word {number}; seq 3000" for number in range(2)]
     assert workspace.work(workspace.agents(*bodies), "-n", "2").code == 2
@@ -98,7 +96,6 @@ def test_what_an_agent_writes_into_the_session_log_can_not_drive_the_terminal(
     assert b"\x07" not in screen.sent
 
 
-@pytest.mark.slow
 def test_without_a_session_log_follow_says_so(workspace: Workspace, look: Inside) -> None:
     assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf .rooda/runs; sleep 0.1")).code == 0
     for path in (workspace.path / ".rooda/runs").glob("*/session.log"):

@@ -165,7 +165,6 @@ def test_after_aborted_failures_are_counted_anew(workspace: Workspace, look: Ins
     assert found["summary"]["failed_iterations"] == 4
 
 
-@pytest.mark.slow
 def test_after_max_iters_it_goes_on_when_more_are_asked_for(
     workspace: Workspace, look: Inside
 ) -> None:
@@ -201,7 +200,6 @@ def test_what_has_ended_well_or_reached_its_maximum_has_nothing_to_resume(
     assert len(asked(look, "history")) == 2
 
 
-@pytest.mark.slow
 def test_a_run_of_another_procedure_is_not_taken_up(workspace: Workspace, look: Inside) -> None:
     workspace.config(PROCEDURE + OTHER)
     assert workspace.work("false", "--failure-threshold", "1").code == 1
@@ -218,7 +216,6 @@ def test_a_run_of_another_procedure_is_not_taken_up(workspace: Workspace, look: 
 # -- which, and how ------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_run_is_chosen_by_the_beginning_of_its_name(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:

@@ -38,7 +38,6 @@ def work(command: str, *args: str) -> tuple[str, ...]:
 # -- the live line -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_live_line_comes_and_goes(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
     screen.wait_for(f"{LIVE}0s · no output yet")
@@ -297,7 +296,6 @@ def test_a_reader_of_the_log_that_leaves_changes_nothing(
 @pytest.mark.parametrize(
     "closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"], ids=lambda text: f"[{text}]"
 )
-@pytest.mark.slow
 def test_closed_streams_change_nothing(workspace: Workspace, nursery: Nursery, closed: str) -> None:
     command = workspace.agent(f"cat > prompt; echo heard; echo heard >&2; {SUCCESS}")
     launch = ("sh", "-c", f'"$@" {closed}', "sh")

@@ -54,7 +54,6 @@ WORK = (
 )
 
 
-@pytest.mark.slow
 def test_every_iteration_can_be_shown_and_brought_back(repo: Workspace, look: Inside) -> None:
     repo.write("staged.txt", "staged\n")
     git(repo, "add", "staged.txt")
@@ -134,7 +133,6 @@ def test_what_is_not_there_is_one_clear_message(repo: Workspace, look: Inside) -
     assert walk(repo.path) == before
 
 
-@pytest.mark.slow
 def test_what_can_not_be_brought_back_is_named(repo: Workspace, look: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     (repo.path / "kept.txt").unlink()
