@@ -374,3 +374,17 @@ def test_what_a_helper_of_copilot_says_is_not_the_assistants_word(tmp_path: Path
         ("stdout", printed(voice.begins(), helper, voice.says("Well."), voice.ends("Well.")))
     ]
     assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.SUCCESS
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env -u ANTHROPIC_API_KEY claude -p --output-format stream-json",
+        "timeout -s INT 1h claude -p --output-format stream-json",
+        "stdbuf -o L claude -p --output-format stream-json",
+        "nice -n 5 env -i A=b claude -p --output-format stream-json",
+    ],
+)
+def test_a_launcher_s_own_flags_are_no_program(command: str) -> None:
+    program = program_of(command.split())
+    assert (program.adapter.name, program.form) == ("claude", Form.EVENTS)

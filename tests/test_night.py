@@ -249,6 +249,44 @@ def test_a_run_that_is_resumed_remembers_the_limit(night: Night) -> None:
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
 
 
+def test_a_limit_is_the_agent_s_and_not_of_whoever_is_chosen_next(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+    night.script("helper", "echo '<promise>SUCCESS</promise>'")
+    night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
+    assert night.run(night.plan()).status == "interrupted"
+    night.rest, night.interrupts = None, Interrupts()
+    waits = night.waits()
+    ended = night.run(night.plan(ai_cmd="helper"), resume=True)
+    assert (ended.status, night.waits()) == ("success", waits)
+
+
+def test_whoever_does_not_want_to_wait_is_told_so_when_a_run_goes_on(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+    night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
+    assert night.run(night.plan()).status == "interrupted"
+    night.rest, night.interrupts = None, Interrupts()
+    ended = night.run(night.plan(wait_for_limits="false"), resume=True)
+    assert (ended.rule, len(night.waits())) == ("limit", 1)
+    assert LIMIT in ended.reason
+
+
+def test_a_stand_in_that_can_t_be_started_does_not_end_the_night(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    night.workspace.write("bin/gone", "#!/no/such/interpreter\n").chmod(0o755)
+    ended = night.run(night.plan(ai_cmd_fallbacks="gone"))
+    assert (ended.status, ended.iterations) == ("success", 1)
+    assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
+
+
+def test_a_wait_that_was_cut_short_is_not_said_to_have_been_whole(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+    night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
+    night.run(night.plan())
+    (wait,) = night.show()["waits"]
+    assert (wait["waited"], wait["seconds"]) == (0.0, 4.5 * 3600 + 5)
+    assert "0.0s of 4h30m05s" in night.tell("why")
+
+
 def test_another_agent_takes_over_and_the_first_comes_back(night: Night) -> None:
     night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
     night.script("helper", "sleep 0.01")

@@ -127,7 +127,7 @@ def test_a_moment_named_in_full_is_taken_as_it_is_even_when_it_is_past(
         ("noon", "2026-11-16 12:00"),
         ("midnight", "2026-11-16 00:00"),
         ("18:36", "2026-11-15 18:36"),
-        ("18:35", "2026-11-16 18:35"),
+        ("18:20", "2026-11-16 18:20"),
         ("at 15:30", "2026-11-16 15:30"),
         ("at 23:59:59", "2026-11-15 23:59:59"),
         ("today at 8pm", "2026-11-15 20:00"),
@@ -480,7 +480,8 @@ def test_a_time_of_day_is_within_a_day_and_shown_by_that_zones_clock(
 ) -> None:
     found = reset_time(f"resets at {hour}:{minute:02} ({zone})", now.astimezone(ZoneInfo(local)))
     assert found is not None
-    assert now <= found <= now + timedelta(hours=25)
+    # One that has just passed is over, and not a day away.
+    assert now - timedelta(minutes=15) < found <= now + timedelta(hours=25)
     shown = found.astimezone(ZoneInfo(zone))
     late = (shown.hour * 60 + shown.minute - hour * 60 - minute) % 1440
     assert late in {0, 1, 30, 60}  # but for a minute that lasts, and for hours that are left out
@@ -509,6 +510,13 @@ PIECES = st.sampled_from(
 def test_nothing_makes_it_fail(pieces: list[str], glue: str) -> None:
     found = reset_time(glue.join(pieces), SUNDAY_EVENING)
     assert found is None or found.utcoffset() == timedelta(0)
+
+
+def test_a_time_that_has_just_passed_is_over_and_not_a_day_away() -> None:
+    now = datetime(2026, 11, 16, 0, 5, tzinfo=BERLIN)
+    assert said("resets 12am", now) == "2026-11-16 00:00"
+    assert said("resets 11:55pm", now) == "2026-11-15 23:55"
+    assert said("resets 11:45pm", now) == "2026-11-16 23:45"
 
 
 def test_a_date_that_has_just_passed_is_over_and_not_a_year_away() -> None:

@@ -1,7 +1,10 @@
 """When a run waits, for how long, and which agent works meanwhile: pure decisions."""
 
+import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +21,8 @@ AT = NOW.timestamp()
 POLICY = Policy(limit_wait=300.0, backoff=10.0, max_backoff=60.0)
 
 
-def fault(words: str = "limit reached", **more: float) -> Fault:
-    return Fault(FaultKind.LIMIT, words, **more)  # type: ignore[arg-type]  # numbers alone
+def fault(evidence: str = "limit reached", **more: Any) -> Fault:
+    return Fault(FaultKind.LIMIT, evidence, **more)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +42,20 @@ def fault(words: str = "limit reached", **more: float) -> Fault:
         (fault(retry_after=0.0), 1, 20, True),
         (fault(retry_after=0.0), 2, 40, True),
         (fault(resets=AT - 999), 3, 80, True),
+        # Nobody means a year from now.
+        (fault(resets=AT + 1e9), 0, 300, False),
+        (fault(resets=1.9e12), 0, 300, False),
+        # What is shown is cut, and what is read is not.
+        (fault("quota exceeded", words="x" * 400 + " Please retry in 34s"), 0, 34, True),
     ],
 )
 def test_until_when_a_limit_lasts(
     said: Fault, repeats: int, seconds: float, *, known: bool
 ) -> None:
-    found = limited(1, said, NOW, POLICY, repeats)
-    assert (found.agent, round(found.until - AT, 3), found.known) == (1, seconds, known)
+    before = Limited("a", "A", AT, known=True, times=repeats) if repeats else None
+    found = limited("a", "A", said, NOW, POLICY, before)
+    assert (found.agent, round(found.until - AT, 3), found.known) == ("a", seconds, known)
+    assert (found.evidence, found.times) == (said.evidence, repeats + 1)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +67,22 @@ def test_until_when_a_limit_lasts(
         ({0: -10, 1: 10}, 0, None),
         ({0: 30, 1: 10}, None, 10),
         ({0: 10, 1: 10, 7: 5}, None, 10),
+        ({0: 10, 1: math.inf}, None, 10),
+        ({7: 10, 8: 10}, 0, None),
     ],
 )
 def test_the_first_agent_that_no_limit_holds_works(
     until: dict[int, float], chosen: int | None, free: float | None
 ) -> None:
-    limits = [Limited(agent, AT + seconds, known=True) for agent, seconds in until.items()]
-    assert choose(2, limits, AT) == chosen
-    assert first_free(2, limits, AT) == (None if free is None else AT + free)
+    limits = [Limited(str(place), "", AT + left, known=True) for place, left in until.items()]
+    assert choose(["0", "1"], limits, AT) == chosen
+    first = first_free(["0", "1"], limits, AT)
+    assert (first and first.until) == (None if free is None else AT + free)
+
+
+def test_who_can_t_be_mended_by_waiting_is_out() -> None:
+    refused = Fault(FaultKind.AUTH, "401")
+    assert limited("a", "A", refused, NOW, POLICY, None).until == math.inf
 
 
 @pytest.mark.parametrize("tries,full", [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (10_000, 60)])
@@ -90,9 +108,9 @@ def after(*outcomes: Outcome) -> State:
 def test_a_limit_moves_nothing_but_the_attempt() -> None:
     state = after(BAD, LIMIT, LIMIT)
     assert (state.iteration, state.attempt, state.consecutive_failures) == (1, 3, 1)
-    assert (state.stats.count, state.limits_in_a_row) == (1, 2)
-    state = state.after(GOOD, 1.0)
-    assert (state.iteration, state.attempt, state.limits_in_a_row) == (2, 1, 0)
+    assert state.stats.count == 1
+    state = replace(state, limit_waited=60.0).after(GOOD, 1.0)
+    assert (state.iteration, state.attempt, state.limit_waited) == (2, 1, 0.0)
 
 
 def test_transient_failures_are_counted_beside_the_others() -> None:
@@ -120,17 +138,20 @@ def test_what_was_used_adds_up_whatever_came_of_it() -> None:
 
 def test_a_state_from_before_there_were_budgets_can_be_read() -> None:
     written = State(iteration=2).to_json()
-    for key in ("cost", "tokens", "limited"):
+    for key in ("cost", "tokens", "limited", "limit_waited"):
         del written[key]
     assert State.from_json(written) == State(iteration=2)
 
 
 def test_limits_survive_in_the_state() -> None:
-    state = State(limited=(Limited(1, AT, known=False),))
-    assert State.from_json(state.to_json()).limited == state.limited
+    limit = Limited("claude -p", "claude", AT, known=False, evidence="limit", times=3)
+    out = Limited("codex", "codex", math.inf, known=False)
+    found = State.from_json(State(limited=(limit, out), limit_waited=60.0).to_json())
+    assert (found.limited, found.limit_waited) == ((limit,), 60.0)
 
 
-WAITING = State(last=LIMIT, limits_in_a_row=1, blocked_until=AT + 60)
+HELD = Limited("claude -p", "claude", AT + 60, known=True, evidence="limit reached")
+WAITING = State(last=LIMIT, blocked=HELD)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +159,11 @@ WAITING = State(last=LIMIT, limits_in_a_row=1, blocked_until=AT + 60)
     [
         (WAITING, Limits(5, 3), None),
         (WAITING, Limits(5, 3, wait_for_limits=False), Rule.LIMIT),
-        (State(last=LIMIT, limits_in_a_row=1), Limits(5, 3, wait_for_limits=False), None),
+        (State(last=LIMIT), Limits(5, 3, wait_for_limits=False), None),
+        (State(blocked=HELD), Limits(5, 3, wait_for_limits=False), Rule.LIMIT),
         (WAITING, Limits(5, 3, max_limit_wait=60), None),
         (
-            State(last=LIMIT, limits_in_a_row=2, blocked_until=AT, limit_waited=60),
+            State(last=LIMIT, blocked=HELD, limit_waited=60),
             Limits(5, 3, max_limit_wait=60),
             Rule.LIMIT,
         ),

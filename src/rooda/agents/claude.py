@@ -31,6 +31,7 @@ _ERRORS = re.compile(
     r"|[\w-]+ limit reached|Execution error|Login expired|Error:|error:"
 )
 _LONGEST_ERROR = 2000
+_SECONDS = 1e11  # of unix time, for some three thousand years
 _ROOT = re.compile(r"\broot\b")
 _AS_ROOT = (
     "Run rooda as an ordinary user; in a container that is a sandbox of its own, "
@@ -80,7 +81,9 @@ class Claude:
             case "rate_limit_event":
                 info = part(event, "rate_limit_info")
                 if text(info.get("status")) == "rejected":
-                    notes.resets = amount(info.get("resetsAt"))
+                    resets = amount(info.get("resetsAt"))
+                    # Some day it may be milliseconds, as such times often are.
+                    notes.resets = resets / 1000 if resets and resets > _SECONDS else resets
             case "result":
                 _result(event, notes)
 

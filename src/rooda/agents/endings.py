@@ -2,7 +2,7 @@
 
 import re
 
-from rooda.agents.faults import brief, classify
+from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
 from rooda.agents.report import Fault
 
 # How programs begin a line that says what went wrong.
@@ -38,4 +38,4 @@ def is_complaint(line: str) -> bool:
 def fault_in(words: str, status: int | None = None) -> Fault | None:
     """The failure that these words of a CLI speak of."""
     kind = classify(words, status)
-    return None if kind is None else Fault(kind, brief(words))
+    return None if kind is None else Fault(kind, brief(words), words=words[:LONGEST_MESSAGE])

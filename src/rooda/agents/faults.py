@@ -6,7 +6,7 @@ from rooda.agents.report import FaultKind
 from rooda.text.controls import clean
 
 _LONGEST = 300
-_SEARCHED = 4000  # characters of a message: nobody says it later than that
+LONGEST_MESSAGE = 4000  # characters of a message: nobody says it later than that
 
 # The HTTP status as the CLIs write it into their messages.
 _STATUS = (
@@ -17,7 +17,7 @@ _STATUS = (
 _BY_STATUS = {
     401: FaultKind.AUTH,
     403: FaultKind.AUTH,
-    402: FaultKind.LIMIT,
+    402: FaultKind.AUTH,  # somebody has to pay
     404: FaultKind.USAGE,
     408: FaultKind.OFFLINE,
     413: FaultKind.CONTEXT,
@@ -125,7 +125,7 @@ _IN_ORDER = (
 
 def classify(message: str, status: int | None = None) -> FaultKind | None:
     """The kind of failure that a CLI's own error message speaks of, if it is one of ours."""
-    words = message[:_SEARCHED]
+    words = message[:LONGEST_MESSAGE]
     if status is None and (found := re.search(_STATUS, words, re.IGNORECASE)):
         status = int(found[1])
     if _speaks_of(_CREDIT, words):
@@ -141,5 +141,5 @@ def classify(message: str, status: int | None = None) -> FaultKind | None:
 
 def brief(words: str) -> str:
     """A message as evidence: one line, without control codes, not too long."""
-    line = " ".join(clean(words[:_SEARCHED]).split())
+    line = " ".join(clean(words[:LONGEST_MESSAGE]).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."

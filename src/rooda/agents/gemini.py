@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rooda.agents.adapter import Facts, Printed
 from rooda.agents.endings import complaint, fault_in, last_lines
@@ -17,6 +18,7 @@ _ERROR = re.compile(
 )
 _STATUS = re.compile(r"^[ \t]*(?:status|code): (\d{3}),?$", re.MULTILINE)
 _DELAY = re.compile(r"^[ \t]*retryDelayMs: (\d{1,12}),?$", re.MULTILINE)
+_TOOL = re.compile(r"^Error executing tool .*$", re.MULTILINE)  # that is the tool's trouble
 _LAST_LINES = 2
 
 
@@ -77,7 +79,7 @@ class Gemini:
         errors = list(_ERROR.finditer(printed.stderr))
         if not errors:
             # Before the first request it says in plain sentences what it lacks.
-            stderr = printed.stderr
+            stderr = _TOOL.sub("", printed.stderr)
             return fault_in(complaint(stderr)) or fault_in(last_lines(stderr, _LAST_LINES))
         found = errors[-1]
         rest = printed.stderr[found.end() :]
@@ -86,7 +88,7 @@ class Gemini:
         delay = _DELAY.search(rest)
         if fault is None or delay is None:
             return fault
-        return Fault(fault.kind, fault.evidence, retry_after=int(delay[1]) / 1000)
+        return replace(fault, retry_after=int(delay[1]) / 1000)
 
 
 def _end(event: Event, notes: Notes, *, well: bool) -> None:

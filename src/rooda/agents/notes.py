@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rooda.agents.faults import brief, classify
+from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
 from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
 from rooda.agents.tail import Tail
 from rooda.agents.values import Event, text
@@ -122,7 +122,8 @@ class Notes:
         self._said.append(Said(SaidKind.ERROR, self.complaint))
         kind = classify(message, status)
         if kind is not None:
-            self.fault = Fault(kind, self.complaint, retry_after=retry_after)
+            words = message[:LONGEST_MESSAGE]
+            self.fault = Fault(kind, self.complaint, words=words, retry_after=retry_after)
 
     def ends(self, *, well: bool, answer: str = "") -> None:
         """The CLI reports its result. A good one shows that earlier errors were overcome."""

@@ -1,7 +1,7 @@
 """Which agent CLI a command line starts."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -11,6 +11,8 @@ from rooda.agents.registry import ADAPTERS, KNOWN, PLAIN
 from rooda.agents.report import Form
 
 _LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
+# Flags of launchers whose value is a word of its own.
+_TAKING = ("-u", "--unset", "-C", "--chdir", "-s", "--signal", "-k", "-n", "-c", "-o", "-e")
 _ARGUMENT = re.compile(r"-.*|\w+=.*|[0-9.]+[smhd]?", re.DOTALL)  # of a launcher
 
 
@@ -50,6 +52,15 @@ def program_name(words: Sequence[str]) -> str:
     rest = iter(words)
     name = PurePath(next(rest, "")).name
     while name in _LAUNCHERS:
-        # The first word that can be a program is it.
-        name = PurePath(next((w for w in rest if not _ARGUMENT.fullmatch(w)), "")).name
+        name = PurePath(_launched(rest)).name
     return name
+
+
+def _launched(rest: Iterator[str]) -> str:
+    """The first word that can be a program: neither a flag nor its value."""
+    for word in rest:
+        if word in _TAKING:
+            next(rest, None)
+        elif not _ARGUMENT.fullmatch(word):
+            return word
+    return ""

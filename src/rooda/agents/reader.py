@@ -87,12 +87,12 @@ class Reader:
         self._notes.end_message()
         return said + self._notes.take_said()
 
-    def report(self, exit_code: int | None) -> Report:
+    def report(self, exit_code: int | None, *, had_last_words: bool = True) -> Report:
         """What can be said of it now that it has ended, with this exit code if it has one."""
         notes, speaks = self._notes, self._events > 0
         printed = self._printed(exit_code)
         fault = notes.the_fault()
-        if fault is None and notes.ended_well is not True:
+        if fault is None and notes.ended_well is not True and had_last_words:
             fault = self._adapter.last_words(printed)
         return Report(
             spoken=notes.speech.get(),
@@ -144,8 +144,8 @@ class Reader:
 
     def _find_out(self, data: bytes) -> list[Said]:
         """The first bytes that say anything show the form."""
-        self._held += data
-        held = self._held.lstrip()
+        self._held = (self._held + data).lstrip()  # space shows nothing, and need not be kept
+        held = self._held
         if held and held[:1] not in (b"{", b"["):
             self._form = Form.TEXT
             self._shows_text = True

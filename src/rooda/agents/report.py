@@ -32,12 +32,14 @@ class Fault:
     """A failure that the CLI itself speaks of, and the words that tell.
 
     `resets` is the unix time at which a limit ends, `retry_after` how many seconds are left, where
-    the CLI gives either as a number. `advice` is what to do about this very one.
+    the CLI gives either as a number. `advice` is what to do about this very one. `words` is the
+    whole message, where the evidence is only its beginning.
     """
 
     kind: FaultKind
     evidence: str
     advice: str = ""
+    words: str = ""
     resets: float | None = None
     retry_after: float | None = None
 

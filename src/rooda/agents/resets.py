@@ -9,6 +9,7 @@ from rooda.text.controls import clean
 
 _END = 4096  # characters looked at on either end: nobody says it in the middle
 _ONE_DAY = timedelta(days=1)
+_LAG = timedelta(minutes=15)
 _MINUTE = timedelta(minutes=1)
 
 
@@ -214,6 +215,8 @@ def _next(moments: list[datetime], now: datetime) -> datetime | None:
             return moment
         if moment + _MINUTE > now:
             return moment + _MINUTE
+        if moment + _LAG > now:
+            return moment  # clocks differ, and nobody means tomorrow
     return None
 
 
@@ -230,8 +233,9 @@ def _days(pieces: _Pieces, today: date) -> list[date]:
     if found := pieces.get("weekday"):
         ahead = (_WEEKDAYS.index(found[0][:3].lower()) - today.weekday()) % 7
         return [today + timedelta(days=ahead), today + timedelta(days=ahead + 7)]
-    tomorrow = today + timedelta(days=1)
-    return [tomorrow] if "tomorrow" in pieces else [today, tomorrow]
+    tomorrow = today + _ONE_DAY
+    # Yesterday too: it may just have passed, and midnight with it.
+    return [tomorrow] if "tomorrow" in pieces else [today - _ONE_DAY, today, tomorrow]
 
 
 def _dates(found: re.Match[str], today: date) -> list[date]:

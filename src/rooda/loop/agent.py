@@ -30,7 +30,7 @@ from rooda.loop.failure import room_advice
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent
-from rooda.process.exits import CalledOff
+from rooda.process.exits import CalledOff, Signalled
 from rooda.process.request import Request, Result, Transcript
 from rooda.prompts.parts import PromptError
 from rooda.workspace.state import ORDER, keep_file, open_prompt, open_transcript
@@ -127,7 +127,11 @@ class AgentSession:
         response = response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
         if self._reader is not None:
             self._tell(self._reader.finish())
-            self.report = self._reader.report(response.exit_code)
+            self.report = self._reader.report(
+                response.exit_code,
+                # Who was killed had none: what stands there last is its tools' output.
+                had_last_words=not isinstance(result.exit, Signalled),
+            )
             if self.report.speaks_events:
                 response = replace(response, spoken=self.report.spoken)
         return response

@@ -65,11 +65,12 @@ class StillWaiting:
 
 @dataclass(frozen=True, slots=True)
 class WaitEnded:
-    """The run goes on."""
+    """The wait has ended: it is over and the run goes on, or somebody or something ended it."""
 
     iteration: int
     kind: WaitKind
     seconds: float
+    is_over: bool = True
 
 
 AgentEvent = AgentSaid | UsageSeen | AgentChanged | WaitStarted | StillWaiting | WaitEnded

@@ -30,8 +30,7 @@ def close(course: Course, outcome: Outcome, seconds: float) -> State:
     after = course.state.after(
         outcome, seconds, progress, course.feedback, retry=course.limits.retry, usage=usage
     )
-    if outcome.verdict is Verdict.LIMITED:
-        after = note_limit(after, course.turn, outcome, policy_of(course.plan), course.edge)
+    after = note_limit(after, course.agent, outcome, policy_of(course.plan), course.edge)
     for event in _against_the_exit(course, outcome):
         course.edge.emit(event)
     course.edge.emit(_ended(course, outcome, after, seconds, progress))

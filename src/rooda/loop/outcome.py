@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rooda.agents.report import Fault, Report
+from rooda.agents.report import Fault, FaultKind, Report
 from rooda.loop.promises import Promises
 from rooda.process.exits import (
     CalledOff,
@@ -125,7 +125,12 @@ def without_stand_in(outcome: Outcome) -> Outcome:
 
     One that is not logged in, or can't be called like that, is out; the night is not lost for it.
     """
-    if outcome.verdict is Verdict.ABORT and outcome.kind in PERMANENT:
+    if outcome.verdict is not Verdict.ABORT:
+        return outcome
+    if outcome.kind is FailureKind.NOT_STARTED:
+        fault = Fault(FaultKind.USAGE, outcome.reason)
+        return replace(outcome, verdict=Verdict.LIMITED, fault=fault)
+    if outcome.kind in PERMANENT:
         return replace(outcome, verdict=Verdict.LIMITED)
     return outcome
 

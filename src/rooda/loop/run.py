@@ -39,7 +39,7 @@ from rooda.loop.outcome import Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
 from rooda.loop.waiting import next_wait, policy_of, wait
-from rooda.loop.waits import choose, first_free
+from rooda.loop.waits import Limited, choose, first_free
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 
@@ -90,11 +90,11 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
             interrupted=bool(edge.interrupts.received),
             stopping=edge.interrupts.end_wanted,
             missing=_missing(plan),
-            blocked_until=_blocked_until(plan, edge, state),
+            blocked=_blocked(plan, edge, state),
         )
         if (found := stop(state, limits)) is not None:
             break
-        if (pause := next_wait(plan, state, policy, edge)) is not None:
+        if (pause := next_wait(state, policy, edge)) is not None:
             state = wait(plan, edge, state, pause, limits)
             continue
         using = _change_agent(plan, edge, state, using)
@@ -116,18 +116,22 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     return ended
 
 
-def _blocked_until(plan: Plan, edge: Edge, state: State) -> float | None:
-    """When the next agent can work again, if none can now."""
+def _blocked(plan: Plan, edge: Edge, state: State) -> Limited | None:
+    """The limit that is over first, if no agent can work now."""
     if not state.limited:
         return None
-    return first_free(len(plan.agents), state.limited, edge.now().timestamp())
+    return first_free(_commands(plan), state.limited, edge.now().timestamp())
+
+
+def _commands(plan: Plan) -> list[str]:
+    return [agent.command.text for agent in plan.agents]
 
 
 def _change_agent(plan: Plan, edge: Edge, state: State, using: int) -> int:
     """The agent whose turn it is: the first, but for those that a usage limit holds."""
     if not state.limited and using == 0:
         return 0
-    chosen = choose(len(plan.agents), state.limited, edge.now().timestamp()) or 0
+    chosen = choose(_commands(plan), state.limited, edge.now().timestamp()) or 0
     if chosen != using:
         before, now = plan.agents[using].name, plan.agents[chosen].name
         is_back = chosen < using

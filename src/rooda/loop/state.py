@@ -1,5 +1,6 @@
 """Where a run stands, and how an iteration moves it on. Pure."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -61,8 +62,8 @@ class State:
     `cost` and `tokens` are what the run has used. `same` says how many iterations in a row failed
     in the very same way. `backoffs` counts failures in a row that may be over in a moment, and
     `backoff_due` is whether the last one is still to be waited for. `limited` are the usage limits
-    of agents, `limits_in_a_row` how often one was met since an iteration could run, `limit_waited`
-    for how long that was waited for, and `blocked_until` when the next agent can work again.
+    of agents, `limit_waited` is for how long they were waited for since an iteration could run,
+    and `blocked` the limit that is over first, where no agent can work.
     """
 
     iteration: int = 0
@@ -84,9 +85,8 @@ class State:
     backoffs: int = 0
     backoff_due: bool = False
     limited: tuple[Limited, ...] = ()
-    limits_in_a_row: int = 0
     limit_waited: float = 0.0
-    blocked_until: float | None = None
+    blocked: Limited | None = None
 
     def after(
         self,
@@ -110,7 +110,6 @@ class State:
                 touched=self.touched or (progress is not None and progress.touched),
                 last=outcome,
                 elapsed=self.elapsed + seconds,
-                limits_in_a_row=self.limits_in_a_row + 1,
             )
         if outcome.verdict is Verdict.INTERRUPTED:
             elapsed = self.elapsed + seconds
@@ -137,7 +136,6 @@ class State:
             same=self._same_again(outcome) if failed else 0,
             backoffs=self.backoffs + 1 if outcome.kind in TRANSIENT else 0,
             backoff_due=outcome.kind in TRANSIENT,
-            limits_in_a_row=0,
             limit_waited=0.0,
         )
 
@@ -178,7 +176,9 @@ class State:
             "touched": self.touched,
             "cost": self.cost,
             "tokens": self.tokens,
-            "limited": [[one.agent, one.until, one.known] for one in self.limited],
+            # What only a person can mend may be mended by the time that the run goes on.
+            "limited": [asdict(one) for one in self.limited if math.isfinite(one.until)],
+            "limit_waited": self.limit_waited,
         }
 
     @classmethod
@@ -195,8 +195,6 @@ class State:
             touched=bool(data["touched"]),
             cost=float(data.get("cost", 0.0)),
             tokens=int(data.get("tokens", 0)),
-            limited=tuple(
-                Limited(int(agent), float(until), bool(known))
-                for agent, until, known in data.get("limited", ())
-            ),
+            limited=tuple(Limited(**one) for one in data.get("limited", ())),
+            limit_waited=float(data.get("limit_waited", 0.0)),
         )

@@ -119,9 +119,9 @@ def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
 
 def limit(state: State, limits: Limits) -> Stop | None:
     """No agent can work, and nobody waits for that, or nobody waits any longer."""
-    if state.blocked_until is None or not state.limits_in_a_row:
+    if state.blocked is None:
         return None
-    reason = f"usage limit: {state.last.reason if state.last else ''}"
+    reason = f"usage limit of {state.blocked.name}: {state.blocked.evidence}"
     if not limits.wait_for_limits:
         return Stop(Status.ABORTED, Rule.LIMIT, f"{reason} (wait_for_limits is off)")
     most = limits.max_limit_wait

@@ -1,8 +1,10 @@
 """Wait, until it is time or somebody wants an end."""
 
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     BACKOFF,
@@ -16,7 +18,7 @@ from rooda.loop.edge import Edge
 from rooda.loop.hooks import Moment, Story
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State
-from rooda.loop.waits import Policy, WaitKind, backoff, limited
+from rooda.loop.waits import Limited, Policy, WaitKind, backoff, limited
 from rooda.process.events import Tick
 
 _LOOK = 1.0  # how often at the clock: a machine that slept finds out within that
@@ -44,21 +46,23 @@ class Wait:
     event: agent_events.WaitStarted
 
 
-def note_limit(state: State, agent: int, outcome: Outcome, policy: Policy, edge: Edge) -> State:
-    """The state once an agent has said that its usage limit is reached."""
-    if outcome.fault is None:
-        return state
-    limit = limited(agent, outcome.fault, edge.now(), policy, state.limits_in_a_row - 1)
-    others = tuple(one for one in state.limited if one.agent != agent)
+def note_limit(state: State, agent: Agent, outcome: Outcome, policy: Policy, edge: Edge) -> State:
+    """The state once an agent has said that its usage limit is reached, or has worked."""
+    command = agent.command.text
+    others = tuple(one for one in state.limited if one.agent != command)
+    if outcome.verdict is not Verdict.LIMITED or outcome.fault is None:
+        return replace(state, limited=others)
+    before = next((one for one in state.limited if one.agent == command), None)
+    limit = limited(command, agent.name, outcome.fault, edge.now(), policy, before)
     return replace(state, limited=(*others, limit))
 
 
-def next_wait(plan: Plan, state: State, policy: Policy, edge: Edge) -> Wait | None:
+def next_wait(state: State, policy: Policy, edge: Edge) -> Wait | None:
     """What there is to wait for before the next iteration."""
     if state.backoff_due:
         return _for_the_next_try(state, policy, edge)
-    if state.blocked_until is not None:
-        return _for_a_limit(plan, state, state.blocked_until, policy, edge)
+    if state.blocked is not None:
+        return _for_a_limit(state, state.blocked, policy, edge)
     return None
 
 
@@ -78,19 +82,18 @@ def _for_the_next_try(state: State, policy: Policy, edge: Edge) -> Wait:
     return Wait(WaitKind.BACKOFF, told.until.timestamp(), told)
 
 
-def _for_a_limit(plan: Plan, state: State, until: float, policy: Policy, edge: Edge) -> Wait:
+def _for_a_limit(state: State, first: Limited, policy: Policy, edge: Edge) -> Wait:
     now = edge.now()
-    seconds, most = max(0.0, until - now.timestamp()), policy.max_limit_wait
+    seconds, most = max(0.0, first.until - now.timestamp()), policy.max_limit_wait
     left = seconds if most is None else max(0.0, most - state.limit_waited)
-    first = min(state.limited, key=lambda one: one.until)
     told = agent_events.WaitStarted(
         iteration=state.iteration + 1,
         kind=WaitKind.LIMIT,
-        what=plan.agents[first.agent].name if first.agent < len(plan.agents) else "",
-        reason=state.last.reason if state.last else "",
+        what=first.name,
+        reason=first.evidence,
         until=_moment(now, min(seconds, left)),
         seconds=min(seconds, left),
-        tries=state.limits_in_a_row,
+        tries=first.times,
         known=first.known,
         capped=left < seconds,
     )
@@ -111,15 +114,23 @@ def wait(plan: Plan, edge: Edge, state: State, what: Wait, limits: Limits) -> St
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
     is_over = _rest(edge, what, began, left)
     waited = edge.monotonic() - began
-    edge.emit(agent_events.WaitEnded(what.event.iteration, what.kind, waited))
+    edge.emit(agent_events.WaitEnded(what.event.iteration, what.kind, waited, is_over))
     if what.kind is WaitKind.BACKOFF:
         return replace(state, backoff_due=False)
-    state = replace(state, limit_waited=state.limit_waited + what.event.seconds)
+    # A machine that slept has waited as well.
+    counted = what.event.seconds if is_over else waited
+    state = replace(state, limit_waited=state.limit_waited + counted)
     if not is_over:
         return state
     # One more try, whatever the limit says, once as long as may be was waited.
-    still = () if what.event.capped else state.limited
-    return replace(state, limited=tuple(one for one in still if one.until > what.until))
+    latest = math.inf if what.event.capped else what.until
+    return replace(state, limited=tuple(_over(one, latest) for one in state.limited))
+
+
+def _over(limit: Limited, latest: float) -> Limited:
+    """The limit as it stands once this time has come; how often it was met is remembered."""
+    is_over = limit.until <= latest and math.isfinite(limit.until)
+    return replace(limit, until=0.0) if is_over else limit
 
 
 def _rest(edge: Edge, what: Wait, began: float, most: float | None) -> bool:

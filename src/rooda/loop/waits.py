@@ -1,5 +1,6 @@
 """When to wait, and for how long. Pure."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +10,7 @@ from rooda.agents.report import Fault, FaultKind
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
-_FOR_GOOD = 365 * 86400.0
+_FARTHEST = 366 * 86400.0  # that anybody can mean
 _LARGEST_POWER = 40
 
 
@@ -33,28 +34,35 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """An agent's usage limit: which of the agents, and the unix time at which it is over.
+    """An agent that can't work: its command, what it is called, and until which unix time.
 
-    `known`: the agent said so itself.
+    `known`: the agent said so itself, and `evidence` are its words. `times`: how often in a row.
     """
 
-    agent: int
+    agent: str
+    name: str
     until: float
     known: bool
+    evidence: str = ""
+    times: int = 1
 
 
-def limited(agent: int, fault: Fault, now: datetime, policy: Policy, repeats: int = 0) -> Limited:
-    """The limit that an agent has run into, for the so-many-th time in a row."""
-    at = now.timestamp()
+def limited(
+    agent: str, name: str, fault: Fault, now: datetime, policy: Policy, before: Limited | None
+) -> Limited:
+    """The limit that an agent has run into; `before` is the one that it met just before."""
+    at, repeats = now.timestamp(), before.times if before else 0
     if fault.kind is not FaultKind.LIMIT:  # only a person can mend it
-        return Limited(agent, at + _FOR_GOOD, known=False)
+        return Limited(agent, name, math.inf, known=False, evidence=fault.evidence)
     until = _told(fault, now)
     guess = min(policy.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
-    if until is None:
-        return Limited(agent, at + guess, known=False)
+    known = until is not None and until - at <= _FARTHEST
+    if until is None or not known:
+        return Limited(agent, name, at + guess, known, fault.evidence, repeats + 1)
     # Who is sent away again at the very time that he was told is not believed twice.
     least = at if repeats == 0 else at + min(guess, policy.backoff * 2.0 ** min(repeats, 8))
-    return Limited(agent, max(until + _margin(until - at), least), known=True)
+    until = max(until + _margin(until - at), least)
+    return Limited(agent, name, until, known, fault.evidence, repeats + 1)
 
 
 def _margin(left: float) -> float:
@@ -69,21 +77,21 @@ def _told(fault: Fault, now: datetime) -> float | None:
         return now.timestamp() + fault.retry_after
     from rooda.agents.resets import reset_time  # noqa: PLC0415 - most runs never meet a limit
 
-    moment = reset_time(fault.evidence, now)
+    moment = reset_time(fault.words or fault.evidence, now)
     return None if moment is None else moment.timestamp()
 
 
-def choose(agents: int, limits: Sequence[Limited], now: float) -> int | None:
-    """The first agent that no limit holds; None when all of them have to wait."""
+def choose(agents: Sequence[str], limits: Sequence[Limited], now: float) -> int | None:
+    """The first of the agents that no limit holds; None when all of them have to wait."""
     held = {limit.agent for limit in limits if limit.until > now}
-    return next((agent for agent in range(agents) if agent not in held), None)
+    return next((place for place, agent in enumerate(agents) if agent not in held), None)
 
 
-def first_free(agents: int, limits: Sequence[Limited], now: float) -> float | None:
-    """The unix time at which one of the agents can work again; None when one can now."""
+def first_free(agents: Sequence[str], limits: Sequence[Limited], now: float) -> Limited | None:
+    """The limit that is over first; None when one of the agents can work now."""
     if choose(agents, limits, now) is not None:
         return None
-    return min(limit.until for limit in limits if limit.until > now and limit.agent < agents)
+    return min((limit for limit in limits if limit.agent in agents), key=lambda one: one.until)
 
 
 def backoff(tries: int, policy: Policy, chance: float) -> float:

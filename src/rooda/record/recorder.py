@@ -75,6 +75,9 @@ class Recorder:
                 # Whoever looks in the night sees what it waits for.
                 self._note(event)
                 self._store.save(run=self._run)
+            case agents.WaitEnded(_, _, seconds) if self._run.data.get("waits"):
+                self._run.data["waits"][-1]["waited"] = seconds
+                self._store.save(run=self._run)
             case loop.SnapshotTaken(0, tree) if "state" not in self._run.data:
                 # Or a run that is killed in its first iteration would take another when it goes on.
                 self._note(event)
@@ -192,7 +195,8 @@ def _ended(event: loop.IterationEnded) -> dict[str, Any]:
 
 
 def _wait(event: agents.WaitStarted) -> dict[str, Any]:
-    return asdict(event) | {"until": event.until.isoformat(timespec="seconds")}
+    until = event.until.isoformat(timespec="seconds")
+    return asdict(event) | {"until": until, "waited": None}
 
 
 def _fields(event: Any) -> dict[str, Any]:

@@ -62,9 +62,10 @@ def of_agent(event: AgentEvent) -> Message | None:
             return _wait_started(event)
         case agents.StillWaiting(_, kind, left):
             return Message(f"Still waiting ({kind})", (("left", format_duration(left)),))
-        case agents.WaitEnded(iteration, _, seconds):
+        case agents.WaitEnded(iteration, _, seconds, is_over):
             return Message(
-                "Going on", (("waited", format_duration(seconds)), ("iteration", iteration))
+                "Going on" if is_over else "Waiting no longer",
+                (("waited", format_duration(seconds)), ("iteration", iteration)),
             )
 
 

@@ -77,7 +77,14 @@ def run(found: Object, iterations: Sequence[Object]) -> str:
 
 def _waited(wait: Object) -> str:
     where = f"iteration {wait['iteration']}, {wait['kind']} of {one_line(str(wait['what']))}"
-    return f"{where}: {format_duration(wait['seconds'])} until {moment(wait['until'])}"
+    return f"{where}: {waited(wait)}"
+
+
+def waited(wait: Object) -> str:
+    """How long a run waited, or until when it means to."""
+    if wait["waited"] is None:
+        return f"{format_duration(wait['seconds'])} until {moment(wait['until'])}"
+    return f"{format_duration(wait['waited'])} of {format_duration(wait['seconds'])}"
 
 
 def _counts_of_files(summary: Object) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from rooda.text.controls import one_line
 from rooda.text.durations import format_duration
+from rooda.views.history import waited
 from rooda.views.table import render_table
 
 Object = Mapping[str, Any]
@@ -159,7 +160,7 @@ def _waits(run: Object) -> list[str]:
     """What the run has waited for."""
     return [
         f"Waited: {wait['kind']} of {one_line(str(wait['what']))}, "
-        f"{format_duration(wait['seconds'])} until {wait['until']}: {one_line(wait['reason'])}"
+        f"{waited(wait)}: {one_line(wait['reason'])}"
         for wait in run["waits"] or []
     ]
 
@@ -202,7 +203,7 @@ def limits(run: Object, keys: Sequence[str]) -> str:
 
 def as_object(run: Object, one: Object | None) -> dict[str, Any]:
     """The same for programs."""
-    keys = ("run", "procedure", "status", "rule", "reason", "exit_code", "signal")
+    keys = ("run", "procedure", "status", "rule", "reason", "exit_code", "signal", "waits")
     return {key: run[key] for key in keys} | {
         "iteration": one and {key: one[key] for key in _ITERATION_KEYS},
         "settings": [
@@ -225,4 +226,9 @@ _ITERATION_KEYS = (
     "failures_after",
     "threshold",
     "returned_to",
+    "agent",
+    "same_failures",
+    "incomplete",
+    "earlier_attempts",
+    "failure",
 )

@@ -46,6 +46,7 @@ class Evidence:
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
     retrying: str = ""  # what it tried again when it was cut off
+    is_complete: bool = True  # its output ends with its result, where it has one
 
 
 def gather(trial: Trial, errand: Errand, scratch: Scratch, program: Program) -> Evidence:
@@ -69,6 +70,7 @@ def gather(trial: Trial, errand: Errand, scratch: Scratch, program: Program) -> 
         usage=report.usage if report is not None else Usage(),
         notes=trial.notes,
         retrying=report.retrying if report is not None else "",
+        is_complete=report is None or report.is_complete,
     )
 
 

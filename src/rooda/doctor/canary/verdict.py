@@ -113,6 +113,10 @@ def _signal(found: Evidence) -> Finding:
 def _exit(found: Evidence) -> Finding:
     topic = "exit"
     match found.end:
+        case Exited(0) if not found.is_complete:
+            text = "exits by itself, but its output ends without its result"
+            advice = "In a run that is a failure unless it signals: see `rooda why` there"
+            return Finding(topic, Mark.WARNING, text, advice)
         case Exited(0):
             after = found.exit_after
             when = "" if after is None else f", {format_duration(after)} after its result"
