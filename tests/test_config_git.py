@@ -312,10 +312,10 @@ def test_many_secrets_are_counted(work: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content,named",
     [
-        ("//registry.npmjs.org/:_authToken=npm_abc123\n", [".npmrc"]),
+        ("//registry.example.org/:_authToken=npm_abc123\n", [".npmrc"]),
         ("_password = abc\n", [".npmrc"]),
-        ("//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n", []),
-        ("registry=https://registry.npmjs.org/\nsave-exact=true\n", []),
+        ("//registry.example.org/:_authToken=${NPM_TOKEN}\n", []),
+        ("registry=https://registry.example.org/\nsave-exact=true\n", []),
     ],
 )
 def test_an_npmrc_is_a_secret_only_with_a_token_in_it(
