@@ -10,7 +10,8 @@ import yaml
 
 from rooda.agents import registry
 from rooda.agents.adapter import Adapter
-from rooda.agents.program import program_name, program_of
+from rooda.agents.launching import program_name
+from rooda.agents.program import program_of
 from rooda.agents.reader import Reader
 from rooda.agents.registry import ADAPTERS, KNOWN, PLAIN
 from rooda.agents.report import FaultKind, Form, Usage

@@ -9,6 +9,7 @@ import pytest
 
 from rooda.config.locate import global_folder
 from rooda.config.problems import Problem, errors, warnings
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     BY_KEY,
     ENV,
@@ -21,7 +22,6 @@ from rooda.config.settings import (
     SIGNALS_FAILURE,
     SIGNALS_STREAMS,
     SIGNALS_SUCCESS,
-    Setting,
 )
 from rooda.config.world import World
 from support.config import FOUR, flag_arguments, in_section, inspected, planned, sample

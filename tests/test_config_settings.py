@@ -16,6 +16,7 @@ from rooda.config.plan import Prepared
 from rooda.config.problems import Severity, errors
 from rooda.config.reader import TOP_LEVEL
 from rooda.config.schema import schema
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
     AI_CMD_ALIAS,
@@ -25,7 +26,6 @@ from rooda.config.settings import (
     OLD_KEYS,
     PRESET,
     SETTINGS,
-    Setting,
 )
 from rooda.config.template import template
 from rooda.prompts.parts import PHASES

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from rooda.agents.accounts import account_of, dropped
+from rooda.agents.launching import own_words
+from rooda.agents.launching import variables as variables_of
 from rooda.agents.program import program_of
 from rooda.agents.registry import ADAPTERS, KNOWN
 from rooda.agents.report import Tokens, Usage
@@ -29,7 +31,6 @@ from rooda.doctor.examine import Examination, examine
 from rooda.doctor.findings import Finding, Mark, worst
 from rooda.doctor.habit import Situation
 from rooda.doctor.habits import HABITS
-from rooda.doctor.launching import assignments, own_words
 from rooda.doctor.machine import look_at_disk, look_at_lock
 from rooda.doctor.programs import find, interpreter_trouble
 from rooda.doctor.repository import look_at_git
@@ -177,13 +178,16 @@ def test_gemini_may_be_told_by_a_variable_to_trust_a_folder() -> None:
         ("env A=b timeout 1h /opt/claude -p", ("/opt/claude", "-p"), {"A": "b"}),
         ("codex exec -c model=x", ("codex", "exec", "-c", "model=x"), {}),
         ("env -i", ("env", "-i"), {}),
+        ("env -u A B=c nice -n 5 claude", ("claude",), {"A": None, "B": "c"}),
+        ("env --unset=A claude -u B", ("claude", "-u", "B"), {"A": None}),
+        ("env -u claude claude -p", ("claude", "-p"), {"claude": None}),
     ],
 )
 def test_launchers_are_told_from_what_they_launch(
-    command: str, own: tuple[str, ...], variables: dict[str, str]
+    command: str, own: tuple[str, ...], variables: dict[str, str | None]
 ) -> None:
     assert own_words(words(command)) == own
-    assert assignments(words(command)) == variables
+    assert variables_of(words(command)) == variables
 
 
 # -- accounts and secrets --------------------------------------------------------------------

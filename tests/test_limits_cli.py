@@ -2,12 +2,13 @@
 
 import json
 import signal
+from typing import Any
 
 import pytest
 
 from support.children import Nursery
 from support.screen import Screen
-from support.workspace import PROCEDURE, Workspace
+from support.workspace import PROCEDURE, Workspace, alive
 
 DONE = {"type": "result", "is_error": False, "result": "<promise>SUCCESS</promise>"}
 
@@ -24,11 +25,16 @@ def claude(workspace: Workspace) -> Workspace:
     return workspace
 
 
+def prints(*events: dict[str, object]) -> str:
+    """A shell command that prints events."""
+    return "printf '%s\\n' " + " ".join(f"'{json.dumps(event)}'" for event in events)
+
+
 def plays(workspace: Workspace, *events: dict[str, object]) -> tuple[str, ...]:
     """The command line of a run whose agent prints one event at each start."""
-    script = workspace.agents(*(f"printf '%s\\n' '{json.dumps(event)}'" for event in events))
+    script = workspace.agents(*map(prints, events))
     link = workspace.path / "bin" / "claude"
-    link.parent.mkdir()
+    link.parent.mkdir(exist_ok=True)
     link.symlink_to(script.strip("'"))
     return "work", "--ai-cmd-alias", "claude"
 
@@ -90,6 +96,87 @@ def test_the_live_line_counts_down(claude: Workspace, screen: Screen) -> None:
     process.send_signal(signal.SIGINT)
     assert screen.finish() == 130
     assert "left · Ctrl+C" not in "\n".join(screen.lines)
+
+
+# -- other agents, other failures, money -----------------------------------------------------
+
+
+def shown(workspace: Workspace) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(workspace.rooda("show", "--json").out)
+    return found
+
+
+def test_another_agent_takes_over_while_the_limit_lasts(claude: Workspace) -> None:
+    args = plays(claude, limited("limit reached, resets in 5 hours"))
+    claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/helper")
+    done = claude.rooda(*args, "--ai-cmd-fallbacks", "helper")
+    assert done.code == 0
+    assert "WARN: helper takes over from claude" in done.err
+    run = shown(claude)
+    (one,) = run["iterations"]
+    assert (one["agent"], one["status"]) == ("helper", "completed")
+    assert [(e["agent"], e["kind"]) for e in one["earlier_attempts"]] == [("claude", "limit")]
+    assert run["waits"] is None
+    assert "helper for claude" in claude.rooda("show").out
+
+
+def test_an_overloaded_service_is_tried_again_later_each_time(claude: Workspace) -> None:
+    overloaded = limited("API Error: 529 Overloaded") | {"api_error_status": 529}
+    args = plays(claude, overloaded, overloaded, DONE)
+    done = claude.rooda(*args, "--backoff", "0.2", "--max-backoff", "0.3")
+    assert done.code == 0
+    waits = shown(claude)["waits"]
+    assert [(one["kind"], one["what"], one["tries"]) for one in waits] == [
+        ("backoff", "overloaded", 1),
+        ("backoff", "overloaded", 2),
+    ]
+    assert 0.1 <= waits[0]["seconds"] <= 0.2
+    assert 0.15 <= waits[1]["seconds"] <= 0.3
+    assert "Waiting before the next try (overloaded)" in done.err
+
+
+def test_what_a_run_costs_is_told_and_ends_it(claude: Workspace) -> None:
+    usage = {"input_tokens": 1000, "output_tokens": 24}
+    good = DONE | {"result": "one task done", "total_cost_usd": 0.75, "usage": usage}
+    done = claude.rooda(*plays(claude, good), "--max-cost", "1.5")
+    assert done.code == 1
+    assert "Used: 1,024 tokens, $0.7500" in done.err
+    assert "$1.50 of $1.50 spent (max_cost) (2 iterations completed" in done.err
+    assert "  Used: 2,048 tokens, $1.50" in done.err.splitlines()[-1]
+    run = shown(claude)
+    assert (run["rule"], run["cost"], run["tokens"]) == ("max-cost", 1.5, 2048)
+    assert [one["cost"] for one in run["iterations"]] == [0.75, 0.75]
+    assert "Rule: max-cost." in claude.rooda("why").out
+
+
+def test_an_agent_that_tells_what_it_spends_is_stopped_in_the_middle(claude: Workspace) -> None:
+    tokens = {"input": 900, "output": 100}
+    part = {"tokens": tokens, "cost": 0.9, "reason": "tool-calls"}
+    step: dict[str, object] = {"type": "step_finish", "part": part}
+    body = f"echo $$ > agent.pid; {prints(step)}; exec sleep 600"
+    claude.agent(body, name="bin/opencode")
+    for flag, kind in (("--max-cost", "0.5"), ("--max-tokens", "1000")):
+        done = claude.rooda("work", "--ai-cmd-alias", "opencode", flag, kind)
+        assert done.code == 1
+        assert "AI CLI is called off" in done.err
+        (one,) = shown(claude)["iterations"]
+        assert (one["kind"], one["tokens"]["total"], one["cost"]) == ("budget", 1000, 0.9)
+        assert not alive(int((claude.path / "agent.pid").read_text()))
+
+
+def test_a_budget_that_nobody_can_keep_is_warned_of(claude: Workspace) -> None:
+    claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/codex")
+    done = claude.rooda("work", "--ai-cmd-alias", "codex", "--max-cost", "5")
+    assert done.code == 0
+    assert "codex does not tell what it costs, so max_cost can't end the run" in done.err
+
+
+def test_a_hook_hears_of_a_wait(claude: Workspace) -> None:
+    args = plays(claude, limited("Please try again in 1 second."), DONE)
+    done = claude.rooda(*args, "--hooks-on-wait", "cat > heard; echo $ROODA_STATUS >> heard")
+    assert done.code == 0
+    told, status = (claude.path / "heard").read_text().rstrip("\n").rsplit("\n", 1)
+    assert (json.loads(told)["kind"], status) == ("limit", "waiting")
 
 
 def _until_it_waits(workspace: Workspace) -> None:

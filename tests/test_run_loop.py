@@ -14,6 +14,7 @@ from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     FAILURE_THRESHOLD,
     IGNORE_EXIT_STATUS,
@@ -27,7 +28,6 @@ from rooda.config.settings import (
     SIGNALS_MATCH,
     SIGNALS_STREAMS,
     SIGNALS_SUCCESS,
-    Setting,
 )
 from rooda.loop import events
 from rooda.loop.edge import Edge

@@ -13,12 +13,12 @@ from rooda.loop.agent import Budget
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Rule, Stop, stop
-from rooda.loop.waits import Limited, Policy, backoff, choose, first_free, limited
+from rooda.loop.waits import Limited, Patience, backoff, choose, first_free, limited
 from rooda.text.zones import local_zone
 
 NOW = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
 AT = NOW.timestamp()
-POLICY = Policy(limit_wait=300.0, backoff=10.0, max_backoff=60.0)
+PATIENCE = Patience(limit_wait=300.0, backoff=10.0, max_backoff=60.0)
 
 
 def fault(evidence: str = "limit reached", **more: Any) -> Fault:
@@ -53,7 +53,7 @@ def test_until_when_a_limit_lasts(
     said: Fault, repeats: int, seconds: float, *, known: bool
 ) -> None:
     before = Limited("a", "A", AT, known=True, times=repeats) if repeats else None
-    found = limited("a", "A", said, NOW, POLICY, before)
+    found = limited("a", "A", said, NOW, PATIENCE, before)
     assert (found.agent, round(found.until - AT, 3), found.known) == ("a", seconds, known)
     assert (found.evidence, found.times) == (said.evidence, repeats + 1)
 
@@ -82,14 +82,14 @@ def test_the_first_agent_that_no_limit_holds_works(
 
 def test_who_can_t_be_mended_by_waiting_is_out() -> None:
     refused = Fault(FaultKind.AUTH, "401")
-    assert limited("a", "A", refused, NOW, POLICY, None).until == math.inf
+    assert limited("a", "A", refused, NOW, PATIENCE, None).until == math.inf
 
 
 @pytest.mark.parametrize("tries,full", [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (10_000, 60)])
 def test_backoff_doubles_is_capped_and_half_of_it_is_chance(tries: int, full: float) -> None:
-    assert backoff(tries, POLICY, 1.0) == full
-    assert backoff(tries, POLICY, 0.0) == full / 2
-    assert full / 2 < backoff(tries, POLICY, 0.3) < full
+    assert backoff(tries, PATIENCE, 1.0) == full
+    assert backoff(tries, PATIENCE, 0.0) == full / 2
+    assert full / 2 < backoff(tries, PATIENCE, 0.3) < full
 
 
 LIMIT = Outcome(Verdict.LIMITED, FailureKind.LIMIT, "limit reached")
@@ -130,8 +130,8 @@ def test_what_was_used_adds_up_whatever_came_of_it() -> None:
     usage = Usage(tokens=Tokens(total=100), cost=0.5)
     state = State()
     for outcome in (GOOD, BAD, LIMIT):
-        state = state.after(outcome, 1.0, usage=usage)
-    state = state.after(GOOD, 1.0, usage=Usage())
+        state = state.spent(usage).after(outcome, 1.0)
+    state = state.spent(Usage()).after(GOOD, 1.0)
     assert (state.tokens, state.cost) == (300, 1.5)
     assert State.from_json(state.to_json()).cost == 1.5
 
@@ -158,13 +158,13 @@ WAITING = State(last=LIMIT, blocked=HELD)
     "state,limits,rule",
     [
         (WAITING, Limits(5, 3), None),
-        (WAITING, Limits(5, 3, wait_for_limits=False), Rule.LIMIT),
-        (State(last=LIMIT), Limits(5, 3, wait_for_limits=False), None),
-        (State(blocked=HELD), Limits(5, 3, wait_for_limits=False), Rule.LIMIT),
-        (WAITING, Limits(5, 3, max_limit_wait=60), None),
+        (WAITING, Limits(5, 3, patience=Patience(wait_for_limits=False)), Rule.LIMIT),
+        (State(last=LIMIT), Limits(5, 3, patience=Patience(wait_for_limits=False)), None),
+        (State(blocked=HELD), Limits(5, 3, patience=Patience(wait_for_limits=False)), Rule.LIMIT),
+        (WAITING, Limits(5, 3, patience=Patience(max_limit_wait=60)), None),
         (
             State(last=LIMIT, blocked=HELD, limit_waited=60),
-            Limits(5, 3, max_limit_wait=60),
+            Limits(5, 3, patience=Patience(max_limit_wait=60)),
             Rule.LIMIT,
         ),
         (State(cost=2.0), Limits(5, 3, max_cost=2.0), Rule.MAX_COST),

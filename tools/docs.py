@@ -7,7 +7,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from rooda.config.settings import SETTINGS, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import SETTINGS
 from rooda.loop.events import Event, ProblemFound, RunEnded
 from rooda.loop.levels import LEVELS, Level
 from rooda.loop.stats import Stats

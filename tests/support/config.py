@@ -37,7 +37,7 @@ from rooda.config.origin import Tier
 from rooda.config.plan import Prepared, Request, prepare
 from rooda.config.problems import Problem
 from rooda.config.reader import ConfigFile
-from rooda.config.settings import Setting
+from rooda.config.setting import Setting
 from rooda.config.world import World
 from rooda.prompts.parts import PHASES
 

@@ -17,7 +17,8 @@ from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
-from rooda.config.settings import MAX_ITERATIONS, WAIT_FOR_LIMITS, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import MAX_ITERATIONS, WAIT_FOR_LIMITS
 from rooda.loop import events
 from rooda.loop.edge import Edge
 from rooda.loop.events import Event

@@ -38,6 +38,12 @@ def account_of(facts: Facts, environ: Mapping[str, str]) -> Account:
     return Account(found, facts.otherwise)
 
 
+def passed_on(facts: Facts, environ: Mapping[str, str], kept: Iterable[str] = ()) -> dict[str, str]:
+    """The environment without what would make the CLI refuse to run inside of another."""
+    gone = dropped(facts, environ, kept)
+    return {name: value for name, value in environ.items() if name not in gone}
+
+
 def dropped(facts: Facts, environ: Mapping[str, str], kept: Iterable[str] = ()) -> tuple[str, ...]:
     """The variables that are set and that the CLI won't see, lest it refuse to be nested.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Usage
@@ -42,24 +42,26 @@ class Facts:
 
 
 class Adapter(Protocol):
-    """One agent CLI."""
+    """One agent CLI: its name (of alias, program and adapter), and what is known of it.
 
-    @property
-    def name(self) -> str:
-        """Its name: of the alias, of the program, of the adapter."""
+    Each says what is different about it; as it stands here it prints text, and tells nothing.
+    """
 
-    @property
-    def facts(self) -> Facts:
-        """What is known of it beside its output."""
+    name: ClassVar[str]
+    facts: ClassVar[Facts]
 
-    def form(self, words: Sequence[str]) -> Form:
+    def form(self, words: Sequence[str]) -> Form:  # noqa: ARG002 - others look at them
         """The form of its output, by the flags of a command line."""
+        return Form.TEXT
 
-    def read(self, event: Event, notes: Notes) -> None:
+    def read(self, event: Event, notes: Notes) -> None:  # noqa: ARG002 - others look at it
         """Take note of what an event tells."""
+        return  # else it would count as abstract
 
-    def text_usage(self, printed: Printed) -> Usage:
+    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - others look at it
         """The numbers that it tells as text, around what the assistant says."""
+        return Usage()
 
-    def last_words(self, printed: Printed) -> Fault | None:
+    def last_words(self, printed: Printed) -> Fault | None:  # noqa: ARG002 - others look at it
         """The failure that it speaks of outside of its events: on standard error, or as text."""
+        return None

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rooda.agents import anthropic_events as events
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Usage
+from rooda.agents.report import Fault, FaultKind, Form
 from rooda.agents.values import (
     Event,
     amount,
@@ -39,7 +39,7 @@ _AS_ROOT = (
 )
 
 
-class Claude:
+class Claude(Adapter):
     """Claude Code."""
 
     name = "claude"
@@ -86,10 +86,6 @@ class Claude:
                     notes.resets = resets / 1000 if resets and resets > _SECONDS else resets
             case "result":
                 _result(event, notes)
-
-    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - one form for all
-        """As text it tells none."""
-        return Usage()
 
     def last_words(self, printed: Printed) -> Fault | None:
         """It puts errors where the answer would be; what it refuses at its start on stderr."""

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import complaint, fault_in, last_line
 from rooda.agents.flags import has_flag
-from rooda.agents.notes import Notes, message_of
+from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
 from rooda.agents.values import Event, count, label, part, parts, text
 
@@ -17,7 +17,7 @@ _SESSION = re.compile(r"^session id: (\S{1,200})$", re.MULTILINE)
 _USED = re.compile(r"^tokens used\n(\d[\d,]{0,14})\s*\Z", re.MULTILINE)
 
 
-class Codex:
+class Codex(Adapter):
     """OpenAI Codex."""
 
     name = "codex"
@@ -57,7 +57,7 @@ class Codex:
                 notes.tokens = _tokens(part(event, "usage"))
                 notes.ends(well=True)
             case "turn.failed":
-                notes.fails(message_of(part(event, "error"), "message") or "the turn failed")
+                notes.fails(text(part(event, "error").get("message")) or "the turn failed")
                 notes.ends(well=False)
             case "error":
                 _error(text(event.get("message")), notes)

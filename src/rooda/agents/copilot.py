@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Usage
+from rooda.agents.report import Fault, FaultKind, Form
 from rooda.agents.values import Event, label, part, status_code, text
 
 _LAST = 2000
 
 
-class Copilot:
+class Copilot(Adapter):
     """GitHub Copilot CLI."""
 
     name = "copilot"
@@ -61,10 +61,6 @@ class Copilot:
                 notes.note(text(data.get("message")))
             case "result":
                 _result(event, notes)
-
-    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - one form for all
-        """As text it tells none."""
-        return Usage()
 
     def last_words(self, printed: Printed) -> Fault | None:
         """As text it writes errors to standard error, and nothing else there."""

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from rooda.agents import anthropic_events as events
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.report import Fault, FaultKind, Form, Tokens
 from rooda.agents.values import Event, count, label, part, says_error, text
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 
 
-class Cursor:
+class Cursor(Adapter):
     """Cursor's agent."""
 
     name = "cursor-agent"
@@ -44,10 +44,6 @@ class Cursor:
                 notes.tool_ended()
             case "result":
                 _result(event, notes)
-
-    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - one form for all
-        """As text it tells none."""
-        return Usage()
 
     def last_words(self, printed: Printed) -> Fault | None:
         """Its errors are on standard error."""

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import complaint, fault_in, last_lines
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.report import Fault, FaultKind, Form, Tokens
 from rooda.agents.values import Event, amount, count, label, part, status_code, text
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
@@ -22,7 +22,7 @@ _TOOL = re.compile(r"^Error executing tool .*$", re.MULTILINE)  # that is the to
 _LAST_LINES = 2
 
 
-class Gemini:
+class Gemini(Adapter):
     """Gemini CLI."""
 
     name = "gemini"
@@ -67,10 +67,6 @@ class Gemini:
                 _end(event, notes, well=event.get("status") == "success")
             case None if "session_id" in event:
                 _document(event, notes)
-
-    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - one form for all
-        """As text it tells none."""
-        return Usage()
 
     def last_words(self, printed: Printed) -> Fault | None:
         """Its errors are on standard error, with all that its runtime knows of them."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
 from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
 from rooda.agents.tail import Tail
-from rooda.agents.values import Event, text
 from rooda.agents.windows import percent, window_of
 from rooda.text.controls import clean
 
@@ -210,8 +209,3 @@ class Notes:
         if self._folder:
             shown = shown.replace(self._folder, "")
         return shown if len(shown) <= _LONGEST_DETAIL else f"{shown[: _LONGEST_DETAIL - 3]}..."
-
-
-def message_of(event: Event, *names: str) -> str:
-    """The first of these fields that has words."""
-    return next((words for name in names if (words := text(event.get(name)))), "")

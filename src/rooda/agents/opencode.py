@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import fault_in, last_line
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
@@ -18,7 +18,7 @@ _NAMELESS = ("", "APIError", "UnknownError")  # names that tell nothing
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 
-class Opencode:
+class Opencode(Adapter):
     """opencode."""
 
     name = "opencode"

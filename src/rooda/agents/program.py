@@ -1,19 +1,13 @@
 """Which agent CLI a command line starts."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.flags import flag_value
+from rooda.agents.launching import program_name
 from rooda.agents.registry import ADAPTERS, KNOWN, PLAIN
 from rooda.agents.report import Form
-
-_LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
-# Flags of launchers whose value is a word of its own.
-_TAKING = ("-u", "--unset", "-C", "--chdir", "-s", "--signal", "-k", "-n", "-c", "-o", "-e")
-_ARGUMENT = re.compile(r"-.*|\w+=.*|[0-9.]+[smhd]?", re.DOTALL)  # of a launcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +39,3 @@ def program_of(words: Sequence[str], adapter: str | None = None) -> Program:
     form = chosen.form(words) if name == chosen.name else Form.UNKNOWN
     model = flag_value(words, "--model", "-m") if name == chosen.name else None
     return Program(chosen, form, model)
-
-
-def program_name(words: Sequence[str]) -> str:
-    """The name of the program that does the work: `env A=b claude`, `timeout 1h claude`."""
-    rest = iter(words)
-    name = PurePath(next(rest, "")).name
-    while name in _LAUNCHERS:
-        name = PurePath(_launched(rest)).name
-    return name
-
-
-def _launched(rest: Iterator[str]) -> str:
-    """The first word that can be a program: neither a flag nor its value."""
-    for word in rest:
-        if word in _TAKING:
-            next(rest, None)
-        elif not _ARGUMENT.fullmatch(word):
-            return word
-    return ""

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from rooda.agents import anthropic_events as events
-from rooda.agents.adapter import Facts, Printed
+from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import complaint, fault_in
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.report import Fault, FaultKind, Form, Tokens
 from rooda.agents.values import Event, count, label, part, text
 
 _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
@@ -16,7 +16,7 @@ _FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 _ERROR = re.compile(r"\s*\[API Error: .*\]\s*", re.DOTALL)
 
 
-class Qwen:
+class Qwen(Adapter):
     """Qwen Code."""
 
     name = "qwen"
@@ -51,10 +51,6 @@ class Qwen:
                 events.user(event, notes)
             case "result":
                 _result(event, notes)
-
-    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - one form for all
-        """As text it tells none."""
-        return Usage()
 
     def last_words(self, printed: Printed) -> Fault | None:
         """As text it writes errors to standard error."""

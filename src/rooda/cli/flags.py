@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from rooda.cli.names import alias_names, procedure_names
 from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextList, TextMap
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD_ALIAS,
     ENV,
@@ -17,7 +18,6 @@ from rooda.config.settings import (
     LOG_LEVEL,
     SETTINGS,
     SHOW_AI_OUTPUT,
-    Setting,
 )
 from rooda.prompts.parts import PHASES
 

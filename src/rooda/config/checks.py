@@ -13,7 +13,8 @@ from rooda.config.command import AgentCommand
 from rooda.config.layers import PhaseValue
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
-from rooda.config.settings import LOG_FILE, WORKING_DIR, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import LOG_FILE, WORKING_DIR
 from rooda.prompts.context import Context
 from rooda.prompts.parts import Part, PromptError, TextPart
 from rooda.text.paths import file_mode, is_folder

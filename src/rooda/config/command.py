@@ -6,11 +6,13 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooda.agents.program import Program, program_name, program_of
+from rooda.agents.launching import program_name
+from rooda.agents.program import Program, program_of
 from rooda.config.layers import Alias, Layers, Level, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
-from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import AI_CMD, AI_CMD_ALIAS
 from rooda.text.nearmiss import did_you_mean
 
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")

@@ -11,7 +11,8 @@ from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.sensitive import TOKEN_HOLDERS, holds_a_token, looks_like_a_secret
-from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES
 from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError

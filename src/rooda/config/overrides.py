@@ -7,7 +7,8 @@ from rooda.config.kinds import PathText, WrongValue
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
-from rooda.config.settings import BY_KEY, SETTINGS, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import BY_KEY, SETTINGS
 from rooda.config.world import World
 from rooda.text.nearmiss import did_you_mean
 from rooda.text.paths import anchored

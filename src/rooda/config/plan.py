@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from rooda.agents.accounts import passed_on
 from rooda.config import checks as look
 from rooda.config.checks import Check
 from rooda.config.command import (
@@ -16,6 +17,7 @@ from rooda.config.command import (
     fallbacks_of,
     split,
 )
+from rooda.config.environment import with_changes
 from rooda.config.git_checks import check_git
 from rooda.config.layers import Layers, PhaseValue
 from rooda.config.locate import read_layers
@@ -95,8 +97,7 @@ class Plan:
     def environ_of(self, agent: Agent) -> Mapping[str, str]:
         """The agent's environment, without what would make it refuse to run inside of another."""
         meant: Mapping[str, str | None] = self.values[ENV]
-        nesting = {name for name in agent.program.adapter.facts.nesting if name not in meant}
-        return {name: value for name, value in self.environ.items() if name not in nesting}
+        return passed_on(agent.program.adapter.facts, self.environ, meant)
 
     def prompt(self, feedback: str = "", iteration: int = 1) -> str:
         """The prompt of an iteration, its files read anew; `feedback` is of the one before."""
@@ -151,8 +152,7 @@ def prepare(request: Request, world: World) -> Prepared:
     chosen_dir = values[WORKING_DIR]
     working_dir = Path(chosen_dir) if chosen_dir else folder
     added: Mapping[str, str | None] = values[ENV]
-    merged: dict[str, str | None] = {**world.environ, **added}
-    environ = {name: value for name, value in merged.items() if value is not None}
+    environ = with_changes(world.environ, added)
 
     agents = [Agent.of(command, argv)] if command is not None and argv else []
     agents += _fallbacks(layers, values, problems) if agents else []

@@ -14,13 +14,13 @@ from rooda.config.kinds import Choice, PathText, Text, TextMap, WrongValue, brie
 from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     BY_KEY,
     OLD_KEYS,
     SECTIONS,
     SHORT_FORMS,
     TAKEN_AWAY_WHOLE,
-    Setting,
 )
 from rooda.prompts import builtin
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart

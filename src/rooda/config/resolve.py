@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from rooda.config.kinds import TextMap
 from rooda.config.layers import Layers, Level, Scope, Valued
 from rooda.config.origin import BUILTIN, Origin
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     ITERATION_MODE,
     MAX_ITERATIONS,
     SETTINGS,
     ZERO_MEANS_UNLIMITED,
-    Setting,
 )
 
 T = TypeVar("T")

@@ -4,7 +4,8 @@ from typing import Any
 
 from rooda.agents.registry import ADAPTERS
 from rooda.config.kinds import Schema, Text, TextMap
-from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS
 from rooda.prompts.parts import PHASES
 
 # Words that need no quotes: a bare number or `true` is as good here.

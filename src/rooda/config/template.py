@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rooda.config.locate import read_builtin
-from rooda.config.settings import AI_CMD_ALIAS, SETTINGS, Setting
+from rooda.config.setting import Setting
+from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
 from rooda.text.yamlflow import flow_yaml
 
 _HEAD = """\

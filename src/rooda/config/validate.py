@@ -7,6 +7,7 @@ from rooda.config.command import Agent
 from rooda.config.layers import Layer, Layers, Valued
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     IDLE_TIMEOUT,
     ITERATION_MODE,
@@ -18,7 +19,6 @@ from rooda.config.settings import (
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
     ZERO_MEANS_UNLIMITED,
-    Setting,
 )
 from rooda.prompts.parts import PHASES
 from rooda.text.nearmiss import did_you_mean
@@ -118,13 +118,17 @@ def warn_of_agents(agents: Sequence[Agent], values: Values) -> Iterator[Problem]
         program = agent.program
         tells_tokens = program.prints_events
         tells_cost = tells_tokens and program.adapter.facts.tells_cost
-        budgets: Mapping[Setting[Any], bool] = {MAX_COST: tells_cost, MAX_TOKENS: tells_tokens}
-        for setting, tells in budgets.items():
+        budgets: tuple[tuple[Setting[Any], bool, str], ...] = (
+            (MAX_COST, tells_cost, "costs"),
+            (MAX_TOKENS, tells_tokens, "uses"),
+        )
+        for setting, tells, word in budgets:
             if values[setting] is not None and not tells:
+                untold = f"{agent.name} does not tell what it {word}"
                 yield Problem.at(
                     values.origin(setting),
                     values.field(setting),
-                    f"{agent.name} does not tell what it uses, so {setting.key} can't end the run",
-                    "Use max_duration as well, or an agent that prints its usage as JSON",
+                    f"{untold}, so {setting.key} can't end the run",
+                    "Set max_duration as well, or choose an agent that tells (docs/agents.md)",
                     Severity.WARNING,
                 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rooda.agents.accounts import Account, account_of
-from rooda.agents.program import program_name
+from rooda.agents.launching import own_words, program_name
 from rooda.agents.registry import KNOWN
 from rooda.config.command import Agent
 from rooda.doctor.chosen import Candidate
@@ -13,7 +13,6 @@ from rooda.doctor.command_line import look_at
 from rooda.doctor.discretion import shown_command, without_secrets
 from rooda.doctor.findings import Finding, Mark, softened, worst
 from rooda.doctor.habit import Situation
-from rooda.doctor.launching import own_words
 from rooda.doctor.programs import Place
 from rooda.doctor.surroundings import Circumstances
 from rooda.doctor.versions import Version

@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rooda.agents.program import program_name
+from rooda.agents.launching import own_words, program_name
 from rooda.agents.registry import KNOWN
 from rooda.config.command import Agent, split
 from rooda.config.problems import Problem
 from rooda.doctor.agent_report import AgentReport, Seen, report_on, unreadable
 from rooda.doctor.chosen import Candidate, candidates
-from rooda.doctor.launching import own_words
 from rooda.doctor.programs import Place, find, interpreter_trouble
 from rooda.doctor.surroundings import Surroundings
 from rooda.doctor.versions import Question, Version, ask_all

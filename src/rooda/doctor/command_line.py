@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rooda.agents.flags import flag_value, has_flag
-from rooda.agents.program import program_name
+from rooda.agents.launching import program_name
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.habit import Habits, Situation, Words
 from rooda.doctor.habits import HABITS

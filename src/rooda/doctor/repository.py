@@ -8,16 +8,8 @@ from pathlib import Path
 from rooda.config.git_checks import Obstacle, find_top
 from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import Git, GitError, unfinished
 
-_UNFINISHED = {
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "BISECT_LOG": "a bisect",
-}
 _WHO = (
     ("name", "user.name", ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")),
     ("email", "user.email", ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")),
@@ -75,9 +67,9 @@ def _state(git: Git) -> Iterator[Finding]:
     if is_detached:
         text = "HEAD is detached: commits would belong to no branch"
         yield Finding("head", Mark.WARNING, text, "git switch -c BRANCH")
-    for name in dict.fromkeys(_UNFINISHED[one] for one in _UNFINISHED if (folder / one).exists()):
+    if (words := unfinished(folder)) is not None:
         advice = "Finish it or call it off, as `git status` says"
-        yield Finding("unfinished", Mark.WARNING, f"{name} is in progress", advice)
+        yield Finding("unfinished", Mark.WARNING, words, advice)
     lock = folder / "index.lock"
     if os.path.lexists(lock):
         text = f"git's index is locked: {lock}"

@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rooda.agents.accounts import dropped
+from rooda.agents.accounts import dropped, passed_on
+from rooda.agents.launching import variables
 from rooda.config.command import Agent
+from rooda.config.environment import with_changes
 from rooda.config.layers import Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import Problem
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import ENV, WORKING_DIR
 from rooda.config.world import World
-from rooda.doctor.launching import assignments
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,8 @@ class Circumstances:
 
     def environ_of(self, agent: Agent) -> dict[str, str]:
         """The environment of an agent, with what its command line sets itself."""
-        gone = self.dropped(agent)
-        kept = {name: value for name, value in self.environ.items() if name not in gone}
-        return {**kept, **assignments(agent.argv)}
+        passed = passed_on(agent.program.adapter.facts, self.environ, self.own_variables)
+        return with_changes(passed, variables(agent.argv))
 
     def dropped(self, agent: Agent) -> tuple[str, ...]:
         """The variables that the agent won't see."""
@@ -58,9 +58,8 @@ class Surroundings:
         """Read the configuration; what is wrong with it is left out, and a problem."""
         layers = read_layers(world, wish.config, wish.flags, problems)
         values = resolve(layers)
-        added = values[ENV]
-        merged: dict[str, str | None] = {**world.environ, **(added or {})}
-        environ = {name: value for name, value in merged.items() if value is not None}
+        added: Mapping[str, str | None] = values[ENV]
+        environ = with_changes(world.environ, added)
         chosen = values[WORKING_DIR]
         working_dir = Path(chosen) if chosen else world.folder
         return cls(world, layers, values, environ, working_dir)
@@ -68,5 +67,5 @@ class Surroundings:
     @property
     def circumstances(self) -> Circumstances:
         """What holds for every agent."""
-        added = self.values[ENV]
-        return Circumstances(self.environ, tuple(added or ()), os.geteuid() == 0)
+        added: Mapping[str, str | None] = self.values[ENV]
+        return Circumstances(self.environ, tuple(added), os.geteuid() == 0)

@@ -9,6 +9,7 @@ from rooda.agents.reader import Reader
 from rooda.agents.report import Report, Said, Usage
 from rooda.config.command import Agent
 from rooda.config.plan import Plan
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     FIRST_OUTPUT_TIMEOUT,
     IDLE_TIMEOUT,
@@ -19,7 +20,6 @@ from rooda.config.settings import (
     MAX_OUTPUT_BUFFER,
     MAX_TRANSCRIPT,
     RESULT_GRACE,
-    Setting,
 )
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.session import Response, response_of

@@ -12,7 +12,7 @@ from rooda.loop.events import Event
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.state import Progress, State
-from rooda.loop.waiting import note_limit, policy_of
+from rooda.loop.waiting import note_limit
 from rooda.process.exits import Exited, Signalled
 
 
@@ -26,11 +26,11 @@ def close(course: Course, outcome: Outcome, seconds: float) -> State:
     iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.reason)
     course.edge.history.add(iteration)
     progress = _progress(course)
-    usage = course.report.usage if course.report is not None else None
-    after = course.state.after(
-        outcome, seconds, progress, course.feedback, retry=course.limits.retry, usage=usage
-    )
-    after = note_limit(after, course.agent, outcome, policy_of(course.plan), course.edge)
+    before = course.state
+    if course.report is not None:
+        before = before.spent(course.report.usage)
+    after = before.after(outcome, seconds, progress, course.feedback, retry=course.limits.retry)
+    after = note_limit(after, course.agent, outcome, course.limits.patience, course.edge)
     for event in _against_the_exit(course, outcome):
         course.edge.emit(event)
     course.edge.emit(_ended(course, outcome, after, seconds, progress))

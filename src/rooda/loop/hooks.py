@@ -8,6 +8,7 @@ from typing import Any
 
 from rooda.config.hooks import Hook
 from rooda.config.plan import Plan
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     HOOKS_LOOP_END,
     HOOKS_LOOP_START,
@@ -16,7 +17,6 @@ from rooda.config.settings import (
     HOOKS_POST_ITERATION,
     HOOKS_PRE_ITERATION,
     KILL_GRACE,
-    Setting,
 )
 from rooda.loop import commands
 from rooda.loop.commands import Command, Finished

@@ -157,13 +157,12 @@ def _told(end: Exit, report: Report, *, changed: bool, ignore_exit_status: bool)
             reason = f"exit code {end.code} before its first event"
             return Outcome(Verdict.FAILURE, FailureKind.STARTUP, reason)
         return None if report.is_complete else _exit_says(end, _without_result(report))
-    if not report.is_complete:
+    says_nothing = not report.answered
+    if not report.is_complete or (says_nothing and report.is_mute and changed):
         return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"exit code 0{_without_result(report)}")
-    if not report.answered and not changed:
+    if says_nothing and not changed:
         reason = "it reports success, said nothing and changed nothing"
         return Outcome(Verdict.FAILURE, FailureKind.EMPTY, reason)
-    if report.is_mute and not report.answered:
-        return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"exit code 0{_without_result(report)}")
     return None
 
 

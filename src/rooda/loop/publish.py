@@ -4,7 +4,6 @@ Both run in a process tree of their own and within a time of their own; nothing 
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,7 @@ from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.own_files import own_files
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
-from rooda.workspace.git import Git, GitError, unattended
+from rooda.workspace.git import Git, GitError, unattended, unfinished
 from rooda.workspace.state import STATE_FOLDER
 
 _SHOWN = 4000
@@ -114,7 +113,7 @@ class Publisher:
             folder = self._query.line("rev-parse", "--absolute-git-dir")
         except GitError as error:
             return Refusal(str(error), "Start rooda in a git repository, or turn git.commit off")
-        if (reason := _in_progress(Path(folder))) is not None:
+        if (reason := unfinished(Path(folder))) is not None:
             return Refusal(reason, "Somebody has to finish or abort it first (git status shows it)")
         if not self._ask("symbolic-ref", "-q", "HEAD"):
             return Refusal(
@@ -220,19 +219,6 @@ class Publisher:
             ),
             self._edge,
         )
-
-
-def _in_progress(git: Path) -> str | None:
-    """What has been begun and not finished in a repository."""
-    signs: Sequence[tuple[str, str]] = (
-        ("rebase-merge", "a rebase"),
-        ("rebase-apply", "a rebase"),
-        ("MERGE_HEAD", "a merge"),
-        ("CHERRY_PICK_HEAD", "a cherry-pick"),
-        ("REVERT_HEAD", "a revert"),
-    )
-    found = next((what for name, what in signs if (git / name).exists()), None)
-    return f"{found} is in progress" if found else None
 
 
 def _refusal(finished: Finished) -> Refusal:

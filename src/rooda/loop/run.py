@@ -5,13 +5,16 @@ from pathlib import Path
 
 from rooda.config.plan import Plan
 from rooda.config.settings import (
+    BACKOFF,
     EXIT_CODE_AGENT,
     EXIT_CODE_GIT,
     EXIT_CODE_REQUIRED,
     EXIT_CODE_VERIFY,
     FAILURE_THRESHOLD,
     ITERATION_TIMEOUT,
+    LIMIT_WAIT,
     MAX_ATTEMPTS,
+    MAX_BACKOFF,
     MAX_COST,
     MAX_DURATION,
     MAX_ITERS_EXIT_CODE,
@@ -38,8 +41,8 @@ from rooda.loop.looks import Looks
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
-from rooda.loop.waiting import next_wait, policy_of, wait
-from rooda.loop.waits import Limited, choose, first_free
+from rooda.loop.waiting import next_wait, wait
+from rooda.loop.waits import Limited, Patience, choose, first_free
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 
@@ -56,8 +59,13 @@ def limits_of(plan: Plan) -> Limits:
         retry=attempts is not None,
         max_cost=values[MAX_COST],
         max_tokens=values[MAX_TOKENS],
-        wait_for_limits=values[WAIT_FOR_LIMITS],
-        max_limit_wait=values[MAX_LIMIT_WAIT],
+        patience=Patience(
+            values[WAIT_FOR_LIMITS],
+            values[MAX_LIMIT_WAIT],
+            values[LIMIT_WAIT],
+            values[BACKOFF],
+            values[MAX_BACKOFF],
+        ),
     )
 
 
@@ -81,7 +89,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     looks, executor = Looks(edge), _executor(plan, edge)
     state = _prepare(plan, edge, looks, state)
     work: Work | None = None
-    policy, using = policy_of(plan), 0
+    using = 0
     while True:
         elapsed = before + edge.monotonic() - began
         state = replace(
@@ -94,7 +102,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
         )
         if (found := stop(state, limits)) is not None:
             break
-        if (pause := next_wait(state, policy, edge)) is not None:
+        if (pause := next_wait(state, limits.patience, edge)) is not None:
             state = wait(plan, edge, state, pause, limits)
             continue
         using = _change_agent(plan, edge, state, using)

@@ -9,7 +9,7 @@ from typing import Any
 from rooda.agents.report import Usage
 from rooda.loop.outcome import TRANSIENT, FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
-from rooda.loop.waits import Limited
+from rooda.loop.waits import Limited, Patience
 
 NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
 _MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration
@@ -36,8 +36,7 @@ class Limits:
     retry: bool = False  # a failed iteration is tried again under its own number
     max_cost: float | None = None
     max_tokens: int | None = None
-    wait_for_limits: bool = True
-    max_limit_wait: float | None = None
+    patience: Patience = Patience()  # noqa: RUF009 - it never changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +95,10 @@ class State:
         feedback: str = "",
         *,
         retry: bool = False,
-        usage: Usage | None = None,
     ) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""
         if outcome.verdict is Verdict.ABORT and outcome.kind in NEVER_RAN:
             return replace(self, last=outcome)
-        if usage is not None:
-            return self._spent(usage).after(outcome, seconds, progress, feedback, retry=retry)
         if outcome.verdict is Verdict.LIMITED:
             return replace(
                 self,
@@ -139,7 +135,8 @@ class State:
             limit_waited=0.0,
         )
 
-    def _spent(self, usage: Usage) -> "State":
+    def spent(self, usage: Usage) -> "State":
+        """The state once an agent has used this."""
         cost = self.cost + (usage.cost or 0.0)
         tokens = self.tokens + (usage.tokens.total if usage.tokens else 0)
         return replace(self, cost=cost, tokens=tokens)

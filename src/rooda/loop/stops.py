@@ -122,9 +122,9 @@ def limit(state: State, limits: Limits) -> Stop | None:
     if state.blocked is None:
         return None
     reason = f"usage limit of {state.blocked.name}: {state.blocked.evidence}"
-    if not limits.wait_for_limits:
+    if not limits.patience.wait_for_limits:
         return Stop(Status.ABORTED, Rule.LIMIT, f"{reason} (wait_for_limits is off)")
-    most = limits.max_limit_wait
+    most = limits.patience.max_limit_wait
     if most is not None and state.limit_waited >= most:
         waited = f"waited {format_duration(most)} (max_limit_wait)"
         return Stop(Status.ABORTED, Rule.LIMIT, f"{reason}; {waited}")

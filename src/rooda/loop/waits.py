@@ -22,8 +22,8 @@ class WaitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """How patient a run is."""
+class Patience:
+    """How patient a run is with its agents."""
 
     wait_for_limits: bool = True
     max_limit_wait: float | None = None
@@ -48,19 +48,19 @@ class Limited:
 
 
 def limited(
-    agent: str, name: str, fault: Fault, now: datetime, policy: Policy, before: Limited | None
+    agent: str, name: str, fault: Fault, now: datetime, patience: Patience, before: Limited | None
 ) -> Limited:
     """The limit that an agent has run into; `before` is the one that it met just before."""
     at, repeats = now.timestamp(), before.times if before else 0
     if fault.kind is not FaultKind.LIMIT:  # only a person can mend it
         return Limited(agent, name, math.inf, known=False, evidence=fault.evidence)
     until = _told(fault, now)
-    guess = min(policy.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
+    guess = min(patience.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
     known = until is not None and until - at <= _FARTHEST
     if until is None or not known:
         return Limited(agent, name, at + guess, known, fault.evidence, repeats + 1)
     # Who is sent away again at the very time that he was told is not believed twice.
-    least = at if repeats == 0 else at + min(guess, policy.backoff * 2.0 ** min(repeats, 8))
+    least = at if repeats == 0 else at + min(guess, patience.backoff * 2.0 ** min(repeats, 8))
     until = max(until + _margin(until - at), least)
     return Limited(agent, name, until, known, fault.evidence, repeats + 1)
 
@@ -94,10 +94,10 @@ def first_free(agents: Sequence[str], limits: Sequence[Limited], now: float) -> 
     return min((limit for limit in limits if limit.agent in agents), key=lambda one: one.until)
 
 
-def backoff(tries: int, policy: Policy, chance: float) -> float:
+def backoff(tries: int, patience: Patience, chance: float) -> float:
     """How long to wait after so many failures in a row; `chance` is from 0 to 1.
 
     Half of it is left to chance, so that many who failed together don't come back together.
     """
-    full = min(policy.backoff * 2.0 ** min(tries - 1, _LARGEST_POWER), policy.max_backoff)
+    full = min(patience.backoff * 2.0 ** min(tries - 1, _LARGEST_POWER), patience.max_backoff)
     return full * (0.5 + 0.5 * chance)

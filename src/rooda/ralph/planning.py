@@ -19,6 +19,7 @@ from rooda.config.origin import Origin, Tier
 from rooda.config.plan import Plan, Prepared, Request
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
+from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
     AI_CMD_ALIAS,
@@ -31,7 +32,6 @@ from rooda.config.settings import (
     SESSION_LOG,
     VERIFY_COMMAND,
     WORKING_DIR,
-    Setting,
 )
 from rooda.config.world import World
 from rooda.prompts.parts import FilePart, PromptError

@@ -150,3 +150,19 @@ def _refusal(arguments: tuple[str, ...], done: subprocess.CompletedProcess[bytes
         said = f"{said[: _LONGEST // 2]} ... {said[-_LONGEST // 2 :]}"
     command = next(word for word in arguments if not word.startswith("-"))
     return f"git {command}: {said or f'exit code {done.returncode}'}"
+
+
+_UNFINISHED = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisect",
+}
+
+
+def unfinished(git_dir: Path) -> str | None:
+    """What has been begun and not finished in a repository, in words."""
+    found = (what for name, what in _UNFINISHED.items() if (git_dir / name).exists())
+    return next((f"{what} is in progress" for what in found), None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rooda.agents.launching import own_words
 from rooda.config.settings import SIGNALS_SUCCESS
 from rooda.doctor.canary import trial
 from rooda.doctor.canary.choice import Canary
@@ -14,7 +15,6 @@ from rooda.doctor.canary.scratch import Scratch
 from rooda.doctor.canary.verdict import judge
 from rooda.doctor.command_line import missing_grant
 from rooda.doctor.findings import Finding, Mark, is_broken
-from rooda.doctor.launching import own_words
 from rooda.loop.agent_events import AgentSaid
 from rooda.process.interrupts import Interrupts
 
