@@ -50,6 +50,7 @@ from rooda.process.exits import (
 )
 from rooda.process.leftovers import start_time
 from rooda.workspace.lock import Lock, Note, here
+from rooda.workspace.tools import Tools
 from support.workspace import Workspace, alive, wait_for
 
 
@@ -242,7 +243,7 @@ def test_a_text_is_shown_without_the_values_of_secret_variables() -> None:
 
 @pytest.fixture
 def tools(workspace: Workspace) -> Path:
-    folder = workspace.path / "bin"
+    folder = workspace.home / "bin"
     folder.mkdir()
     return folder
 
@@ -359,7 +360,7 @@ def search_path(workspace: Workspace) -> str:
         place = shutil.which(name)
         if place is not None and not (system / name).exists():
             (system / name).symlink_to(place)
-    return f"{workspace.path / 'bin'}:{system}"
+    return f"{workspace.home / 'bin'}:{system}"
 
 
 def look(workspace: Workspace, env: Mapping[str, str] | None = None, **wish: object) -> Examination:
@@ -494,7 +495,7 @@ def seen_of_git(workspace: Workspace, *, needed: bool = False) -> dict[str, Find
         "HOME": str(workspace.home),
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    return {one.topic: one for one in look_at_git(workspace.path, environ, needed=needed)}
+    return {one.topic: one for one in look_at_git(workspace.path, Tools(environ), needed=needed)}
 
 
 def test_a_folder_without_a_repository_is_a_problem_only_where_git_is_needed(
@@ -543,7 +544,7 @@ def test_a_git_that_does_not_work_is_a_finding_of_its_own(
     workspace: Workspace, tools: Path
 ) -> None:
     script(tools, "git", "echo broken library >&2; exit 127")
-    (one,) = look_at_git(workspace.path, {"PATH": str(tools)}, needed=True)
+    (one,) = look_at_git(workspace.path, Tools({"PATH": str(tools)}), needed=True)
     assert (one.topic, one.mark) == ("git", Mark.PROBLEM)
     assert "broken library" in one.text
 
@@ -776,7 +777,7 @@ def test_what_a_canary_can_not_do_is_told_from_what_nobody_knows(
 
 def test_who_can_not_be_started_has_one_line(workspace: Workspace) -> None:
     assert judged(Evidence(NotStarted("claude: No such file"))) == {"started": "problem"}
-    scratch = Scratch({"PATH": search_path(workspace), "HOME": str(workspace.home)})
+    scratch = Scratch(Tools({"PATH": search_path(workspace), "HOME": str(workspace.home)}))
     try:
         assert scratch.trouble == ""
         trial = Trial(trouble="no space left on device")

@@ -13,6 +13,7 @@ import pytest
 from rooda.workspace.changes import Changes
 from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.series import LARGEST, Snapshots
+from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, Walk, naive, repository, some_slow, walk
 
 Step = Callable[[Repo], object]
@@ -771,7 +772,7 @@ def test_without_a_work_tree_there_are_no_snapshots(repo: Repo, tmp_path: Path) 
     outside.mkdir()
     for folder in (outside, bare.path, repo.path / ".git"):
         environ = repo.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
-        assert Snapshots.open(folder, folder / ".rooda", environ) is None
+        assert Snapshots.open(folder, folder / ".rooda", Tools(environ)) is None
         assert not (folder / ".rooda").exists()
 
 
@@ -780,12 +781,12 @@ def test_a_work_tree_elsewhere_is_not_the_one_that_the_user_is_in(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     repo.git("config", "core.worktree", str(tmp_path / "elsewhere"))
-    assert Snapshots.open(repo.path, repo.path / ".rooda", repo.environ) is None
+    assert Snapshots.open(repo.path, repo.path / ".rooda", Tools(repo.environ)) is None
 
 
 def test_without_git_there_are_no_snapshots(repo: Repo, tmp_path: Path) -> None:
     environ = repo.environ | {"PATH": str(tmp_path)}
-    assert Snapshots.open(repo.path, repo.path / ".rooda", environ) is None
+    assert Snapshots.open(repo.path, repo.path / ".rooda", Tools(environ)) is None
 
 
 # -- refs ----------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from rooda.config.hooks import Hook, OnError
 from rooda.loop import hooks, verify
-from rooda.loop.commands import Finished
 from rooda.loop.hooks import Moment
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, Progress, State, Status
 from rooda.loop.stops import Rule, Stop, stop
 from rooda.process.exits import Exit, Exited, Interrupted, Lost, NotStarted, Signalled, TimedOut
+from rooda.workspace.tools import Finished
 
 GOOD, DONE = Outcome(Verdict.SUCCESS), Outcome(Verdict.DONE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")

@@ -13,6 +13,7 @@ import pytest
 
 from rooda.workspace.changes import Changes
 from rooda.workspace.snapshots.series import LARGEST, Snapshot, Snapshots
+from rooda.workspace.tools import Tools
 
 _CONFIG = """\
 [user]
@@ -99,7 +100,7 @@ class Repo:
     def open(self, folder: str = "", largest: int = LARGEST) -> Snapshots:
         """Snapshots of this work tree, for somebody in a folder of it."""
         there = self.path / folder
-        snapshots = Snapshots.open(there, there / ".rooda", self.environ, largest)
+        snapshots = Snapshots.open(there, there / ".rooda", Tools(self.environ, [there]), largest)
         assert snapshots is not None
         return snapshots
 

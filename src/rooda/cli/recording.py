@@ -152,7 +152,7 @@ class Recording:
             return None
         return FileChangeTracker(
             looked_at(self.plan),
-            self.plan.environ,
+            self.plan.tools,
             state=self.plan.workspace / STATE_FOLDER,
             run=run,
             keep=values[GIT_SNAPSHOTS],
@@ -185,7 +185,7 @@ def looked_at(plan: Plan) -> Path:
 
 def snapshots_of(plan: Plan) -> Snapshots | None:
     """The snapshots of the plan's work tree, where there is git. Raises GitError."""
-    return Snapshots.open(looked_at(plan), plan.workspace / STATE_FOLDER, plan.environ)
+    return Snapshots.open(looked_at(plan), plan.workspace / STATE_FOLDER, plan.tools)
 
 
 def _ended(resumed: Resumed | None) -> dict[int, bool]:

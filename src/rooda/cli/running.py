@@ -30,7 +30,6 @@ from rooda.loop.events import ConfigResolved, ProblemFound
 from rooda.loop.levels import Level
 from rooda.process.interrupts import Interrupts
 from rooda.process.memory import give_back_at_once
-from rooda.process.run import Runner
 from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
 from rooda.views.live import LiveLine
@@ -40,6 +39,7 @@ from rooda.views.problems import render_all
 from rooda.views.separators import Separators
 from rooda.views.sink import Sink
 from rooda.views.terminal import Terminal
+from rooda.workspace.pin import Pin
 from rooda.workspace.state import STATE_FOLDER, make_state_folder
 
 
@@ -66,6 +66,7 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
     except OSError as error:
         raise InvalidInput([_unwritable(error)]) from None
     give_back_at_once()
+    plan.tools.interrupts = interrupts
     # From here on a signal ends the run in order: noted, acted upon, told.
     with interrupts.deferred(), ExitStack() as closing:
         alone = closing.enter_context(only_run(plan))
@@ -74,7 +75,11 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
         resumed = None if resume is None else resuming.resume(plan, resume)
         if resumed is not None:
             alone.run = resumed.row.run
-        runner = closing.enter_context(Runner(alone.run))
+        runner = closing.enter_context(plan.tools.runner)
+        runner.name = alone.run
+        pin = Pin.of(plan.working_dir, plan.tools)
+        if pin is not None:
+            closing.callback(pin.close)
         wiring = _wire(plan, interrupts)
         for close in wiring.closing:
             closing.callback(close)
@@ -94,6 +99,8 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
             alone.run,
             recording.tracker(alone.run),
             recording.history(resumed),
+            tools=plan.tools,
+            pin=pin,
             rest=interrupts.rest,
         )
         code = loop.run(plan, edge, resumed.state if resumed else None).exit_code

@@ -1,8 +1,7 @@
 """Whether git can do what the settings ask of it: a look before the first iteration."""
 
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.state import read_plain_file
+from rooda.workspace.tools import Tools
 
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
 TITLE = "git can't be used"
@@ -24,7 +24,11 @@ _MOST_NAMED = 5
 _MOST_READ = 64 * 1024
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _TRY = "Check that `git status` works here"
-_STATUS = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames")
+_INSTALL = "Install git; rooda does not run a git that is in the work tree"
+_STATUS = (
+    *("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"),
+    "--ignore-submodules=dirty",  # else git runs with the settings of each submodule
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +39,24 @@ class Obstacle:
     fix: str
 
 
-def check_git(values: Values, folder: Path, environ: Mapping[str, str]) -> Iterator[Problem]:
+def check_git(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]:
     """What keeps git from its part, and what it would commit that nobody wants committed."""
     asked = [row for row in _NEEDING if values[row]]
     if not asked or not is_folder(folder):
         return
-    top = find_top(folder, environ)
+    top = find_top(folder, tools)
     if isinstance(top, Obstacle):
         yield from (_unable(row, values, top) for row in asked)
     elif values[GIT_COMMIT]:
-        yield from _warn_of_secrets(values, top, environ)
+        yield from _warn_of_secrets(values, top, tools)
 
 
-def find_top(folder: Path, environ: Mapping[str, str]) -> Path | Obstacle:
+def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
     """The top of the work tree, or why there is none."""
-    if shutil.which("git", path=environ.get("PATH", os.defpath)) is None:
-        return Obstacle("git is not installed", "Install git")
+    if tools.git is None:
+        return Obstacle("git is not installed", _INSTALL)
     try:
-        return Path(Git(folder, environ).line("rev-parse", "--show-toplevel"))
+        return Path(Git(folder, tools).line("rev-parse", "--show-toplevel"))
     except GitError as error:
         if any(sign in str(error) for sign in _NO_WORK_TREE):
             fix = "Start rooda in a repository, or make one with `git init`"
@@ -75,9 +79,9 @@ def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:
     )
 
 
-def _warn_of_secrets(values: Values, top: Path, environ: Mapping[str, str]) -> Iterator[Problem]:
+def _warn_of_secrets(values: Values, top: Path, tools: Tools) -> Iterator[Problem]:
     try:
-        listed = Git(top, environ)(*_STATUS)
+        listed = Git(top, tools)(*_STATUS)
     except GitError as error:
         message = f"nobody could look for secrets among what would be committed: {error}"
         yield _warning(values, message, _TRY)

@@ -46,6 +46,7 @@ from rooda.prompts.compose import assemble
 from rooda.prompts.context import Context
 from rooda.prompts.parts import PHASES, Part, PromptError
 from rooda.text.tags import promise_tag
+from rooda.workspace.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Plan:
     template: PromptTemplate | None = None  # in place of the phases
     mode: str = ""
     notes: tuple[tuple[str, str], ...] = ()  # for the summary of the session log
+    tools: Tools = field(default_factory=Tools)  # rooda's own programs
 
     @property
     def agent(self) -> Agent:
@@ -153,6 +155,7 @@ def prepare(request: Request, world: World) -> Prepared:
     working_dir = Path(chosen_dir) if chosen_dir else folder
     added: Mapping[str, str | None] = values[ENV]
     environ = with_changes(world.environ, added)
+    tools = Tools(environ, [folder, working_dir])
 
     agents = [Agent.of(command, argv)] if command is not None and argv else []
     agents += _fallbacks(layers, values, problems) if agents else []
@@ -163,7 +166,7 @@ def prepare(request: Request, world: World) -> Prepared:
     problems += warn_of_agents(agents, values)
     found += look.check_places(values, working_dir, folder)
     problems += look.check_disk(folder)
-    problems += check_git(values, working_dir, environ)
+    problems += check_git(values, working_dir, tools)
 
     plan = None
     if agents and all(phase in phases and phases[phase].parts for phase in PHASES):
@@ -178,6 +181,7 @@ def prepare(request: Request, world: World) -> Prepared:
             environ=environ,
             work=SameWork(Work(layers.description(request.procedure))),
             mode=request.procedure,
+            tools=tools,
         )
         problems += _unsaid_signal(plan)
     return Prepared(request, values, command, plan, tuple(problems), tuple(found))

@@ -98,7 +98,7 @@ MAX_DURATION: Setting[float | None] = Setting(
     "max_duration",
     Timeout(1),
     None,
-    "Stop the agent and end the run as aborted after so long",
+    "Stop whatever is at work and end the run as aborted after this time",
     RUN,
     nullable=True,
 )

@@ -26,6 +26,7 @@ class Seen:
     place: Place
     interpreter: Finding | None = None
     version: Version | None = None  # None: it was not asked
+    in_work_tree: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,9 @@ def _findings(
         yield seen.interpreter
     elif seen.version is not None:
         yield _version(seen.version, environ)
+    elif seen.in_work_tree:
+        text = "it is in the work tree, where an agent can change it, so rooda did not run it"
+        yield Finding("version", Mark.UNKNOWN, text, "Run it by hand with --version")
     yield from look_at(Situation(own_words(seen.agent.argv), environ, around.is_root))
     yield _reading(seen.agent)
 

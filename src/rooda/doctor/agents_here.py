@@ -31,6 +31,8 @@ class _Look:
         seen = self.seen
         if isinstance(seen, Problem) or seen.place.path is None or seen.interpreter is not None:
             return None
+        if seen.in_work_tree:
+            return None
         name = program_name(seen.agent.argv)
         return seen if name in KNOWN and Path(seen.place.path).name == name else None
 
@@ -38,9 +40,8 @@ class _Look:
 def look_at_agents(here: Surroundings, patience: float) -> list[AgentReport]:
     """A report on each; their versions are asked for at the same time."""
     looks = [_Look(one, _first_look(one, here)) for one in candidates(here.layers)]
-    environ_of = here.circumstances.environ_of
     asked = [seen for look in looks if (seen := look.asked) is not None]
-    questions = [Question(str(seen.place.path), environ_of(seen.agent)) for seen in asked]
+    questions = [Question(str(seen.place.path), _environ(seen.agent, here)) for seen in asked]
     folder = here.working_dir if is_folder(here.working_dir) else Path("/")
     versions = ask_all(questions, folder, patience)
     return [_report(look, versions, here) for look in looks]
@@ -55,7 +56,13 @@ def _first_look(candidate: Candidate, here: Surroundings) -> Seen | Problem:
     agent = Agent.of(command, argv)
     place = _place(agent, here)
     trouble = interpreter_trouble(place.path, here.environ) if place.path else None
-    return Seen(agent, place, trouble)
+    inside = place.path is not None and here.tools.is_in_work_tree(place.path)
+    return Seen(agent, place, trouble, in_work_tree=inside)
+
+
+def _environ(agent: Agent, here: Surroundings) -> dict[str, str]:
+    """The agent's environment, in which a script finds no interpreter of the work tree."""
+    return {**here.circumstances.environ_of(agent), "PATH": here.tools.path}
 
 
 def _place(agent: Agent, here: Surroundings) -> Place:

@@ -62,7 +62,7 @@ def examine(
     return Examination(
         agents=tuple(look_at_agents(here, patience)),
         machine=(
-            *look_at_git(here.working_dir, here.environ, needed=_needs_git(here.values)),
+            *look_at_git(here.working_dir, here.tools, needed=_needs_git(here.values)),
             machine.look_at_lock(world.folder),
             machine.look_at_disk(world.folder),
             *machine.look_at_places(here.values, here.working_dir, world),

@@ -1,7 +1,6 @@
 """Git, and the repository that we are in."""
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from rooda.config.git_checks import Obstacle, find_top
 from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
 from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.tools import Tools
 
 _WHO = (
     ("name", "user.name", ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")),
@@ -16,26 +16,24 @@ _WHO = (
 )
 
 
-def look_at_git(
-    folder: Path, environ: Mapping[str, str], *, needed: bool = False
-) -> Iterator[Finding]:
+def look_at_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[Finding]:
     """Whether git is there and knows the user, and what state the repository is in.
 
     `needed`: the settings ask git for its part, so what keeps it from that is a problem.
     """
     bad = Mark.PROBLEM if needed else Mark.WARNING
-    if shutil.which("git", path=environ.get("PATH", os.defpath)) is None:
+    if tools.git is None:
         text = "git is not installed: no snapshots, no diff, no commits"
         yield Finding("git", bad, text, "Install git")
         return
-    git = Git(folder, environ)
+    git = Git(folder, tools)
     try:
         yield Finding("git", Mark.OK, one_line(git.line("version")))
-        yield _identity(git, environ, bad)
+        yield _identity(git, tools.environ, bad)
     except GitError as error:
         yield Finding("git", bad, str(error), "See whether `git --version` works here")
         return
-    top = find_top(folder, environ)
+    top = find_top(folder, tools)
     if isinstance(top, Obstacle):
         yield Finding("repository", bad, top.reason, top.fix)
         return

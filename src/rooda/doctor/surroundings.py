@@ -15,6 +15,7 @@ from rooda.config.problems import Problem
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import ENV, WORKING_DIR
 from rooda.config.world import World
+from rooda.workspace.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Surroundings:
     values: Values
     environ: Mapping[str, str]
     working_dir: Path
+    tools: Tools
 
     @classmethod
     def of(cls, world: World, wish: Wish, problems: list[Problem]) -> "Surroundings":
@@ -62,7 +64,8 @@ class Surroundings:
         environ = with_changes(world.environ, added)
         chosen = values[WORKING_DIR]
         working_dir = Path(chosen) if chosen else world.folder
-        return cls(world, layers, values, environ, working_dir)
+        tools = Tools(environ, [world.folder, working_dir])
+        return cls(world, layers, values, environ, working_dir, tools)
 
     @property
     def circumstances(self) -> Circumstances:

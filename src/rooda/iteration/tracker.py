@@ -1,7 +1,6 @@
 """What changed in a folder: by git where there is git, else by a look at every file."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,6 +12,7 @@ from rooda.workspace.git import GitError
 from rooda.workspace.scan import Scan, Unfinished, changes, scan
 from rooda.workspace.snapshots.series import Snapshot, Snapshots
 from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.tools import Tools
 from rooda.workspace.tree import work_tree
 
 
@@ -47,7 +47,7 @@ class FileChangeTracker:
     def __init__(
         self,
         root: Path,
-        environ: Mapping[str, str] | None = None,
+        tools: Tools | None = None,
         *,
         state: Path | None = None,
         run: str = "",
@@ -62,10 +62,10 @@ class FileChangeTracker:
         self._is_stale = True
         self._looker: Looker
         self._trouble = ""
-        environ = os.environ if environ is None else environ
+        tools = tools or Tools(folders=[root])
         try:
             snapshots = Snapshots.open(
-                root, state or root / STATE_FOLDER, environ, own=_below(work_tree(root), own)
+                root, state or root / STATE_FOLDER, tools, own=_below(work_tree(root), own)
             )
         except GitError as error:
             snapshots, self._trouble = None, str(error)

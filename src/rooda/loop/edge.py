@@ -8,19 +8,35 @@ from datetime import datetime
 
 from rooda.iteration.history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
-from rooda.loop.events import Event
+from rooda.loop.events import CommandStarted, Event
+from rooda.process import events as process
+from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result
 from rooda.text.zones import local_now
+from rooda.workspace.pin import Pin
+from rooda.workspace.tools import Command, Tools
 
 Execute = Callable[[Request, Interrupts, Listener], Result]
+
+# What concerns the whole run, whichever program it happens to.
+_PASSED_ON = (
+    process.Tick,
+    process.InterruptSeen,
+    process.MachineSlept,
+    process.ProcessPaused,
+    process.ProcessResumed,
+    process.ProcessSurvived,
+    process.ProcessLost,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """Who is told, who may interrupt, who starts programs and who looks at files.
 
-    `run` is the run's name. Without a tracker nobody can say what changed. `now` is the wall clock,
+    `run` is the run's name. Without a tracker nobody can say what changed. `tools` runs git and
+    the user's own commands; `pin` is the repository that they work in. `now` is the wall clock,
     `rest` lets time pass, `chance` is anything from 0 to 1.
     """
 
@@ -35,3 +51,19 @@ class Edge:
     now: Callable[[], datetime] = local_now
     rest: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
+    tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
+    pin: Pin | None = None
+
+    def __post_init__(self) -> None:
+        """Let the tools take part in the run: its signals, its live line, its listeners."""
+        given: Tools | None = self.tools
+        tools = Tools(execute=self.execute) if given is None else given
+        tools.interrupts, tools.tick, tools.listener = self.interrupts, self.tick, self._tell
+        object.__setattr__(self, "tools", tools)
+
+    def _tell(self, command: Command, event: ProcessEvent) -> None:
+        """Pass on what a command of rooda's own does."""
+        if isinstance(event, process.ProcessStarted) and command.what:
+            self.emit(CommandStarted(command.what, event.pid, event.started))
+        elif isinstance(event, _PASSED_ON):
+            self.emit(event)

@@ -18,11 +18,10 @@ from rooda.config.settings import (
     HOOKS_PRE_ITERATION,
     KILL_GRACE,
 )
-from rooda.loop import commands
-from rooda.loop.commands import Command, Finished
 from rooda.loop.edge import Edge
 from rooda.loop.events import HookEnded
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 64 * 1024
 
@@ -38,6 +37,8 @@ class Moment(StrEnum):
     LOOP_END = "loop_end"
 
 
+# The run is over, or may be: these still get a few seconds after max_duration.
+_CLOSING = (Moment.POST_ITERATION, Moment.ON_FAILURE, Moment.LOOP_END)
 _SETTINGS: Mapping[Moment, Setting[tuple[Hook, ...]]] = {
     Moment.LOOP_START: HOOKS_LOOP_START,
     Moment.PRE_ITERATION: HOOKS_PRE_ITERATION,
@@ -71,7 +72,7 @@ def run(moment: Moment, plan: Plan, edge: Edge, story: Story) -> Outcome | None:
     for hook in _hooks(plan, moment):
         if len(edge.interrupts.received) > edge.interrupts.acknowledged:
             return Outcome(Verdict.INTERRUPTED, reason="interrupted")
-        finished = commands.run(_command(hook, moment, plan, edge, story), edge)
+        finished = edge.tools.run(_command(hook, moment, plan, edge, story))
         edge.emit(_ended(hook, moment, finished))
         objection = judge(hook, moment, finished)
         if objection is not None:
@@ -121,12 +122,13 @@ def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -
     }
     return Command(
         what=f"{moment} hook",
-        argv=commands.shell(hook.command),
+        argv=edge.tools.shell(hook.command),
         cwd=plan.working_dir,
         environ={**plan.environ, **about},
         timeout=hook.timeout,
         stdin=json.dumps(told, default=str).encode() + b"\n",
         kill_grace=plan.values[KILL_GRACE],
+        closing=moment in _CLOSING,
     )
 
 

@@ -3,10 +3,11 @@
 Both run in a process tree of their own and within a time of their own; nothing can ask a question.
 """
 
+import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from rooda.config.plan import Plan
 from rooda.config.settings import (
@@ -15,16 +16,23 @@ from rooda.config.settings import (
     GIT_PUSH_TIMEOUT,
     KILL_GRACE,
 )
-from rooda.loop import commands
-from rooda.loop.commands import Command, Finished
 from rooda.loop.edge import Edge
 from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.own_files import own_files
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
-from rooda.workspace.git import Git, GitError, unattended, unfinished
+from rooda.workspace.git import (
+    Git,
+    GitError,
+    GitInterruptedError,
+    GitStoppedError,
+    unattended,
+    unfinished,
+)
+from rooda.workspace.pin import Pin
 from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000
 _PATIENCE = 20  # tries to get an index that somebody else has locked for a moment
@@ -57,6 +65,10 @@ _ADVICE = (
     ("[rejected]", "The remote has commits that are not here: git pull, then push again"),
     ("fetch first", "The remote has commits that are not here: git pull, then push again"),
 )
+_START_THERE = "Start rooda in a git repository, or turn git.commit off"
+_CHANGED = "Look at .git in the work tree, repair it, then start a new run"
+_CHECK_REMOTE = "Check `git remote -v`; if the address is right, start a new run"
+_SLOW = "See whether `git status` ends here; a named pipe or a huge file can hold it up"
 _HOOK_ADVICE = "Read what git and its hooks say above; the work is still in the work tree"
 
 
@@ -67,11 +79,15 @@ class Publisher:
         self._plan = plan
         self._number = number
         self._edge = edge
-        self._query = Git(plan.working_dir, plan.environ)
+        self._query = Git(plan.working_dir, edge.tools)
+        self._pin = edge.pin
 
     def commit(self, outcome: Outcome, summary: str | None, task: str = "") -> tuple[Outcome, str]:
         """Commit everything; the outcome, and what the next prompt should say of a failure."""
-        found = self._commit(self._message(summary, task))
+        try:
+            found = self._commit(self._message(summary, task))
+        except GitStoppedError as error:
+            found = _stopped(error)
         if isinstance(found, Refusal):
             if found.interrupted:
                 return Outcome(Verdict.INTERRUPTED, reason=found.error), ""
@@ -87,9 +103,12 @@ class Publisher:
 
         That there is no repository at all was said when the run began.
         """
-        if not self._ask("rev-parse", "--is-inside-work-tree"):
+        if self._pin is None:
             return
-        found = self._push()
+        try:
+            found = self._push(self._pin)
+        except GitStoppedError as error:
+            found = _stopped(error)
         if isinstance(found, Pushed):
             self._edge.emit(found)
         elif not found.interrupted:
@@ -109,11 +128,11 @@ class Publisher:
 
     def _commit(self, message: str) -> Committed | Refusal | None:
         """Stage and commit; None when there is nothing to commit."""
-        try:
-            folder = self._query.line("rev-parse", "--absolute-git-dir")
-        except GitError as error:
-            return Refusal(str(error), "Start rooda in a git repository, or turn git.commit off")
-        if (reason := unfinished(Path(folder))) is not None:
+        if self._pin is None:
+            return Refusal("the run did not start in a git repository", _START_THERE)
+        if trouble := self._pin.trouble():
+            return Refusal(f"the repository changed: {trouble}", _CHANGED)
+        if (reason := unfinished(self._pin.git_dir)) is not None:
             return Refusal(reason, "Somebody has to finish or abort it first (git status shows it)")
         if not self._ask("symbolic-ref", "-q", "HEAD"):
             return Refusal(
@@ -130,7 +149,9 @@ class Publisher:
             return _refusal(done)
         return Committed(self._number, self._ask("rev-parse", "HEAD"), message)
 
-    def _push(self) -> Pushed | Refusal:
+    def _push(self, pin: Pin) -> Pushed | Refusal:
+        if trouble := pin.trouble():
+            return Refusal(f"the repository changed: {trouble}; nothing was pushed", _CHANGED)
         branch = self._ask("symbolic-ref", "-q", "--short", "HEAD")
         if not branch:
             return Refusal(
@@ -141,6 +162,8 @@ class Publisher:
         remote = self._remote(branch, upstream)
         if not remote:
             return Refusal("there is no remote to push to", "Add one: git remote add origin URL")
+        if trouble := pin.remote_trouble(remote):
+            return Refusal(f"{trouble}; nothing was pushed", _CHECK_REMOTE)
         upstream_flag = () if upstream else ("--set-upstream",)
         timeout = self._plan.values[GIT_PUSH_TIMEOUT]
         done = self._git("push", *upstream_flag, remote, f"HEAD:refs/heads/{branch}", limit=timeout)
@@ -186,12 +209,16 @@ class Publisher:
         """What git answers; nothing where it has no answer."""
         try:
             return self._query.ask(*arguments) or ""
+        except GitStoppedError:
+            raise
         except GitError:
             return ""
 
     def _nothing_is_staged(self) -> bool:
         try:
             return self._query.ask("diff", "--cached", "--quiet", "--no-ext-diff") is not None
+        except GitStoppedError:
+            raise
         except GitError:
             return False  # then the commit says what is the matter
 
@@ -206,19 +233,38 @@ class Publisher:
         return done
 
     def _git(self, *arguments: str, stdin: bytes = b"", limit: float | None = None) -> Finished:
-        values = self._plan.values
-        return commands.run(
+        values, tools = self._plan.values, self._edge.tools
+        return tools.run(
             Command(
                 what=f"git {arguments[0]}",
-                argv=("git", *_IN_FRONT, *arguments),
+                argv=(tools.program("git"), *_IN_FRONT, *self._signing, *arguments),
                 cwd=self._plan.working_dir,
-                environ=unattended(self._plan.environ),
+                environ={**unattended(tools), **self._ceiling},
                 timeout=limit or values[GIT_COMMIT_TIMEOUT],
                 stdin=stdin,
                 kill_grace=values[KILL_GRACE],
-            ),
-            self._edge,
+                closing=True,
+            )
         )
+
+    @property
+    def _ceiling(self) -> Mapping[str, str]:
+        """Keeps git from looking for a repository above the one of the run."""
+        if self._pin is None:
+            return {}
+        name, above = "GIT_CEILING_DIRECTORIES", str(self._pin.top.parent)
+        given = self._edge.tools.environ.get(name)
+        return {} if os.pathsep in above else {name: f"{given}:{above}" if given else above}
+
+    @cached_property
+    def _signing(self) -> tuple[str, ...]:
+        """The program that signs, by its path: git would look for its name on PATH."""
+        path = self._edge.tools.program("gpg")
+        return () if self._ask("config", "gpg.program") else ("-c", f"gpg.program={path}")
+
+
+def _stopped(error: GitStoppedError) -> Refusal:
+    return Refusal(str(error), _SLOW, isinstance(error, GitInterruptedError))
 
 
 def _refusal(finished: Finished) -> Refusal:

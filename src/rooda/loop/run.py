@@ -45,6 +45,7 @@ from rooda.loop.waiting import next_wait, wait
 from rooda.loop.waits import Limited, Patience, choose, first_free
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
+from rooda.workspace.tools import Deadline
 
 
 def limits_of(plan: Plan) -> Limits:
@@ -76,6 +77,9 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     resumed_at = None if state is None else state.iteration + 1
     state = state or State()
     before = state.elapsed
+    if limits.max_duration is not None:
+        end = began + limits.max_duration - before
+        edge.tools.deadline = Deadline(lambda: end - edge.monotonic(), limits.max_duration)
     edge.emit(
         events.RunStarted(
             plan.procedure,

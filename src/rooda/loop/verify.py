@@ -8,11 +8,10 @@ from rooda.config.settings import (
     VERIFY_TIMEOUT,
     VERIFY_WHEN,
 )
-from rooda.loop import commands
-from rooda.loop.commands import Command, Finished
 from rooda.loop.edge import Edge
 from rooda.loop.events import VerifyEnded
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000  # characters of what it printed last
 
@@ -27,16 +26,15 @@ def run(plan: Plan, number: int, edge: Edge) -> Finished:
     """Run the check."""
     values = plan.values
     command = values[VERIFY_COMMAND] or ""
-    finished = commands.run(
+    finished = edge.tools.run(
         Command(
             what="verify",
-            argv=commands.shell(command),
+            argv=edge.tools.shell(command),
             cwd=plan.working_dir,
             environ=plan.environ,
             timeout=values[VERIFY_TIMEOUT],
             kill_grace=values[KILL_GRACE],
-        ),
-        edge,
+        )
     )
     edge.emit(
         VerifyEnded(

@@ -38,14 +38,15 @@ class Runner:
     """Runs programs one after the other, with one warden for all of them."""
 
     def __init__(self, run: str = "", contain: str = "adopt") -> None:
-        self._run = run
+        self.name = run  # every process gets it as a mark in its environment
         self._contain = contain
         self._warden: Warden | None = None
 
     def __enter__(self) -> Self:
         """Start the warden now: it takes a moment, in which others have work to do."""
-        with contextlib.suppress(OSError):  # said when it is needed
-            self._warden = self._new_warden()
+        if self._warden is None:
+            with contextlib.suppress(OSError):  # said when it is needed
+                self._warden = self._new_warden()
         return self
 
     def __exit__(
@@ -55,7 +56,7 @@ class Runner:
         traceback: TracebackType | None,
     ) -> None:
         """Let it end."""
-        self._dismiss()
+        self.close()
 
     def _new_warden(self) -> Warden:
         # Without the mark of a run that we were started in: it is none of its processes.
@@ -79,7 +80,7 @@ class Runner:
             kept = None
         except BaseException:
             # An error of ours must not leave the program running: the warden sees to it.
-            self._dismiss()
+            self.close()
             raise
         started = not isinstance(ending.exit, NotStarted)
         return Result(
@@ -106,7 +107,7 @@ class Runner:
             return _Ending(watch.until_the_end(), watch.cleaned_up, watch.survivors)
         except Closed as lost:
             # Somebody killed the warden. What it held is found as after a crash, and stopped.
-            self._dismiss()
+            self.close()
             trace = Trace(self._mark, str(request.cwd), leaders, output.identities(), request.keep)
             stopped, left = (tuple(found) for found in stop(trace, request.kill_grace))
             pid = leaders[0][0] if leaders else 0
@@ -120,15 +121,18 @@ class Runner:
     def _start(self, request: Request, output: "_Output") -> tuple[Warden, int, float]:
         """Have the program started, by a new warden if the old one is dead."""
         environ = {name: value for name, value in request.environ.items() if name != MARK}
-        if self._run:
-            environ = {MARK: self._run, **environ}  # first, so that it is found in a long one too
+        if self.name:
+            environ = {MARK: self.name, **environ}  # first, so that it is found in a long one too
         files = (request.stdin.fileno(), *output.capture.files)
-        arguments = (request.argv, request.cwd, environ, files, request.keep, self._mark)
+        arguments = (
+            *(request.argv, request.cwd, environ, files),
+            *(request.keep, self._mark, request.umask),
+        )
         try:
             if self._warden is not None:
                 with contextlib.suppress(Dead):
                     return self._warden, *self._warden.start(*arguments)
-                self._dismiss()
+                self.close()
             self._warden = self._new_warden()
             return self._warden, *self._warden.start(*arguments)
         except OSError as error:
@@ -136,9 +140,10 @@ class Runner:
 
     @property
     def _mark(self) -> str:
-        return f"{MARK}={self._run}" if self._run else ""
+        return f"{MARK}={self.name}" if self.name else ""
 
-    def _dismiss(self) -> None:
+    def close(self) -> None:
+        """Let the warden end, and with it what it holds."""
         warden, self._warden = self._warden, None
         if warden is not None:
             warden.close()

@@ -91,7 +91,8 @@ class Watch:
         self._gone = False  # the whole tree, or we gave up on the rest
         self._held = False  # somebody had our files open when the program ended
         self._overdue: float | None = None  # when a warden that says nothing more is given up
-        self._seen_interrupts = interrupts.acknowledged
+        heeded = request.heed_earlier_signals
+        self._seen_interrupts = interrupts.acknowledged if heeded else len(interrupts.received)
         now = self._stopwatch.now()
         self._began = self._last_activity = now
         self._uncounted = self._stopwatch.uncounted()

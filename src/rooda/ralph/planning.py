@@ -41,6 +41,7 @@ from rooda.ralph.reading.test_command import find_test_command
 from rooda.ralph.work import PlanWork, Template
 from rooda.text.paths import anchored, shown_from
 from rooda.workspace.state import read_plain_file
+from rooda.workspace.tools import Tools
 
 _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 _AGENTS = "AGENTS.md"
@@ -83,16 +84,22 @@ class _Planning:
             found.append(look.check_program(argv, command, root, environ))
         found += look.check_places(values, root, root)
         self._problems += look.check_disk(root)
-        self._problems += self._check_repository(values, environ)
+        tools = Tools(environ, [root])
+        self._problems += self._check_repository(values, tools)
         self._problems += self._check_specs()
         plan = None
         if command is not None and argv and template is not None:
-            plan = self._plan(values, template, command, argv)
+            plan = self._plan(values, template, command, argv, tools)
         request = Request(f"ralph {wish.mode}")
         return Prepared(request, values, command, plan, tuple(self._problems), tuple(found))
 
     def _plan(
-        self, values: Values, template: Template, command: AgentCommand, argv: tuple[str, ...]
+        self,
+        values: Values,
+        template: Template,
+        command: AgentCommand,
+        argv: tuple[str, ...],
+        tools: Tools,
     ) -> Plan:
         wish = self._wish
         untested = wish.mode == "build" and values[VERIFY_COMMAND] is None
@@ -104,7 +111,8 @@ class _Planning:
             values=values,
             workspace=self._root,
             working_dir=self._root,
-            environ=dict(self._world.environ),
+            environ=tools.environ,
+            tools=tools,
             work=PlanWork(None if wish.mode == "prompt" else self._home.plan, template.file),
             template=template,
             mode=wish.mode,
@@ -276,13 +284,13 @@ class _Planning:
 
     # -- what has to be there ----------------------------------------------------------------
 
-    def _check_repository(self, values: Values, environ: Mapping[str, str]) -> Iterator[Problem]:
+    def _check_repository(self, values: Values, tools: Tools) -> Iterator[Problem]:
         """Ralph works in git repositories alone, whatever it is told of commits."""
-        found = find_top(self._root, environ)
+        found = find_top(self._root, tools)
         if isinstance(found, Obstacle):
             yield Problem(found.reason, found.fix, title=GIT_TITLE)
         else:
-            yield from check_git(values, self._root, environ)
+            yield from check_git(values, self._root, tools)
 
     def _check_specs(self) -> Iterator[Problem]:
         name = self._config.specs_dir or "specs"

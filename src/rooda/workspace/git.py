@@ -1,29 +1,32 @@
-"""Git as rooda uses it: the git command, without questions, without hooks, and within bounds.
-
-Commits and pushes, which run the user's hooks, are not made here but in a tree of their own.
-"""
+"""Git as rooda uses it: the git command, without questions, without hooks, and within bounds."""
 
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from rooda.process.exits import Exit, Exited, Interrupted, TimedOut
 from rooda.text.controls import one_line
+from rooda.workspace.tools import Command, Finished, Tools
 
 _PATIENCE = 120.0  # for one plumbing command
+_AFTER_A_TIMEOUT = 20.0  # for the next ones, until one ends by itself
+_GRACE = 1.0  # between SIGTERM and SIGKILL
 _LONGEST = 600  # of what git says, in a message of ours
 
-# Nothing may ask, and nothing may wait: nobody is there.
-UNATTENDED: Mapping[str, str] = {
+# No program may ask a question: the user is asleep.
+_UNATTENDED: Mapping[str, str] = {
     "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GIT_MERGE_AUTOEDIT": "no",
+    "GCM_INTERACTIVE": "never",
+}
+# The variables that name a program, and the program that answers at once.
+_ANSWERS: Mapping[str, str] = {
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
-    "SSH_ASKPASS_REQUIRE": "never",
     "GIT_EDITOR": "true",
     "GIT_SEQUENCE_EDITOR": "true",
-    "GIT_MERGE_AUTOEDIT": "no",
     "GIT_PAGER": "cat",
-    "GCM_INTERACTIVE": "never",
 }
 # A hook or a shell may have set these; they would point us elsewhere, or change what git means.
 _MISLEADING = frozenset(
@@ -66,6 +69,7 @@ _QUIET: Mapping[str, str] = {
     "core.hooksPath": os.devnull,
     "core.logAllRefUpdates": "false",
     "gc.auto": "0",
+    "log.showSignature": "false",  # it would run the program that gpg.program names
 }
 
 
@@ -73,18 +77,23 @@ class GitError(Exception):
     """What git said when it refused, on one line."""
 
 
-class GitTimeoutError(GitError):
-    """Git took too long; to try again would take as long."""
+class GitStoppedError(GitError):
+    """rooda stopped git, because of a time limit or a signal. A retry would not help."""
 
 
-def unattended(environ: Mapping[str, str]) -> dict[str, str]:
+class GitInterruptedError(GitStoppedError):
+    """rooda stopped git because of a signal."""
+
+
+def unattended(tools: Tools) -> dict[str, str]:
     """An environment in which git never asks and works where it is told to.
 
-    Ssh can't ask either: it is in a session without a terminal. Its command stays as it is, since
-    one in the environment would take the place of the one in the user's config.
+    Ssh can't ask either: it is in a session without a terminal. GIT_SSH gives way to the user's
+    core.sshCommand.
     """
-    kept = {name: value for name, value in environ.items() if name not in _MISLEADING}
-    return {**kept, **UNATTENDED}
+    kept = {name: value for name, value in tools.environ.items() if name not in _MISLEADING}
+    answers = {variable: tools.program(name) for variable, name in _ANSWERS.items()}
+    return {"GIT_SSH": tools.program("ssh"), **kept, **_UNATTENDED, **answers}
 
 
 class Git:
@@ -93,23 +102,25 @@ class Git:
     def __init__(
         self,
         folder: Path,
-        environ: Mapping[str, str],
+        tools: Tools,
         more: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
-        kept = {name: value for name, value in environ.items() if name not in _DATES}
-        self._environ = {**unattended(kept), **_PLUMBING, **(more or {})}
-        self._command = ["git"]
+        self._tools = tools
+        kept = {name: value for name, value in unattended(tools).items() if name not in _DATES}
+        # Plumbing runs no program of the user's, so it needs none of the work tree's folders.
+        self._environ = {**kept, "PATH": tools.path, **_PLUMBING, **(more or {})}
+        self._options: list[str] = []
         for key, value in {**_QUIET, **(settings or {})}.items():
-            self._command += ["-c", f"{key}={value}"]
+            self._options += ["-c", f"{key}={value}"]
 
     def __call__(self, *arguments: str, given: bytes = b"", umask: int = -1) -> bytes:
         """What git prints. Raises GitError with what it says, or why it could not be run."""
-        done = self._run(arguments, given, umask)
-        if done.returncode != 0:
-            raise GitError(_refusal(arguments, done))
-        return done.stdout
+        code, printed, errors = self._run(arguments, given, umask)
+        if code != 0:
+            raise GitError(_refusal(arguments, code, errors))
+        return printed
 
     def line(self, *arguments: str) -> str:
         """One line of what git prints."""
@@ -117,39 +128,55 @@ class Git:
 
     def ask(self, *arguments: str, given: bytes = b"") -> str | None:
         """What git prints as text, or None where its answer is no."""
-        done = self._run(arguments, given, -1)
-        if done.returncode not in (0, 1):
-            raise GitError(_refusal(arguments, done))
-        return os.fsdecode(done.stdout).removesuffix("\n") if done.returncode == 0 else None
+        code, printed, errors = self._run(arguments, given, -1)
+        if code not in (0, 1):
+            raise GitError(_refusal(arguments, code, errors))
+        return os.fsdecode(printed).removesuffix("\n") if code == 0 else None
 
     def _run(
         self, arguments: tuple[str, ...], given: bytes, umask: int
-    ) -> subprocess.CompletedProcess[bytes]:
-        try:
-            return subprocess.run(
-                [*self._command, *arguments],
-                cwd=self.folder,
-                env=self._environ,
-                input=given,
-                capture_output=True,
-                timeout=_PATIENCE,
-                start_new_session=True,  # Ctrl+C at the terminal is for us alone
-                umask=umask,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            said = f"git {arguments[0]} took longer than {_PATIENCE:.0f} seconds"
-            raise GitTimeoutError(said) from None
-        except OSError as error:
-            raise GitError(f"git {arguments[0]}: {error}") from None
+    ) -> tuple[int, bytes, bytes]:
+        """Exit code, standard output, the end of standard error."""
+        program = self._tools.git
+        if program is None:
+            raise GitError("git is not installed outside of the work tree")
+        command = Command(
+            what="",
+            argv=(program, *self._options, *arguments),
+            cwd=self.folder,
+            environ=self._environ,
+            timeout=_AFTER_A_TIMEOUT if self._tools.git_hung else _PATIENCE,
+            stdin=given,
+            kill_grace=_GRACE,
+            closing=True,
+            umask=umask,
+        )
+        end, printed, errors = self._tools.output_of(command)
+        self._tools.git_hung = isinstance(end, TimedOut)
+        if isinstance(end, Exited):
+            return end.code, printed, errors
+        raise _failure(_name(arguments), end)
 
 
-def _refusal(arguments: tuple[str, ...], done: subprocess.CompletedProcess[bytes]) -> str:
-    said = " ".join(one_line(done.stderr.decode("utf-8", "replace")).split())
+def _failure(name: str, end: Exit) -> GitError:
+    """The error for a git that did not exit by itself."""
+    error = Finished(end, b"", 0.0).error
+    if isinstance(end, Interrupted):
+        return GitInterruptedError(f"git {name}: {error}")
+    if isinstance(end, TimedOut):
+        return GitStoppedError(f"git {name}: {error}")
+    return GitError(f"git {name}: {error}")
+
+
+def _name(arguments: tuple[str, ...]) -> str:
+    return next(word for word in arguments if not word.startswith("-"))
+
+
+def _refusal(arguments: tuple[str, ...], code: int, errors: bytes) -> str:
+    said = " ".join(one_line(errors.decode("utf-8", "replace")).split())
     if len(said) > _LONGEST:
         said = f"{said[: _LONGEST // 2]} ... {said[-_LONGEST // 2 :]}"
-    command = next(word for word in arguments if not word.startswith("-"))
-    return f"git {command}: {said or f'exit code {done.returncode}'}"
+    return f"git {_name(arguments)}: {said or f'exit code {code}'}"
 
 
 _UNFINISHED = {

@@ -6,27 +6,32 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
 
+from rooda.cli.app import Session
 from rooda.cli.recorded import Recorded
 from rooda.config.problems import InvalidInput, Problem
+from rooda.process.ending import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.counting import count
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import Lock, Taken
+from rooda.workspace.snapshots.refs import UNDO
 from rooda.workspace.snapshots.series import Snapshots
 from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.tools import Tools
 
 _NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")
 _UNDO = re.compile(r"u([0-9]{1,6})")
-_SHOWN = 20
+_UNDO_AGE = timedelta(days=30)
 
 
-def _open(record: Recorded, folder: Path) -> Snapshots:
+def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     try:
-        snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, os.environ)
+        snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, tools)
     except GitError as error:
         raise InvalidInput([Problem(str(error), "See what git says here: git status")]) from None
     if snapshots is None:
@@ -60,7 +65,8 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     record = Recorded.here()
     name, wanted = _words_of(words)
     run = record.run(name).run
-    snapshots = _open(record, record.workspace)
+    tools = Tools(folders=[record.workspace])
+    snapshots = _open(record, record.workspace, tools)
     flags = [flag for flag, given in (("--stat", stat), ("--name-only", name_only)) if given]
     names = snapshots.names(run)
     earlier = before(wanted, names)
@@ -70,7 +76,8 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     command = snapshots.diff(run, earlier, wanted, *flags)
     if sys.stdout is not None:
         sys.stdout.flush()
-    return subprocess.run(command, cwd=record.workspace, check=False).returncode
+    environ = {**os.environ, "PATH": tools.path}  # for the pager
+    return subprocess.run(command, cwd=record.workspace, env=environ, check=False).returncode
 
 
 def _words_of(words: tuple[str, ...]) -> tuple[str | None, str]:
@@ -91,31 +98,44 @@ def before(name: str, names: Sequence[str]) -> str:
 
 @click.command("restore")
 @click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
-def restore(*, words: tuple[str, ...]) -> None:
+@click.pass_obj
+def restore(session: Session, /, *, words: tuple[str, ...]) -> int:
     """Make the work tree what it was after an iteration; 0 is the one before the run.
 
-    What is there now is kept first, so that this can be undone. Branch, index and ignored files
-    stay as they are.
+    What is there now is kept first, for 30 days, so that this can be undone. Branch, index and
+    ignored files stay as they are.
     """
     record = Recorded.here()
     name, wanted = _words_of(words)
-    run = record.run(name).run
-    with _alone(record.workspace):
-        snapshots = _open(record, record.workspace)
-        names = snapshots.names(run)
-        undo = next_undo(names)
+    tools = Tools(folders=[record.workspace], interrupts=session.interrupts)
+    # Deferred: a signal stops git, and the user still reads how to undo what was done so far.
+    with _alone(record.workspace), session.interrupts.deferred():
+        snapshots = _open(record, record.workspace, tools)
+        undos = snapshots.names(UNDO)
+        is_undo = name is None and wanted in undos
+        run = UNDO if is_undo else record.run(name).run
+        names = undos if is_undo else snapshots.names(run)
+        undo, now = next_undo(undos), datetime.now().astimezone()
         try:
-            found = snapshots.restore(run, wanted, undo)
+            found = snapshots.restore(run, wanted, undo, UNDO)
+            snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
         except GitError as error:
-            raise _refusal(error, names) from None
+            if undo not in snapshots.names(UNDO):
+                raise _refusal(error, names) from None
+            click.echo(f"Error: the work tree is only partly restored: {error}", err=True)
+            click.echo(f"To undo: rooda restore {undo}")
+            return INTERRUPTED if session.interrupts.received else 1
     changes = found.changes
     changed = sum(map(len, (changes.created, changes.modified, changes.deleted))) if changes else 0
-    click.echo(f"Restored the work tree of iteration {wanted} ({count(changed, 'file')} changed).")
+    what = f"what {wanted} had kept" if is_undo else f"the work tree of iteration {wanted}"
+    click.echo(f"Restored {what} ({count(changed, 'file')} changed).")
     if found.left_out:
         click.echo(f"Not brought back: {one_line(', '.join(found.left_out))}", err=True)
     if found.trouble:
         click.echo(f"Warning: {one_line(found.trouble)}", err=True)
-    click.echo(f"To undo: rooda restore {run} {undo}")
+    click.echo(f"The state before this restore is kept until {now + _UNDO_AGE:%Y-%m-%d}.")
+    click.echo(f"To undo: rooda restore {undo}")
+    return 0
 
 
 def next_undo(names: Sequence[str]) -> str:

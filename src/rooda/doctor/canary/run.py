@@ -63,7 +63,7 @@ def run_canary(
     """
     here, agent = canary.here, canary.agent
     errand = Errand.new(str(here.values[SIGNALS_SUCCESS]))
-    scratch = Scratch(here.environ)
+    scratch = Scratch(here.tools)
     keep = False
     try:
         if interrupts.received:

@@ -2,11 +2,11 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.state import read_plain_file
+from rooda.workspace.tools import Tools
 
 _README = "# A scratch repository\n\nrooda made it to try an agent, and takes it away afterwards.\n"
 _LONGEST = 4096  # of what an agent was to write
@@ -17,13 +17,13 @@ _SETTINGS = {"commit.gpgSign": "false", "init.defaultBranch": "main"}
 class Scratch:
     """A new folder; `trouble` says why it is no repository, where it is none."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, tools: Tools) -> None:
         """Make it. Raises OSError where there is no room for one."""
         self.folder = Path(tempfile.mkdtemp(prefix="rooda-canary-")).resolve()
         self.trouble = ""
         try:
             (self.folder / "README.md").write_text(_README, encoding="utf-8")
-            git = Git(self.folder, environ, settings=_SETTINGS)
+            git = Git(self.folder, tools, settings=_SETTINGS)
             git("init", "-q")
             git("add", "-A")
             git("commit", "-q", "-m", "A scratch repository")

@@ -20,6 +20,8 @@ _SLICE = 0.2
 # Isolated, and without the user's start-up files: nothing but our own path decides what is
 # imported, and it starts in half the time.
 PYTHON_FLAGS: tuple[str, ...] = ("-I", "-S")
+# The interpreter itself and not the link in a virtual environment, which may be in the work tree.
+_PYTHON = os.path.realpath(sys.executable)
 _PROGRAM = (
     "import sys; sys.path += sys.argv[1].split(chr(0x1f)); "
     "from rooda.process.warden.program import main; main(sys.argv[2:])"
@@ -56,7 +58,7 @@ class Warden:
             try:
                 self._process = subprocess.Popen(
                     [
-                        *(sys.executable, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
+                        *(_PYTHON, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
                         *(str(theirs.fileno()), contain),
                     ],
                     stdin=subprocess.DEVNULL,
@@ -92,13 +94,14 @@ class Warden:
         files: tuple[int, int, int],
         keep: Sequence[str],
         mark: str,
+        umask: int = -1,
     ) -> tuple[int, float]:
         """Start a program; its pid and start time.
 
         Raises Refused with the system's reason, Dead when nothing can have been started, and
         Closed when that is not known.
         """
-        request = ("start", tuple(argv), str(folder), dict(environ), tuple(keep), mark)
+        request = ("start", tuple(argv), str(folder), dict(environ), tuple(keep), mark, umask)
         try:
             self._channel.send(request, files)
         except Closed as closed:

@@ -4,7 +4,7 @@ On Linux it is a child subreaper: whatever the program starts, by whatever doubl
 stays below it, and `waitpid` saying ECHILD proves that nothing is left. Elsewhere it finds what it
 can by session, group, parent and a mark in the environment.
 
-Messages in:  ("start", argv, folder, environ, keep, mark) with three descriptors
+Messages in:  ("start", argv, folder, environ, keep, mark, umask) with three descriptors
               ("stop", grace) ("pause",) ("resume",) ("cpu",) ("held",)
 Messages out: ("started", pid, start time) ("refused", errno, file, text)
               ("exited", status, alone, held) ("alone",) ("stopping", whether it still ran)
@@ -154,8 +154,8 @@ class Warden:
     def _obey(self, message: Message) -> None:
         tree = self._tree
         match message:
-            case ("start", argv, folder, environ, keep, mark):
-                self._start(argv, folder, environ, keep, mark)
+            case ("start", argv, folder, environ, keep, mark, umask):
+                self._start(argv, folder, environ, keep, mark, umask)
             case ("stop", grace):
                 self._say("stopping", tree is not None and not tree.ended)
                 if tree is not None:
@@ -180,6 +180,7 @@ class Warden:
         environ: Mapping[str, str],
         keep: Sequence[str],
         mark: str,
+        umask: int,
     ) -> None:
         files, self._channel.files = self._channel.files, []
         try:
@@ -197,6 +198,7 @@ class Warden:
                 cwd=folder,
                 env=environ,
                 start_new_session=True,
+                umask=umask,
             )
         except OSError as error:
             self._say("refused", error.errno or 0, str(error.filename or ""), error.strerror or "")

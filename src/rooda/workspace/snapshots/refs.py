@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from rooda.workspace.git import Git, GitError
 
+UNDO = "undo"  # in the place of a run: what a restore replaced, whichever run it restored
 _ROOT = "refs/rooda"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!\.lock)")
 
@@ -45,6 +46,17 @@ class Refs:
         gone = set(runs)
         found = [words for words in self._words() if words[0] in gone]
         self._change(f"delete {_ROOT}/{'/'.join(words)}" for words in found)
+
+    def forget_older(self, run: str, moment: float) -> None:
+        """Delete the refs of a run whose commits are older than a moment (unix time)."""
+        raw = self._git.line("for-each-ref", "--format=%(refname) %(committerdate:unix)", _ROOT)
+        pairs = (line.rpartition(" ") for line in raw.splitlines())
+        old = [
+            name
+            for name, _, date in pairs
+            if name.startswith(f"{_ROOT}/{run}/") and date.isdecimal() and int(date) < moment
+        ]
+        self._change(f"delete {name}" for name in old)
 
     def write(self, commits: Mapping[str, str], expected: Mapping[str, str]) -> None:
         """Let refs point to commits, all or none, and only if others still point to theirs."""

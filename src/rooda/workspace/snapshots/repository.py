@@ -1,14 +1,14 @@
 """The user's own repository. We read it, and write nothing but objects and refs of ours."""
 
 import os
-import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.snapshots.index import read_index
+from rooda.workspace.tools import Tools
 
 # What git says where there is no work tree; all else that it says is trouble.
 _NOWHERE = ("not a git repository", "must be run in a work tree")
@@ -31,6 +31,7 @@ class Repository:
     """Where its parts are. `top` is the work tree; `git` runs in it, wherever HEAD is by now."""
 
     top: Path
+    git_dir: Path
     common: Path  # what all of its work trees share
     index: Path
     objects: Path
@@ -39,15 +40,15 @@ class Repository:
     git_with_index: Git
 
     @classmethod
-    def find(cls, folder: Path, environ: Mapping[str, str]) -> "Repository | None":
+    def find(cls, folder: Path, tools: Tools) -> "Repository | None":
         """The repository that a folder is in; None without git or without a work tree.
 
         Raises GitError if git has something against it.
         """
-        if shutil.which("git", path=environ.get("PATH", os.defpath)) is None:
+        if tools.git is None:
             return None
         try:
-            top, git_dir, common, index, objects, kind = _places(Git(folder, environ))
+            top, git_dir, common, index, objects, kind = _places(Git(folder, tools))
         except GitError as error:
             if any(sign in str(error) for sign in _NOWHERE):
                 return None
@@ -60,12 +61,13 @@ class Repository:
         no_index = {"GIT_INDEX_FILE": f"{git_dir}/no-index"}
         return cls(
             Path(top),
+            Path(git_dir),
             common=(folder / common).resolve(),
             index=(folder / index).absolute(),
             objects=(folder / objects).resolve(),
             object_format=kind,
-            git=Git(Path(top), environ, place | no_index),
-            git_with_index=Git(Path(top), environ, place),
+            git=Git(Path(top), tools, place | no_index),
+            git_with_index=Git(Path(top), tools, place),
         )
 
     def head(self) -> str | None:

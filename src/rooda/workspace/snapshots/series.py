@@ -5,7 +5,7 @@ own (`refs/rooda`), so branch, index, stash and work tree of the user stay untou
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from rooda.workspace.changes import (
     relative,
     seen_from,
 )
-from rooda.workspace.git import GitError, GitTimeoutError
+from rooda.workspace.git import GitError, GitStoppedError
 from rooda.workspace.snapshots.keeping import Keeper
 from rooda.workspace.snapshots.notes import Notes, read_notes
 from rooda.workspace.snapshots.refs import ref
@@ -27,6 +27,7 @@ from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.folder import Shadow
 from rooda.workspace.snapshots.shadow.look import Lookout, Sight
 from rooda.workspace.snapshots.shadow.restore import Restorer, plan
+from rooda.workspace.tools import Tools
 
 LARGEST = 50 * 1024 * 1024  # of an untracked file
 
@@ -54,7 +55,12 @@ class Snapshots:
     """The snapshots of one work tree. Whoever takes or restores one holds the lock of the tree."""
 
     def __init__(
-        self, repository: Repository, folder: Path, lookout: Lookout, restorer: Restorer
+        self,
+        repository: Repository,
+        folder: Path,
+        lookout: Lookout,
+        restorer: Restorer,
+        program: str,
     ) -> None:
         self._repository = repository
         self._git = repository.git
@@ -63,6 +69,7 @@ class Snapshots:
         self._lookout = lookout
         self._restorer = restorer
         self._keeper = Keeper(repository.git)
+        self._program = program
         self._before: Sight | None = None
 
     @classmethod
@@ -70,7 +77,7 @@ class Snapshots:
         cls,
         folder: Path,
         state: Path,
-        environ: Mapping[str, str],
+        tools: Tools,
         largest: int = LARGEST,
         own: Sequence[str] = (),
     ) -> "Snapshots | None":
@@ -80,13 +87,13 @@ class Snapshots:
         GitError where git has something against the repository. `own` are patterns, from the top,
         of files that are rooda's and not the agent's.
         """
-        repository = Repository.find(folder, environ)
+        repository = Repository.find(folder, tools)
         if repository is None:
             return None
-        shadow = Shadow(repository, state, environ, own)
+        shadow = Shadow(repository, state, tools, own)
         lookout = Lookout(repository, shadow, state, largest)
         restorer = Restorer(shadow, repository.top, folder.resolve(), largest)
-        return cls(repository, folder, lookout, restorer)
+        return cls(repository, folder, lookout, restorer, tools.program("git"))
 
     def take(self, run: str | None, name: str = "") -> Snapshot:
         """Look at the work tree, and keep it under a name of the run; without a run only look.
@@ -98,7 +105,7 @@ class Snapshots:
         head = self._repository.head()
         try:
             return self._take(run, name, head, self._keeper.newest or head)
-        except GitTimeoutError:
+        except GitStoppedError:
             raise
         except GitError:
             # An agent may have damaged what we build upon. Without all of that it must work.
@@ -147,8 +154,10 @@ class Snapshots:
     def _named(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(relative(self._place, name) for name in names))
 
-    def restore(self, run: str, name: str, undo_name: str) -> Snapshot:
+    def restore(self, run: str, name: str, undo_name: str, undo_run: str | None = None) -> Snapshot:
         """Make the work tree what it was, after a snapshot of what is there under `undo_name`.
+
+        `undo_run` takes the place of the run in the name of that snapshot.
 
         Returns what is there now: `changes` is what was done, `left_out` what could not be brought
         back. Raises GitError; then the work tree may be half restored, if there is an undo.
@@ -157,12 +166,13 @@ class Snapshots:
         if commit is None or tree is None:
             raise GitError(f"there is no snapshot {name} of run {run}")
         notes = read_notes(self._git.line("show", "--no-patch", "--format=%B", commit))
-        undo = self.take(run, undo_name)
+        undo_run = undo_run or run
+        undo = self.take(undo_run, undo_name)
         differences = self._differences(undo.tree, tree)
         hidden, stuck = self._restorer.hidden(differences)
         absent = self._restorer.ignored_if_there(differences)
         if hidden or absent:
-            here = self._keep_also(hidden, absent, run, undo_name, undo)
+            here = self._keep_also(hidden, absent, undo_run, undo_name, undo)
             differences = self._differences(here, tree)
         what = plan(differences, notes.left_out, stuck)
         failed = self._restorer.carry_out(what, tree, notes.absent)
@@ -198,6 +208,10 @@ class Snapshots:
         """Delete the snapshots of these runs; git frees the space when it cleans up."""
         self._keeper.forget(runs)
 
+    def forget_older(self, run: str, moment: float) -> None:
+        """Delete the snapshots under a run's name that are older than a moment (unix time)."""
+        self._keeper.refs.forget_older(run, moment)
+
     def commits_between(self, before: str | None, after: str | None) -> int:
         """How many commits one HEAD has that another had not; 0 where nobody can tell."""
         if after is None or after == before:
@@ -215,7 +229,7 @@ class Snapshots:
     def diff(self, run: str, before: str, after: str, *arguments: str) -> tuple[str, ...]:
         """The command that shows what is between two snapshots, with the user's own git."""
         refs = (ref(run, before), ref(run, after))
-        return ("git", "-C", str(self._folder), "diff", *refs, *arguments)
+        return (self._program, "-C", str(self._folder), "diff", *refs, *arguments)
 
 
 def _place(folder: Path, top: Path) -> str:

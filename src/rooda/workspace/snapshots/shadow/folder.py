@@ -11,11 +11,12 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rooda.workspace.git import Git, GitError, GitTimeoutError
+from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.snapshots.index import copy_index, read_index
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.conversions import may_be_converted
 from rooda.workspace.state import STATE_FOLDER, make_state_folder, read_plain_file
+from rooda.workspace.tools import Tools
 
 _FOLDERS: Mapping[str, frozenset[str]] = {
     "": frozenset({"HEAD", "config", "index", "info", "refs"}),
@@ -71,7 +72,7 @@ class Shadow:
         self,
         repository: Repository,
         state: Path,
-        environ: Mapping[str, str],
+        tools: Tools,
         own: Sequence[str] = (),
     ) -> None:
         """`own` are patterns, from the top, of files that are rooda's and not the agent's."""
@@ -93,8 +94,8 @@ class Shadow:
             "GIT_OPTIONAL_LOCKS": "1",
         }
         self._settings = repository.settings()
-        self.git = Git(repository.top, environ, place, {**self._settings, **_SETTINGS})
-        self._environ = environ
+        self.git = Git(repository.top, tools, place, {**self._settings, **_SETTINGS})
+        self._environ = tools.environ
 
     def prepare(self, head: str | None) -> list[str] | None:
         """Make it what it should be; the names in the index, unless that is as we left it."""
@@ -172,7 +173,7 @@ class Shadow:
         """
         try:
             entries = os.fsdecode(self.git("ls-files", "-z", "-v")).split("\0")[:-1]
-        except GitTimeoutError:
+        except GitStoppedError:
             raise
         except GitError:
             _clear(self._index)

@@ -5,11 +5,12 @@ Git tells which files are not as they were the last time; only those are read.
 
 import os
 import stat
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rooda.workspace.git import GitError, GitTimeoutError
+from rooda.workspace.git import GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.folder import Mark, Shadow, listed
 from rooda.workspace.snapshots.shadow.sorting import Sorted, Sorter
@@ -27,6 +28,7 @@ _STATUS = (
 _UPDATE = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 _REMOVE = ("update-index", "--force-remove", "-z", "--stdin")
 _RULES = (".gitignore", ".gitattributes", ".gitmodules")
+_SEARCH = 2.0  # seconds for the search for a pipe
 _AT_ONCE = 256 * 1024 * 1024  # bytes for one git to read, so that it ends within its time
 
 
@@ -53,6 +55,7 @@ class Lookout:
         self._sorter = Sorter(repository, own, largest)
         self._tracking = Tracking(repository, shadow.git)
         self._young = Young(self._top)
+        self._pipes: set[Path] = {Path(self._top, name) for name in _RULES}
         self._tree: str | None = None
         self._apart: Mapping[str, Mark | None] = {}
 
@@ -115,7 +118,7 @@ class Lookout:
 
         And those of them that git has not seen.
         """
-        names = dict(_parse(self._shadow.git(*_STATUS)))
+        names = dict(_parse(self._status()))
         unseen = [name for name in self._young.changed() if name not in names]
         also = (*unseen, *self._tracking.newly_tracked())
         return dict.fromkeys(also, False) | names, unseen
@@ -124,7 +127,7 @@ class Lookout:
         """Read files into the index. One that can't be read must not spoil it for the others."""
         try:
             self._shadow.git(*_UPDATE, given=listed(names))
-        except GitTimeoutError:
+        except GitStoppedError:
             raise
         except GitError:
             self._shadow.unlock()
@@ -151,10 +154,31 @@ class Lookout:
 
     def _check_rules(self) -> None:
         """Git opens these wherever they are, and would wait for the other end of a pipe."""
-        for name in _RULES:
-            path = Path(self._top, name)
+        for path in self._pipes:
             if path.is_fifo() and not path.is_symlink():
-                raise GitError(f"{path} is a pipe, and git would wait for its other end")
+                raise GitError(f"{path} is a named pipe, and git would wait for it: delete it")
+
+    def _status(self) -> bytes:
+        """What git says of the tree. A pipe that made git wait is remembered for the next time."""
+        try:
+            return self._shadow.git(*_STATUS)
+        except GitInterruptedError:
+            raise
+        except GitStoppedError:
+            self._pipes |= set(_pipes(self._top))
+            self._check_rules()
+            raise
+
+
+def _pipes(top: str) -> Iterator[Path]:
+    """Pipes that have the name of a file with rules; within a few seconds, so perhaps not all."""
+    end = time.monotonic() + _SEARCH
+    for folder, _, names in os.walk(top):
+        if time.monotonic() > end:
+            return
+        for name in _RULES:
+            if name in names and (path := Path(folder, name)).is_fifo():
+                yield path
 
 
 def _parse(raw: bytes) -> Iterator[tuple[str, bool]]:

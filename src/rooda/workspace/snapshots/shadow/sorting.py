@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.folder import Mark, mark
 
+_LARGEST_TRACKED = 2 * 1024**3  # bytes; git reads some 30 MB a second
+
 
 @dataclass(slots=True)
 class Sorted:
@@ -99,10 +101,10 @@ class Sorter:
     def _sort_large(
         self, large: Mapping[str, os.stat_result], names: Mapping[str, bool], found: Sorted
     ) -> None:
-        """A large file is kept if the user has it in git anyway."""
+        """A large file is kept if the user has it in git anyway, and git can read it in time."""
         tracked = self._repository.tracked(large)
         for name, status in large.items():
-            if name in tracked:
+            if name in tracked and status.st_size <= _LARGEST_TRACKED:
                 found.update[name] = status.st_size
             else:
                 _leave_out(name, status, found, is_new=names[name])

@@ -1,0 +1,305 @@
+"""The programs that rooda runs for itself: git, and the shell for hooks and `verify`.
+
+An agent can write every file in the work tree, and PATH may name folders there (`.venv/bin`,
+`node_modules/.bin`). So rooda looks up its programs before the first agent starts, only outside of
+the work tree, and keeps their absolute paths. Each one runs in a process tree of its own, within a
+time limit: a signal to rooda stops it, and it does not outlive rooda.
+"""
+
+import contextlib
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from rooda.process.capture.order import Order, combined
+from rooda.process.clocks import Clock, Since
+from rooda.process.events import Named, Output, ProcessEvent
+from rooda.process.exits import (
+    CalledOff,
+    Exit,
+    Exited,
+    Interrupted,
+    Lingered,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+)
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Listener, Request, Result
+from rooda.process.run import Runner
+from rooda.text.controls import clean
+from rooda.text.durations import format_seconds
+from rooda.workspace.tree import work_tree
+
+OUTPUT_LIMIT = 4 * 1024 * 1024
+# What may still be done when the run is past its end, or the user wants it to end: the commit of
+# work that is done, the last snapshot, the hook that sends a message.
+LAST_SECONDS = 5.0
+
+Execute = Callable[[Request, Interrupts, Listener], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command to run.
+
+    `what` is its name in messages. A `closing` command may run for a few seconds beyond the end of
+    the run (`max_duration`, or a signal that came before it started).
+    """
+
+    what: str
+    argv: tuple[str, ...]
+    cwd: Path
+    environ: Mapping[str, str]
+    timeout: float | None = None
+    stdin: bytes = b""
+    kill_grace: float = 5.0
+    closing: bool = False
+    umask: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a command ended, and the end of what it printed on both streams, in order of arrival."""
+
+    exit: Exit
+    output: bytes
+    duration: float
+    cleaned_up: tuple[Named, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it exited with code 0."""
+        return self.exit == Exited(0)
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the user stopped it."""
+        return isinstance(self.exit, Interrupted)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, as a shell would report it."""
+        return self.exit.code if isinstance(self.exit, Exited | Signalled) else None
+
+    @property
+    def error(self) -> str:
+        """Why it failed; empty if it did not."""
+        match self.exit:
+            case Exited(0) | Lingered():
+                return ""
+            case Exited(code):
+                return f"exit code {code}"
+            case Signalled():
+                return f"killed by {self.exit.name}"
+            case TimedOut("max_duration", after):
+                return f"stopped, because the run reached max_duration ({format_seconds(after)})"
+            case TimedOut(_, after):
+                return f"timed out after {format_seconds(after)}"
+            case Interrupted():
+                return "interrupted"
+            case Lost(reason) | NotStarted(reason) | CalledOff(_, reason):
+                return reason
+
+    def last_words(self, most: int) -> str:
+        """The end of the output, fit for reading."""
+        text = clean(self.output[-4 * most :].decode("utf-8", "replace")).strip()
+        return text[-most:]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """How many seconds a run has left, and its `max_duration` as the user wrote it."""
+
+    left: Callable[[], float]
+    max_duration: float
+
+
+def _ignore(command: Command, event: ProcessEvent) -> None:
+    """Tell no listener."""
+
+
+@dataclass(slots=True)
+class _Programs:
+    """Paths by name, each looked up once."""
+
+    path: str
+    avoid: tuple[str, ...]
+    known: dict[str, str | None] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> str | None:
+        if name not in self.known:
+            self.known[name] = find_program(name, self.path, self.avoid)
+        return self.known[name]
+
+
+class Tools:
+    """Finds rooda's own programs and runs them.
+
+    `listener` hears the events of every command that has a name. `deadline` and `tick` are set by
+    the run; outside of a run there is neither.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None = None,
+        folders: Sequence[Path] = (),
+        execute: Execute | None = None,
+        interrupts: Interrupts | None = None,
+    ) -> None:
+        """`folders`: rooda runs no program of the work trees that these folders belong to."""
+        self.environ: Mapping[str, str] = os.environ if environ is None else environ
+        self.runner = Runner()
+        weakref.finalize(self, self.runner.close)
+        self.interrupts = interrupts
+        self.listener: Callable[[Command, ProcessEvent], None] = _ignore
+        self.deadline: Deadline | None = None
+        self.tick: float | None = None
+        self.git_hung = False  # the last git ran into its time limit
+        self._execute = execute or self.runner.run
+        avoid = tuple(str(top) for folder in folders for top in _tops(folder))
+        self._path = self.environ.get("PATH", os.defpath)
+        self._programs = _Programs(self._path, avoid)
+        # PATH without the folders of the work trees
+        self.path = os.pathsep.join(safe_folders(self._path, avoid)) or os.defpath
+        self._avoid = avoid
+        for name in ("git", "sh", "true", "cat", "ssh", "gpg"):
+            self._programs[name]
+
+    @property
+    def git(self) -> str | None:
+        """The path of git; None where there is none outside of the work tree."""
+        return self._programs["git"]
+
+    def is_in_work_tree(self, path: str) -> bool:
+        """Whether a program belongs to the work tree, where an agent could have put it."""
+        return is_below(path, self._avoid)
+
+    def program(self, name: str) -> str:
+        """The path of a program; its bare name where it was not found."""
+        return self._programs[name] or name
+
+    def shell(self, command: str) -> tuple[str, ...]:
+        """The words that make a shell run a command."""
+        return self._programs["sh"] or "/bin/sh", "-c", command
+
+    def run(self, command: Command) -> Finished:
+        """Run a command to its end, and return the end of what it printed."""
+
+        def listen(event: ProcessEvent) -> None:
+            self.listener(command, event)
+
+        result = self._run(command, OUTPUT_LIMIT, listen)
+        if isinstance(result, NotStarted):
+            return Finished(result, b"", 0.0)
+        output = combined(result.order or Order(), result.stdout.tail, result.stderr.tail)
+        return Finished(result.exit, output, result.duration, result.cleaned_up)
+
+    def output_of(self, command: Command) -> tuple[Exit, bytes, bytes]:
+        """Run a command: how it ended, its whole standard output, the end of standard error."""
+        printed: list[bytes] = []
+
+        def listen(event: ProcessEvent) -> None:
+            if not isinstance(event, Output):
+                self.listener(command, event)
+            elif event.stream == "stdout":
+                printed.append(event.data)
+
+        result = self._run(command, _ERRORS, listen)
+        if isinstance(result, NotStarted):
+            return result, b"", b""
+        return result.exit, b"".join(printed), result.stderr.tail
+
+    def _run(self, command: Command, limit: int, listen: Listener) -> Result | NotStarted:
+        interrupts = self._signals
+        try:
+            with _standard_input(command.stdin) as stdin:
+                request = Request(
+                    argv=command.argv,
+                    cwd=command.cwd,
+                    environ=command.environ,
+                    stdin=stdin,
+                    output_limit=limit,
+                    clocks=tuple(self._clocks(command)),
+                    kill_grace=command.kill_grace,
+                    tick=self.tick,
+                    umask=command.umask,
+                    heed_earlier_signals=not command.closing,
+                )
+                return self._execute(request, interrupts, listen)
+        except OSError as error:  # no room for a temporary file
+            return NotStarted(error.strerror or str(error), error.errno or 0)
+
+    def _clocks(self, command: Command) -> Iterator[Clock]:
+        limit = command.timeout
+        signals = self._signals
+        if command.closing and len(signals.received) > signals.acknowledged:
+            limit = LAST_SECONDS if limit is None else min(limit, LAST_SECONDS)
+        if limit is not None:
+            yield Clock("timeout", limit, Since.START)
+        if self.deadline is not None:
+            least = LAST_SECONDS if command.closing else 0.0
+            left = max(self.deadline.left(), least)
+            yield Clock("max_duration", left, Since.START, self.deadline.max_duration)
+
+    @property
+    def _signals(self) -> Interrupts:
+        """Without handlers of its own, a signal ends rooda at once; then the warden stops git."""
+        if self.interrupts is None:
+            self.interrupts = Interrupts()
+        return self.interrupts
+
+
+_ERRORS = 64 * 1024  # bytes of standard error that are kept
+
+
+@contextlib.contextmanager
+def _standard_input(content: bytes) -> Iterator[IO[bytes]]:
+    """A file with this content: in memory where the system can do that."""
+    if not content:
+        with Path(os.devnull).open("rb") as nothing:
+            yield nothing
+        return
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = os.fdopen(os.memfd_create("stdin"), "w+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
+    with file:
+        file.write(content)
+        file.seek(0)
+        yield file
+
+
+def _tops(folder: Path) -> tuple[Path, ...]:
+    """The folder and its work tree; the root of the file system is no work tree to avoid."""
+    try:
+        found = (folder.resolve(), work_tree(folder))
+    except (OSError, RuntimeError):
+        return ()
+    return tuple(one for one in found if one != Path("/"))
+
+
+def is_below(path: str, folders: Sequence[str]) -> bool:
+    """Whether a path is one of the folders or inside of one, links resolved."""
+    real = os.path.realpath(path)
+    return any(real == one or real.startswith(f"{one}/") for one in folders)
+
+
+def safe_folders(path: str, avoid: Sequence[str]) -> list[str]:
+    """The folders of PATH that no agent writes to; a relative one depends on where rooda is."""
+    entries = [one for one in path.split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117 - text
+    return [one for one in entries if not is_below(one, avoid)]
+
+
+def find_program(name: str, path: str, avoid: Sequence[str]) -> str | None:
+    """The absolute path of a program on PATH that is in none of the folders to avoid."""
+    for entry in safe_folders(path, avoid):
+        found = os.path.join(os.path.realpath(entry), name)  # noqa: PTH118 - text is faster here
+        if os.path.isfile(found) and os.access(found, os.X_OK) and not is_below(found, avoid):  # noqa: PTH113
+            return found
+    return None
