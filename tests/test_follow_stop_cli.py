@@ -1,17 +1,27 @@
 """`rooda follow` and `rooda stop`: a run that is at work in another terminal."""
 
+import json
+import os
 import re
 import signal
+import sys
 
 import pytest
 
-from support.children import Nursery
+from rooda.cli.at_work import AtWork
+from rooda.config.problems import InvalidInput
+from rooda.process.leftovers import start_time
+from support.children import IN_THE_BACKGROUND, Nursery, until
+from support.jobs import Job
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within
 from support.screen import Screen
 from support.surface import Inside
 from support.workspace import Workspace, alive, wait_for
 
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
+# Notes that it was asked to end, and goes on.
+ASKED = "trap 'echo yes > asked' TERM; echo $$ > agent.pid; while :; do sleep 60 & wait; done"
+STUBBORN = "trap '' TERM; echo $$ > agent.pid; while :; do sleep 60; done"
 
 
 @pytest.fixture
@@ -147,17 +157,144 @@ def test_a_run_whose_last_iteration_was_the_last_anyway_has_not_been_stopped(
     assert asked(look, "show")["status"] == "success"
 
 
-def test_stop_now_is_ctrl_c(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
+def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
+    workspace: Workspace, nursery: Nursery, look: Inside
+) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
     done = look("stop", "--now")
+    assert not alive(running.process.pid)
+    assert not alive(agent)
+    assert running.finish().code == 130
+    run = asked(look, "show")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"Run {run['run']} has ended: interrupted.\n"
+    assert (run["status"], run["rule"], run["signal"]) == ("interrupted", "interrupted", "SIGTERM")
+    assert statuses(run) == [(1, "interrupted")]
+
+
+def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    """A shell that is not interactive starts `rooda ... &` with SIGINT ignored."""
+    script = nursery.start(
+        workspace, "work", "--ai-cmd", workspace.agent(HANGS), before=IN_THE_BACKGROUND
+    )
+    pids = nursery.pid("rooda"), nursery.pid("agent")
+    done = workspace.rooda("stop", "--now")
     assert done.code == 0
-    assert "stops now." in done.out
+    assert re.fullmatch(r"Run \S+ has ended: interrupted\.\n", done.out)
+    assert not any(map(alive, pids))
+    assert script.finish().code == 130
+
+
+@pytest.mark.slow
+def test_stop_now_waits_for_a_stubborn_agent_and_says_that_it_waits(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    command = workspace.agent(STUBBORN)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "3")
+    agent = nursery.pid("agent")
+    done = workspace.rooda("stop", "--now")
+    assert not alive(running.process.pid)
+    assert not alive(agent)
+    assert done.code == 0
+    assert f"pid {running.process.pid}) has not ended yet: wait, or kill" in done.err
+    assert "has ended: interrupted." in done.out
+    assert running.finish().code == 130
+
+
+def test_a_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    command = workspace.agent(ASKED)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
+    agent = nursery.pid("agent")
+    first = nursery.start(workspace, "stop", "--now")
+    wait_for(workspace.path / "asked")
+    second = workspace.rooda("stop", "--now")
     assert running.finish().code == 130
     assert not alive(agent)
-    run = asked(look, "show")
-    assert (run["status"], run["rule"], run["signal"]) == ("interrupted", "interrupted", "SIGINT")
-    assert statuses(run) == [(1, "interrupted")]
+    for done in (first.finish(), second):
+        assert done.code == 0
+        assert re.fullmatch(r"Run \S+ has ended: interrupted\.\n", done.out)
+
+
+def test_stop_now_says_that_a_run_is_still_at_work_and_what_to_do(
+    workspace: Workspace, nursery: Nursery, look: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rooda.cli.commands.live._LONGEST_WAIT", 0.2)
+    command = workspace.agent(ASKED)
+    running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
+    nursery.pid("agent")
+    pid = running.process.pid
+    refused(look("stop", "--now"), f"pid {pid}) is still at work", "rooda follow", f"kill -9 {pid}")
+    assert alive(pid)
+    wait_for(workspace.path / "asked")
+    running.signal(signal.SIGTERM)
+    assert running.finish().code == 130
+
+
+def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    hook = "echo $$ > hook.pid; exec sleep 60"
+    running = nursery.start(
+        workspace, "work", "--ai-cmd", workspace.agent(SUCCESS), "--hooks-loop-end", hook
+    )
+    nursery.pid("hook")
+    done = workspace.rooda("stop", "--now")
+    assert done.code == 0
+    assert "has ended: success." in done.out
+    assert running.finish().code == 0
+
+
+def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: Nursery) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    agent = nursery.pid("agent")
+    running.signal(signal.SIGSTOP)
+    done = workspace.rooda("stop", "--now")
+    assert done.code == 0
+    assert "has ended: interrupted." in done.out
+    assert running.finish().code == 130
+    assert not alive(agent)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc for states")
+def test_stop_now_ends_a_run_that_ctrl_z_holds(
+    workspace: Workspace, nursery: Nursery, job: Job
+) -> None:
+    job.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    agent = nursery.pid("agent")
+    job.press_ctrl_z()
+    done = workspace.rooda("stop", "--now")
+    assert done.code == 0
+    assert "has ended: interrupted." in done.out
+    assert job.finish() == 130
+    assert not alive(agent)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel lists its locks there")
+def test_stop_now_ends_a_run_whose_note_is_gone(workspace: Workspace, nursery: Nursery) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    nursery.pid("agent")
+    note = workspace.path / ".rooda/run.json"
+    until(lambda: bool(json.loads(note.read_text())["agents"]), "the last write of the note")
+    note.unlink()
+    done = workspace.rooda("stop", "--now")
+    assert (done.code, done.out) == (0, f"The run of pid {running.process.pid} has ended.\n")
+    assert running.finish().code == 130
+
+
+def test_a_process_with_the_pid_of_a_run_that_has_ended_is_not_taken_for_it() -> None:
+    started = start_time(os.getpid())
+    assert started is not None
+    run = AtWork(os.getpid(), started - 1, None)
+    assert run.has_ended(0, lambda _: None)
+    with pytest.raises(InvalidInput, match="no run is at work here"):
+        run.send(signal.SIGTERM)
+    run.wake()
 
 
 @pytest.mark.slow

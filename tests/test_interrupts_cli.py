@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.children import Nursery, catches, until
+from support.children import IN_THE_BACKGROUND, Nursery, catches, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -418,6 +418,35 @@ def test_nohup_still_hears_sigterm(workspace: Workspace, nursery: Nursery) -> No
     done, _ = ended(running, signal.SIGTERM)
     assert done.code == 130
     assert "Received SIGTERM, shutting down..." in done.log
+    assert not alive(agent)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT], ids=lambda number: number.name
+)
+def test_a_signal_that_was_inherited_as_ignored_interrupts_all_the_same(
+    workspace: Workspace, nursery: Nursery, number: signal.Signals
+) -> None:
+    ignoring = ("sh", "-c", f"trap '' {number.name[3:]}; exec \"$@\"", "sh")
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS), before=ignoring)
+    agent = nursery.pid("agent")
+    done, _ = ended(running, number)
+    assert done.code == 130
+    assert f"Received {number.name}, shutting down..." in done.log
+    assert not alive(agent)
+
+
+def test_kill_int_interrupts_a_run_that_a_script_started_in_the_background(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    script = nursery.start(
+        workspace, "work", "--ai-cmd", workspace.agent(HANGS), before=IN_THE_BACKGROUND
+    )
+    rooda, agent = nursery.pid("rooda"), nursery.pid("agent")
+    os.kill(rooda, signal.SIGINT)
+    done = script.finish()
+    assert done.code == 130
+    assert "Received SIGINT, shutting down..." in done.log
     assert not alive(agent)
 
 

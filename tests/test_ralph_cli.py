@@ -598,6 +598,18 @@ def test_an_interrupted_run_leaves_nobody_behind_and_can_be_resumed(planned: Ral
     assert "ended as success" in again.err
 
 
+def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
+    pid = planned.sign("pid")
+    planned.agent_does(f"echo $$ > {pid}; exec sleep 60")
+    running = planned.begin_ralph("build")
+    agent = int(wait_for(pid))
+    done = planned.rooda("stop", "--now")
+    assert done.code == 0
+    assert "has ended: interrupted." in done.out
+    assert running.finish().code == 130
+    assert not alive(agent)
+
+
 @pytest.mark.slow
 def test_rooda_shows_what_ralph_did_and_why(planned: Ralphs) -> None:
     planned.agent_does(WORKS, TEST_COMMAND="exit 1", MAX_RETRIES=2)

@@ -14,6 +14,9 @@ import pytest
 
 from support.workspace import ROODA, Running, Workspace, wait_for
 
+# A script that is not interactive, and so starts its command with SIGINT ignored.
+IN_THE_BACKGROUND = ("sh", "-c", '"$@" & echo $! > rooda.pid; wait $!', "script")
+
 
 @dataclass
 class Nursery:

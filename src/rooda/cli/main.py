@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rooda import __version__
-from rooda.process.ending import end_at_once
+from rooda.process.ending import end_at_once, stays_ignored
 
 if TYPE_CHECKING:
     import click
@@ -68,9 +68,9 @@ def _print_version(name: str) -> int:
 
 
 def _end_on_signals() -> None:
-    """Until `Interrupts` takes over, a moment later; what we inherited as ignored stays so."""
+    """Until `Interrupts` takes over, a moment later; SIGHUP under `nohup` stays ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if not stays_ignored(number):
             signal.signal(number, end_at_once)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 from typing import NoReturn
 
 INTERRUPTED = 130
@@ -20,3 +21,8 @@ def end_at_once(*_: object) -> NoReturn:
     except OSError:
         pass
     os._exit(INTERRUPTED)
+
+
+def stays_ignored(number: signal.Signals) -> bool:
+    """Whether rooda leaves a signal alone: `nohup` has asked for it to ignore SIGHUP."""
+    return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN

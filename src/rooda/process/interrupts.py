@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from rooda.process.clocks import Stopwatch
-from rooda.process.ending import end_at_once
+from rooda.process.ending import end_at_once, stays_ignored
 
 # SIGQUIT too: who presses Ctrl+\\ does not want the agent to live on.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -37,9 +37,14 @@ class Interrupts:
         os.set_blocking(self._write_fd, False)
 
     def install(self) -> None:
-        """Take over the signals. One that we inherited as ignored stays ignored (`nohup`)."""
+        """Take over the signals.
+
+        SIGHUP that we inherited as ignored stays ignored (`nohup`). The others never do: a script
+        that is not interactive starts `rooda ... &` with SIGINT ignored, and no wish of the user's
+        is behind that.
+        """
         for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
+            if not stays_ignored(number):
                 signal.signal(number, self._handle)
         if signal.getsignal(signal.SIGTSTP) is not signal.SIG_IGN:
             signal.signal(signal.SIGTSTP, self._handle_stop)

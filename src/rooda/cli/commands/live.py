@@ -6,22 +6,22 @@ import time
 
 import click
 
-from rooda.cli.here import this_world
+from rooda.cli.at_work import AtWork
 from rooda.cli.recorded import Recorded
 from rooda.config.problems import InvalidInput, Problem
 from rooda.process.interrupts import END
-from rooda.process.leftovers import start_time
 from rooda.record.places import run_folder
 from rooda.record.rows import RunRow
 from rooda.record.transcript import open_plain
 from rooda.text.controls import StreamCleaner
-from rooda.workspace.lock import here, who_holds
 from rooda.workspace.state import SESSION
-from rooda.workspace.tree import work_tree
 
 _PACE = 0.2
 _CHUNK = 64 * 1024
 _BEFORE = 8 * 1024  # bytes of what was there before, to know where we are
+# Of `stop --now`: a run needs its kill grace (5 s by default), and then time to clean up.
+_LONGEST_WAIT = 60.0
+_FIRST_WORD, _NEXT_WORD = 2.0, 10.0  # when to tell the user that the command waits
 
 
 @click.command("follow")
@@ -71,31 +71,44 @@ def _is_at_work(record: Recorded, row: RunRow) -> bool:
 
 
 @click.command("stop")
-@click.option("--now", is_flag=True, help="At once, as by Ctrl+C.")
+@click.option("--now", is_flag=True, help="End it at once (SIGTERM), and wait until it has ended.")
 def stop(*, now: bool) -> None:
     """End the run that is at work here when its current iteration is over."""
-    pid, name = _at_work()
-    try:
-        os.kill(pid, signal.SIGINT if now else END)
-    except ProcessLookupError:
-        raise _nobody() from None
-    except PermissionError:
-        problem = Problem(f"{name} belongs to somebody else", "Ask its owner to stop it")
-        raise InvalidInput([problem]) from None
-    when = "now" if now else "when its current iteration has ended"
-    click.echo(f"{name} stops {when}.")
+    run = AtWork.find()
+    if not now:
+        run.send(END)
+        click.echo(f"{run} stops when its current iteration has ended.")
+        return
+    run.send(signal.SIGTERM)
+    run.wake()
+    if not run.has_ended(_LONGEST_WAIT, _Progress(run)):
+        raise InvalidInput([_still_at_work(run)])
+    outcome = run.outcome()
+    name = f"Run {run.note.run}" if run.note is not None else str(run)
+    click.echo(f"{name} has ended: {outcome}." if outcome else f"{name} has ended.")
 
 
-def _at_work() -> tuple[int, str]:
-    """The process that is at work in this work tree, and what to call it. Raises InvalidInput."""
-    pid, note = who_holds(work_tree(this_world().folder))
-    if note is not None and note.host != here()[0]:
-        message = f"the run of {note.procedure} is at work on {note.host}"
-        raise InvalidInput([Problem(message, "Stop it there")])
-    if pid is None or (note is not None and start_time(pid) != note.started):
-        raise _nobody()
-    return pid, f"{note.procedure} (run {note.run}, pid {pid})" if note else f"The run of pid {pid}"
+class _Progress:
+    """Tells the user that the command waits, and for how long."""
+
+    def __init__(self, run: AtWork) -> None:
+        self._run = run
+        self._due = _FIRST_WORD
+
+    def __call__(self, waited: float) -> None:
+        if waited < self._due:
+            return
+        if self._due == _FIRST_WORD:
+            advice = "wait, or kill its agent at once with another `rooda stop --now`"
+            click.echo(f"{self._run} has not ended yet: {advice}.", err=True)
+        else:
+            click.echo(f"Still waiting after {waited:.0f} seconds.", err=True)
+        self._due += _NEXT_WORD
 
 
-def _nobody() -> InvalidInput:
-    return InvalidInput([Problem("no run is at work here", "See `rooda history`")])
+def _still_at_work(run: AtWork) -> Problem:
+    return Problem(
+        f"{run} is still at work {_LONGEST_WAIT:.0f} seconds after SIGTERM",
+        "Wait for its end with `rooda follow`, kill its agent at once with another `rooda stop "
+        f"--now`, or kill the run with `kill -9 {run.pid}`: its warden then stops the agent",
+    )
