@@ -205,14 +205,70 @@ def test_a_command_that_exists_is_never_called_unknown(inside: Inside, args: str
     assert "no procedure or command named" not in inside(*args.split()).err
 
 
-def test_an_unknown_config_key_is_a_warning_with_a_guess(workspace: Workspace) -> None:
+@pytest.mark.parametrize(
+    "args",
+    [
+        "work --ai-cmd true",
+        "work --ai-cmd true --dry-run",
+        "config check",
+        "config show",
+        "list",
+        "list --aliases",
+        "info work",
+        "doctor",
+    ],
+)
+def test_a_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
+    inside: Inside, args: str
+) -> None:
+    inside.workspace.config(f"loop:\n  max_costs: 5\n{PROCEDURE}")
+    done = inside(*args.split())
+    assert done.code == 1
+    assert "unknown key 'max_costs'" in done.out + done.err
+    if args != "doctor":  # it counts the errors, and refers to `rooda config check`
+        assert "rooda-config.yml:2" in done.out + done.err
+        assert "Did you mean 'max_cost'?" in done.out + done.err
+
+
+def test_a_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  failure_treshold: 2\n{PROCEDURE}")
-    done = workspace.work(workspace.agent("exit 0"), "-n", "1")
+    done = workspace.work(workspace.agent("touch started"), "-n", "1")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "Error: rooda-config.yml:2: loop.failure_treshold: unknown key 'failure_treshold'\n"
+        "  Did you mean 'failure_threshold'?\n"
+    )
+    assert not (workspace.path / "started").exists()
+    assert not (workspace.path / ".rooda").exists()
+
+
+def test_a_misspelled_key_of_the_global_config_starts_no_agent(workspace: Workspace) -> None:
+    workspace.global_config("loop: {max_costs: 5}")
+    done = workspace.work(workspace.agent("touch started"))
+    assert done.code == 1
+    assert "Error: ~/.config/rooda/rooda-config.yml:1: loop.max_costs: unknown key" in done.err
+    assert not (workspace.path / "started").exists()
+
+
+def test_a_misspelled_variable_starts_no_agent(workspace: Workspace) -> None:
+    command = workspace.agent("touch started")
+    done = workspace.work(command, env={"ROODA_LOOP_MAX_COSTS": "5"})
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "Error: ROODA_LOOP_MAX_COSTS: unknown variable ROODA_LOOP_MAX_COSTS\n"
+        "  Did you mean 'ROODA_LOOP_MAX_COST'?\n"
+    )
+    assert not (workspace.path / "started").exists()
+
+
+def test_the_variables_that_rooda_gives_to_hooks_and_agents_are_no_settings(
+    workspace: Workspace,
+) -> None:
+    names = ("EVENT", "RUN", "PROCEDURE", "ITERATION", "STATUS", "LOG_LEVEL", "ANYTHING")
+    env = {f"ROODA_{name}": "info" for name in names}
+    done = workspace.work(workspace.agent("exit 0"), "-n", "1", env=env)
     assert done.code == 2
-    assert "unknown key 'failure_treshold'" in done.err
-    assert "Did you mean 'failure_threshold'?" in done.err
-    assert "rooda-config.yml" in done.err
-    assert "line=2" in done.err
+    assert "unknown" not in done.err
 
 
 # -- help ----------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_show_with_problems_shows_what_holds_and_exits_1(workspace: Workspace) -
     assert "failure_threshold: 3 " in done.out
     assert "kill_grace: 3.0 " in done.out
     assert "Error: rooda-config.yml:1: loop.failure_threshold: must be 1 or more" in done.err
-    assert "Warning: rooda-config.yml:1: loop.colour: unknown key 'colour'" in done.err
+    assert "Error: rooda-config.yml:1: loop.colour: unknown key 'colour'" in done.err
 
 
 def test_show_of_a_procedure_that_is_not_there(workspace: Workspace) -> None:
@@ -157,7 +157,7 @@ def test_check_says_everything_at_once(workspace: Workspace) -> None:
         [
             ("Error", "rooda-config.yml:2"),
             ("Error", "rooda-config.yml:3"),
-            ("Warning", "rooda-config.yml:4"),
+            ("Error", "rooda-config.yml:4"),
             ("Error", "rooda-config.yml:6"),
             ("Error", "rooda-config.yml:7"),
             ("Error", "rooda-config.yml:8"),
@@ -166,16 +166,30 @@ def test_check_says_everything_at_once(workspace: Workspace) -> None:
             ("Error", "ROODA_LOOP_KILL_GRACE"),
         ]
     )
-    assert done.err.endswith("\n7 errors found.\n")
+    assert done.err.endswith("\n8 errors found.\n")
     assert len(re.findall(r"(?m)^  \S", done.err)) == len(heads)  # advice below each
 
 
 def test_warnings_alone_pass_the_check(workspace: Workspace) -> None:
-    workspace.config("loop: {iteration_timout: 5}")
+    workspace.config("loop: {ai_cmd: missing-agent}")
     done = workspace.rooda("config", "check")
     assert done.code == 0
     assert done.out == "OK: rooda-config.yml\n"
-    assert "Did you mean 'iteration_timeout'?" in done.err
+    assert "Warning: rooda-config.yml:1: loop.ai_cmd: AI command binary not found" in done.err
+
+
+def test_a_key_that_begins_with_x_is_a_free_place_for_anchors(workspace: Workspace) -> None:
+    text = (
+        "x-mine: [1, {anything: {at: all}}]\n"
+        "x-lint: &lint {command: make lint, timeout: 2m}\n"
+        "loop:\n  hooks:\n    pre_iteration: *lint\n    post_iteration: *lint\n"
+    )
+    workspace.config(text)
+    done = workspace.rooda("config", "check")
+    assert (done.code, done.out, done.err) == (0, "OK: rooda-config.yml\n", "")
+    assert list(validator().iter_errors(values_of(text))) == []
+    shown = workspace.rooda("config", "show").out
+    assert shown.count("make lint") == 2
 
 
 def test_check_of_another_file(workspace: Workspace) -> None:

@@ -119,13 +119,13 @@ def test_every_mistake_is_told_at_once_each_with_its_own_line_and_field() -> Non
     layer, problems = read(MISTAKES)
     pre = "loop.hooks.pre_iteration"
     assert [(p.line, p.field, p.severity.value) for p in problems] == [
-        (5, f"{pre}.timeot", "warning"),
+        (5, f"{pre}.timeot", "error"),
         (6, f"{pre}.on_error", "error"),
         (7, f"{pre}.timeout", "error"),
         (8, f"{pre}.command", "error"),
         (9, pre, "error"),
         (10, pre, "error"),
-        (11, "loop.hooks.post_iteraton", "warning"),
+        (11, "loop.hooks.post_iteraton", "error"),
         (12, "loop.hooks.loop_end", "error"),
     ]
     assert all(problem.message and problem.suggestion for problem in problems)
@@ -141,11 +141,11 @@ def test_every_mistake_is_told_at_once_each_with_its_own_line_and_field() -> Non
         ("{command: b, colour: red}", "colour", "config schema"),
     ],
 )
-def test_an_unknown_key_of_a_hook_is_a_near_miss_and_the_hook_still_holds(
+def test_an_unknown_key_of_a_hook_is_an_error_with_a_near_miss(
     hook: str, field: str, guess: str
 ) -> None:
     layer, [problem] = read(f"loop:\n  hooks:\n    on_failure: {hook}\n")
-    assert problem.severity is Severity.WARNING
+    assert problem.severity is Severity.ERROR
     assert (problem.line, problem.field) == (3, f"loop.hooks.on_failure.{field}")
     assert guess in problem.suggestion
     assert layer.loop["hooks.on_failure"].value == (Hook("b"),)

@@ -168,7 +168,10 @@ BILD = "--observe=builtin:prompts/observe_bild.md"
         ("loop:\n  iteration_timout: 5", 2, "loop.iteration_timout", "'iteration_timeout'"),
         ("loop:\n  iteration-timeout: 5", 2, "loop.iteration-timeout", "'iteration_timeout'"),
         ("loop:\n  Log_Level: info", 2, "loop.Log_Level", "'log_level'"),
-        ("loop:\n  signals:\n    sucess: A", 3, "loop.signals.sucess", "success'"),
+        ("loop:\n  signals:\n    sucess: A", 3, "loop.signals.sucess", "'signals.success'"),
+        ("loop:\n  exit_codes:\n    zebra: 1", 3, "loop.exit_codes.zebra", "config schema"),
+        ("loop:\n  verfy: make", 2, "loop.verfy", "'verify'"),
+        ("hooks: {}", 1, "hooks", "below `loop`"),
         ("procedures:\n  p:\n    observ: a", 3, "procedures.p.observ", "'observe'"),
         ("procedures:\n  p:\n    log_level: info", 3, "procedures.p.log_level", "loop"),
         ("procedures:\n  p:\n    ai_cmd_allias: a", 3, "procedures.p.ai_cmd_allias", "_alias'"),
@@ -176,12 +179,12 @@ BILD = "--observe=builtin:prompts/observe_bild.md"
         (f"ai_cmd_aliases:\n  {ALIAS}", 2, "ai_cmd_aliases.x.adaptor", "'adapter'"),
     ],
 )
-def test_an_unknown_key_is_a_warning_with_a_near_miss(
+def test_an_unknown_key_is_an_error_with_a_near_miss(
     text: str, line: int, field: str, guess: str
 ) -> None:
     _, problems = read(text)
     [problem] = problems
-    assert problem.severity is Severity.WARNING
+    assert problem.severity is Severity.ERROR
     assert (problem.file, problem.line, problem.field) == (FILE, line, field)
     assert "unknown key" in problem.message
     assert guess in problem.suggestion
@@ -189,7 +192,7 @@ def test_an_unknown_key_is_a_warning_with_a_near_miss(
 
 def test_a_key_like_no_other_gets_advice_all_the_same() -> None:
     [problem] = read("loop: {xyzzy: 1}")[1]
-    assert problem.severity is Severity.WARNING
+    assert problem.severity is Severity.ERROR
     assert "config schema" in problem.suggestion
 
 
@@ -200,10 +203,25 @@ def test_a_dotted_key_is_not_the_same_as_a_section() -> None:
     assert "unknown key" in problem.message
 
 
-def test_unknown_keys_do_not_stop_a_run(tmp_path: Path) -> None:
+def test_unknown_keys_forbid_a_run(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", "--ai-cmd=true", workspace="lop: {}\nloop: {colour: 1}")
-    assert prepared.valid
-    assert places(warnings(prepared.all_problems())) == [(FILE, 1, "lop"), (FILE, 2, "loop.colour")]
+    assert not prepared.valid
+    assert places(errors(prepared.all_problems())) == [(FILE, 1, "lop"), (FILE, 2, "loop.colour")]
+
+
+@pytest.mark.parametrize("text", ["x_mine: 1", "X-mine: 1", "loop: {x-mine: 1}", "x: {}"])
+def test_only_keys_at_the_top_that_begin_with_x_and_a_dash_are_free(text: str) -> None:
+    [problem] = read(text)[1]
+    assert problem.severity is Severity.ERROR
+    assert "unknown key" in problem.message
+
+
+@pytest.mark.parametrize("section", ["loop", "loop: {git", "procedures: {build"])
+def test_a_merge_key_is_an_error_that_says_what_to_write(section: str) -> None:
+    closing = "}" * section.count("{")
+    [problem] = read(f"x-all: &all {{}}\n{section}:\n  {{<<: *all}}{closing}\n")[1]
+    assert (problem.severity, problem.line) == (Severity.ERROR, 3)
+    assert "NAME: *ANCHOR" in problem.suggestion
 
 
 @pytest.mark.parametrize(
@@ -227,13 +245,24 @@ def test_other_names_get_a_near_miss_too(
     assert guess in problem.suggestion
 
 
-def test_an_unknown_variable_is_a_warning_with_a_near_miss(tmp_path: Path) -> None:
+def test_an_unknown_variable_is_an_error_with_a_near_miss(tmp_path: Path) -> None:
     env = {"ROODA_LOOP_ITERATION_TIMEOT": "5", "ROODA_OTHER": "x", "ROODA_LOOP_AI_CMD": "true"}
     prepared = planned(tmp_path, "build", env=env)
-    [problem] = warnings(prepared.all_problems())
+    [problem] = errors(prepared.all_problems())
     assert "ROODA_LOOP_ITERATION_TIMEOT" in problem.message
     assert "'ROODA_LOOP_ITERATION_TIMEOUT'" in problem.suggestion
-    assert prepared.valid
+
+
+def test_a_variable_like_no_other_is_told_where_the_settings_are_listed(tmp_path: Path) -> None:
+    env = {"ROODA_LOOP_XYZZY": "5", "ROODA_LOOP_AI_CMD": "true"}
+    [problem] = errors(planned(tmp_path, "build", env=env).all_problems())
+    assert "rooda config show" in problem.suggestion
+    assert "Did you mean" not in problem.suggestion
+
+
+def test_an_empty_variable_says_nothing_even_if_it_is_unknown(tmp_path: Path) -> None:
+    env = {"ROODA_LOOP_XYZZY": "", "ROODA_LOOP_AI_CMD": "true"}
+    assert planned(tmp_path, "build", env=env).valid
 
 
 # -- procedures ----------------------------------------------------------------------------
@@ -548,12 +577,12 @@ def test_nothing_is_started_when_anything_is_wrong(workspace: Workspace) -> None
 
 
 def test_warnings_are_said_and_the_run_goes_on(workspace: Workspace) -> None:
-    workspace.config(PROCEDURE + "\nloop:\n  iteration_timout: 5\n")
+    workspace.config(PROCEDURE + "  list: {observe: a, orient: a, decide: a, act: a}\n")
     done = workspace.work(workspace.agent("echo '<promise>SUCCESS</promise>'"))
     assert done.code == 0
-    assert "WARN: unknown key 'iteration_timout'" in done.err
-    assert "file=rooda-config.yml line=10 field=loop.iteration_timout" in done.err
-    assert "Did you mean 'iteration_timeout'?" in done.err
+    assert "WARN: the procedure 'list' is also the name of a command" in done.err
+    assert "file=rooda-config.yml line=8 field=procedures.list" in done.err
+    assert "Run it with `rooda run list`" in done.err
 
 
 @pytest.mark.slow

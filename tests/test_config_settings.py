@@ -165,7 +165,7 @@ def test_a_procedure_overrides_it_unless_it_is_about_logging(
     if setting.key.startswith("log_"):
         assert prepared.values.origin(setting).tier is Tier.BUILTIN
         [problem] = [p for p in prepared.problems if p.field == f"procedures.build.{setting.key}"]
-        assert problem.severity is Severity.WARNING
+        assert problem.severity is Severity.ERROR
         assert "loop" in problem.suggestion
     else:
         assert prepared.values[setting] == expected(setting, tmp_path / "work")

@@ -625,7 +625,7 @@ def test_a_folder_that_is_gone_or_wrong_is_explained(workspace: Workspace, tmp_p
     "config,mark",
     [
         ("loop: {failure_threshold: 2}", Mark.OK),
-        ("loop: {failure_treshold: 2}", Mark.WARNING),
+        ("loop: {failure_treshold: 2}", Mark.PROBLEM),
         ("loop: {failure_threshold: 0}", Mark.PROBLEM),
         ("loop: [", Mark.PROBLEM),
         ("loop: {ai_cmd_alias: klaude}", Mark.PROBLEM),

@@ -471,10 +471,9 @@ def test_all_that_is_wrong_is_shown_at_once_on_standard_output(workspace: Worksp
             "the run is unlimited and has no clock",
         ),
         (("-u", "-n", "3"), procedure(), "--max-iterations and --unlimited were both given"),
-        ((), f"lop: {{}}\n{procedure()}", "  ! rooda-config.yml:1: lop: unknown key 'lop'"),
         (("-c", "gone.md"), procedure(), "  ! --context: 'gone.md' looks like a file"),
     ],
-    ids=["unlimited", "both", "unknown key", "context"],
+    ids=["unlimited", "both", "context"],
 )
 def test_warnings_are_shown_and_dont_fail(
     inside: Inside, flags: tuple[str, ...], config: str, words: str

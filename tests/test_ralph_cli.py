@@ -502,11 +502,26 @@ def test_everything_that_is_missing_is_said_at_once(work: Ralphs) -> None:
     assert done.code == 1
     assert "Error: .ralph/config:1: MAX_RETRIES: must be a whole number, not 'many'" in done.err
     assert "Error: .ralph/config:2: AGENT_CLI: AI command binary not found" in done.err
-    assert "Warning: .ralph/config:3: FOO: is not a known key" in done.err
+    assert "Error: .ralph/config:3: FOO: is not a known key" in done.err
     assert "Error: .ralph/config:5: is no KEY=VALUE line: 'what is this'" in done.err
     assert "Error: .ralph/prompts/plan.md does not exist" in done.err
     assert "is in no git work tree" in done.err
     assert not (work.path / ".ralph/logs").exists()
+
+
+def test_a_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ralphs) -> None:
+    planned.agent_does(WORKS, MAX_RETRYS=1)
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (1, 0)
+    assert "Error: .ralph/config:2: MAX_RETRYS: is not a known key\n" in done.err
+    assert "  Did you mean 'MAX_RETRIES'?\n" in done.err
+
+
+def test_a_misspelled_variable_is_an_error_of_ralph_too(planned: Ralphs) -> None:
+    planned.agent_does(WORKS)
+    done = planned.ralph("build", env={"ROODA_LOOP_MAX_COSTS": "5"})
+    assert (done.code, planned.starts) == (1, 0)
+    assert "  Did you mean 'ROODA_LOOP_MAX_COST'?\n" in done.err
 
 
 @pytest.mark.slow

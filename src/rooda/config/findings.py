@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooda.config.problems import Problem, Severity
-from rooda.config.settings import BY_KEY
+from rooda.config.problems import Problem
+from rooda.config.settings import BY_KEY, SECTIONS
 from rooda.text.nearmiss import did_you_mean, near_miss
+
+_MERGE = "<<"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,33 +17,35 @@ class Findings:
     file: str
     problems: list[Problem]
 
-    def problem(
-        self,
-        message: str,
-        suggestion: str,
-        line: int,
-        field: str,
-        severity: Severity = Severity.ERROR,
-    ) -> None:
+    def problem(self, message: str, suggestion: str, line: int, field: str) -> None:
         """Something is wrong here."""
-        self.problems.append(
-            Problem(message, suggestion, file=self.file, line=line, field=field, severity=severity)
-        )
+        self.problems.append(Problem(message, suggestion, file=self.file, line=line, field=field))
 
     def unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
-        """A key that nobody knows is a warning, with a guess at what was meant."""
-        name = key.rpartition(".")[2]
-        outer, dot, inner = key.partition(".")
-        if key in BY_KEY and dot:
-            suggestion = f"Write `{outer}:` and `{inner}:` below it"
-        elif key in BY_KEY:
-            suggestion = "It belongs below `loop`"
-        elif not (suggestion := did_you_mean(key, known)) and (elsewhere := near_miss(key, BY_KEY)):
-            suggestion = f"Did you mean 'loop.{elsewhere}'?"
+        """A key that rooda does not know is an error: a misspelled budget would hold nothing."""
         self.problem(
-            f"unknown key {name!r}",
-            suggestion or "Remove it, or see `rooda config schema` for the keys there are",
+            f"unknown key {key.rpartition('.')[2]!r}",
+            _advice(key, list(known))
+            or "Remove it, or see `rooda config schema` for the keys there are",
             line,
             f"{field}.{key}" if field else key,
-            Severity.WARNING,
         )
+
+
+def _advice(key: str, known: list[str]) -> str:
+    """What was most likely meant; `key` has its section in front."""
+    section, dot, name = key.partition(".")
+    if key in BY_KEY and dot:
+        return f"Write `{section}:` and `{name}:` below it"
+    if key in BY_KEY or key in SECTIONS:
+        return "It belongs below `loop`"
+    if _MERGE in (key, name):
+        return "YAML 1.2 has no merge key: write `NAME: *ANCHOR` for each value"
+    # Without the section, which would make all of its keys look alike.
+    inner = [one.partition(".")[2] for one in known if dot and one.startswith(f"{section}.")]
+    if guess := near_miss(name, inner):
+        return f"Did you mean '{section}.{guess}'?"
+    if not inner and (advice := did_you_mean(key, known)):
+        return advice
+    elsewhere = near_miss(name if inner else key, BY_KEY)
+    return f"Did you mean 'loop.{elsewhere}'?" if elsewhere else ""

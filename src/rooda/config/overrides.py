@@ -1,16 +1,16 @@
 """The layers that come from outside the files: environment variables and flags."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rooda.config.kinds import PathText, WrongValue
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
-from rooda.config.problems import Problem, Severity
-from rooda.config.setting import Setting
-from rooda.config.settings import BY_KEY, SETTINGS
+from rooda.config.problems import Problem
+from rooda.config.setting import VARIABLE_PREFIX, Setting
+from rooda.config.settings import BY_KEY, GIT_COMMIT, SETTINGS
 from rooda.config.world import World
-from rooda.text.nearmiss import did_you_mean
+from rooda.text.nearmiss import near_miss
 from rooda.text.paths import anchored
 
 
@@ -24,18 +24,25 @@ def from_environment(world: World, problems: list[Problem]) -> Layer:
         if name is not None:
             origin = Origin(Tier.ENVIRONMENT, name)
             _add(layer, setting, environ[name], origin, world, problems)
-    known = [name for row in SETTINGS for name in (row.variable, *row.old_variables)]
-    problems += [
-        Problem(
-            f"unknown variable {name}",
-            did_you_mean(name, known) or "Unset it, or see `rooda config show` for the settings",
-            field=name,
-            severity=Severity.WARNING,
-        )
-        for name in environ
-        if name.startswith("ROODA_LOOP_") and name not in known
-    ]
+    problems += _unknown_variables(environ)
     return layer
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Variables that look like settings and are none: a misspelled budget would hold nothing."""
+    known = [name for row in SETTINGS for name in (row.variable, *row.old_variables)]
+    # Without the prefix, which would make all of them look alike.
+    keys = [name.removeprefix(VARIABLE_PREFIX) for name in known]
+    for name, value in environ.items():
+        if value and name.startswith(VARIABLE_PREFIX) and name not in known:
+            guess = near_miss(name.removeprefix(VARIABLE_PREFIX), keys)
+            advice = (
+                f"Did you mean {VARIABLE_PREFIX + guess!r}?"
+                if guess
+                else "Unset it; `rooda config show` lists the settings, and the variable of "
+                f"`git.commit` is {GIT_COMMIT.variable}"
+            )
+            yield Problem(f"unknown variable {name}", advice, field=name)
 
 
 def from_flags(

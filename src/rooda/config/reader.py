@@ -27,6 +27,7 @@ from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, Tex
 from rooda.text.paths import anchored
 
 TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases")
+FREE = "x-"  # what a key at the top begins with that is the user's own: a place for anchors
 DESCRIPTION = "description"
 
 
@@ -70,7 +71,7 @@ class _Reader:
                     self._procedures(entry)
                 case "ai_cmd_aliases":
                     self._aliases(entry)
-                case unknown:
+                case unknown if not unknown.startswith(FREE):
                     self._found.unknown(unknown, entry.line, "", TOP_LEVEL)
 
     # -- loop settings ---------------------------------------------------------------------
@@ -125,7 +126,7 @@ class _Reader:
     ) -> None:
         """One setting; `name` is what it is called here, where that is not its key."""
         if key not in BY_KEY or key not in allowed:
-            self._found.unknown(key, entry.line, field, allowed)
+            self._found.unknown(key, entry.line, field, [*allowed, *SECTIONS])
             return
         valued = self._checked(BY_KEY[key], entry, name or f"{field}.{key}")
         if valued is not None:

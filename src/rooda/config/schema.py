@@ -39,6 +39,7 @@ def schema() -> Schema:
                 ),
             }
         ),
+        "patternProperties": {"^x-": {"description": "Free: a place for YAML anchors"}},
         "$defs": {"phase": _phase(), "alias": _alias()},
     }
 

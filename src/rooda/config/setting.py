@@ -9,6 +9,7 @@ from rooda.config.kinds import Kind, Text, WrongValue
 T = TypeVar("T")
 
 UNSET = "none"
+VARIABLE_PREFIX = "ROODA_LOOP_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Setting(Generic[T]):
     @property
     def variable(self) -> str:
         """The environment variable: `ROODA_LOOP_ITERATION_TIMEOUT`."""
-        return "ROODA_LOOP_" + self.key.replace(".", "_").upper()
+        return VARIABLE_PREFIX + self.key.replace(".", "_").upper()
 
     @property
     def title(self) -> str:

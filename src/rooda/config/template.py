@@ -16,6 +16,7 @@ _HEAD = """\
 # Every line is optional, and a line with a `#` in front shows the default. Check the file with
 # `rooda config check`, see what holds and why with `rooda config show`, and let your editor
 # complete it with `rooda config schema`. Flags and ROODA_LOOP_... variables beat this file.
+# A key that rooda does not know is an error; keys at the top that begin with `x-` are yours.
 
 loop:
 """

@@ -117,10 +117,11 @@ class _Reading:
             self.find(number, wrong)
 
     def _set(self, number: int, key: str, value: Value) -> None:
+        if key not in KEYS:
+            known = f"Remove it; known keys: {', '.join(KEYS)}"
+            raise _Wrong("is not a known key", did_you_mean(key, KEYS) or known, key)
         for warning in _warnings(key, value, self._lines.get(key)):
             self.find(number, warning, is_error=False)
-        if key not in KEYS:
-            return
         self._lines[key] = number
         if key in _TEXTS:
             self._texts[key] = value.text.strip()
@@ -161,10 +162,6 @@ def _parsed(line: bytes) -> tuple[str, Value] | None:
 
 
 def _warnings(key: str, value: Value, earlier: int | None) -> Iterator[_Wrong]:
-    if key not in KEYS:
-        known = f"Known keys: {', '.join(KEYS)}"
-        yield _Wrong("is not a known key; it has no effect", did_you_mean(key, KEYS) or known, key)
-        return
     if earlier is not None:
         yield _Wrong(f"is set twice; line {earlier} has no effect", "Remove one of them", key)
     if not value.is_one_word:
