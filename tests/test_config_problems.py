@@ -216,12 +216,27 @@ def test_only_keys_at_the_top_that_begin_with_x_and_a_dash_are_free(text: str) -
     assert "unknown key" in problem.message
 
 
-@pytest.mark.parametrize("section", ["loop", "loop: {git", "procedures: {build"])
-def test_a_merge_key_is_an_error_that_says_what_to_write(section: str) -> None:
-    closing = "}" * section.count("{")
-    [problem] = read(f"x-all: &all {{}}\n{section}:\n  {{<<: *all}}{closing}\n")[1]
-    assert (problem.severity, problem.line) == (Severity.ERROR, 3)
-    assert "NAME: *ANCHOR" in problem.suggestion
+def test_a_merge_key_brings_in_an_anchor_and_own_keys_override() -> None:
+    text = (
+        "x-limits: &limits {max_cost: 5, default_max_iterations: 9}\n"
+        "x-more: &more {max_cost: 7, max_tokens: 1000}\n"
+        "loop:\n  <<: [*limits, *more]\n  default_max_iterations: 3\n"
+    )
+    layer, problems = read(text)
+    assert problems == []
+    found = {key: valued.value for key, valued in layer.loop.items()}
+    assert found == {"max_cost": 5.0, "default_max_iterations": 3, "max_tokens": 1000}
+
+
+def test_a_merge_key_without_a_mapping_is_an_error() -> None:
+    [problem] = read("loop:\n  <<: 5\n")[1]
+    assert (problem.line, problem.message) == (2, "`<<` needs a mapping")
+
+
+def test_a_misspelled_key_of_an_anchor_is_an_error_where_it_is_merged() -> None:
+    [problem] = read("x-limits: &limits {max_cosst: 5}\nloop: {<<: *limits}\n")[1]
+    assert problem.line == 1
+    assert "max_cost" in problem.suggestion
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ _TAGS = (None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "map", "se
 # Everything that YAML does not call printable.
 _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_MERGE = "<<"  # YAML 1.1's merge key, which people expect beside anchors
 _NULL = re.compile(r"|~|null|Null|NULL")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
@@ -200,9 +201,13 @@ class _Composer:
         if not opened.is_mapping:
             return Sequence(tuple(opened.items), opened.line)
         entries: dict[str, Entry] = {}
+        merged: list[Entry] = []
         for key, value in zip(opened.items[::2], opened.items[1::2], strict=True):
             if not isinstance(key, Scalar):
                 raise _Refused("a key must be a word, not a list or a mapping", key.line)
+            if key.text == _MERGE:
+                merged += _merged(value, key.line)
+                continue
             if key.text in entries:
                 self._problems.append(
                     Problem(
@@ -216,12 +221,22 @@ class _Composer:
                 )
                 continue
             entries[key.text] = Entry(key.text, key.line, value)
+        for entry in merged:  # the mapping's own keys override
+            entries.setdefault(entry.key, entry)
         return Mapping(tuple(entries.values()), opened.line)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> Scalar:
         _refuse_tag(event.tag, line)
         plain = event.implicit[0] and event.tag is None
         return Scalar(resolve(event.value) if plain else event.value, event.value, line)
+
+
+def _merged(value: Node, line: int) -> Iterator[Entry]:
+    """The entries that `<<: *anchor` brings in; of a list, the first mapping wins."""
+    for node in value.items if isinstance(value, Sequence) else (value,):
+        if not isinstance(node, Mapping):
+            raise _Refused("`<<` needs a mapping", line, "Write `<<: *ANCHOR` with a mapping")
+        yield from node.entries
 
 
 def _refuse_tag(tag: str | None, line: int) -> None:

@@ -7,8 +7,6 @@ from rooda.config.problems import Problem
 from rooda.config.settings import BY_KEY, SECTIONS
 from rooda.text.nearmiss import did_you_mean, near_miss
 
-_MERGE = "<<"
-
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -39,8 +37,6 @@ def _advice(key: str, known: list[str]) -> str:
         return f"Write `{section}:` and `{name}:` below it"
     if key in BY_KEY or key in SECTIONS:
         return "It belongs below `loop`"
-    if _MERGE in (key, name):
-        return "YAML 1.2 has no merge key: write `NAME: *ANCHOR` for each value"
     # Without the section, which would make all of its keys look alike.
     inner = [one.partition(".")[2] for one in known if dot and one.startswith(f"{section}.")]
     if guess := near_miss(name, inner):
