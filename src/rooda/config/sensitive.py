@@ -1,4 +1,4 @@
-"""Files that should not be committed, told by their names alone."""
+"""Files that should not be committed, told by their names alone, and secrets in command lines."""
 
 import re
 from pathlib import PurePosixPath
@@ -47,3 +47,42 @@ def looks_like_a_secret(name: str) -> bool:
 def holds_a_token(content: bytes) -> bool:
     """Whether a package manager's settings have a token in them, and not only its variable."""
     return _TOKEN.search(content) is not None
+
+
+# -- secrets in command lines --------------------------------------------------------------
+
+HIDDEN = "..."
+_SECRET_NAME = re.compile(r"key|token(?!s\b)|secret|passw|credential|auth(?!or)", re.IGNORECASE)
+_NAME = re.compile(r"(?<![\w-])([\w-]++)(=|:[ \t]*+|[ \t]++)")
+_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key"})
+_QUOTED = re.compile(r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'])+""")
+_LINE = re.compile(r"[^\n\"']+")  # the value of a header, up to the quote that ends it
+_IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether a variable or a flag of this name most likely holds a key or a password."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def without_secret_values(text: str) -> str:
+    """A command line or other text without the values of secret variables, flags and headers."""
+    pieces: list[str] = []
+    at = 0
+    while found := _NAME.search(text, at):
+        name, follows = found[1], found[2]
+        pieces.append(text[at : found.end()])
+        at = found.end()
+        value = _value_of(name, follows)
+        if value is not None and (hidden := value.match(text, at)):
+            pieces.append(HIDDEN)
+            at = hidden.end()
+    return _IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]]))
+
+
+def _value_of(name: str, follows: str) -> re.Pattern[str] | None:
+    """What the secret value after a name looks like; None where the name has no secret value."""
+    if follows.startswith(":"):
+        return _LINE if name.lower() in _HEADERS else None
+    is_value = follows == "=" or name.startswith("-")
+    return _QUOTED if is_value and names_a_secret(name) else None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rooda.agents.report import Fault, FaultKind
+from rooda.config.sensitive import without_secret_values
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.process.capture.tail import HEAD, Captured
@@ -109,7 +110,8 @@ def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str
 
 
 def short_command(command: str) -> str:
-    """A command that fits into a message."""
+    """A command that fits into a message, without the values of secrets."""
+    command = without_secret_values(command)
     return command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 3]}..."
 
 

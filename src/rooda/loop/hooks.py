@@ -8,6 +8,7 @@ from typing import Any
 
 from rooda.config.hooks import Hook
 from rooda.config.plan import Plan
+from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     HOOKS_LOOP_END,
@@ -135,7 +136,7 @@ def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -
 def _ended(hook: Hook, moment: Moment, finished: Finished) -> HookEnded:
     return HookEnded(
         hook=str(moment),
-        command=hook.command,
+        command=without_secret_values(hook.command),
         exit_code=finished.exit_code,
         error=finished.error,
         on_error=hook.on_error,

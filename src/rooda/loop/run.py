@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rooda.config.plan import Plan
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
     BACKOFF,
     EXIT_CODE_AGENT,
@@ -84,7 +85,7 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
         events.RunStarted(
             plan.procedure,
             limits.max_iterations,
-            plan.agent.command.text,
+            without_secret_values(plan.agent.command.text),
             edge.run,
             str(plan.workspace),
             resumed_at,

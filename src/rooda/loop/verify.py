@@ -1,6 +1,7 @@
 """The loop's own check of an iteration, whatever the agent has promised."""
 
 from rooda.config.plan import Plan
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
     KILL_GRACE,
     VERIFY_COMMAND,
@@ -39,7 +40,7 @@ def run(plan: Plan, number: int, edge: Edge) -> Finished:
     edge.emit(
         VerifyEnded(
             iteration=number,
-            command=command,
+            command=without_secret_values(command),
             exit_code=finished.exit_code,
             error=finished.error,
             duration=finished.duration,

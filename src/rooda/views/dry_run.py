@@ -7,6 +7,7 @@ from rooda.agents.accounts import account_of, dropped
 from rooda.config.origin import Tier
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import Problem, Severity, errors, in_order, warnings
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ENV, ITERATION_MODE, MAX_ITERATIONS
 from rooda.text.controls import clean
 
@@ -32,7 +33,8 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
     if command is None:
         yield "AI Command: none"
     else:
-        yield f"AI Command: {clean(command.text)} ({clean(command.provenance)})"
+        text = clean(without_secret_values(command.text))
+        yield f"AI Command: {text} ({clean(command.provenance)})"
     iterations = prepared.values.iterations
     maximum = "unlimited" if iterations.maximum is None else iterations.maximum
     yield f"Max Iterations: {maximum} ({iterations.origin})"
@@ -41,7 +43,8 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
     for setting in sorted(shown, key=lambda setting: not setting.always_in_dry_run):
         origin = values.origin(setting)
         if setting.always_in_dry_run or origin.tier is not Tier.BUILTIN:
-            yield f"{setting.title}: {clean(setting.show(values[setting]))} ({origin})"
+            text = clean(without_secret_values(setting.show(values[setting])))
+            yield f"{setting.title}: {text} ({origin})"
     yield from _accounts(prepared.plan) if prepared.plan is not None else ()
 
 

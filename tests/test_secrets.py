@@ -1,0 +1,35 @@
+"""Texts that are shown without the values of secrets."""
+
+import pytest
+
+from rooda.config.sensitive import without_secret_values
+
+
+@pytest.mark.parametrize(
+    "text,shown",
+    [
+        ("make test", "make test"),
+        ("agent --api-key abc -p", "agent --api-key ... -p"),
+        ("agent --api-key='a b' -p", "agent --api-key=... -p"),
+        ("agent --api-key 'a b", "agent --api-key ..."),
+        ("GH_TOKEN=abc HOME=/x make", "GH_TOKEN=... HOME=/x make"),
+        ("PASSWORD=a'b c'd make", "PASSWORD=... make"),
+        ("env password=x", "env password=..."),
+        ("curl -H 'Authorization: Bearer abc' x", "curl -H 'Authorization: ...' x"),
+        (
+            "curl https://me:abc@host/x?access_token=abc",
+            "curl https://me:...@host/x?access_token=...",
+        ),
+        ("agent --max-tokens 500 --author me", "agent --max-tokens 500 --author me"),
+        ("the key is in the drawer", "the key is in the drawer"),
+        ("auth: check it", "auth: check it"),
+        ("", ""),
+    ],
+)
+def test_values_of_secret_names_are_hidden(text: str, shown: str) -> None:
+    assert without_secret_values(text) == shown
+
+
+def test_hiding_secrets_takes_no_time_in_a_long_text() -> None:
+    for text in ("a" * 300_000, "key" * 100_000, "key=" * 60_000, "'" * 300_000, "://" * 100_000):
+        assert len(without_secret_values(text)) <= len(text)
