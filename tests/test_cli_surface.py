@@ -670,6 +670,7 @@ def test_resume_needs_no_value_and_leaves_the_next_word_alone(
 
 
 def test_what_stands_around_resume_keeps_its_meaning(inside: Inside) -> None:
+    assert inside.workspace.work("false", "--failure-threshold", "1").code == 1
     done = inside("--resume", "work", "-n", "4", "--ai-cmd", "true", "--dry-run")
     assert done.code == 0, done.err
     assert "=== Dry-Run: work ===" in done.out

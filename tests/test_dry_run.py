@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from rooda.cli.flags import without_dry_run
 from rooda.config.settings import SETTINGS
 from support.surface import TRUE, Inside, dry, listing, plan, planned, procedure
 from support.workspace import ROODA, Workspace
@@ -562,9 +563,6 @@ def test_a_reader_that_goes_away_is_no_error(workspace: Workspace) -> None:
         ("work --context --dry-run --ai-cmd true -d", "work --context --dry-run --ai-cmd true"),
         ("work --context=--dry-run --ai-cmd true -d", "work --context=--dry-run --ai-cmd true"),
         ("work -d -d --ai-cmd true", "work --ai-cmd true"),
-        ("work --resume --dry-run --ai-cmd true", "work --resume --ai-cmd true"),
-        ("-d --resume work --ai-cmd true", "--resume work --ai-cmd true"),
-        ("work -d --resume=last --ai-cmd true", "work --resume=last --ai-cmd true"),
         ("work -d -c 'use --dry-run first' --ai-cmd true", ""),
         ("""work -d -c "it's so" --ai-cmd 'true -m "a b"'""", ""),
         ("work -d -c 'two\n\nparagraphs' --ai-cmd true", ""),
@@ -577,6 +575,20 @@ def test_only_the_flag_of_the_dry_run_is_dropped(inside: Inside, given: str, lef
     line = done.out.partition("Ready to execute: ")[2]
     expected = shlex.split(left) if left else [word for word in arguments if word != "-d"]
     assert shlex.split(line) == ["rooda", *expected]
+
+
+@pytest.mark.parametrize(
+    "given,left",
+    [
+        ("work --resume --dry-run --ai-cmd true", "work --resume --ai-cmd true"),
+        ("-d --resume work --ai-cmd true", "--resume work --ai-cmd true"),
+        ("work -d --resume=last --ai-cmd true", "work --resume=last --ai-cmd true"),
+        ("resume -d", "resume"),
+        ("resume 2026 -dn 9", "resume 2026 -n 9"),
+    ],
+)
+def test_what_says_which_run_to_resume_stays(given: str, left: str) -> None:
+    assert without_dry_run(given.split()) == left.split()
 
 
 def test_who_pays_is_named_and_what_it_is_paid_with_is_not(workspace: Workspace) -> None:

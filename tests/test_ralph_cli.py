@@ -626,6 +626,57 @@ def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
 
 
 @pytest.mark.slow
+def test_a_resumed_build_keeps_its_number_and_its_config(planned: Ralphs) -> None:
+    pid = planned.sign("pid")
+    agent = planned.agents(WORKS, f"echo $$ > {pid}; exec sleep 60", WORKS)
+    planned.configure(AGENT_CLI="false")
+    other = planned.write("other/config", f"AGENT_CLI={shlex.quote(agent)}\n")
+    planned.commit("another config")
+    running = planned.begin_ralph("build", "3", "--config", "config", within="other")
+    wait_for(pid)
+    running.signal(signal.SIGTERM)
+    ended = running.finish()
+    name = planned.run_record()["run"]
+    assert ended.err.endswith(f"\n  To continue: ralph build --resume={name}\n")
+
+    found = planned.rooda("resume")
+    assert found.code == 1
+    assert f"Write: ralph build --resume={name}\n" in found.err
+    done = planned.ralph("build", f"--resume={name}")
+    assert (done.code, planned.starts) == (0, 4), done.err
+    assert "Iteration 3/3 starting..." in done.log
+    (line,) = [one for one in done.log if one.startswith("Resuming run")]
+    assert line == (
+        f"Resuming run {name} at iteration 2 in {other.parent} with its flags: --config config 3"
+    )
+    again = planned.ralph("build", "--resume", within="other")
+    assert (again.code, planned.starts) == (1, 4)
+    assert f"Ask for more in all: ralph build --resume={name} --max-iterations 8" in again.err
+    more = planned.ralph("build", "4", "--resume", within="other")
+    assert (more.code, planned.starts) == (0, 5), more.err
+
+
+@pytest.mark.slow
+def test_a_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
+    work.write("ideas/tidy.md", "# Tidy the cellar\n")
+    work.agent_does("exit 3", "exit 3", COMPLETE)
+    assert work.ralph("prompt", "tidy.md", within="ideas").code == 4
+    name = work.run_record()["run"]
+    done = work.ralph("prompt", "--resume")
+    assert done.code == 4, done.err
+    assert done.err.endswith(f"\n  To continue: ralph prompt --resume={name}\n")
+    assert work.ralph("prompt", f"--resume={name}", within="specs").code == 0
+    assert work.prompts() == ["# Tidy the cellar\n"] * 3
+    refused = work.ralph("prompt", "--resume")
+    assert refused.code == 1
+    assert "has run 1 iteration, and no more" in refused.err
+    assert "Start a new run: ralph prompt" in refused.err
+    missing = work.ralph("prompt")
+    assert missing.code == 1
+    assert "Missing argument 'FILE'" in missing.err
+
+
+@pytest.mark.slow
 def test_rooda_shows_what_ralph_did_and_why(planned: Ralphs) -> None:
     planned.agent_does(WORKS, TEST_COMMAND="exit 1", MAX_RETRIES=2)
     assert planned.ralph("build").code == 3

@@ -188,11 +188,9 @@ def test_after_max_iters_it_goes_on_when_more_are_asked_for(
 def test_what_has_ended_well_or_reached_its_maximum_has_nothing_to_resume(
     workspace: Workspace, look: Inside
 ) -> None:
-    refused(workspace.work("true", "--resume"), "no run of work", "without --resume")
+    refused(workspace.work("true", "--resume"), "no run of work", "rooda work")
     assert workspace.work("true", "-n", "2").code == 2
-    refused(
-        workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", "--max-iterations 7"
-    )
+    refused(workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", " -n 7")
     before = asked(look, "history")
     assert [run["status"] for run in before] == ["max-iters"]
     assert workspace.work(workspace.agent(SUCCESS), "-n", "1").code == 0

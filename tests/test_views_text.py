@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from support.happenings import (
     EVIL_EVENTS,
     FAILURE,
     INTERRUPTED,
+    RESUMED,
     SAMPLES,
     SUCCEEDED,
     TIMEOUT,
@@ -239,6 +241,63 @@ def test_example_6_unlimited_with_recovery() -> None:
 )
 def test_further_lines(event: Event, line: str) -> None:
     assert written("text", ("10:00:00", event)) == f"[10:00:00] {line}\n"
+
+
+@pytest.mark.parametrize("ended", [ABORTED, INTERRUPTED])
+def test_the_command_that_continues_a_run_is_the_last_line(ended: loop.RunEnded) -> None:
+    *lines, last = (text.render(dataclasses.replace(ended, resume="rooda resume R")) or "").split(
+        "\n"
+    )
+    assert "\n".join(lines) == text.render(ended)
+    assert last == "  To continue: rooda resume R"
+
+
+@pytest.mark.parametrize(
+    "change,line",
+    [
+        (
+            {},
+            (
+                "at iteration 4 with its flags: --verify 'make test' --env TOKEN=... --commit; "
+                "given now: --max-iterations 12, instead of: --max-iterations 8"
+            ),
+        ),
+        (
+            {"given": (), "replaced": ()},
+            "at iteration 4 with its flags: --verify 'make test' --env TOKEN=... --commit",
+        ),
+        (
+            {"flags": ()},
+            "at iteration 4; given now: --max-iterations 12, instead of: --max-iterations 8",
+        ),
+        (
+            {"flags": (), "given": (), "replaced": ()},
+            "at iteration 4; it was started without flags",
+        ),
+        (
+            {"flags": ("--context", "x" * 1000), "given": (), "replaced": (), "folder": "/srv/a"},
+            (
+                "at iteration 4 in /srv/a with its flags: "
+                f"--context '{'x' * 300}[... 600 characters ...]{'x' * 100}'"
+            ),
+        ),
+    ],
+)
+def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], line: str) -> None:
+    event = dataclasses.replace(RESUMED, **change)
+    assert text.render(event) == f"Resuming run 20260301-230000-abcdef {line}"
+
+
+@pytest.mark.parametrize(
+    "given,words",
+    [((), ""), (("-n", "8"), " with the flags given now: -n 8")],
+)
+def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str) -> None:
+    event = dataclasses.replace(RESUMED, recorded=False, flags=(), given=given, replaced=())
+    assert written("text", ("10:00:00", event), threshold=Level.WARN) == (
+        "[10:00:00] WARN: Resuming run 20260301-230000-abcdef at iteration 4"
+        f"{words}; the flags of the run were not recorded\n"
+    )
 
 
 def test_one_iteration_has_a_timing_without_spread() -> None:

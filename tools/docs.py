@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
-from rooda.loop.events import Event, ProblemFound, RunEnded
+from rooda.loop.events import Event, ProblemFound, RunEnded, RunResumed
 from rooda.loop.levels import LEVELS, Level
 from rooda.loop.stats import Stats
 from rooda.views.jsonl import FOR_THE_RECORD, UNLOGGED, event_name
@@ -49,6 +49,8 @@ def events_table() -> str:
 def _level(kind: type[Any]) -> str:
     if kind is RunEnded:
         return "info, error when aborted"
+    if kind is RunResumed:
+        return "info, warn when the flags were not recorded"
     if kind is ProblemFound:
         return "warn, error"
     return LEVELS.get(kind, Level.INFO).name.lower()

@@ -139,6 +139,14 @@ def interrupted(number: int, maximum: int | None, seconds: float) -> loop.Iterat
     return ended(number, maximum, seconds, Verdict.INTERRUPTED)
 
 
+RESUMED = loop.RunResumed(
+    run="20260301-230000-abcdef",
+    iteration=4,
+    recorded=True,
+    flags=("--verify", "make test", "--env", "TOKEN=...", "--commit"),
+    given=("--max-iterations", "12"),
+    replaced=("--max-iterations", "8"),
+)
 ENDED = loop.RunEnded(
     status=Status.MAX_ITERS,
     rule=Rule.MAX_ITERATIONS,
@@ -217,6 +225,8 @@ SAMPLES: tuple[Event, ...] = (
     loop.IterationStarted("build", 1, 3),
     loop.IterationStarted("build", 1, None),
     loop.RunStarted("build", 9, "agent --flag", "20260301-230000-abcdef", "/srv/project", 4),
+    RESUMED,
+    dataclasses.replace(RESUMED, recorded=False, flags=(), replaced=(), folder="/srv/project"),
     loop.IterationStarted("build", 4, 9, attempt=2),
     loop.StageEntered(1, IterationStatus.PRE_HOOKS),
     loop.StageEntered(1, IterationStatus.EXECUTING),
@@ -357,6 +367,11 @@ EVIL_EVENTS: tuple[Event, ...] = (
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
     dataclasses.replace(ABORTED, reason=EVIL),
     loop.RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
+    loop.RunResumed(
+        EVIL, 2, recorded=True, flags=(EVIL,), given=(EVIL,), replaced=(EVIL,), folder=EVIL
+    ),
+    loop.RunResumed(EVIL, 2, recorded=False, flags=(), given=(EVIL,), replaced=()),
+    dataclasses.replace(ABORTED, resume=EVIL),
     ended(
         *(1, 3, 5.0, Verdict.FAILURE),
         failure=dataclasses.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),

@@ -14,6 +14,7 @@ from rooda.process.interrupts import Interrupts
 # name: (module below rooda.cli.commands, attribute, section of the help)
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "run": ("run", "run", "Run"),
+    "resume": ("run", "resume", "Run"),
     "demo": ("demo", "demo", "Run"),
     "stop": ("live", "stop", "Run"),
     "follow": ("live", "follow", "Look"),
@@ -46,7 +47,7 @@ EXAMPLES = """\
   rooda build --dry-run                   check everything, start nothing
   rooda history                           what ran here, and how it ended
   rooda why                               which rule ended the last run
-  rooda build --resume                    go on with an interrupted run
+  rooda resume                            continue an interrupted run, with its flags
   rooda restore 3                         bring back the files as iteration 3 left them
 """
 

@@ -8,14 +8,17 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from rooda.cli.arguments import Rules
 from rooda.cli.names import alias_names, procedure_names
 from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextList, TextMap
 from rooda.config.setting import Setting
 from rooda.config.settings import (
+    AI_CMD,
     AI_CMD_ALIAS,
     ENV,
     ITERATION_MODE,
     LOG_LEVEL,
+    MAX_ITERATIONS,
     SETTINGS,
     SHOW_AI_OUTPUT,
 )
@@ -167,6 +170,23 @@ def _parameter(setting: Setting[Any]) -> str:
     return "set_" + setting.key.replace(".", "__")
 
 
+# How the flags of a run that goes on meet those given now.
+RULES = Rules(
+    rivals=(
+        frozenset({"unlimited", _parameter(MAX_ITERATIONS), _parameter(ITERATION_MODE)}),
+        frozenset({_parameter(AI_CMD), _parameter(AI_CMD_ALIAS)}),
+        frozenset({"verbose", "quiet"}),
+        frozenset({"verbose", _parameter(SHOW_AI_OUTPUT)}),
+        frozenset({"quiet", _parameter(LOG_LEVEL)}),
+    ),
+    by_name=frozenset({_parameter(ENV)}),
+    paths=frozenset(
+        {"config", *(_parameter(one) for one in SETTINGS if isinstance(one.kind, PathText))}
+    ),
+    texts=frozenset({"contexts", *PHASES}),
+)
+
+
 def run_options() -> list[click.Parameter]:
     """Every flag of a run, the short cuts with the rows that they stand for."""
     options: list[click.Parameter] = []
@@ -207,7 +227,7 @@ def run_options() -> list[click.Parameter]:
         EqualsOption(
             ["--resume"],
             metavar="RUN",
-            help="Go on with the last run that did not end by itself, or with the one named",
+            help="Continue the last run of the procedure, or the one named, with its flags",
             shell_complete=_procedure_still_missing,
         ),
     ]

@@ -28,6 +28,8 @@ from rooda.loop.events import HistoryPruned, RecordTrouble
 from rooda.loop.own_files import own_files
 from rooda.loop.state import Status
 from rooda.record.errors import StoreError
+from rooda.record.given import KEY as GIVEN
+from rooda.record.given import Given
 from rooda.record.recorder import Recorder
 from rooda.record.retention import Limits, prune
 from rooda.record.rows import RunRow
@@ -84,10 +86,17 @@ class Recording:
         """The run has ended."""
         self.store.close()
 
-    def listen(self, emitter: Emitter, run: str, resumed: Resumed | None) -> Callable[[], None]:
-        """Let the record and the session log hear what happens; how to end that."""
+    def listen(
+        self, emitter: Emitter, run: str, resumed: Resumed | None, given: Given | None = None
+    ) -> Callable[[], None]:
+        """Let the record and the session log hear what happens; how to end that.
+
+        `given` is the command line of the run, kept for those who continue it.
+        """
         self.troubles.tell(emitter)
         row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
+        if given is not None:
+            row = replace(row, data=row.data | {GIVEN: given.to_json()})
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
         return self._log_session(emitter, run, resumed)
 

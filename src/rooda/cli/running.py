@@ -2,18 +2,24 @@
 
 import contextlib
 import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from rooda.cli import crash, resuming
 from rooda.cli.alone import only_run
+from rooda.cli.arguments import readable_again
+from rooda.cli.here import this_world
+from rooda.cli.invocation import Invocation
 from rooda.cli.recording import Recording
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
     AI_OUTPUT_STREAM,
     LOG_FILE,
@@ -30,6 +36,7 @@ from rooda.loop.events import ConfigResolved, ProblemFound
 from rooda.loop.levels import Level
 from rooda.process.interrupts import Interrupts
 from rooda.process.memory import give_back_at_once
+from rooda.record.given import Given
 from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
 from rooda.views.live import LiveLine
@@ -53,10 +60,13 @@ class _Wiring:
     closing: list[Callable[[], None]] = field(default_factory=list)
 
 
-def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = None) -> int:
+def execute(
+    prepared: Prepared, interrupts: Interrupts, invocation: Invocation | None = None
+) -> int:
     """Run the plan to its end. Raises InvalidInput when it may not start.
 
-    `resume` is the name of a run to go on with, or empty for the last one.
+    `invocation` says which earlier run goes on, and what the record keeps of the command line;
+    a run without one is not meant to be continued.
     """
     plan = prepared.plan
     if plan is None or not prepared.valid:
@@ -72,8 +82,10 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
         alone = closing.enter_context(only_run(plan))
         recording = Recording.open(plan)
         closing.callback(recording.close)
-        resumed = None if resume is None else resuming.resume(plan, resume)
-        if resumed is not None:
+        taken_up = None if invocation is None else invocation.taken_up
+        resumed = None
+        if invocation is not None and taken_up is not None:
+            resumed = resuming.resume(plan, taken_up.run, invocation.front)
             alone.run = resumed.row.run
         runner = closing.enter_context(plan.tools.runner)
         runner.name = alone.run
@@ -85,8 +97,11 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
             closing.callback(close)
         closing.callback(wiring.terminal.close)
         emitter = wiring.emitter
-        closing.callback(recording.listen(emitter, alone.run, resumed))
+        given = None if invocation is None else _kept(invocation.given, plan)
+        closing.callback(recording.listen(emitter, alone.run, resumed, given))
         _introduce(prepared, emitter)
+        if taken_up is not None and resumed is not None:
+            emitter(taken_up.told(resumed.state))
         emitter.add(alone.note_agent)
         alone.clear_what_is_left(emitter)
         recording.prune(emitter, alone.run)
@@ -103,10 +118,18 @@ def execute(prepared: Prepared, interrupts: Interrupts, resume: str | None = Non
             pin=pin,
             rest=interrupts.rest,
         )
+        if invocation is not None:
+            edge = replace(edge, continuing=partial(invocation.front.after, alone.run))
         code = loop.run(plan, edge, resumed.state if resumed else None).exit_code
         for failure in wiring.emitter.failures:
             crash.tell(failure, sys.argv[1:])
         return code
+
+
+def _kept(given: Given, plan: Plan) -> Given:
+    """What the record keeps of the command line, with the folder where it was given."""
+    folder = os.path.relpath(this_world().folder, plan.workspace)
+    return replace(readable_again(given, plan), folder=folder)
 
 
 def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
@@ -174,7 +197,7 @@ def _introduce(prepared: Prepared, emitter: Emitter) -> None:
     """What the run is based on, and what is worth knowing before it starts."""
     values = prepared.values
     for setting in values:
-        shown = setting.show(values[setting])
+        shown = without_secret_values(setting.show(values[setting]))
         emitter(ConfigResolved(setting.field, shown, values.origin(setting).exact))
     for problem in warnings(prepared.all_problems()):
         emitter(_found(problem))

@@ -9,6 +9,7 @@ from datetime import datetime
 from rooda.iteration.history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.loop.events import CommandStarted, Event
+from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
@@ -31,13 +32,18 @@ _PASSED_ON = (
 )
 
 
+def _no_command(_: Rule) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """Who is told, who may interrupt, who starts programs and who looks at files.
 
     `run` is the run's name. Without a tracker nobody can say what changed. `tools` runs git and
     the user's own commands; `pin` is the repository that they work in. `now` is the wall clock,
-    `rest` lets time pass, `chance` is anything from 0 to 1.
+    `rest` lets time pass, `chance` is anything from 0 to 1. `continuing` says which command
+    continues a run that a rule has ended, if there is one.
     """
 
     emit: Callable[[Event], None]
@@ -51,6 +57,7 @@ class Edge:
     now: Callable[[], datetime] = local_now
     rest: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
+    continuing: Callable[[Rule], str] = _no_command
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None
 

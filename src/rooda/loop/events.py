@@ -53,6 +53,24 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RunResumed:
+    """An earlier run goes on: with which flags of its own, with which given now.
+
+    `replaced` are its flags that no longer hold. Secret values are left out of all of them.
+    `recorded` is false for a run of a version that did not keep the flags. `folder` is where the
+    run was started, if that is not the current folder.
+    """
+
+    run: str
+    iteration: int
+    recorded: bool
+    flags: tuple[str, ...]
+    given: tuple[str, ...]
+    replaced: tuple[str, ...]
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IterationStarted:
     """An iteration begins; iterations are counted from 1, and so are the attempts at one."""
 
@@ -278,7 +296,10 @@ class IterationEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run is over: status, why, and the statistics of every iteration that ran."""
+    """The run is over: status, why, and the statistics of every iteration that ran.
+
+    `resume` is the command that continues it, if it was interrupted or aborted.
+    """
 
     status: Status
     rule: Rule
@@ -294,6 +315,7 @@ class RunEnded:
     stats: Stats
     tokens: int = 0
     cost: float = 0.0
+    resume: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +374,7 @@ LoopEvent = (
     ConfigResolved
     | ProblemFound
     | RunStarted
+    | RunResumed
     | IterationStarted
     | StageEntered
     | PromptAssembled

@@ -62,6 +62,8 @@ def level(event: Event) -> Level:
     """The level of an event; most are news (INFO)."""
     if isinstance(event, loop.RunEnded) and event.status is Status.ABORTED:
         return Level.ERROR
+    if isinstance(event, loop.RunResumed):
+        return Level.INFO if event.recorded else Level.WARN
     if isinstance(event, loop.IterationEnded):
         failed = event.verdict is Verdict.FAILURE or event.failure is not None
         return Level.ERROR if failed else Level.INFO

@@ -237,4 +237,5 @@ def _ended(
         stats=state.stats,
         tokens=state.tokens,
         cost=state.cost,
+        resume=edge.continuing(found.rule),
     )

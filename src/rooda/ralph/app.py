@@ -1,16 +1,24 @@
 """`ralph plan`, `ralph build`, `ralph prompt` and `ralph init`: thin fronts of the engine."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rooda import __version__
 from rooda.cli.app import HELP_FLAGS, Session
+from rooda.cli.arguments import Rules, given_of, parts_of
 from rooda.cli.flags import EqualsCommand, EqualsOption
 from rooda.cli.here import this_world
+from rooda.cli.recorded import workspace_here
 from rooda.config.problems import InvalidInput, Problem
 from rooda.ralph import skeleton
-from rooda.ralph.planning import Wish, prepare
+from rooda.ralph.planning import Wish, prepare, project_root
+from rooda.workspace.state import DATABASE, STATE_FOLDER
+
+if TYPE_CHECKING:
+    from rooda.cli.resuming import TakenUp
 
 _EXIT_CODES = """Exit codes: 0 complete, or the maximum of iterations was reached; 1 wrong input;
 2 no implementation plan; 3 tests failed; 4 the agent failed; 5 git failed; 130 interrupted."""
@@ -44,19 +52,59 @@ _RESUME = click.option(
     "--resume",
     cls=EqualsOption,
     metavar="RUN",
-    help="Go on with an interrupted run, the last one of this mode if none is named.",
+    help="Continue an interrupted run with its arguments; the last one of this mode if none is "
+    "named.",
+)
+_RULES = Rules(
+    rivals=(frozenset({"maximum", "max_iterations"}),), paths=frozenset({"config", "file"})
 )
 
 
-def _run(session: Session, wish: Wish, resume: str | None = None) -> int:
+def _run(session: Session, mode: str, parameters: Mapping[str, Any]) -> int:
     from rooda.cli import running  # noqa: PLC0415 - neither help nor init needs a database
+    from rooda.cli.invocation import Front, Invocation  # noqa: PLC0415
+    from rooda.loop.stops import Rule  # noqa: PLC0415
 
-    prepared = prepare(wish, this_world())
+    ctx = click.get_current_context()
+    taken_up = None
+    prepared = prepare(_wish(mode, parameters), this_world())
     try:
-        return running.execute(prepared, session.interrupts, resume)
+        if parameters["resume"] is None:
+            given = given_of(ctx.command, parts_of(ctx))
+        else:
+            taken_up = _taken_up(ctx, mode, parameters)
+            given = taken_up.given
+            prepared = prepare(_wish(mode, taken_up.parameters), taken_up.world)
+        limits = {Rule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
+        front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
+        invocation = Invocation(front, given, taken_up)
+        return running.execute(prepared, session.interrupts, invocation)
     except InvalidInput as invalid:
-        running.report(invalid.problems, prepared.values)
+        problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
+        running.report(problems, prepared.values)
         return 1
+
+
+def _taken_up(ctx: click.Context, mode: str, parameters: Mapping[str, Any]) -> "TakenUp":
+    """The run that is to go on. Raises InvalidInput."""
+    from rooda.cli import resuming  # noqa: PLC0415 - see `_run`
+
+    root = project_root(_wish(mode, parameters), this_world())
+    workspace = root if (root / STATE_FOLDER / DATABASE).exists() else workspace_here()
+    row = resuming.find(workspace, parameters["resume"], f"ralph {mode}")
+    taken_up = resuming.take_up(workspace, row, ctx, ctx.command, _RULES)
+    _check_file(taken_up.parameters)
+    return taken_up
+
+
+def _check_file(parameters: Mapping[str, Any]) -> None:
+    if parameters.get("file", "") is None:
+        raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
+
+
+def _wish(mode: str, parameters: Mapping[str, Any]) -> Wish:
+    maximum = _maximum(parameters.get("max_iterations"), parameters.get("maximum"))
+    return Wish(mode, maximum, parameters["config"], parameters.get("file"))
 
 
 def _maximum(flag: str | None, positional: str | None) -> tuple[str, str] | None:
@@ -71,18 +119,9 @@ def _maximum(flag: str | None, positional: str | None) -> tuple[str, str] | None
 @_CONFIG
 @_RESUME
 @click.pass_obj
-def plan(
-    session: Session,
-    /,
-    *,
-    maximum: str | None,
-    max_iterations: str | None,
-    config: str | None,
-    resume: str | None,
-) -> int:
+def plan(session: Session, /, **parameters: Any) -> int:
     """Compare specifications and code, and write the implementation plan."""
-    wish = Wish("plan", _maximum(max_iterations, maximum), config)
-    return _run(session, wish, resume)
+    return _run(session, "plan", parameters)
 
 
 @app.command(cls=EqualsCommand)
@@ -91,27 +130,21 @@ def plan(
 @_CONFIG
 @_RESUME
 @click.pass_obj
-def build(
-    session: Session,
-    /,
-    *,
-    maximum: str | None,
-    max_iterations: str | None,
-    config: str | None,
-    resume: str | None,
-) -> int:
+def build(session: Session, /, **parameters: Any) -> int:
     """Take tasks from the plan, one an iteration: implement, test, commit."""
-    wish = Wish("build", _maximum(max_iterations, maximum), config)
-    return _run(session, wish, resume)
+    return _run(session, "build", parameters)
 
 
-@app.command()
-@click.argument("file")
+@app.command(cls=EqualsCommand)
+@click.argument("file", required=False, metavar="FILE")
 @_CONFIG
+@_RESUME
 @click.pass_obj
-def prompt(session: Session, /, *, file: str, config: str | None) -> int:
+def prompt(session: Session, /, **parameters: Any) -> int:
     """Run one prompt once, and commit what it changed."""
-    return _run(session, Wish("prompt", None, config, file))
+    if parameters["resume"] is None:
+        _check_file(parameters)
+    return _run(session, "prompt", parameters)
 
 
 @app.command()

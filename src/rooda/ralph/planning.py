@@ -63,6 +63,11 @@ def prepare(wish: Wish, world: World) -> Prepared:
     return _Planning(wish, world).prepared()
 
 
+def project_root(wish: Wish, world: World) -> Path:
+    """The folder that has the record of ralph's runs."""
+    return _Planning(wish, world).root
+
+
 class _Planning:
     def __init__(self, wish: Wish, world: World) -> None:
         self._wish = wish
@@ -71,6 +76,10 @@ class _Planning:
         self._home = Home.find(world.folder)
         self._config, self._shown = self._read_config()
         self._root = self._project_root()
+
+    @property
+    def root(self) -> Path:
+        return self._root
 
     def prepared(self) -> Prepared:
         wish, root = self._wish, self._root

@@ -10,6 +10,7 @@ from typing import Any
 
 from rooda.iteration.history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus
+from rooda.record.given import masked_in
 from rooda.record.places import iteration_folder
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.transcript import end_of
@@ -91,6 +92,7 @@ def run_object(row: RunRow) -> dict[str, Any]:
         "ended_at": row.ended_at,
         "summary": data.get("summary") or HistorySummary().to_json(),
         "workspace": row.workspace,
+        "flags": masked_in(data),
         **{key: data.get(key) for key in _RUN_KEYS},
     }
 

@@ -15,9 +15,14 @@ _RULE = "─" * 40
 _SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
 
 
-def render(prepared: Prepared, arguments: Sequence[str]) -> str:
-    """The whole report; `arguments` are those of the run that it stands for."""
-    lines = [f"=== Dry-Run: {clean(prepared.request.procedure)} ===", "", "Configuration:"]
+def render(prepared: Prepared, arguments: Sequence[str], resumed: str = "") -> str:
+    """The whole report; `arguments` are those of the run that it stands for.
+
+    `resumed` says which earlier run would go on, if one would.
+    """
+    lines = [f"=== Dry-Run: {clean(prepared.request.procedure)} ===", ""]
+    lines += [clean(resumed), ""] if resumed else []
+    lines.append("Configuration:")
     lines += [f"  {line}" for line in _configuration(prepared)]
     lines += ["", "Validation:", *_validation(prepared), ""]
     if prepared.valid and prepared.plan is not None:

@@ -8,6 +8,7 @@ from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
 from rooda.text.durations import format_duration
 from rooda.views.agent_messages import usage_words
+from rooda.views.messages import shown_words
 from rooda.views.table import render_table
 
 Object = Mapping[str, Any]
@@ -56,6 +57,7 @@ def run(found: Object, iterations: Sequence[Object]) -> str:
         ("Started", moment(found["started_at"])),
         ("Ended", moment(found["ended_at"])),
         ("Command", one_line(found["command"] or "-")),
+        *([] if found["flags"] is None else [("Flags", shown_words(found["flags"]) or "none")]),
         ("Iterations", f"{summary['total_iterations']} ({good} good, {bad} failed)"),
         ("Files", _counts_of_files(summary)),
     ]

@@ -4,6 +4,9 @@ The logfmt view prints these as they are; the text view takes them for the lines
 000 has no example of its own.
 """
 
+import shlex
+from collections.abc import Sequence
+
 from rooda.config.problems import Severity
 from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
@@ -12,6 +15,7 @@ from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
+from rooda.text.controls import one_line
 from rooda.text.durations import format_duration, format_seconds
 from rooda.views.agent_messages import OF_AGENTS, cannot_work, of_agent, same_failures
 from rooda.views.message import Field, Message
@@ -20,6 +24,7 @@ from rooda.views.process_messages import names, of_process
 _SHOWN = 5  # processes or files by name
 _COMMIT = 12  # characters of a commit's name
 _OUTPUT = 500  # characters of what a command printed last
+_WORD_START, _WORD_END = 300, 100  # characters that are shown of a long word of a command line
 
 
 def position(number: int, maximum: int | None) -> str:
@@ -181,6 +186,8 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             return _ended(event)
         case loop.RunStarted():
             return None
+        case loop.RunResumed():
+            return _resumed(event)
         case (
             agents.AgentSaid()
             | agents.UsageSeen()
@@ -192,6 +199,31 @@ def describe(event: Event) -> Message | None:  # noqa: C901, PLR0912 - a table, 
             return of_agent(event)
         case _:
             return of_process(event)
+
+
+def shown_words(words: Sequence[str]) -> str:
+    """Words of a command line on one line; of a long text the middle is left out."""
+    return shlex.join(_brief(one_line(word)) for word in words)
+
+
+def _brief(word: str) -> str:
+    left_out = len(word) - _WORD_START - _WORD_END
+    if left_out <= 0:
+        return word
+    return f"{word[:_WORD_START]}[... {left_out} characters ...]{word[-_WORD_END:]}"
+
+
+def _resumed(event: loop.RunResumed) -> Message:
+    told = (("flags", event.flags), ("given", event.given), ("replaced", event.replaced))
+    return Message(
+        "Resuming a run" if event.recorded else "Resuming a run whose flags were not recorded",
+        (
+            ("run", event.run),
+            ("iteration", event.iteration),
+            ("folder", event.folder or None),
+            *((name, shown_words(words) or None) for name, words in told),
+        ),
+    )
 
 
 def _hook_ended(event: loop.HookEnded) -> Message:
@@ -325,6 +357,7 @@ def _ended(event: loop.RunEnded) -> Message:
         ("tokens", event.tokens or None),
         ("cost", event.cost or None),
     )
+    resume: Field = ("resume", event.resume or None)
     match event.status:
         case Status.ABORTED:
             counts: tuple[Field, ...] = (
@@ -333,10 +366,10 @@ def _ended(event: loop.RunEnded) -> Message:
                 ("status", event.status),
                 ("reason", event.reason or None),
             )
-            return Message("Loop aborted", (*counts, *total))
+            return Message("Loop aborted", (*counts, *total, resume))
         case Status.INTERRUPTED:
             signal: tuple[Field, ...] = (("status", event.status), ("signal", event.signal))
-            return Message("Loop interrupted", (signal[0], *total, signal[1]))
+            return Message("Loop interrupted", (signal[0], *total, signal[1], resume))
         case _:
             return Message("Loop completed", (("status", event.status), *total))
 

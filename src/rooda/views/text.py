@@ -18,10 +18,10 @@ from rooda.views.agent_messages import (
     usage_words,
 )
 from rooda.views.logfmt import render_fields
-from rooda.views.messages import describe, position, timing
+from rooda.views.messages import describe, position, shown_words, timing
 
 
-def render(event: Event) -> str | None:  # noqa: C901 - a table, one row an event
+def render(event: Event) -> str | None:  # noqa: C901, PLR0912 - a table, one row an event
     """The line of an event, with further lines indented below it."""
     match event:
         case loop.RunStarted():
@@ -31,6 +31,8 @@ def render(event: Event) -> str | None:  # noqa: C901 - a table, one row an even
                 where = f"run {one_line(event.run)}, at iteration {event.resumed_at}, {limit}"
                 return f"Resuming procedure: {one_line(event.procedure)} ({where})"
             return f"Starting procedure: {one_line(event.procedure)} ({limit})"
+        case loop.RunResumed():
+            return _resumed(event)
         case loop.IterationStarted():
             return f"Iteration {position(event.iteration, event.max_iterations)} starting..."
         case loop.IterationEnded():
@@ -157,5 +159,26 @@ def _ended(event: loop.RunEnded) -> str:
             line = f"ERROR: Aborting after {failures} ({completed})"
     numbers = ", ".join(f"{name}={value}" for name, value in timing(event.stats))
     lines = [line, f"  Iteration timing: {numbers}"] if numbers else [line]
-    used = usage_words(event.tokens, event.cost)
-    return "\n".join([*lines, f"  Used: {used}"] if used else lines)
+    if used := usage_words(event.tokens, event.cost):
+        lines.append(f"  Used: {used}")
+    if event.resume:
+        lines.append(f"  To continue: {one_line(event.resume)}")
+    return "\n".join(lines)
+
+
+def _resumed(event: loop.RunResumed) -> str:
+    """Which values come from the run, and which from the command line of now."""
+    where = f" in {one_line(event.folder)}" if event.folder else ""
+    line = f"Resuming run {one_line(event.run)} at iteration {event.iteration}{where}"
+    now = shown_words(event.given)
+    if not event.recorded:
+        flags = f" with the flags given now: {now}" if now else ""
+        return f"WARN: {line}{flags}; the flags of the run were not recorded"
+    kept, gone = shown_words(event.flags), shown_words(event.replaced)
+    if kept:
+        line += f" with its flags: {kept}"
+    elif not gone:
+        line += "; it was started without flags"
+    if now:
+        line += f"; given now: {now}"
+    return f"{line}, instead of: {gone}" if gone else line

@@ -1,11 +1,16 @@
-"""`rooda run PROCEDURE`, which is also `rooda PROCEDURE`."""
+"""`rooda run PROCEDURE`, which is also `rooda PROCEDURE`, and `rooda resume`."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rooda.cli.app import HELP_FLAGS, RESERVED, Session
+from rooda.cli.arguments import given_of, parts_of
 from rooda.cli.flags import (
+    RULES,
+    EqualsOption,
     RunCommand,
     complete_from,
     given_flags,
@@ -14,9 +19,14 @@ from rooda.cli.flags import (
 )
 from rooda.cli.here import this_world
 from rooda.cli.names import procedure_names
-from rooda.config.plan import Request, prepare
+from rooda.config.locate import read_layers
+from rooda.config.plan import Prepared, Request, prepare
 from rooda.config.problems import InvalidInput
+from rooda.config.resolve import Values, resolve
 from rooda.prompts.parts import PHASES
+
+if TYPE_CHECKING:
+    from rooda.cli.resuming import TakenUp
 
 
 class _Run(RunCommand):
@@ -28,8 +38,62 @@ class _Run(RunCommand):
 """
 
 
+class _Resume(RunCommand):
+    examples = """\
+  rooda resume
+  rooda resume 20260301-2315
+  rooda resume -n 20 --max-cost 30
+  rooda resume --dry-run
+"""
+
+
 @click.pass_obj
 def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
+    given_flags(parameters)  # a mistake on the command line comes before all others
+    if parameters["resume"] is not None:
+        return _resume_run(session, parameters["resume"], procedure)
+    return _start(session, procedure, parameters)
+
+
+@click.pass_obj
+def _resume(session: Session, /, run: str | None, **parameters: Any) -> int:
+    given_flags(parameters)
+    return _resume_run(session, run or "", None)
+
+
+def _resume_run(session: Session, wanted: str, procedure: str | None) -> int:
+    """Continue a run: the last one of the procedure, of any procedure, or the one named."""
+    from rooda.cli import resuming, running  # noqa: PLC0415 - pressing Tab needs no database
+    from rooda.cli.recorded import workspace_here  # noqa: PLC0415
+
+    ctx = click.get_current_context()
+    try:
+        workspace = workspace_here()
+        if procedure is None:
+            row = resuming.find_for_rooda(workspace, wanted)
+        else:
+            row = resuming.find(workspace, wanted, procedure)
+        taken_up = resuming.take_up(workspace, row, ctx, run, RULES, [row.procedure])
+    except InvalidInput as invalid:
+        running.report(invalid.problems, _values_now(ctx.params, procedure or ""))
+        return 1
+    parameters = {**taken_up.parameters, "dry_run": ctx.params["dry_run"]}
+    return _start(session, row.procedure, parameters, taken_up)
+
+
+def _values_now(parameters: Mapping[str, Any], procedure: str) -> Values:
+    """The settings without those of an earlier run, to report that there is none."""
+    layers = read_layers(this_world(), parameters["config"], given_flags(parameters), [])
+    return resolve(layers, procedure)
+
+
+def _start(
+    session: Session,
+    procedure: str,
+    parameters: Mapping[str, Any],
+    taken_up: "TakenUp | None" = None,
+) -> int:
+    """Run the procedure, or show what a run would do."""
     request = Request(
         procedure=procedure,
         flags=given_flags(parameters),
@@ -40,17 +104,39 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
     )
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:
-        from rooda.views.dry_run import render  # noqa: PLC0415 - a run has no use for it
-
-        click.echo(render(prepared, without_dry_run(session.arguments)), nl=False)
-        return 0 if prepared.valid else 1
+        return _show(prepared, without_dry_run(session.arguments), taken_up)
     from rooda.cli import running  # noqa: PLC0415 - neither Tab nor a dry run needs a database
+    from rooda.cli.invocation import Invocation, rooda_front  # noqa: PLC0415 - nor this
 
+    if taken_up is None:
+        given = given_of(run, parts_of(click.get_current_context()))
+    else:
+        given = taken_up.given
+    invocation = Invocation(rooda_front(procedure), given, taken_up)
     try:
-        return running.execute(prepared, session.interrupts, parameters["resume"])
+        return running.execute(prepared, session.interrupts, invocation)
     except InvalidInput as invalid:
-        running.report(invalid.problems, prepared.values)
+        problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
+        running.report(problems, prepared.values)
         return 1
+
+
+def _show(prepared: Prepared, arguments: Sequence[str], taken_up: "TakenUp | None") -> int:
+    """The dry run, with the run that would go on, if there is one."""
+    from rooda.views.dry_run import render  # noqa: PLC0415 - a run has no use for it
+
+    words = ""
+    if taken_up is not None and prepared.plan is not None:
+        from rooda.cli import resuming  # noqa: PLC0415 - without a run to resume, no database
+        from rooda.views import text  # noqa: PLC0415
+
+        try:
+            state = resuming.resume(prepared.plan, taken_up.run).state
+            words = text.render(taken_up.told(state)) or ""
+        except InvalidInput as invalid:
+            prepared = replace(prepared, problems=(*prepared.problems, *invalid.problems))
+    click.echo(render(prepared, arguments, words), nl=False)
+    return 0 if prepared.valid else 1
 
 
 run = _Run(
@@ -65,4 +151,20 @@ run = _Run(
     epilog="A value of `none` takes a setting away where it may be missing. Settings can also be "
     "in rooda-config.yml and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; "
     "`rooda config show` tells which holds.",
+)
+
+
+resume = _Resume(
+    "resume",
+    callback=_resume,
+    context_settings=HELP_FLAGS,
+    params=[
+        click.Argument(["run"], required=False),
+        *(option for option in run_options() if not isinstance(option, EqualsOption)),
+    ],
+    help="Continue a run with the flags it was started with; the last run if none is named.",
+    short_help="Continue an interrupted run with its flags.",
+    epilog="Flags given now override those of the run: -c replaces every context, --env replaces "
+    "the variables that it names. -n is the total of the run. Config files and environment "
+    "variables are read as they are now.",
 )

@@ -1,0 +1,154 @@
+"""A command line by its parameters: taken apart, merged with an earlier one, parsed again."""
+
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from rooda.config.setting import UNSET
+from rooda.prompts.parts import PHASES, TextPart
+from rooda.record.given import Given
+from rooda.text.paths import anchored, file_mode
+
+if TYPE_CHECKING:
+    from rooda.config.plan import Plan
+
+# Parameter name -> each time that it was given, as the words of the command line.
+Parts = Mapping[str, tuple[tuple[str, ...], ...]]
+
+# These say which run is meant, or that nothing shall start: they are no flags of the run.
+_NOT_OF_THE_RUN = frozenset({"procedure", "run", "resume", "dry_run"})
+_PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How flags given now meet those of an earlier start. The sets hold names of parameters.
+
+    One of `rivals` replaces the others. The values of `by_name` are NAME=VALUE and are merged by
+    NAME. `paths` name files; `texts` are text, or the path of a file that exists.
+    """
+
+    rivals: tuple[frozenset[str], ...] = ()
+    by_name: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The flags of an earlier start that still hold, those given now, and those replaced."""
+
+    kept: Parts
+    now: Parts
+    replaced: Parts
+
+
+def parts_of(ctx: click.Context) -> Parts:
+    """What the user gave on the command line, in the long form of each flag."""
+    return {
+        param.name: tuple(_words(param, ctx.params[param.name]))
+        for param in ctx.command.params
+        if param.name not in _NOT_OF_THE_RUN
+        and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    }
+
+
+def _words(param: click.Parameter, value: Any) -> list[tuple[str, ...]]:
+    if isinstance(param, click.Argument):
+        return [(value,)]
+    if value is False:
+        return [(max(param.secondary_opts, key=len),)]
+    flag = max(param.opts, key=len)
+    if value is True:
+        return [(flag,)]
+    values = value if isinstance(value, tuple) else (value,)
+    return [(flag, one) for one in values]
+
+
+def given_of(command: click.Command, *several: Parts) -> Given:
+    """The command line that the parts make together."""
+    arguments = {param.name for param in command.params if isinstance(param, click.Argument)}
+    pairs = [(name, words) for parts in several for name, every in parts.items() for words in every]
+    return Given(
+        flags=tuple(words for name, words in pairs if name not in arguments),
+        arguments=tuple(words[0] for name, words in pairs if name in arguments),
+    )
+
+
+def parse(command: click.Command, given: Given, arguments: Sequence[str] = ()) -> click.Context:
+    """The command line as click reads it. Raises click.UsageError."""
+    flags = [word for words in given.flags for word in words]
+    line = [*flags, "--", *arguments, *given.arguments]
+    # Without a help flag: in a record that was tampered with, it would end the program.
+    ctx = command.make_context(command.name, line, help_option_names=[])
+    if ctx.params.get("dry_run") or ctx.params.get("resume") is not None:
+        raise click.UsageError("--dry-run and --resume are no flags of a run")
+    read = given_of(command, parts_of(ctx))
+    if sorted(words[1:] for words in read.flags) != sorted(words[1:] for words in given.flags):
+        raise click.UsageError("a flag lacks its value, or is there twice")
+    return ctx
+
+
+def merge(earlier: Parts, now: Parts, rules: Rules) -> Merged:
+    """Flags given now replace those of the earlier start."""
+    kept: dict[str, tuple[tuple[str, ...], ...]] = {}
+    replaced: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for name, every in earlier.items():
+        rivals = {name}.union(*(group for group in rules.rivals if name in group))
+        if rivals.isdisjoint(now):
+            stays = every
+        elif name in rules.by_name and name in now:
+            stays = _other_names(every, now[name])
+        else:
+            stays = ()
+        goes = tuple(words for words in every if words not in stays)
+        if stays:
+            kept[name] = stays
+        if goes:
+            replaced[name] = goes
+    return Merged(kept, now, replaced)
+
+
+def _other_names(
+    earlier: tuple[tuple[str, ...], ...], now: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[str, ...], ...]:
+    """The earlier NAME=VALUE words whose names are not given now; `none` replaces them all."""
+    if not all("=" in words[-1] for words in (*earlier, *now)):
+        return ()
+    names = {words[-1].partition("=")[0] for words in now}
+    return tuple(words for words in earlier if words[-1].partition("=")[0] not in names)
+
+
+def anchored_in(folder: Path, parts: Parts, rules: Rules) -> Parts:
+    """The same for another folder: relative paths that are meant in `folder` become absolute."""
+
+    def moved(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+        *flag, value = words
+        if name not in rules.paths | rules.texts or value == UNSET or not value:
+            return words
+        path = anchored(folder, value)
+        is_meant = name in rules.paths or stat.S_ISREG(file_mode(path))
+        return (*flag, str(path)) if is_meant else words
+
+    return {name: tuple(moved(name, words) for words in every) for name, every in parts.items()}
+
+
+def readable_again(given: Given, plan: "Plan") -> Given:
+    """The same with the text of each pipe, such as `-c <(command)`, which is gone by next time."""
+    parts = [part.source for every in plan.phases.values() for part in every]
+    sources = [*parts, *(context.source for context in plan.contexts)]
+    pipes = {
+        source.name: source.text
+        for source in sources
+        if isinstance(source, TextPart) and source.name != TextPart("").name
+    }
+    flags = tuple(
+        (words[0], pipes.get(words[1], words[1])) if words[0] in _PROMPT_FLAGS else words
+        for words in given.flags
+    )
+    return replace(given, flags=flags)
