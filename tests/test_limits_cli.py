@@ -142,7 +142,9 @@ def test_what_a_run_costs_is_told_and_ends_it(claude: Workspace) -> None:
     assert done.code == 1
     assert "Used: 1,024 tokens, $0.7500" in done.err
     assert "$1.50 of $1.50 spent (max_cost) (2 iterations completed" in done.err
-    assert "  Used: 2,048 tokens, $1.50" in done.err.splitlines()[-1]
+    *_, used, last = done.err.splitlines()
+    assert "  Used: 2,048 tokens, $1.50" in used
+    assert last.endswith(" --max-cost MORE")
     run = shown(claude)
     assert (run["rule"], run["cost"], run["tokens"]) == ("max-cost", 1.5, 2048)
     assert [one["cost"] for one in run["iterations"]] == [0.75, 0.75]

@@ -367,7 +367,13 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Insid
     def last(done: Finished) -> str:
         return done.err.splitlines()[-1].replace(last_run(look)["run"], "RUN")
 
-    assert last(workspace.work("false", *FAILS)) == "  To continue: rooda resume RUN"
+    done = workspace.work("false", *FAILS, "--log-format", "logfmt")
+    assert last(done).endswith(' resume="rooda resume RUN"')
+    assert last(workspace.work("false", *FAILS)).startswith("  Iteration timing"), "seed 000"
+    hook = "loop: {hooks: {loop_start: {command: exit 1, on_error: abort}}}\n"
+    workspace.config(hook + PROCEDURE)
+    assert last(workspace.work("true")) == "  To continue: rooda resume RUN"
+    workspace.config(PROCEDURE)
     assert "To continue" not in workspace.work("true", "-n", "1").err
     assert "To continue" not in workspace.work(workspace.agent(SUCCESS)).err
     slow = workspace.agent("exec sleep 60")

@@ -11,6 +11,7 @@ from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
 from rooda.loop.levels import Level, level
 from rooda.loop.outcome import Verdict
+from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.views import text
@@ -243,13 +244,21 @@ def test_further_lines(event: Event, line: str) -> None:
     assert written("text", ("10:00:00", event)) == f"[10:00:00] {line}\n"
 
 
-@pytest.mark.parametrize("ended", [ABORTED, INTERRUPTED])
+@pytest.mark.parametrize(
+    "ended", [INTERRUPTED, dataclasses.replace(ABORTED, rule=Rule.MAX_COST, reason="too much")]
+)
 def test_the_command_that_continues_a_run_is_the_last_line(ended: loop.RunEnded) -> None:
     *lines, last = (text.render(dataclasses.replace(ended, resume="rooda resume R")) or "").split(
         "\n"
     )
     assert "\n".join(lines) == text.render(ended)
     assert last == "  To continue: rooda resume R"
+
+
+def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
+    assert text.render(dataclasses.replace(ABORTED, resume="rooda resume R")) == text.render(
+        ABORTED
+    )
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,8 @@ def _ended(event: loop.RunEnded) -> str:
     lines = [line, f"  Iteration timing: {numbers}"] if numbers else [line]
     if used := usage_words(event.tokens, event.cost):
         lines.append(f"  Used: {used}")
-    if event.resume:
+    # After failures in a row, seed 000's example ends with the timing.
+    if event.resume and event.rule is not Rule.FAILURE_THRESHOLD:
         lines.append(f"  To continue: {one_line(event.resume)}")
     return "\n".join(lines)
 
