@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from rooda import __version__
-from rooda.cli.app import COMMANDS
 from rooda.cli.commands.run import run
 from rooda.config.problems import errors
 from rooda.config.settings import SETTINGS
+from rooda.console.command_table import COMMANDS
 from support.surface import PHASES, TAG, Inside, dry, plan, planned, procedure
 from support.workspace import PROCEDURE, ROODA, Workspace
 

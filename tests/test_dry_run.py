@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from rooda.cli.flags import without_dry_run
 from rooda.config.settings import SETTINGS
+from rooda.console.flags import without_dry_run
 from support.surface import TRUE, Inside, dry, listing, plan, planned, procedure
 from support.workspace import ROODA, Workspace
 

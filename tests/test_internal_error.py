@@ -9,8 +9,10 @@ import click
 import pytest
 
 from rooda import __version__
-from rooda.cli import app, boundary
+from rooda.cli.app import app
 from rooda.cli.commands import shell
+from rooda.console import errors
+from rooda.console.command_table import COMMANDS
 from rooda.process.interrupts import Interrupts
 from support.workspace import ROODA, Workspace
 
@@ -38,7 +40,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         argument = click.Argument(["words"], nargs=-1)
         command = click.Command("boom", callback=fail, params=[argument])
         monkeypatch.setattr(shell, "boom", command, raising=False)
-        monkeypatch.setitem(app.COMMANDS, "boom", ("shell", "boom", "Run"))
+        monkeypatch.setitem(COMMANDS, "boom", ("shell", "boom", "Run"))
 
     return install
 
@@ -55,7 +57,7 @@ def test_an_unexpected_error_is_exit_3_and_a_short_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     broken(RuntimeError("the flux is gone"))
-    assert boundary.run(["boom", "some", "words"], interrupts) == 3
+    assert errors.run(["boom", "some", "words"], interrupts, app) == 3
     out, err = capsys.readouterr()
     (log,) = (state / "rooda").iterdir()
     assert out == ""
@@ -70,7 +72,7 @@ def test_the_log_is_fit_for_a_bug_report(
     state: Path, broken: Callable[[BaseException], None], interrupts: Interrupts
 ) -> None:
     broken(RuntimeError("the flux is gone"))
-    boundary.run(["boom", "some", "words"], interrupts)
+    errors.run(["boom", "some", "words"], interrupts, app)
     (file,) = (state / "rooda").iterdir()
     log = file.read_text()
     assert "Traceback (most recent call last):" in log
@@ -89,7 +91,7 @@ def test_a_long_error_is_cut_for_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     broken(ValueError("\x1b[31mline\n" * 500))
-    assert boundary.run(["boom"], interrupts) == 3
+    assert errors.run(["boom"], interrupts, app) == 3
     err = capsys.readouterr().err
     assert len(err.splitlines()) <= 5
     assert "\x1b" not in err
@@ -108,7 +110,7 @@ def test_without_a_place_for_state_the_log_goes_to_the_temporary_folder(
     state.write_text("a file where the folder should be")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     broken(RuntimeError("the flux is gone"))
-    assert boundary.run(["boom"], interrupts) == 3
+    assert errors.run(["boom"], interrupts, app) == 3
     (log,) = tmp_path.glob("crash-*.log")
     assert str(log) in capsys.readouterr().err
 
@@ -136,7 +138,7 @@ def test_which_errors_are_whose(
     code: int,
 ) -> None:
     broken(error)
-    assert boundary.run(["boom"], interrupts) == code
+    assert errors.run(["boom"], interrupts, app) == code
     assert (state / "rooda").exists() == (code == 3)
 
 
@@ -145,6 +147,8 @@ def test_the_whole_program_ends_with_3(workspace: Workspace) -> None:
 import sys, click
 from rooda.cli import app
 from rooda.cli.commands import shell
+from rooda.console import errors
+from rooda.console.command_table import COMMANDS
 from rooda.cli.main import main
 def fail(): raise RuntimeError("the flux is gone")
 shell.boom = click.Command("boom", callback=fail)
@@ -173,7 +177,7 @@ def test_values_for_the_agent_s_environment_are_left_out(
     state: Path, broken: Callable[[BaseException], None], interrupts: Interrupts
 ) -> None:
     broken(RuntimeError("the flux is gone"))
-    boundary.run(["boom", "--", "--env", f"TOKEN={SECRET}", f"--env=KEY={SECRET}"], interrupts)
+    errors.run(["boom", "--", "--env", f"TOKEN={SECRET}", f"--env=KEY={SECRET}"], interrupts, app)
     (file,) = (state / "rooda").iterdir()
     log = file.read_text()
     assert "TOKEN" in log

@@ -17,10 +17,10 @@ from typing import Any, cast
 
 import pytest
 
-from rooda.cli.alone import only_run
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput
 from rooda.config.settings import KEEP_PROCESSES
+from rooda.engine.run_lock import hold_run_lock
 from rooda.loop.events import Event
 from rooda.process.leftovers import start_time
 from rooda.views.problems import render_all
@@ -362,7 +362,7 @@ def cleared(workspace: Workspace) -> list[Event]:
     folders = {"workspace": workspace.path, "working_dir": workspace.path}
     plan = SimpleNamespace(**folders, procedure="work", values=values, environ={})
     said: list[Event] = []
-    with only_run(cast("Plan", plan)) as alone:
+    with hold_run_lock(cast("Plan", plan)) as alone:
         alone.clear_what_is_left(said.append)
     return said
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from rooda.cli import resuming
-from rooda.cli.recording import Recording
 from rooda.config.plan import Plan, Request, prepare
 from rooda.config.world import World
+from rooda.engine import resume as resuming
+from rooda.engine.recording import Recording
 from rooda.loop import run as loop
 from rooda.loop.agent_events import AgentChanged, WaitStarted
 from rooda.loop.edge import Edge

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from rooda.cli.arguments import merge, parse, parts_of
 from rooda.cli.commands.run import run
-from rooda.cli.flags import RULES
+from rooda.console.command_line import merge, parse, parts_of
+from rooda.console.flags import RULES
 from rooda.record.given import Given
 from support.children import Nursery
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within

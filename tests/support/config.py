@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 from hypothesis import settings
 
-from rooda.cli.app import COMMANDS
 from rooda.cli.commands.run import run
-from rooda.cli.flags import given_flags
 from rooda.config import reader
 from rooda.config.hooks import Hook, HookList
 from rooda.config.inspect import Inspection, inspect
@@ -39,6 +37,8 @@ from rooda.config.problems import Problem
 from rooda.config.reader import ConfigFile
 from rooda.config.setting import Setting
 from rooda.config.world import World
+from rooda.console.command_table import COMMANDS
+from rooda.console.flags import given_flags
 from rooda.prompts.parts import PHASES
 
 # The four phases of a procedure, for use in flow style: f"{{p: {{{FOUR}}}}}".

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rooda.cli.recorded import is_alive
 from rooda.record.objects import iteration_object, last_attempts, run_object
 from rooda.record.reader import Reader
 from support.workspace import PROCEDURE, Finished, Running, Workspace
@@ -147,7 +146,7 @@ class GitWork(Workspace):
 
     @property
     def reader(self) -> Reader:
-        return Reader(self.path, is_alive)
+        return Reader(self.path)
 
     def run_record(self) -> dict[str, Any]:
         """What `rooda show --json` says of the last run, without its iterations."""

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from rooda.cli import boundary
-from rooda.cli.flags import without_dry_run
+from rooda.cli.app import app
 from rooda.config.plan import Plan, Prepared, Request, prepare
 from rooda.config.world import World
+from rooda.console import errors
+from rooda.console.flags import without_dry_run
 from rooda.process.interrupts import Interrupts
 from rooda.views.dry_run import render
 from support.workspace import PROCEDURE, Finished, Workspace
@@ -77,6 +78,6 @@ class Inside:
             self.monkeypatch.delenv(name)
         self.monkeypatch.setenv("HOME", environ["HOME"])
         began = time.monotonic()
-        code = boundary.run(list(args), Interrupts())
+        code = errors.run(list(args), Interrupts(), app)
         out, err = self.capfd.readouterr()
         return Finished(code, out, err, time.monotonic() - began)

@@ -1,41 +1,13 @@
 """The command group: a command is a line in the table and a module of its own."""
 
 import importlib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from rooda import __version__
-from rooda.process.interrupts import Interrupts
-
-# name: (module below rooda.cli.commands, attribute, section of the help)
-COMMANDS: Mapping[str, tuple[str, str, str]] = {
-    "run": ("run", "run", "Run"),
-    "resume": ("run", "resume", "Run"),
-    "demo": ("demo", "demo", "Run"),
-    "stop": ("live", "stop", "Run"),
-    "follow": ("live", "follow", "Look"),
-    "history": ("records", "history", "Look"),
-    "show": ("records", "show", "Look"),
-    "why": ("records", "why", "Look"),
-    "diff": ("trees", "diff", "Look"),
-    "restore": ("trees", "restore", "Run"),
-    "list": ("procedures", "list_", "Look"),
-    "info": ("procedures", "info", "Look"),
-    "init": ("config", "init", "Set up"),
-    "config": ("config", "group", "Set up"),
-    "doctor": ("doctor", "doctor", "Set up"),
-    "completion": ("shell", "completion", "Set up"),
-    "version": ("shell", "version", "Set up"),
-}
-
-# Words that `rooda WORD` does not give to a procedure.
-RESERVED = frozenset({*COMMANDS, "help"})
-
-HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
+from rooda.console.command_table import COMMANDS, HELP_FLAGS
 
 EXAMPLES = """\
   rooda demo                              see a run, with no agent and no key
@@ -50,14 +22,6 @@ EXAMPLES = """\
   rooda resume                            continue an interrupted run, with its flags
   rooda restore 3                         bring back the files as iteration 3 left them
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What commands need of this invocation."""
-
-    interrupts: Interrupts
-    arguments: tuple[str, ...]
 
 
 class Rooda(click.Group):
@@ -107,7 +71,7 @@ class Rooda(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands and procedures."""
-        from rooda.cli.names import procedure_names  # noqa: PLC0415 - only completion needs it
+        from rooda.console.completion import procedure_names  # noqa: PLC0415 - only completion needs it
 
         procedures = [
             CompletionItem(name)

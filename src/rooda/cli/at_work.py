@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rooda.cli.here import this_world
-from rooda.cli.recorded import is_alive
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
 from rooda.process.leftovers import start_time
 from rooda.record.errors import StoreError
 from rooda.text.controls import one_line
@@ -87,7 +86,7 @@ class AtWork:
         if self.note is None:
             return ""
         try:
-            reader = Reader(Path(self.note.workspace), is_alive)
+            reader = Reader(Path(self.note.workspace))
             return one_line(reader.run(self.note.run).status)
         except StoreError:
             return ""

@@ -1,17 +1,10 @@
-"""The entry point. What goes wrong in a command becomes a message in `boundary.py`.
+"""The entry point of `rooda`."""
 
-Kept light: `rooda --version` imports nothing but this, and signals are ours before anything heavy
-is loaded.
-"""
-
-import os
-import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rooda import __version__
-from rooda.process.ending import end_at_once, stays_ignored
+from rooda.console.entry import front
 
 if TYPE_CHECKING:
     import click
@@ -23,61 +16,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _rooda() -> "click.Command":
-    from rooda.cli.app import app  # noqa: PLC0415 - see `front`
+    from rooda.cli.app import app  # noqa: PLC0415 - loaded when the signals have handlers
 
     return app
-
-
-def front(
-    name: str,
-    arguments: list[str],
-    load: "Callable[[], click.Command]",
-    internal_error: int = 3,
-) -> int:
-    """Run one of our commands, which is loaded when the signals are ours."""
-    if arguments in (["--version"], ["version"]):
-        return _print_version(name)
-    if sys.platform == "win32":
-        sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
-        return 1
-    _end_on_signals()
-    try:
-        _open_standard_descriptors()
-        # Imported here: they are heavy, and the signals must be ours before.
-        from rooda.process.interrupts import Interrupts  # noqa: PLC0415
-
-        interrupts = Interrupts()
-        interrupts.install()
-        from rooda.cli import boundary  # noqa: PLC0415
-    except OSError as error:
-        # No descriptor is left, or the installation can't be read.
-        sys.stderr.write(f"Error: rooda can't start: {error.strerror}\n")
-        return 1
-
-    code = boundary.run(arguments, interrupts, load(), name, internal_error)
-    interrupts.ignore_from_now_on()
-    return boundary.flush(code)
-
-
-def _print_version(name: str) -> int:
-    try:
-        os.write(1, f"{name} {__version__}\n".encode())
-    except OSError:
-        return 1  # nobody there, or no room
-    return 0
-
-
-def _end_on_signals() -> None:
-    """Until `Interrupts` takes over, a moment later; SIGHUP under `nohup` stays ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        if not stays_ignored(number):
-            signal.signal(number, end_at_once)
-
-
-def _open_standard_descriptors() -> None:
-    """Started with one of them closed (`>&-`), a file or pipe of ours would take its place."""
-    for fd in (0, 1, 2):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)

@@ -12,11 +12,10 @@ from rooda.config.problems import Problem, errors, warnings
 from rooda.config.resolve import Values
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
-from rooda.process.leftovers import start_time
 from rooda.text.counting import count
 from rooda.text.paths import is_folder
 from rooda.text.sizes import approximate_size
-from rooda.workspace.lock import Note, here, read_note, who_holds
+from rooda.workspace.lock import Note, read_note, who_holds
 from rooda.workspace.tree import work_tree
 
 
@@ -29,20 +28,15 @@ def look_at_lock(folder: Path) -> Finding:
     except (OSError, RuntimeError) as error:
         text = f"nobody can tell whether a run is at work here: {error}"
         return Finding("lock", Mark.UNKNOWN, text, "Check the folder's mode")
-    if pid is not None and (note is None or _is_alive(note)):
+    if pid is not None and (note is None or note.process.is_alive):
         text = f"a run is at work in {top}: {_who(pid, note)}"
         advice = "A second one has to wait; `rooda follow` shows it, `rooda stop` ends it"
         return Finding("lock", Mark.OK, text, advice)
-    if left is not None and not _is_alive(left):
+    if left is not None and not left.process.is_alive:
         text = f"an earlier run ({left.procedure}, pid {left.pid}) was killed here"
         advice = "Nothing to do: the next run clears what it left"
         return Finding("lock", Mark.WARNING, text, advice)
     return Finding("lock", Mark.OK, "no run is at work here")
-
-
-def _is_alive(note: Note) -> bool:
-    """Whether its process runs; on another machine nobody can tell, so it is believed."""
-    return note.host != here()[0] or start_time(note.pid) == note.started
 
 
 def _who(pid: int, note: Note | None) -> str:

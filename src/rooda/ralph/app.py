@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rooda import __version__
-from rooda.cli.app import HELP_FLAGS, Session
-from rooda.cli.arguments import Rules, given_of, parts_of
-from rooda.cli.flags import EqualsCommand, EqualsOption
-from rooda.cli.here import this_world
-from rooda.cli.recorded import workspace_here
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
+from rooda.console.command_line import Rules, given_of, parts_of
+from rooda.console.command_table import HELP_FLAGS, CliContext
+from rooda.console.flags import EqualsCommand, EqualsOption
+from rooda.console.recorded import workspace_here
 from rooda.ralph import skeleton
 from rooda.ralph.planning import Wish, prepare, project_root
 from rooda.workspace.state import DATABASE, STATE_FOLDER
 
 if TYPE_CHECKING:
-    from rooda.cli.resuming import TakenUp
+    from rooda.engine.invocation import TakenUp
 
 _EXIT_CODES = """Exit codes: 0 complete, or the maximum of iterations was reached; 1 wrong input;
 2 no implementation plan; 3 tests failed; 4 the agent failed; 5 git failed; 130 interrupted."""
@@ -60,9 +60,10 @@ _RULES = Rules(
 )
 
 
-def _run(session: Session, mode: str, parameters: Mapping[str, Any]) -> int:
-    from rooda.cli import running  # noqa: PLC0415 - neither help nor init needs a database
-    from rooda.cli.invocation import Front, Invocation  # noqa: PLC0415
+def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
+    from rooda.console.launch import launch  # noqa: PLC0415 - help needs no database
+    from rooda.engine.invocation import Front, Invocation  # noqa: PLC0415
+    from rooda.engine.start import report  # noqa: PLC0415
     from rooda.loop.stops import Rule  # noqa: PLC0415
 
     ctx = click.get_current_context()
@@ -78,21 +79,20 @@ def _run(session: Session, mode: str, parameters: Mapping[str, Any]) -> int:
         limits = {Rule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
         front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
         invocation = Invocation(front, given, taken_up)
-        return running.execute(prepared, session.interrupts, invocation)
     except InvalidInput as invalid:
-        problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
-        running.report(problems, prepared.values)
+        report(invalid.problems, prepared.values)
         return 1
+    return launch(prepared, session.interrupts, invocation)
 
 
 def _taken_up(ctx: click.Context, mode: str, parameters: Mapping[str, Any]) -> "TakenUp":
     """The run that is to go on. Raises InvalidInput."""
-    from rooda.cli import resuming  # noqa: PLC0415 - see `_run`
+    from rooda.console import resume  # noqa: PLC0415 - see `_run`
 
     root = project_root(_wish(mode, parameters), this_world())
     workspace = root if (root / STATE_FOLDER / DATABASE).exists() else workspace_here()
-    row = resuming.find(workspace, parameters["resume"], f"ralph {mode}")
-    taken_up = resuming.take_up(workspace, row, ctx, ctx.command, _RULES)
+    row = resume.find(workspace, parameters["resume"], f"ralph {mode}")
+    taken_up = resume.take_up(workspace, row, ctx, ctx.command, _RULES)
     _check_file(taken_up.parameters)
     return taken_up
 
@@ -119,7 +119,7 @@ def _maximum(flag: str | None, positional: str | None) -> tuple[str, str] | None
 @_CONFIG
 @_RESUME
 @click.pass_obj
-def plan(session: Session, /, **parameters: Any) -> int:
+def plan(session: CliContext, /, **parameters: Any) -> int:
     """Compare specifications and code, and write the implementation plan."""
     return _run(session, "plan", parameters)
 
@@ -130,7 +130,7 @@ def plan(session: Session, /, **parameters: Any) -> int:
 @_CONFIG
 @_RESUME
 @click.pass_obj
-def build(session: Session, /, **parameters: Any) -> int:
+def build(session: CliContext, /, **parameters: Any) -> int:
     """Take tasks from the plan, one an iteration: implement, test, commit."""
     return _run(session, "build", parameters)
 
@@ -140,7 +140,7 @@ def build(session: Session, /, **parameters: Any) -> int:
 @_CONFIG
 @_RESUME
 @click.pass_obj
-def prompt(session: Session, /, **parameters: Any) -> int:
+def prompt(session: CliContext, /, **parameters: Any) -> int:
     """Run one prompt once, and commit what it changed."""
     if parameters["resume"] is None:
         _check_file(parameters)

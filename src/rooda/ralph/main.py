@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rooda.cli.main import front
+from rooda.console.entry import front
 
 if TYPE_CHECKING:
     import click

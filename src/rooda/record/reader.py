@@ -19,6 +19,7 @@ from rooda.record.rows import (
     IterationRow,
     RunRow,
     Value,
+    is_run_alive,
     iteration_row,
     run_row,
     stored,
@@ -41,7 +42,10 @@ class Reader:
     """
 
     def __init__(
-        self, workspace: Path, is_alive: Callable[[RunRow], bool], steps: Steps = STEPS
+        self,
+        workspace: Path,
+        is_alive: Callable[[RunRow], bool] = is_run_alive,
+        steps: Steps = STEPS,
     ) -> None:
         self._path = workspace / STATE_FOLDER / NAME
         self._is_alive = is_alive

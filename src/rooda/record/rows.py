@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from rooda.record.places import is_run
+from rooda.workspace.lock import ProcessIdentity
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
@@ -35,6 +36,11 @@ class RunRow:
     workspace: str
     data: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def process(self) -> ProcessIdentity:
+        """The process of the run."""
+        return ProcessIdentity(self.pid, self.pid_started, self.host, self.boot)
+
 
 @dataclass(frozen=True, slots=True)
 class IterationRow:
@@ -47,6 +53,11 @@ class IterationRow:
     started_at: str
     ended_at: str | None
     data: dict[str, Any] = field(default_factory=dict)
+
+
+def is_run_alive(row: RunRow) -> bool:
+    """Whether the process of the run still runs."""
+    return row.process.is_alive
 
 
 def run_values(row: RunRow) -> tuple[Value, ...]:

@@ -15,6 +15,7 @@ from rooda.record.rows import (
     UNFINISHED,
     IterationRow,
     RunRow,
+    is_run_alive,
     run_row,
     stored,
 )
@@ -100,7 +101,7 @@ class Store:
         self._attempt(read)
         return found
 
-    def close_stale(self, is_alive: Callable[[RunRow], bool]) -> list[str]:
+    def close_stale(self, is_alive: Callable[[RunRow], bool] = is_run_alive) -> list[str]:
         """Mark what a run that could not end in order left open; which runs that were."""
         stale = [
             row.run

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rooda.process.leftovers import start_time
 from rooda.workspace.state import STATE_FOLDER, new_file, read_plain_file, remove_file
 from rooda.workspace.tree import work_tree
 
@@ -28,8 +29,36 @@ _REFUSED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """A process: a pid can be used again, so its start time, boot and host belong to it."""
+
+    pid: int
+    started: float
+    host: str
+    boot: str
+
+    @classmethod
+    def own(cls) -> "ProcessIdentity":
+        """The identity of this process."""
+        pid = os.getpid()
+        return cls(pid, start_time(pid) or 0.0, *here())
+
+    @property
+    def is_on_this_host(self) -> bool:
+        """Whether this machine can tell anything about the process."""
+        return self.host == here()[0]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process still runs; a process of another host is believed to."""
+        if not self.is_on_this_host:
+            return True
+        return self.boot == here()[1] and start_time(self.pid) == self.started
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
-    """Who runs here. Pids come with their start times, and count for one boot of one host."""
+    """The run that holds the lock, and the processes that it has started."""
 
     run: str
     procedure: str
@@ -41,6 +70,11 @@ class Note:
     boot: str = ""
     agents: tuple[tuple[int, float], ...] = ()
     keep: tuple[str, ...] = ()
+
+    @property
+    def process(self) -> ProcessIdentity:
+        """The process of the run."""
+        return ProcessIdentity(self.pid, self.started, self.host, self.boot)
 
 
 class Taken(Exception):  # noqa: N818 - what was found

@@ -7,14 +7,14 @@ from typing import TextIO
 
 import click
 
-from rooda.cli.app import RESERVED, Session
-from rooda.cli.flags import config_option
-from rooda.cli.here import this_world
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.locate import CONFIG_NAME
 from rooda.config.problems import InvalidInput, Problem, errors
 from rooda.config.schema import schema as json_schema
 from rooda.config.template import template
+from rooda.config.world import this_world
+from rooda.console.command_table import RESERVED, CliContext
+from rooda.console.flags import config_option
 from rooda.text.counting import count
 from rooda.views import config_view
 from rooda.views.problems import render_all
@@ -69,7 +69,7 @@ def schema() -> None:
 
 @click.command("init")
 @click.pass_obj
-def init(session: Session, /) -> None:
+def init(session: CliContext, /) -> None:
     """Write a commented rooda-config.yml here; never overwrites one."""
     try:
         text = template(os.environ)

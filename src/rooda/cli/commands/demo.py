@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from rooda.cli.app import Session
 from rooda.config.plan import Request, prepare
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
+from rooda.console.command_table import CliContext
 from rooda.demo import workspace
 
 _INTRODUCTION = """\
@@ -23,7 +23,7 @@ is a script that needs no key and no network. It has three tasks and fails once,
 @click.command("demo")
 @click.option("--keep", is_flag=True, help="Keep the repository to look at it afterwards.")
 @click.pass_obj
-def demo(session: Session, /, *, keep: bool) -> int:
+def demo(session: CliContext, /, *, keep: bool) -> int:
     """Show in ten seconds what a run looks like, with a scripted agent."""
     if shutil.which("git") is None:
         raise InvalidInput([Problem("git is not installed", "Install git, then try again")])
@@ -39,7 +39,7 @@ def demo(session: Session, /, *, keep: bool) -> int:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _show(folder: Path, session: Session) -> int:
+def _show(folder: Path, session: CliContext) -> int:
     click.echo(_INTRODUCTION, err=True)
     try:
         workspace.make(folder)
@@ -49,10 +49,10 @@ def _show(folder: Path, session: Session) -> int:
     # The user's own config takes no part in the demo.
     environ = workspace.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
-    from rooda.cli import running  # noqa: PLC0415 - pressing Tab needs no database
+    from rooda.engine.start import start_run  # noqa: PLC0415 - pressing Tab needs no database
 
     request = Request("tasks", flags={"show_ai_output": ("--verbose", "true")})
-    code = running.execute(prepare(request, World(folder, environ)), session.interrupts)
+    code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code
     if code == 0:
         click.echo(f"\nWhat the run left in git:\n{workspace.history(folder)}", err=True)
         click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.", err=True)

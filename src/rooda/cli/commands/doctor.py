@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rooda.cli.app import RESERVED, Session
-from rooda.cli.flags import complete_from, config_option
-from rooda.cli.here import this_world
-from rooda.cli.names import alias_names
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.world import World
+from rooda.config.world import World, this_world
+from rooda.console.command_table import RESERVED, CliContext
+from rooda.console.completion import alias_names
+from rooda.console.flags import complete_from, config_option
 from rooda.process.ending import INTERRUPTED
 from rooda.text.durations import parse_duration
 
@@ -43,7 +42,7 @@ _MOST_LINES, _LONGEST_LINE = 40, 160  # of what the canary does: it must never f
 @config_option
 @click.pass_obj
 def doctor(
-    session: Session,
+    session: CliContext,
     /,
     *,
     canary: str | None,
@@ -98,7 +97,7 @@ def _world() -> World:
 
 
 def _canary(
-    session: Session,
+    session: CliContext,
     config: str | None,
     chosen: tuple[str, str],
     timeout: str | None,

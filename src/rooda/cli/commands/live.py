@@ -7,8 +7,8 @@ import time
 import click
 
 from rooda.cli.at_work import AtWork
-from rooda.cli.recorded import Recorded
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.recorded import Recorded
 from rooda.process.interrupts import END
 from rooda.record.places import run_folder
 from rooda.record.rows import RunRow

@@ -4,15 +4,15 @@ import json
 
 import click
 
-from rooda.cli.flags import complete_from, config_option
-from rooda.cli.here import this_world
-from rooda.cli.names import procedure_names
 from rooda.config.command import choose, command_of
 from rooda.config.layers import Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import InvalidInput, Problem, errors, in_order
 from rooda.config.resolve import resolve
 from rooda.config.validate import unknown_procedure
+from rooda.config.world import this_world
+from rooda.console.completion import procedure_names
+from rooda.console.flags import complete_from, config_option
 from rooda.prompts.parts import PHASES
 from rooda.views.table import render_table
 

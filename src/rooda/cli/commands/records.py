@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from rooda.cli.recorded import Recorded, split_words
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.recorded import Recorded, split_words
 from rooda.loop.state import Status
 from rooda.record.places import iteration_folder
 from rooda.record.rows import IterationRow, RunRow

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rooda.cli.app import HELP_FLAGS, RESERVED, Session
-from rooda.cli.arguments import given_of, parts_of
-from rooda.cli.flags import (
+from rooda.config.locate import read_layers
+from rooda.config.plan import Prepared, Request, prepare
+from rooda.config.problems import InvalidInput
+from rooda.config.resolve import Values, resolve
+from rooda.config.world import this_world
+from rooda.console.command_line import given_of, parts_of
+from rooda.console.command_table import HELP_FLAGS, RESERVED, CliContext
+from rooda.console.completion import procedure_names
+from rooda.console.flags import (
     RULES,
     EqualsOption,
     RunCommand,
@@ -17,16 +23,10 @@ from rooda.cli.flags import (
     run_options,
     without_dry_run,
 )
-from rooda.cli.here import this_world
-from rooda.cli.names import procedure_names
-from rooda.config.locate import read_layers
-from rooda.config.plan import Prepared, Request, prepare
-from rooda.config.problems import InvalidInput
-from rooda.config.resolve import Values, resolve
 from rooda.prompts.parts import PHASES
 
 if TYPE_CHECKING:
-    from rooda.cli.resuming import TakenUp
+    from rooda.engine.invocation import TakenUp
 
 
 class _Run(RunCommand):
@@ -48,7 +48,7 @@ class _Resume(RunCommand):
 
 
 @click.pass_obj
-def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
+def _run(session: CliContext, /, procedure: str, **parameters: Any) -> int:
     given_flags(parameters)  # a mistake on the command line comes before all others
     if parameters["resume"] is not None:
         return _resume_run(session, parameters["resume"], procedure)
@@ -56,26 +56,27 @@ def _run(session: Session, /, procedure: str, **parameters: Any) -> int:
 
 
 @click.pass_obj
-def _resume(session: Session, /, run: str | None, **parameters: Any) -> int:
+def _resume(session: CliContext, /, run: str | None, **parameters: Any) -> int:
     given_flags(parameters)
     return _resume_run(session, run or "", None)
 
 
-def _resume_run(session: Session, wanted: str, procedure: str | None) -> int:
+def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     """Continue a run: the last one of the procedure, of any procedure, or the one named."""
-    from rooda.cli import resuming, running  # noqa: PLC0415 - pressing Tab needs no database
-    from rooda.cli.recorded import workspace_here  # noqa: PLC0415
+    from rooda.console import resume as earlier  # noqa: PLC0415 - pressing Tab needs no database
+    from rooda.console.recorded import workspace_here  # noqa: PLC0415
+    from rooda.engine.start import report  # noqa: PLC0415
 
     ctx = click.get_current_context()
     try:
         workspace = workspace_here()
         if procedure is None:
-            row = resuming.find_for_rooda(workspace, wanted)
+            row = earlier.find_for_rooda(workspace, wanted)
         else:
-            row = resuming.find(workspace, wanted, procedure)
-        taken_up = resuming.take_up(workspace, row, ctx, run, RULES, [row.procedure])
+            row = earlier.find(workspace, wanted, procedure)
+        taken_up = earlier.take_up(workspace, row, ctx, run, RULES, [row.procedure])
     except InvalidInput as invalid:
-        running.report(invalid.problems, _values_now(ctx.params, procedure or ""))
+        report(invalid.problems, _values_now(ctx.params, procedure or ""))
         return 1
     parameters = {**taken_up.parameters, "dry_run": ctx.params["dry_run"]}
     return _start(session, row.procedure, parameters, taken_up)
@@ -88,7 +89,7 @@ def _values_now(parameters: Mapping[str, Any], procedure: str) -> Values:
 
 
 def _start(
-    session: Session,
+    session: CliContext,
     procedure: str,
     parameters: Mapping[str, Any],
     taken_up: "TakenUp | None" = None,
@@ -105,20 +106,16 @@ def _start(
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:
         return _show(prepared, without_dry_run(session.arguments), taken_up)
-    from rooda.cli import running  # noqa: PLC0415 - neither Tab nor a dry run needs a database
-    from rooda.cli.invocation import Invocation, rooda_front  # noqa: PLC0415 - nor this
+    from rooda.console.launch import launch  # noqa: PLC0415 - a dry run needs no database
+    from rooda.console.resume import rooda_front  # noqa: PLC0415
+    from rooda.engine.invocation import Invocation  # noqa: PLC0415
 
     if taken_up is None:
         given = given_of(run, parts_of(click.get_current_context()))
     else:
         given = taken_up.given
     invocation = Invocation(rooda_front(procedure), given, taken_up)
-    try:
-        return running.execute(prepared, session.interrupts, invocation)
-    except InvalidInput as invalid:
-        problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
-        running.report(problems, prepared.values)
-        return 1
+    return launch(prepared, session.interrupts, invocation)
 
 
 def _show(prepared: Prepared, arguments: Sequence[str], taken_up: "TakenUp | None") -> int:
@@ -127,11 +124,11 @@ def _show(prepared: Prepared, arguments: Sequence[str], taken_up: "TakenUp | Non
 
     words = ""
     if taken_up is not None and prepared.plan is not None:
-        from rooda.cli import resuming  # noqa: PLC0415 - without a run to resume, no database
+        from rooda.engine.resume import resume  # noqa: PLC0415 - without a run, no database
         from rooda.views import text  # noqa: PLC0415
 
         try:
-            state = resuming.resume(prepared.plan, taken_up.run).state
+            state = resume(prepared.plan, taken_up.run).state
             words = text.render(taken_up.told(state)) or ""
         except InvalidInput as invalid:
             prepared = replace(prepared, problems=(*prepared.problems, *invalid.problems))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from rooda.cli.app import Session
-from rooda.cli.recorded import Recorded
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.command_table import CliContext
+from rooda.console.recorded import Recorded
 from rooda.process.ending import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.counting import count
@@ -99,7 +99,7 @@ def before(name: str, names: Sequence[str]) -> str:
 @click.command("restore")
 @click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
 @click.pass_obj
-def restore(session: Session, /, *, words: tuple[str, ...]) -> int:
+def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     """Make the work tree what it was after an iteration; 0 is the one before the run.
 
     What is there now is kept first, for 30 days, so that this can be undone. Branch, index and

@@ -10,12 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from rooda.cli import crash, resuming
-from rooda.cli.alone import only_run
-from rooda.cli.arguments import readable_again
-from rooda.cli.here import this_world
-from rooda.cli.invocation import Invocation
-from rooda.cli.recording import Recording
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
@@ -29,6 +23,11 @@ from rooda.config.settings import (
     SEPARATORS,
     SHOW_AI_OUTPUT,
 )
+from rooda.config.world import this_world
+from rooda.engine.invocation import Invocation, readable_again
+from rooda.engine.recording import Recording
+from rooda.engine.resume import resume
+from rooda.engine.run_lock import hold_run_lock
 from rooda.loop import run as loop
 from rooda.loop.edge import Edge
 from rooda.loop.emitter import Emitter
@@ -60,9 +59,17 @@ class _Wiring:
     closing: list[Callable[[], None]] = field(default_factory=list)
 
 
-def execute(
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The exit code of a run, and the errors of listeners that it survived."""
+
+    exit_code: int
+    failures: tuple[Exception, ...] = ()
+
+
+def start_run(
     prepared: Prepared, interrupts: Interrupts, invocation: Invocation | None = None
-) -> int:
+) -> RunResult:
     """Run the plan to its end. Raises InvalidInput when it may not start.
 
     `invocation` says which earlier run goes on, and what the record keeps of the command line;
@@ -79,16 +86,16 @@ def execute(
     plan.tools.interrupts = interrupts
     # From here on a signal ends the run in order: noted, acted upon, told.
     with interrupts.deferred(), ExitStack() as closing:
-        alone = closing.enter_context(only_run(plan))
+        lock = closing.enter_context(hold_run_lock(plan))
         recording = Recording.open(plan)
         closing.callback(recording.close)
         taken_up = None if invocation is None else invocation.taken_up
         resumed = None
         if invocation is not None and taken_up is not None:
-            resumed = resuming.resume(plan, taken_up.run, invocation.front)
-            alone.run = resumed.row.run
+            resumed = resume(plan, taken_up.run, invocation.front)
+            lock.run = resumed.row.run
         runner = closing.enter_context(plan.tools.runner)
-        runner.name = alone.run
+        runner.name = lock.run
         pin = Pin.of(plan.working_dir, plan.tools)
         if pin is not None:
             closing.callback(pin.close)
@@ -98,32 +105,30 @@ def execute(
         closing.callback(wiring.terminal.close)
         emitter = wiring.emitter
         given = None if invocation is None else _kept(invocation.given, plan)
-        closing.callback(recording.listen(emitter, alone.run, resumed, given))
+        closing.callback(recording.listen(emitter, lock.run, resumed, given))
         _introduce(prepared, emitter)
         if taken_up is not None and resumed is not None:
             emitter(taken_up.told(resumed.state))
-        emitter.add(alone.note_agent)
-        alone.clear_what_is_left(emitter)
-        recording.prune(emitter, alone.run)
+        emitter.add(lock.note_agent)
+        lock.clear_what_is_left(emitter)
+        recording.prune(emitter, lock.run)
         edge = Edge(
             emitter,
             interrupts,
             runner.run,
             interrupts.stopwatch.now,
             wiring.tick,
-            alone.run,
-            recording.tracker(alone.run),
+            lock.run,
+            recording.tracker(lock.run),
             recording.history(resumed),
             tools=plan.tools,
             pin=pin,
             rest=interrupts.rest,
         )
         if invocation is not None:
-            edge = replace(edge, continuing=partial(invocation.front.after, alone.run))
-        code = loop.run(plan, edge, resumed.state if resumed else None).exit_code
-        for failure in wiring.emitter.failures:
-            crash.tell(failure, sys.argv[1:])
-        return code
+            edge = replace(edge, continuing=partial(invocation.front.after, lock.run))
+        ended = loop.run(plan, edge, resumed.state if resumed else None)
+        return RunResult(ended.exit_code, tuple(wiring.emitter.failures))
 
 
 def _kept(given: Given, plan: Plan) -> Given:

@@ -6,9 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from rooda.cli.ourselves import ourselves
-from rooda.cli.recorded import is_alive
-from rooda.cli.resuming import Resumed
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import (
@@ -20,6 +17,7 @@ from rooda.config.settings import (
     SESSION_LOG,
     TRACK_FILE_CHANGES,
 )
+from rooda.engine.resume import Resumed
 from rooda.iteration.history import HistoryConfig, IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import IterationStatus
@@ -37,6 +35,7 @@ from rooda.record.store import Store
 from rooda.views.log_file import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
+from rooda.workspace.lock import ProcessIdentity
 from rooda.workspace.snapshots.series import Snapshots
 from rooda.workspace.state import SESSION, STATE_FOLDER, open_to_append
 from rooda.workspace.tree import work_tree
@@ -79,7 +78,7 @@ class Recording:
         except StoreError as error:
             problem = Problem(str(error), "Mend that, then start again", title="No record")
             raise InvalidInput([problem]) from None
-        store.close_stale(is_alive)
+        store.close_stale()
         return cls(plan, store, troubles)
 
     def close(self) -> None:
@@ -208,7 +207,7 @@ def _ended(resumed: Resumed | None) -> dict[int, bool]:
 
 def _row(plan: Plan, run: str) -> RunRow:
     now = datetime.now().astimezone().isoformat(timespec="milliseconds")
-    us = ourselves()
+    us = ProcessIdentity.own()
     return RunRow(
         run=run,
         procedure=plan.procedure,
@@ -224,5 +223,5 @@ def _row(plan: Plan, run: str) -> RunRow:
 
 
 def _taken_up(row: RunRow) -> RunRow:
-    us = ourselves()
+    us = ProcessIdentity.own()
     return replace(row, pid=us.pid, pid_started=us.started, host=us.host, boot=us.boot)

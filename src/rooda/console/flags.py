@@ -8,8 +8,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from rooda.cli.arguments import Rules
-from rooda.cli.names import alias_names, procedure_names
 from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextList, TextMap
 from rooda.config.setting import Setting
 from rooda.config.settings import (
@@ -22,6 +20,8 @@ from rooda.config.settings import (
     SETTINGS,
     SHOW_AI_OUTPUT,
 )
+from rooda.console.command_line import Rules
+from rooda.console.completion import alias_names, procedure_names
 from rooda.prompts.parts import PHASES
 
 PROMPT, OTHER = "Prompt", "Other"

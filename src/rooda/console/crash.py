@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from rooda import __version__
-from rooda.cli.flags import masked
+from rooda.console.flags import masked
 from rooda.text.controls import one_line
 
 _LONGEST_MESSAGE = 300

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rooda.cli.here import this_world
 from rooda.config.problems import InvalidInput, Problem
-from rooda.process.leftovers import start_time
+from rooda.config.world import this_world
 from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_object, last_attempts, run_object, summarized
 from rooda.record.rows import IterationRow, RunRow
-from rooda.workspace.lock import here
 from rooda.workspace.state import DATABASE, STATE_FOLDER
 from rooda.workspace.tree import work_tree
 
@@ -20,14 +18,6 @@ if TYPE_CHECKING:
     from rooda.record.reader import Reader
 
 _ITERATION = re.compile(r"[0-9]{1,6}")
-
-
-def is_alive(row: RunRow) -> bool:
-    """Whether the process of a run still runs; on another machine nobody can tell."""
-    host, boot = here()
-    if row.host != host:
-        return True
-    return row.boot == boot and start_time(row.pid) == row.pid_started
 
 
 def workspace_here() -> Path:
@@ -54,7 +44,7 @@ class Recorded:
         from rooda.record.reader import Reader  # noqa: PLC0415
 
         workspace = workspace_here()
-        return cls(workspace, Reader(workspace, is_alive))
+        return cls(workspace, Reader(workspace))
 
     def run(self, name: str | None) -> RunRow:
         """A run by its name, or the last one. Raises InvalidInput."""

@@ -2,27 +2,22 @@
 
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from rooda.config.setting import UNSET
-from rooda.prompts.parts import PHASES, TextPart
 from rooda.record.given import Given
 from rooda.text.paths import anchored, file_mode
-
-if TYPE_CHECKING:
-    from rooda.config.plan import Plan
 
 # Parameter name -> each time that it was given, as the words of the command line.
 Parts = Mapping[str, tuple[tuple[str, ...], ...]]
 
 # These say which run is meant, or that nothing shall start: they are no flags of the run.
 _NOT_OF_THE_RUN = frozenset({"procedure", "run", "resume", "dry_run"})
-_PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +131,3 @@ def anchored_in(folder: Path, parts: Parts, rules: Rules) -> Parts:
         return (*flag, str(path)) if is_meant else words
 
     return {name: tuple(moved(name, words) for words in every) for name, every in parts.items()}
-
-
-def readable_again(given: Given, plan: "Plan") -> Given:
-    """The same with the text of each pipe, such as `-c <(command)`, which is gone by next time."""
-    parts = [part.source for every in plan.phases.values() for part in every]
-    sources = [*parts, *(context.source for context in plan.contexts)]
-    pipes = {
-        source.name: source.text
-        for source in sources
-        if isinstance(source, TextPart) and source.name != TextPart("").name
-    }
-    flags = tuple(
-        (words[0], pipes.get(words[1], words[1])) if words[0] in _PROMPT_FLAGS else words
-        for words in given.flags
-    )
-    return replace(given, flags=flags)

@@ -6,24 +6,23 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from rooda.cli.ourselves import ourselves
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import KEEP_PROCESSES
 from rooda.loop.emitter import Stamped
 from rooda.loop.events import CommandStarted, EarlierRunCleared, Event, Unlocked
 from rooda.process.events import ProcessStarted
-from rooda.process.leftovers import Trace, identity, start_time, stop
+from rooda.process.leftovers import Trace, identity, stop
 from rooda.process.run import MARK
 from rooda.record.places import run_folder
-from rooda.workspace.lock import Lock, Note, Taken, here
+from rooda.workspace.lock import Lock, Note, ProcessIdentity, Taken, here
 from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT
 from rooda.workspace.tree import work_tree
 
 _GRACE = 2.0  # for processes of a run that nobody waits for any more
 
 
-class Alone:
+class RunLock:
     """The only run in its work tree, as far as the file system can promise that."""
 
     def __init__(self, plan: Plan) -> None:
@@ -50,7 +49,7 @@ class Alone:
             emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
         for lock in self._locks:
             earlier = lock.left_behind()
-            if earlier is not None and start_time(earlier.pid) != earlier.started:
+            if earlier is not None and not earlier.process.is_alive:
                 stopped, left = stop(_trace(earlier), _GRACE)
                 if stopped or left:
                     emit(EarlierRunCleared(earlier.run, tuple(stopped), tuple(left)))
@@ -58,7 +57,7 @@ class Alone:
             self._locks[0].write(self._note())
 
     def _note(self) -> Note:
-        plan, us = self._plan, ourselves()
+        plan, us = self._plan, ProcessIdentity.own()
         return Note(
             run=self.run,
             procedure=plan.procedure,
@@ -104,9 +103,9 @@ def _transcripts(workspace: Path, run: str) -> list[Path]:
 
 
 @contextlib.contextmanager
-def only_run(plan: Plan) -> Iterator[Alone]:
+def hold_run_lock(plan: Plan) -> Iterator[RunLock]:
     """Hold the lock. Raises InvalidInput, with who holds it, when another run does."""
-    alone = Alone(plan)
+    alone = RunLock(plan)
     try:
         yield alone
     finally:

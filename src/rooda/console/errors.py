@@ -7,9 +7,9 @@ from io import TextIOWrapper
 
 import click
 
-from rooda.cli import crash
-from rooda.cli.app import Session, app
 from rooda.config.problems import InvalidInput
+from rooda.console import crash
+from rooda.console.command_table import CliContext
 from rooda.process.interrupts import Interrupts
 from rooda.views import problems
 
@@ -20,7 +20,7 @@ INTERNAL_ERROR = 3
 def run(
     arguments: list[str],
     interrupts: Interrupts,
-    command: click.Command = app,
+    command: click.Command,
     name: str = "rooda",
     internal_error: int = INTERNAL_ERROR,
 ) -> int:
@@ -31,7 +31,7 @@ def run(
             arguments,
             prog_name=name,
             standalone_mode=False,
-            obj=Session(interrupts, tuple(arguments)),
+            obj=CliContext(interrupts, tuple(arguments)),
         )
     except InvalidInput as invalid:
         _complain(problems.render_all(invalid.problems))

@@ -1,0 +1,1 @@
+"""What the commands `rooda` and `ralph` share: entry point, errors, flags, resuming."""

@@ -1,0 +1,40 @@
+"""The commands of `rooda`, and what every command gets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rooda.process.interrupts import Interrupts
+
+# name: (module below rooda.cli.commands, attribute, section of the help)
+COMMANDS: Mapping[str, tuple[str, str, str]] = {
+    "run": ("run", "run", "Run"),
+    "resume": ("run", "resume", "Run"),
+    "demo": ("demo", "demo", "Run"),
+    "stop": ("live", "stop", "Run"),
+    "follow": ("live", "follow", "Look"),
+    "history": ("records", "history", "Look"),
+    "show": ("records", "show", "Look"),
+    "why": ("records", "why", "Look"),
+    "diff": ("trees", "diff", "Look"),
+    "restore": ("trees", "restore", "Run"),
+    "list": ("procedures", "list_", "Look"),
+    "info": ("procedures", "info", "Look"),
+    "init": ("config", "init", "Set up"),
+    "config": ("config", "group", "Set up"),
+    "doctor": ("doctor", "doctor", "Set up"),
+    "completion": ("shell", "completion", "Set up"),
+    "version": ("shell", "version", "Set up"),
+}
+
+# Words that `rooda WORD` does not give to a procedure.
+RESERVED = frozenset({*COMMANDS, "help"})
+
+HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
+
+
+@dataclass(frozen=True, slots=True)
+class CliContext:
+    """What commands need of this invocation."""
+
+    interrupts: Interrupts
+    arguments: tuple[str, ...]

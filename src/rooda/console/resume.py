@@ -1,0 +1,138 @@
+"""Find an earlier run, and merge its flags with those given now."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import go_to, this_world
+from rooda.console.command_line import Rules, anchored_in, given_of, merge, parse, parts_of
+from rooda.console.command_table import RESERVED
+from rooda.engine.invocation import BUDGETS, Front, TakenUp
+from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
+from rooda.loop.events import RunResumed
+from rooda.loop.state import Status
+from rooda.loop.stops import Rule
+from rooda.record.given import KEY, Given
+from rooda.record.reader import Reader
+from rooda.record.rows import RunRow
+from rooda.text.paths import is_folder
+
+LAST = ""  # `--resume` without a name
+
+
+def find(workspace: Path, wanted: str, procedure: str | None = None) -> RunRow:
+    """The run that is meant: by its name, or the last one. Raises InvalidInput."""
+    reader = Reader(workspace)
+    return readable(lambda: _find(reader, wanted, procedure))
+
+
+def find_for_rooda(workspace: Path, wanted: str) -> RunRow:
+    """The same for `rooda resume`, which continues a run of any procedure but those of ralph."""
+    row = find(workspace, wanted)
+    front = front_of(row.procedure)
+    if row.status == Status.SUCCESS:
+        raise nothing_to_resume(f"run {row.run} ended as success", new_run(front))
+    if _is_of_ralph(row.procedure):
+        message = f"run {row.run} is one of {row.procedure}"
+        raise nothing_to_resume(message, f"Write: {front.continuing(row.run)}")
+    return row
+
+
+def take_up(
+    workspace: Path,
+    row: RunRow,
+    now: click.Context,
+    command: click.Command,
+    rules: Rules,
+    arguments: Sequence[str] = (),
+) -> TakenUp:
+    """The run with its flags and those given now, in the folder where it was started.
+
+    `command` is the one that the run was started with, `arguments` are those that come before the
+    recorded ones. Raises InvalidInput.
+    """
+    front = front_of(row.procedure)
+    recorded = _recorded(row, front)
+    here = this_world().folder
+    folder = _folder(workspace, row, recorded)
+    given_now = parts_of(now)
+    if folder != here:
+        given_now = anchored_in(here, given_now, rules)
+    try:
+        earlier = parts_of(parse(command, recorded or Given(), arguments))
+        merged = merge(earlier, given_now, rules)
+        given = given_of(command, merged.kept, merged.now)
+        parameters = parse(command, given, arguments).params
+    except click.UsageError as error:
+        words = error.format_message().rstrip(".")
+        message = f"this version of rooda refuses the recorded flags of run {row.run}: {words}"
+        advice = f"Another version wrote them, or something changed them. {new_run(front)}"
+        raise InvalidInput([Problem(message, advice, title=TITLE)]) from None
+    news = RunResumed(
+        run=row.run,
+        iteration=0,
+        recorded=recorded is not None,
+        flags=given_of(command, merged.kept).masked(),
+        given=given_of(command, merged.now).masked(),
+        replaced=given_of(command, merged.replaced).masked(),
+        folder="" if folder == here else str(folder),
+    )
+    return TakenUp(row.run, go_to(folder), given, parameters, news)
+
+
+def _recorded(row: RunRow, front: Front) -> Given | None:
+    """The flags that the run was started with; None where an earlier version kept none."""
+    if KEY not in row.data:
+        return None
+    try:
+        return Given.from_json(row.data[KEY])
+    except ValueError as error:
+        message = f"the recorded flags of run {row.run} can't be read: {error}"
+        advice = f"Something changed the record. {new_run(front)}"
+        raise InvalidInput([Problem(message, advice, title=TITLE)]) from None
+
+
+def _folder(workspace: Path, row: RunRow, recorded: Given | None) -> Path:
+    """Where the run was started. The workspace may have moved since."""
+    folder = Path(os.path.normpath(workspace / (recorded.folder if recorded else ".")))
+    if not is_folder(folder):
+        message = f"the folder where run {row.run} was started is gone: {folder}"
+        raise InvalidInput([Problem(message, "Create that folder again", title=TITLE)])
+    return folder
+
+
+def _is_of_ralph(procedure: str) -> bool:
+    return procedure.startswith("ralph ")
+
+
+def front_of(procedure: str) -> Front:
+    """The commands for a run in the record; the procedures of ralph are called `ralph MODE`."""
+    if _is_of_ralph(procedure):
+        return Front(procedure, f"{procedure} --resume={{run}}")
+    return rooda_front(procedure)
+
+
+def rooda_front(procedure: str) -> Front:
+    """The commands for a procedure; one with the name of a command needs `run`."""
+    start = f"rooda run {procedure}" if procedure in RESERVED else f"rooda {procedure}"
+    return Front(start, "rooda resume {run}", {Rule.MAX_ITERATIONS: "-n", **BUDGETS})
+
+
+def _find(reader: Reader, wanted: str, procedure: str | None) -> RunRow:
+    if wanted != LAST:
+        row = reader.run(wanted)
+        if procedure not in (None, row.procedure):
+            message = f"run {row.run} is one of {row.procedure}, not of {procedure}"
+            start = front_of(row.procedure).start
+            raise nothing_to_resume(message, f"Write: {start} --resume={row.run}")
+        return row
+    if procedure is None:
+        return reader.run()
+    rows = reader.runs(procedure=procedure, limit=1)
+    if not rows:
+        message = f"there is no run of {procedure} here"
+        raise nothing_to_resume(message, new_run(front_of(procedure)))
+    return rows[0]

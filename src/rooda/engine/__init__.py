@@ -1,0 +1,1 @@
+"""Start a run from a plan: lock, record, services, loop, result; and resume one."""

@@ -1,0 +1,95 @@
+"""How a run was started: its flags for the record, and the command that continues it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rooda.config.plan import Plan
+from rooda.config.problems import Problem, Severity
+from rooda.config.world import World
+from rooda.loop.events import RunResumed
+from rooda.loop.state import State
+from rooda.loop.stops import Rule
+from rooda.prompts.parts import PHASES, TextPart
+from rooda.record.given import Given
+
+# After these ends there is nothing to continue, or the user has what they asked for.
+_AT_THE_END = (Rule.SIGNAL, Rule.MAX_ITERATIONS)
+_PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
+BUDGETS = {
+    Rule.MAX_COST: "--max-cost",
+    Rule.MAX_TOKENS: "--max-tokens",
+    Rule.MAX_DURATION: "--max-duration",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The commands with which the user starts a run and continues it.
+
+    `limits` are the flags of the command that raise the limit of a rule.
+    """
+
+    start: str
+    resume: str  # with {run}
+    limits: Mapping[Rule, str] = field(default_factory=dict)
+
+    def continuing(self, run: str, rule: Rule | None = None, limit: str = "MORE") -> str:
+        """The command that continues the run; of a rule with a higher limit."""
+        command = self.resume.format(run=run)
+        flag = None if rule is None else self.limits.get(rule)
+        return command if flag is None else f"{command} {flag} {limit}"
+
+    def after(self, run: str, rule: Rule) -> str:
+        """The command that continues a run that a rule has ended; empty where there is none."""
+        if rule in _AT_THE_END or (rule in BUDGETS and rule not in self.limits):
+            return ""
+        return self.continuing(run, rule if rule in BUDGETS else None)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """An earlier run that is to go on, in its folder and with these flags."""
+
+    run: str
+    world: World
+    given: Given
+    parameters: Mapping[str, Any]  # of the command, with the flags of both
+    news: RunResumed  # but for the iteration, which the state says
+
+    def told(self, state: State) -> RunResumed:
+        """What to say of it."""
+        return replace(self.news, iteration=state.iteration + 1)
+
+    def explained(self, problems: Sequence[Problem]) -> list[Problem]:
+        """Problems of the run, with a word on flags that may be missing."""
+        if self.news.recorded:
+            return [*problems]
+        message = f"the flags of run {self.run} were not recorded"
+        advice = "Give them again: version 0.1 did not keep them"
+        return [*problems, Problem(message, advice, severity=Severity.WARNING)]
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One start of the command line."""
+
+    front: Front
+    given: Given
+    taken_up: TakenUp | None = None  # the earlier run that goes on
+
+
+def readable_again(given: Given, plan: Plan) -> Given:
+    """The same with the text of each pipe, such as `-c <(command)`, which is gone by next time."""
+    parts = [part.source for every in plan.phases.values() for part in every]
+    sources = [*parts, *(context.source for context in plan.contexts)]
+    pipes = {
+        source.name: source.text
+        for source in sources
+        if isinstance(source, TextPart) and source.name != TextPart("").name
+    }
+    flags = tuple(
+        (words[0], pipes.get(words[1], words[1])) if words[0] in _PROMPT_FLAGS else words
+        for words in given.flags
+    )
+    return replace(given, flags=flags)

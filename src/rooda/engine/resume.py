@@ -1,0 +1,119 @@
+"""Restore the state of an earlier run, so that it can go on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from rooda.config.plan import Plan
+from rooda.config.problems import InvalidInput, Problem
+from rooda.engine.invocation import Front
+from rooda.iteration.types import Iteration
+from rooda.loop.run import limits_of
+from rooda.loop.state import State, Status
+from rooda.loop.stops import Rule, Stop, stop
+from rooda.record.errors import NoRecord, StoreError
+from rooda.record.objects import iteration_of, last_attempts
+from rooda.record.reader import Reader
+from rooda.record.rows import RunRow
+from rooda.text.counting import count
+
+_T = TypeVar("_T")
+
+TITLE = "Nothing to resume"
+_MORE = 5  # iterations that the advice adds
+# An abort for one of these is over once the user continues the run.
+_COUNTED = (Rule.FAILURE_THRESHOLD, Rule.STALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A run that goes on: where it stands, and its iterations in their order."""
+
+    row: RunRow
+    state: State
+    earlier: tuple[Iteration, ...]
+
+
+def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
+    """The run that is meant, ready to go on. Raises InvalidInput when there is nothing to do."""
+    reader = Reader(plan.workspace)
+    return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan.procedure)))
+
+
+def _resume(plan: Plan, wanted: str, reader: Reader, front: Front) -> Resumed:
+    row = reader.run(wanted or None)
+    rows = list(reader.iterations(row.run))
+    state = restored(row)
+    next_one = state.iteration + 1
+    attempts = max((one.attempt for one in rows if one.number == next_one), default=0)
+    state = replace(state, attempt=attempts + 1)
+    if row.status == Status.SUCCESS:
+        raise nothing_to_resume(f"run {row.run} ended as success", new_run(front))
+    found = stop(state, limits_of(plan))
+    if found is not None and found.rule in _COUNTED:
+        # The run was interrupted just before this rule would have aborted it.
+        state = _recounted(state)
+        found = stop(state, limits_of(plan))
+    if found is not None:
+        raise _used_up(row, state, found, front)
+    return Resumed(row, state, tuple(map(iteration_of, last_attempts(rows))))
+
+
+def restored(row: RunRow) -> State:
+    """Where a run stood. After an abort the failures are counted anew."""
+    data = row.data.get("state")
+    if data is None:
+        return State()
+    try:
+        state = State.from_json(data)
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"the state of run {row.run} can't be read: {type(error).__name__}: {error}"
+        raise InvalidInput([Problem(message, "Start a new run")]) from None
+    # The user who continues an aborted run has removed the cause, or wants to try again.
+    return _recounted(state) if row.status == Status.ABORTED else state
+
+
+def _recounted(state: State) -> State:
+    return replace(state, consecutive_failures=0, idle=0, limited=())
+
+
+def _used_up(row: RunRow, state: State, found: Stop, front: Front) -> InvalidInput:
+    ran = state.iteration
+    if found.reason:
+        raised = front.continuing(row.run, found.rule)
+        is_flag = found.rule in front.limits
+        return nothing_to_resume(
+            f"run {row.run}: {found.reason}",
+            f"Raise that limit: {raised}" if is_flag else "Raise that limit, then resume again",
+        )
+    message = f"run {row.run} has run {count(ran, 'iteration')}, and no more are asked for"
+    if found.rule not in front.limits:
+        return nothing_to_resume(message, new_run(front))
+    more = front.continuing(row.run, found.rule, str(ran + _MORE))
+    return nothing_to_resume(message, f"Ask for more in all: {more}")
+
+
+def _plain(procedure: str) -> Front:
+    return Front(f"rooda {procedure}", "rooda resume {run}")
+
+
+def readable(answer: Callable[[], _T]) -> _T:
+    """What the record answers; a record that can't be read becomes InvalidInput."""
+    try:
+        return answer()
+    except NoRecord as error:
+        raise nothing_to_resume(
+            str(error), "See which runs there are with `rooda history`"
+        ) from None
+    except StoreError as error:
+        raise InvalidInput([Problem(str(error), "Start a new run, without resuming")]) from None
+
+
+def new_run(front: Front) -> str:
+    """The advice to start a new run."""
+    return f"Start a new run: {front.start}"
+
+
+def nothing_to_resume(message: str, suggestion: str) -> InvalidInput:
+    """The error that no run can go on."""
+    return InvalidInput([Problem(message, suggestion, title=TITLE)])
