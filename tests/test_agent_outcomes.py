@@ -47,8 +47,8 @@ TEXT = Report()
 
 FAULT_VERDICTS = {
     FaultKind.LIMIT: Verdict.LIMITED,  # no failure: the same iteration is tried again
-    FaultKind.OVERLOADED: Verdict.FAILURE,
-    FaultKind.OFFLINE: Verdict.FAILURE,
+    FaultKind.OVERLOADED: Verdict.LIMITED,
+    FaultKind.OFFLINE: Verdict.LIMITED,
     FaultKind.CONTEXT: Verdict.FAILURE,
     FaultKind.AUTH: Verdict.ABORT,  # nobody mends it by trying again
     FaultKind.USAGE: Verdict.ABORT,
@@ -183,20 +183,20 @@ def test_what_only_a_person_can_mend_ends_the_run_at_once(kind: FaultKind, rule:
     assert (found.status, found.rule, found.reason) == (Status.ABORTED, rule, "its own words")
 
 
-@pytest.mark.parametrize("kind", [FaultKind.OVERLOADED, FaultKind.OFFLINE, FaultKind.CONTEXT])
-def test_other_failures_count_toward_the_threshold(kind: FaultKind) -> None:
+def test_other_failures_count_toward_the_threshold() -> None:
     state = State()
     for number in range(3):
         assert stop(state, LIMITS) is None, number
-        state = state.after(judge(Exited(1), NONE, faulty(kind)), 1.0)
+        state = state.after(judge(Exited(1), NONE, faulty(FaultKind.CONTEXT)), 1.0)
     found = stop(state, LIMITS)
     assert found is not None
     assert found.rule is Rule.FAILURE_THRESHOLD
 
 
-def test_a_limit_is_no_failure_and_uses_no_iteration_up() -> None:
+@pytest.mark.parametrize("kind", [FaultKind.LIMIT, FaultKind.OVERLOADED, FaultKind.OFFLINE])
+def test_a_limit_and_an_outage_are_no_failures_and_use_no_iteration_up(kind: FaultKind) -> None:
     state = State(consecutive_failures=2)
-    after = state.after(judge(Exited(1), NONE, faulty(FaultKind.LIMIT)), 1.0)
+    after = state.after(judge(Exited(1), NONE, faulty(kind)), 1.0)
     assert after.iteration == state.iteration
     assert after.consecutive_failures == 2
     assert stop(after, LIMITS) is None
@@ -229,7 +229,7 @@ MEANINGS = {
     "--dangerously-skip-permissions cannot be used with root/sudo privileges": USAGE,
     "error: unknown option '--frobnicate'": USAGE,
     # codex
-    "exceeded retry limit, last status: 429 Too Many Requests": LIMIT,
+    "exceeded retry limit, last status: 429 Too Many Requests": OVERLOADED,
     "Quota exceeded. Check your plan and billing details.": LIMIT,
     "You've hit your usage limit. Upgrade to Pro or try again in 3 hours 5 minutes.": LIMIT,
     "unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1/x": OVERLOADED,
@@ -251,12 +251,90 @@ MEANINGS = {
     "Unknown arguments: frobnicate, frob": USAGE,
     # the others
     "[API Error: 401 Incorrect API key provided: dummy.]": AUTH,
-    "[API Error: 429 Throttled.]": LIMIT,
+    "[API Error: 429 Throttled.]": OVERLOADED,
     "Last error: 429 This request would exceed your organization's rate limit": LIMIT,
     "Authentication failed with provider at http://x/v1 (HTTP 401).": AUTH,
     "ProviderModelNotFoundError": USAGE,
     "Overloaded": OVERLOADED,
+    # outages, in the words of this and that CLI, proxy and runtime
+    "API Error: Overloaded": OVERLOADED,
+    "Repeated 529 Overloaded errors": OVERLOADED,
+    'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}': OVERLOADED,
+    "API Error: 503 upstream connect error or disconnect/reset before headers.": OVERLOADED,
+    "upstream connect error or disconnect/reset before headers": OVERLOADED,
+    "API Error: 502 <html><head><title>502 Bad Gateway</title></head></html>": OVERLOADED,
+    "HTTP/1.1 503 Service Unavailable": OVERLOADED,
+    "Request failed with status code 503": OVERLOADED,
+    "the request returned 502": OVERLOADED,
+    "Service Unavailable": OVERLOADED,
+    "Bad Gateway": OVERLOADED,
+    "Gateway Timeout": OVERLOADED,
+    "504 Deadline Exceeded": OVERLOADED,
+    "An internal error has occurred. Please retry": OVERLOADED,
+    "The model is overloaded. Please try again later.": OVERLOADED,
+    '"status": "UNAVAILABLE"': OVERLOADED,
+    "The model is temporarily unavailable": OVERLOADED,
+    "We're currently experiencing high demand, which may cause temporary errors.": OVERLOADED,
+    "Selected model is at capacity. Please try a different model.": OVERLOADED,
+    "The server is busy, please try again later": OVERLOADED,
+    "ConnectError: [unavailable] Error": OVERLOADED,
+    "ConnectError: [internal] internal error": OVERLOADED,
+    "Kiro is having trouble responding right now": OVERLOADED,
+    "The request failed: ServiceUnavailableException": OVERLOADED,
+    "API Error: The socket connection was closed unexpectedly.": OFFLINE,
+    "API Error: Unable to connect to API (ECONNRESET)": OFFLINE,
+    "API Error: terminated": OFFLINE,
+    "API Error: Premature close": OFFLINE,
+    "connect ECONNREFUSED 127.0.0.1:443": OFFLINE,
+    "read ECONNRESET": OFFLINE,
+    "getaddrinfo EAI_AGAIN api.openai.com": OFFLINE,
+    "connect ETIMEDOUT 1.2.3.4:443": OFFLINE,
+    "connect EHOSTUNREACH 1.2.3.4:443": OFFLINE,
+    "connect ENETUNREACH 1.2.3.4:443": OFFLINE,
+    "TypeError: fetch failed": OFFLINE,
+    "[API Error: exception TypeError: fetch failed sending request]": OFFLINE,
+    "network error": OFFLINE,
+    "socket hang up": OFFLINE,
+    "stream disconnected before completion: Transport error: network error": OFFLINE,
+    "dns error: failed to lookup address information": OFFLINE,
+    "net/http: TLS handshake timeout": OFFLINE,
+    "tls handshake eof": OFFLINE,
+    "Temporary failure in name resolution": OFFLINE,
+    "curl: (6) Could not resolve host: api.anthropic.com": OFFLINE,
+    "Unable to connect. Is the computer able to access the url?": OFFLINE,
+    "ConnectError: [unavailable] getaddrinfo ENOTFOUND api2.cursor.sh": OFFLINE,
+    "Failed to send the request: dispatch failure": OFFLINE,
+    "No internet connection": OFFLINE,
+    "Network is unreachable": OFFLINE,
+    "connect: no route to host": OFFLINE,
+    "peer closed connection without sending complete message body": OFFLINE,
+    "Idle timeout waiting for SSE": OFFLINE,
+    # A login that can't be renewed for want of a network is not refused.
+    "Failed to authenticate: getaddrinfo EAI_AGAIN oauth2.googleapis.com": OFFLINE,
+    # a limit of requests is over in a moment
+    "API Error: Rate limit reached": OVERLOADED,
+    "API Error: Server is temporarily limiting requests (not your usage limit)": OVERLOADED,
+    "rate limit of 30,000 input tokens per minute. Please try again later.": OVERLOADED,
+    'API Error: 429 {"error":{"type":"rate_limit_error","message":"Slow down."}}': OVERLOADED,
+    "Rate limit reached on tokens per min (TPM): Limit 1. Please try again in 2s.": OVERLOADED,
+    "429 Too Many Requests, retry after 20s": OVERLOADED,
+    "HTTP 429: please try again in 20 seconds": OVERLOADED,
+    "ThrottlingException: Too many tokens, please wait before trying again.": OVERLOADED,
+    "Please retry in 2s. To increase your limits, request a quota increase. (429)": OVERLOADED,
+    # one of usage is not
+    "API Error: Request rejected (429) · This would exceed your account's rate limit.": LIMIT,
+    "API Error: Request rejected (429)": LIMIT,
+    "Rate limit reached on requests per day (RPD). Please try again in 7m12s.": LIMIT,
+    "429 Too many requests. Please try again in 4 hours": LIMIT,
+    "429 Too many requests. Please try again at 11:14am (UTC)": LIMIT,
+    "HTTP 429, retry-after: 14400": LIMIT,
+    "You exceeded your current quota. Please retry in 34.07s.": LIMIT,
+    "You've hit your limit · resets in 2 seconds": LIMIT,
+    "Sorry, you've hit a rate limit of Copilot. Please try again in 53 minutes.": LIMIT,
+    "You have reached your monthly limit": LIMIT,
     # what we know nothing of
+    "could not resolve model alias": None,
+    "Something went wrong": None,
     "Execution error": None,
     "error_during_execution": None,
     "Error: Reached max turns (5)": None,
@@ -288,8 +366,26 @@ def test_a_status_speaks_where_the_words_do_not(status: int | None, kind: FaultK
     assert classify("it did not work", status) is kind
 
 
+@pytest.mark.parametrize(
+    "words,left,kind",
+    [
+        ("it did not work", None, LIMIT),  # who knows: more patience
+        ("it did not work", 2.0, OVERLOADED),
+        ("it did not work", 600.0, OVERLOADED),
+        ("it did not work", 601.0, LIMIT),
+        ("Too many requests", 14400.0, LIMIT),
+        ("30,000 tokens per minute", 14400.0, LIMIT),
+        ("daily quota", 2.0, LIMIT),
+    ],
+)
+def test_what_is_told_beside_the_words_says_what_a_429_is_about(
+    words: str, left: float | None, kind: FaultKind
+) -> None:
+    assert classify(words, 429, left) is kind
+
+
 def test_a_message_may_be_of_any_size() -> None:
-    assert classify("429 Too Many Requests " + "x" * 5_000_000) is LIMIT
+    assert classify("429 Too Many Requests " + "x" * 5_000_000) is OVERLOADED
     assert classify(" " * 100_000 + "model" * 100_000) is None
 
 
@@ -448,7 +544,7 @@ AS_ROOT = (
         ),
         ("codex exec --json -", "Error: Input exceeds the maximum length of 1048576\n", CONTEXT),
         ("gemini -o stream-json", "Please set an Auth method in your settings.json\n", AUTH),
-        ("qwen --yolo", "[API Error: 429 Throttled.]\n", LIMIT),
+        ("qwen --yolo", "[API Error: 429 Throttled.]\n", OVERLOADED),
         ("copilot --allow-all -s", "\nError: No authentication information found.\n", AUTH),
         ("cursor-agent -p", "Error: Not logged in. Run cursor-agent login\n", AUTH),
         (
@@ -457,6 +553,21 @@ AS_ROOT = (
             AUTH,
         ),
         ("opencode run", "\x1b[91m\x1b[1mError: \x1b[0mOverloaded\n", OVERLOADED),
+        # A proxy's page ends the message.
+        ("opencode run", "Error: Bad Gateway: <html>\n<body>no</body>\n</html>\n", OVERLOADED),
+        (
+            "codex exec -",
+            "ERROR: unexpected status 502 Bad Gateway: <html>\n<hr>\n</html>, url: http://x\n",
+            OVERLOADED,
+        ),
+        ("cursor-agent -p", "ConnectError: [unavailable] Error\n    at x (y.js:1)\n", OVERLOADED),
+        ("qwen --yolo", "TypeError: fetch failed\n    at node:internal/x:1\n", OFFLINE),
+        (
+            "kiro-cli chat",
+            "error: The request failed:\n   0: dispatch failure\n\nLocation:\n   src/a.rs:12\n",
+            OFFLINE,
+        ),
+        ("kiro-cli chat", "Kiro is having trouble responding right now:\n   0: x\n", OVERLOADED),
     ],
 )
 def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
@@ -466,6 +577,28 @@ def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
     assert fault is not None
     assert fault.kind is kind
     assert "\x1b" not in fault.evidence
+
+
+@pytest.mark.parametrize(
+    "words,kind",
+    [
+        ("API Error: 503 upstream connect error", OVERLOADED),
+        ("Overloaded", OVERLOADED),
+        ("529 Overloaded", OVERLOADED),
+        ("Repeated 529 Overloaded errors", OVERLOADED),
+        ("Service Unavailable", OVERLOADED),
+        ("Unable to connect to API (ConnectionRefused)", OFFLINE),
+        ("Connection error.", OFFLINE),
+        ("Request timed out.", OFFLINE),
+        ("I made the client retry after 503 Service Unavailable.", None),
+        ("All 503 tests pass now, ECONNREFUSED is handled.", None),
+    ],
+)
+def test_what_claude_says_as_text_where_its_answer_would_be(
+    words: str, kind: FaultKind | None
+) -> None:
+    fault = heard("claude -p", [("stdout", words.encode())], Exited(1)).report.fault
+    assert (fault and fault.kind) is kind
 
 
 def test_claude_that_refuses_root_says_what_to_do() -> None:

@@ -25,7 +25,7 @@ SUCCESS = "<promise>SUCCESS</promise>"
 AS_ROOT = (
     "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"
 )
-NO_WAIT = ("--no-wait-for-limits",)
+NO_WAIT = ("--no-wait-for-limits", "--max-outage-wait", "0")
 
 
 class Stage:

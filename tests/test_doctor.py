@@ -797,6 +797,17 @@ def test_a_failure_comes_with_its_evidence_and_what_to_do() -> None:
     assert one.advice == "Run `claude /login`"
 
 
+@pytest.mark.parametrize(
+    "kind,advice",
+    [(FailureKind.OVERLOADED, "max_outage_wait"), (FailureKind.OFFLINE, "Check the network")],
+)
+def test_an_outage_of_the_canary_comes_with_what_to_do(kind: FailureKind, advice: str) -> None:
+    evidence = but(**NOTHING, end=Exited(1), failure=Failure(kind, "its own words"))
+    one = next(one for one in judge(evidence) if one.topic == "failure")
+    assert one.text == f"failed ({kind}): its own words"
+    assert advice in one.advice
+
+
 def test_a_canary_that_ran_out_of_time_is_told_with_what_was_seen() -> None:
     failure = Failure(FailureKind.TIMEOUT, "nothing was printed")
     end = TimedOut("iteration_timeout", 300.0)

@@ -42,7 +42,7 @@ def plays(workspace: Workspace, *events: dict[str, object]) -> tuple[str, ...]:
 def test_the_run_says_until_when_it_waits_and_goes_on_with_the_same_iteration(
     claude: Workspace,
 ) -> None:
-    words = "Too many requests. Please try again in 1 second."
+    words = "Usage limit reached. Please try again in 1 second."
     done = claude.rooda(*plays(claude, limited(words), DONE), "-n", "1")
     assert done.code == 0
     log = [line.partition(" (")[0] for line in done.log]
@@ -120,19 +120,26 @@ def test_another_agent_takes_over_while_the_limit_lasts(claude: Workspace) -> No
     assert "helper for claude" in claude.rooda("show").out
 
 
-def test_an_overloaded_service_is_tried_again_later_each_time(claude: Workspace) -> None:
-    overloaded = limited("API Error: 529 Overloaded") | {"api_error_status": 529}
-    args = plays(claude, overloaded, overloaded, DONE)
-    done = claude.rooda(*args, "--backoff", "0.2", "--max-backoff", "0.3")
+def test_an_agent_that_does_not_start_is_tried_again_later_each_time(claude: Workspace) -> None:
+    script = claude.agents("exit 1", "exit 1", prints(DONE))
+    (claude.path / "bin").mkdir()
+    (claude.path / "bin" / "claude").symlink_to(script.strip("'"))
+    args = ("work", "--ai-cmd-alias", "claude", "--backoff", "0.2", "--max-backoff", "0.3")
+    done = claude.rooda(*args)
     assert done.code == 0
     waits = shown(claude)["waits"]
     assert [(one["kind"], one["what"], one["tries"]) for one in waits] == [
-        ("backoff", "overloaded", 1),
-        ("backoff", "overloaded", 2),
+        ("backoff", "startup", 1),
+        ("backoff", "startup", 2),
     ]
     assert 0.1 <= waits[0]["seconds"] <= 0.2
     assert 0.15 <= waits[1]["seconds"] <= 0.3
-    assert "Waiting before the next try (overloaded)" in done.err
+    assert "Waiting before the next try (startup)" in done.err
+    assert [one["status"] for one in shown(claude)["iterations"]] == [
+        "failed",
+        "failed",
+        "completed",
+    ]
 
 
 def test_what_a_run_costs_is_told_and_ends_it(claude: Workspace) -> None:
@@ -174,7 +181,7 @@ def test_a_budget_that_nobody_can_keep_is_warned_of(claude: Workspace) -> None:
 
 
 def test_a_hook_hears_of_a_wait(claude: Workspace) -> None:
-    args = plays(claude, limited("Please try again in 1 second."), DONE)
+    args = plays(claude, limited("usage limit: try again in 1 second."), DONE)
     done = claude.rooda(*args, "--hooks-on-wait", "cat > heard; echo $ROODA_STATUS >> heard")
     assert done.code == 0
     told, status = (claude.path / "heard").read_text().rstrip("\n").rsplit("\n", 1)

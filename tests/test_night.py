@@ -20,7 +20,7 @@ from rooda.loop import run as loop
 from rooda.loop.agent_events import AgentChanged, WaitStarted
 from rooda.loop.edge import Edge
 from rooda.loop.emitter import Emitter, Listener, Stamped
-from rooda.loop.events import Event, IterationEnded, RunEnded
+from rooda.loop.events import Event, IterationEnded, IterationStarted, RunEnded
 from rooda.process.interrupts import Interrupts
 from rooda.process.run import Runner
 from rooda.workspace.state import make_state_folder
@@ -60,6 +60,7 @@ class Night:
     interrupts: Interrupts = field(default_factory=Interrupts)
     listeners: list[Listener] = field(default_factory=list)
     rest: Callable[[float], None] | None = None  # in place of a clock that just moves on
+    asleep: timedelta = timedelta()  # for how long the machine was, as only the wall clock knows
 
     def script(self, name: str, *acts: str) -> None:
         """A program of this name that does one act at each start, the last one for ever."""
@@ -133,7 +134,7 @@ class Night:
         self.happened.append(stamped.event)
 
     def _seconds(self) -> float:
-        return (self.now - EVENING).total_seconds()
+        return (self.now - EVENING - self.asleep).total_seconds()
 
     def _pass(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
@@ -165,22 +166,24 @@ def test_a_night_is_lived_through_and_every_stop_is_explained(night: Night) -> N
     plan = night.plan(iteration_timeout="1", default_max_iterations="9")
     ended = night.run(plan)
 
-    # 1: limit until half past three, then overloaded; 2: good; 3: hung; 4: crashed; 5: no login.
+    # 1: limit until half past three, then overloaded, then good; 2: hung; 3: crashed; 4: no login.
     assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "auth", 1)
     assert night.waits() == [
         ("limit", "claude", 4.5 * 3600 + 5),
-        ("backoff", "overloaded", 10.0),
+        ("outage", "claude", 10.0),
     ]
     kinds = [(one["number"], one["kind"], one["status"]) for one in night.show()["iterations"]]
     assert kinds == [
-        (1, "overloaded", "failed"),
-        (2, None, "completed"),
-        (3, "timeout", "timed_out"),
-        (4, "crash", "failed"),
-        (5, "auth", "failed"),
+        (1, None, "completed"),
+        (2, "timeout", "timed_out"),
+        (3, "crash", "failed"),
+        (4, "auth", "failed"),
     ]
     first = night.show()["iterations"][0]
-    assert [one["kind"] for one in first["earlier_attempts"]] == ["limit"]
+    assert [(one["kind"], one["status"]) for one in first["earlier_attempts"]] == [
+        ("limit", "interrupted"),
+        ("overloaded", "interrupted"),
+    ]
 
     why = night.tell("why")
     assert "Rule: auth." in why
@@ -190,12 +193,12 @@ def test_a_night_is_lived_through_and_every_stop_is_explained(night: Night) -> N
     assert LIMIT in why
     assert "529 Overloaded" in night.tell("why", "1")
     assert "limit: You've hit your limit" in night.tell("why", "1")
-    assert "a clock ran out" in night.tell("why", "3")
-    assert "killed by SIGSEGV" in night.tell("why", "4")
+    assert "a clock ran out" in night.tell("why", "2")
+    assert "killed by SIGSEGV" in night.tell("why", "3")
 
     # In the morning somebody logs in, and the same run goes on to its end.
     ended = night.run(plan, resume=True)
-    assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 7)
+    assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 6)
     assert ended.cost == pytest.approx(0.5 + 0.5 + 0.25)
     assert "the work is done" in night.tell("why")
     run = night.show()
@@ -344,7 +347,7 @@ def test_a_stand_in_that_is_not_logged_in_does_not_end_the_night(night: Night) -
 
 
 def test_backoff_grows_is_capped_and_stops_at_the_threshold(night: Night) -> None:
-    night.script("claude", says(INIT, failed("API Error: 529 Overloaded.", 529), code=1))
+    night.script("claude", "echo 'no such thing' >&2; exit 1")  # before its first event
     ended = night.run(
         night.plan(failure_threshold="5", default_max_iterations="9", max_backoff="35")
     )
@@ -356,7 +359,7 @@ def test_backoff_grows_is_capped_and_stops_at_the_threshold(night: Night) -> Non
 
 
 def test_nothing_is_waited_for_when_no_iteration_follows(night: Night) -> None:
-    night.script("claude", says(INIT, failed("API Error: 529 Overloaded.", 529), code=1))
+    night.script("claude", "echo 'no such thing' >&2; exit 1")
     ended = night.run(night.plan(default_max_iterations="1"))
     assert (ended.status, night.waits()) == ("max-iters", [])
 
@@ -419,3 +422,211 @@ def test_a_budget_calls_an_agent_off_where_its_stream_tells(night: Night) -> Non
     assert "max_cost" in one["evidence"]
     pid = int((night.workspace.path / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
+
+
+# -- outages ---------------------------------------------------------------------------------
+
+OVERLOADED = says(INIT, failed("API Error: 529 Overloaded.", 529), code=1)
+OFFLINE = says(INIT, failed("API Error: Connection error.", 0), code=1)
+CRASH = "kill -SEGV $$"
+
+
+def takes(night: Night, minutes: float, agent: str = "claude") -> None:
+    """Let every try of an agent last for so long."""
+
+    def tries(stamped: Stamped) -> None:
+        if isinstance(stamped.event, IterationStarted) and stamped.event.agent == agent:
+            night.now += timedelta(minutes=minutes)
+
+    night.listeners.append(tries)
+
+
+def test_an_outage_is_no_failure_and_uses_no_iteration_up(night: Night) -> None:
+    night.script("claude", OVERLOADED, OFFLINE, OVERLOADED, OVERLOADED, OFFLINE, says(INIT, DONE))
+    takes(night, 3)
+    ended = night.run(night.plan(default_max_iterations="1", failure_threshold="1"))
+    assert (ended.status, ended.iterations, ended.stats.count) == ("success", 1, 1)
+    assert ended.consecutive_failures == 0
+    assert night.waits() == [("outage", "claude", 10.0 * 2**n) for n in range(5)]
+    waits = [one for one in night.happened if isinstance(one, WaitStarted)]
+    assert [one.tries for one in waits] == [1, 2, 3, 4, 5]
+    assert [one.outage for one in waits[:2]] == ["overloaded", "offline"]
+    assert [one.lasted for one in waits] == [0, 190, 390, 610, 870]
+    (one,) = night.show()["iterations"]
+    assert (one["status"], one["attempt"]) == ("completed", 6)
+    assert {(e["status"], e["agent"]) for e in one["earlier_attempts"]} == {
+        ("interrupted", "claude")
+    }
+
+
+def test_an_outage_that_lasts_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
+    night.script("claude", OVERLOADED)
+    takes(night, 3)
+    ended = night.run(night.plan())
+    assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "max-outage-wait", 1)
+    assert (ended.iterations, ended.consecutive_failures) == (0, 0)
+    assert "outage of claude (overloaded)" in ended.reason
+    assert "max_outage_wait" in ended.reason
+    assert "529" in ended.reason
+    # Three minutes for the first try, two hours for the outage, and one more try at its end.
+    waited = night.now - EVENING - timedelta(minutes=3)
+    assert timedelta(hours=2) <= waited <= timedelta(hours=2, minutes=3)
+    *_, last = [one for one in night.happened if isinstance(one, WaitStarted)]
+    assert last.lasted is not None
+    assert (last.capped, last.lasted + last.seconds) == (True, 7200)
+
+    why = night.tell("why")
+    assert "Rule: max-outage-wait." in why
+    assert "--resume" in why
+    assert "that is no failure" in why
+    assert why.count("Waited: outage of claude") == 1  # one line for the outage
+    assert "in an outage of 2h00m00s" in why
+    assert "max_outage_wait" in night.tell("history")
+    assert "outage of claude" in night.tell("show")
+
+
+def test_an_outage_may_last_for_ever(night: Night) -> None:
+    night.script("claude", *[OVERLOADED] * 6, says(INIT, DONE))
+    ended = night.run(night.plan(max_outage_wait="none", backoff="3h", max_backoff="4h"))
+    assert ended.status == "success"
+    assert night.now - EVENING == timedelta(hours=23)
+
+
+def test_max_outage_wait_of_0_ends_the_run_at_once(night: Night) -> None:
+    night.script("claude", OFFLINE)
+    ended = night.run(night.plan(max_outage_wait="0"))
+    assert (ended.rule, night.waits(), night.now) == ("max-outage-wait", [], EVENING)
+    assert "offline" in ended.reason
+
+
+@pytest.mark.parametrize("between", [CRASH, says(INIT, GOOD), says(INIT, failed(LIMIT, 429))])
+def test_an_agent_that_worked_has_ended_the_outage(night: Night, between: str) -> None:
+    spell = [OVERLOADED] * 5  # of 310 seconds
+    night.script("claude", *spell, between, *spell, says(INIT, DONE))
+    ended = night.run(night.plan(max_outage_wait="6m"))
+    assert ended.status == "success"
+    waits = [one for one in night.happened if isinstance(one, WaitStarted)]
+    outages = [one for one in waits if one.kind == "outage"]
+    assert [one.tries for one in outages] == [1, 2, 3, 4, 5] * 2
+    assert [one.lasted for one in outages] == [0, 10, 30, 70, 150] * 2
+
+
+def test_failures_in_a_row_are_counted_across_an_outage(night: Night) -> None:
+    night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, says(INIT, DONE))
+    ended = night.run(night.plan(failure_threshold="3"))
+    assert (ended.status, ended.iterations) == ("success", 3)
+    night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, CRASH)
+    (night.workspace.path / "bin" / "claude.count").unlink()
+    ended = night.run(night.plan(failure_threshold="3"), "20261116-010000-abcdef")
+    assert (ended.rule, ended.consecutive_failures) == ("failure-threshold", 3)
+
+
+def test_a_run_that_ended_in_an_outage_goes_on_with_a_new_allowance(night: Night) -> None:
+    night.script("claude", *[OVERLOADED] * 4, *[OVERLOADED] * 3, says(INIT, DONE))
+    plan = night.plan(max_outage_wait="1m")
+    assert night.run(plan).rule == "max-outage-wait"
+    assert [seconds for _, _, seconds in night.waits()] == [10, 20, 30]
+    at = night.now
+    ended = night.run(plan, resume=True)
+    assert (ended.status, ended.iterations) == ("success", 1)
+    assert [seconds for _, _, seconds in night.waits()[3:]] == [10, 20, 30]
+    assert night.now - at == timedelta(minutes=1)  # so the first try came at once
+    assert "4 waits" not in night.tell("why")
+
+
+def test_a_run_that_was_stopped_in_an_outage_tries_at_once_when_it_goes_on(night: Night) -> None:
+    night.script("claude", OVERLOADED, says(INIT, DONE))
+    night.rest = lambda _: night.interrupts.received.append(signal.SIGTERM)
+    assert night.run(night.plan()).status == "interrupted"
+    night.rest, night.interrupts = None, Interrupts()
+    assert night.run(night.plan(), resume=True).status == "success"
+    assert night.now == EVENING
+
+
+def test_the_service_is_given_the_time_that_it_asks_for(night: Night) -> None:
+    words = "API Error: Request rejected (429) · Too many requests, retry after 45 seconds"
+    night.script("claude", says(INIT, failed(words, 429), code=1), says(INIT, DONE))
+    assert night.run(night.plan(failure_threshold="1")).status == "success"
+    assert night.waits() == [("outage", "claude", 45.0)]
+
+
+def test_a_limit_of_requests_is_waited_for_as_an_outage(night: Night) -> None:
+    words = "API Error: Request rejected (429) · rate limit of 30,000 input tokens per minute."
+    night.script("claude", says(INIT, failed(words, 429), code=1))
+    ended = night.run(night.plan(max_outage_wait="5m"))
+    assert (ended.rule, ended.iterations) == ("max-outage-wait", 0)
+    assert {kind for kind, _, _ in night.waits()} == {"outage"}
+
+
+def test_a_machine_that_sleeps_in_an_outage_goes_on_with_it_when_it_wakes(night: Night) -> None:
+    night.script("claude", OFFLINE, OFFLINE, OFFLINE, says(INIT, DONE))
+
+    def sleeps(seconds: float) -> None:
+        night.now += timedelta(seconds=seconds)
+        if not night.asleep:
+            night.asleep = timedelta(hours=8)
+            night.now += night.asleep
+
+    night.rest = sleeps
+    assert night.run(night.plan()).status == "success"
+    # It tried at once, and the network was not there yet; the sleep does not count.
+    waits = [one for one in night.happened if isinstance(one, WaitStarted)]
+    assert [one.seconds for one in waits] == [10, 20, 40]
+    assert all(one.lasted is not None and one.lasted < 60 for one in waits)
+
+
+def test_max_duration_ends_a_wait_for_an_outage(night: Night) -> None:
+    night.script("claude", OVERLOADED)
+    ended = night.run(night.plan(max_duration="15m"))
+    assert (ended.status, ended.rule) == ("aborted", "max-duration")
+    assert night.now - EVENING <= timedelta(minutes=15, seconds=2)
+
+
+def test_what_the_tries_of_an_outage_cost_counts_toward_the_budget(night: Night) -> None:
+    costly = result("529 Overloaded", is_error=True, api_error_status=529, total_cost_usd=0.5)
+    night.script("claude", says(INIT, costly, code=1))
+    ended = night.run(night.plan(max_cost="1.5"))
+    assert (ended.rule, ended.cost, ended.iterations) == ("max-cost", 1.5, 0)
+    assert len(night.waits()) == 2
+
+
+def test_another_agent_takes_over_in_an_outage_and_the_first_comes_back(night: Night) -> None:
+    night.script("claude", OVERLOADED, OVERLOADED, says(INIT, DONE))
+    night.script("helper", "sleep 0.01")
+    takes(night, 30, "helper")
+    plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9", max_outage_wait="1m")
+    ended = night.run(plan)
+    assert (ended.status, night.waits()) == ("success", [])
+    agents = [one.agent for one in night.happened if isinstance(one, IterationEnded)]
+    assert agents == ["claude", "helper", "claude", "helper", "claude"]
+    assert [one["number"] for one in night.show()["iterations"]] == [1, 2, 3]
+
+
+def test_when_all_agents_have_an_outage_the_run_waits_for_the_first(night: Night) -> None:
+    night.script("claude", OVERLOADED, OVERLOADED, says(INIT, DONE))
+    offline = says(event(type="turn.failed", error={"message": "error sending request"}), code=1)
+    night.script("codex", offline)
+    ended = night.run(night.plan(ai_cmd_fallbacks="codex"))
+    assert (ended.status, ended.iterations) == ("success", 1)
+    assert night.waits() == [("outage", "claude", 10.0), ("outage", "claude", 20.0)]
+
+
+def test_an_outage_of_the_fallback_does_not_end_a_run_whose_agent_comes_back(night: Night) -> None:
+    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    offline = says(event(type="turn.failed", error={"message": "error sending request"}), code=1)
+    night.script("codex", offline)
+    ended = night.run(night.plan(ai_cmd_fallbacks="codex", max_outage_wait="10m"))
+    assert (ended.status, ended.iterations) == ("success", 1)
+    assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
+    # Ten minutes of tries, and then rooda does not try codex again before the limit is over.
+    kinds = [kind for kind, _, _ in night.waits()]
+    assert (kinds.count("outage"), kinds[-1]) == (6, "limit")
+
+
+def test_a_hook_is_told_that_the_run_waits_for_an_outage(night: Night) -> None:
+    night.script("claude", OFFLINE, says(INIT, DONE))
+    heard = night.workspace.path / "heard"
+    night.run(night.plan(**{"hooks.on_wait": f"cat > {heard}"}))
+    told = json.loads(heard.read_text())
+    assert (told["kind"], told["what"], told["outage"]) == ("outage", "claude", "offline")
+    assert (told["seconds"], told["lasted"], told["until"][:19]) == (10, 0, "2026-11-15T23:00:10")

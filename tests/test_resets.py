@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import rooda
-from rooda.agents.resets import reset_time
+from rooda.agents.resets import reset_time, told_delay
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -523,3 +523,22 @@ def test_a_date_that_has_just_passed_is_over_and_not_a_year_away() -> None:
     now = datetime(2026, 11, 15, 18, 36, tzinfo=BERLIN)
     assert said("resets Nov 15 at 11:14 AM", now) == "2026-11-15 11:14"
     assert said("resets Nov 14 at 11:14 AM", now) == "2027-11-14 11:14"
+
+
+@pytest.mark.parametrize(
+    "words,seconds",
+    [
+        ("retry after 20s", 20.0),
+        ("Please try again in 1.5 seconds", 1.5),
+        ("try again in 3 hours 5 minutes", 11100.0),
+        ("retry-after: 2", 2.0),
+        ("resets 11:14am (UTC)", None),
+        ("try again at 5pm", None),
+        ("resets tomorrow at 3am", None),
+        ("limit reached|1794725026", None),
+        ("try again later", None),
+        ("", None),
+    ],
+)
+def test_a_delay_is_told_from_a_time_on_the_clock(words: str, seconds: float | None) -> None:
+    assert told_delay(words) == seconds

@@ -13,7 +13,15 @@ from rooda.loop.agent import Budget
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Rule, Stop, stop
-from rooda.loop.waits import Limited, Patience, backoff, choose, first_free, limited
+from rooda.loop.waits import (
+    Limited,
+    Patience,
+    backoff,
+    choose,
+    first_free,
+    limited,
+    outage_pause,
+)
 from rooda.text.zones import local_zone
 
 NOW = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
@@ -92,8 +100,57 @@ def test_backoff_doubles_is_capped_and_half_of_it_is_chance(tries: int, full: fl
     assert full / 2 < backoff(tries, PATIENCE, 0.3) < full
 
 
+def outage(evidence: str = "529", kind: FaultKind = FaultKind.OVERLOADED, **more: Any) -> Fault:
+    return Fault(kind, evidence, **more)
+
+
+@pytest.mark.parametrize(
+    "said,before,seconds,known,times",
+    [
+        (outage(), None, 10, False, 1),
+        (outage(), Limited("a", "A", AT, known=False, times=1, outage="offline"), 20, False, 2),
+        (outage(), Limited("a", "A", AT, known=False, times=9, outage="offline"), 60, False, 10),
+        # A usage limit before it has a count of its own.
+        (outage(), Limited("a", "A", AT, known=False, times=9), 10, False, 1),
+        # At least as long as the service says, in whatever words.
+        (outage(retry_after=45.0), None, 45, True, 1),
+        (outage(retry_after=2.0), None, 10, False, 1),
+        (outage("Overloaded. Please retry after 20s"), None, 20, True, 1),
+        (outage("Overloaded", words="x" * 400 + " try again in 2 minutes"), None, 120, True, 1),
+        (outage("this is temporary, try again in a moment"), None, 10, False, 1),
+        (outage(retry_after=1e9), None, 10, False, 1),
+        (outage("ENOTFOUND", FaultKind.OFFLINE), None, 10, False, 1),
+    ],
+)
+def test_until_when_an_outage_is_waited_for(
+    said: Fault, before: Limited | None, seconds: float, times: int, *, known: bool
+) -> None:
+    found = limited("a", "A", said, NOW, PATIENCE, before, chance=1.0)
+    assert (round(found.until - AT, 3), found.known, found.times) == (seconds, known, times)
+    assert (found.outage, found.evidence) == (str(said.kind), said.evidence)
+
+
+def test_a_usage_limit_after_an_outage_has_a_count_of_its_own() -> None:
+    before = Limited("a", "A", AT, known=False, times=9, outage="offline")
+    found = limited("a", "A", fault(), NOW, PATIENCE, before)
+    assert (found.until - AT, found.times, found.outage) == (300, 1, "")
+
+
+def test_the_pauses_of_an_outage_have_jitter() -> None:
+    assert limited("a", "A", outage(), NOW, PATIENCE, None, chance=0.0).until - AT == 5
+
+
+@pytest.mark.parametrize("tries,least", [(1, 0.0), (5, 0.01), (10, 1.0), (20, 10.0), (9999, 10.0)])
+def test_without_backoff_a_long_outage_is_no_busy_loop(tries: int, least: float) -> None:
+    pause = outage_pause(tries, Patience(backoff=0, max_backoff=0), 0.0)
+    assert least <= pause <= 10.0
+
+
 LIMIT = Outcome(Verdict.LIMITED, FailureKind.LIMIT, "limit reached")
-OVERLOADED = Outcome(Verdict.FAILURE, FailureKind.OVERLOADED, "529")
+OVERLOADED = Outcome(Verdict.LIMITED, FailureKind.OVERLOADED, "529")
+OFFLINE = Outcome(Verdict.LIMITED, FailureKind.OFFLINE, "ENOTFOUND")
+LEFT_OUT = Outcome(Verdict.LIMITED, FailureKind.AUTH, "a fallback that is not logged in")
+STARTUP = Outcome(Verdict.FAILURE, FailureKind.STARTUP, "exit code 1 before its first event")
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
 GOOD = Outcome(Verdict.SUCCESS)
 
@@ -114,10 +171,38 @@ def test_a_limit_moves_nothing_but_the_attempt() -> None:
 
 
 def test_transient_failures_are_counted_beside_the_others() -> None:
-    state = after(BAD, OVERLOADED, OVERLOADED)
+    state = after(BAD, STARTUP, STARTUP)
     assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (3, 2, True)
     state = state.after(BAD, 1.0)
     assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (4, 0, False)
+
+
+@pytest.mark.parametrize("kind", [OVERLOADED, OFFLINE])
+def test_an_outage_moves_nothing_but_the_attempt(kind: Outcome) -> None:
+    state = after(BAD, kind, kind, kind, kind)
+    assert (state.iteration, state.attempt, state.consecutive_failures) == (1, 5, 1)
+    assert (state.stats.count, state.backoff_due) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "outcomes,since",
+    [
+        ([], None),
+        ([OVERLOADED], 1.0),  # from the end of the first try: before that the agent was at work
+        ([BAD, OVERLOADED, OFFLINE, OVERLOADED], 2.0),
+        ([OVERLOADED, LEFT_OUT], 1.0),  # that fallback says nothing of the service
+        ([OVERLOADED, GOOD], None),
+        ([OVERLOADED, BAD], None),
+        ([OVERLOADED, LIMIT], None),
+        ([OVERLOADED, STARTUP], None),
+        ([OVERLOADED, BAD, OVERLOADED], 3.0),  # another outage
+    ],
+)
+def test_when_an_outage_began(outcomes: list[Outcome], since: float | None) -> None:
+    state = after(*outcomes)
+    assert state.outage_since == since
+    later = replace(state, elapsed=60.0)
+    assert later.outage_lasted == (0.0 if since is None else 60.0 - since)
 
 
 def test_the_same_failure_in_a_row_is_counted() -> None:
@@ -150,8 +235,17 @@ def test_limits_survive_in_the_state() -> None:
     assert (found.limited, found.limit_waited) == ((limit,), 60.0)
 
 
+def test_a_run_that_goes_on_has_forgotten_the_outage() -> None:
+    away = Limited("claude -p", "claude", AT, known=False, times=3, outage="offline")
+    found = State.from_json(State(limited=(away,), outage_since=1.0).to_json())
+    assert (found.limited, found.outage_since) == ((), None)
+
+
 HELD = Limited("claude -p", "claude", AT + 60, known=True, evidence="limit reached")
 WAITING = State(last=LIMIT, blocked=HELD)
+AWAY = replace(HELD, outage="offline")
+IN_OUTAGE = State(last=OFFLINE, blocked=AWAY, elapsed=100.0, outage_since=40.0)
+AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 60, 0))
 
 
 @pytest.mark.parametrize(
@@ -167,6 +261,24 @@ WAITING = State(last=LIMIT, blocked=HELD)
             Limits(5, 3, patience=Patience(max_limit_wait=60)),
             Rule.LIMIT,
         ),
+        (IN_OUTAGE, Limits(5, 3), None),
+        (IN_OUTAGE, Limits(5, 3, patience=AN_HOUR), None),
+        (IN_OUTAGE, Limits(5, 3, patience=A_MINUTE), Rule.MAX_OUTAGE_WAIT),
+        (IN_OUTAGE, Limits(5, 3, patience=NO_TIME), Rule.MAX_OUTAGE_WAIT),
+        (IN_OUTAGE, Limits(5, 3, patience=Patience(max_outage_wait=None)), None),
+        # Each bound is about its own: a limit of hours is no outage, and an outage is no limit.
+        (replace(IN_OUTAGE, blocked=HELD), Limits(5, 3, patience=NO_TIME), None),
+        (IN_OUTAGE, Limits(5, 3, patience=Patience(wait_for_limits=False)), None),
+        (
+            replace(IN_OUTAGE, limit_waited=60),
+            Limits(5, 3, patience=Patience(max_limit_wait=60)),
+            None,
+        ),
+        # The wait is over, or another agent works: one more try.
+        (replace(IN_OUTAGE, blocked=None), Limits(5, 3, patience=A_MINUTE), None),
+        # Somebody stops it, or its time is up: that is the reason then.
+        (replace(IN_OUTAGE, stopping=True), Limits(5, 3, patience=A_MINUTE), Rule.STOPPED),
+        (IN_OUTAGE, Limits(5, 3, 90.0, patience=A_MINUTE), Rule.MAX_DURATION),
         (State(cost=2.0), Limits(5, 3, max_cost=2.0), Rule.MAX_COST),
         (State(cost=1.99), Limits(5, 3, max_cost=2.0), None),
         (State(tokens=10), Limits(5, 3, max_tokens=10), Rule.MAX_TOKENS),
@@ -179,7 +291,7 @@ WAITING = State(last=LIMIT, blocked=HELD)
 def test_what_ends_a_run(state: State, limits: Limits, rule: Rule | None) -> None:
     found = stop(state, limits)
     assert (found and found.rule) == rule
-    if isinstance(found, Stop) and rule is not Rule.SIGNAL:
+    if isinstance(found, Stop) and rule not in (Rule.SIGNAL, Rule.STOPPED):
         assert found.status is Status.ABORTED
         assert found.reason
 

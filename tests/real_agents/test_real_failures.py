@@ -24,22 +24,21 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_what_to_do(bench: Bench
     assert re.search(r"Try: .*(login|log in)", ran.done.err), ran
 
 
-def test_an_overloaded_service_is_a_failure_that_may_pass(bench: Bench) -> None:
-    ran = bench.run("overloaded", *AT_ONCE)
-    assert ran.run["status"] == "aborted", ran
-    assert (ran.only["status"], ran.only["kind"]) == ("failed", "overloaded")
+def test_an_overloaded_service_is_an_outage_and_no_failure(bench: Bench) -> None:
+    ran = bench.run("overloaded", "--max-outage-wait", "0", *AT_ONCE)
+    assert (ran.run["status"], ran.run["rule"]) == ("aborted", "max-outage-wait"), ran
+    assert (ran.only["status"], ran.only["kind"]) == ("interrupted", "overloaded")
     assert re.search("overloaded|capacity", ran.only["evidence"], re.IGNORECASE)
 
 
 @only("claude", "codex")
 def test_after_an_overload_the_run_waits_and_goes_on(bench: Bench) -> None:
     bench.api.trouble = 3
-    ran = bench.run("overload-ends", "-n", "9", "--failure-threshold", "9", "--backoff", "2s")
+    ran = bench.run("overload-ends", "-n", "1", "--failure-threshold", "1", "--backoff", "2s")
     assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
-    *before, last = ran.iterations
-    assert {one["kind"] for one in before} == {"overloaded"}
-    assert last["kind"] is None
-    assert ran.run["waits"], ran
+    assert {one["kind"] for one in ran.only["earlier_attempts"]} == {"overloaded"}
+    assert ran.only["kind"] is None
+    assert {wait["kind"] for wait in ran.run["waits"]} == {"outage"}, ran
 
 
 def test_a_prompt_that_is_too_long_is_named_as_that(bench: Bench) -> None:
@@ -59,8 +58,8 @@ def test_no_answer_and_no_change_is_empty(bench: Bench) -> None:
 def test_a_service_that_is_not_there_is_offline(bench: Bench) -> None:
     nobody = "http://127.0.0.1:9/success"
     there = {"ANTHROPIC_BASE_URL": nobody, "GOOGLE_GEMINI_BASE_URL": nobody}
-    ran = bench.run("success", *AT_ONCE, env=there)
-    assert ran.run["status"] == "aborted", ran
+    ran = bench.run("success", "--max-outage-wait", "0", *AT_ONCE, env=there)
+    assert (ran.run["status"], ran.run["rule"]) == ("aborted", "max-outage-wait"), ran
     assert ran.only["kind"] == "offline"
 
 

@@ -10,13 +10,13 @@ from real_agents.programs import PROGRAMS
 pytestmark = pytest.mark.timeout(150)
 
 
-@pytest.mark.parametrize("scenario", ["limit", "rate"])
+@pytest.mark.parametrize("scenario,kind", [("limit", "limit"), ("rate", "overloaded")])
 def test_a_limit_is_no_failure_and_ends_a_run_that_may_not_wait(
-    bench: Bench, scenario: str
+    bench: Bench, scenario: str, kind: str
 ) -> None:
-    ran = bench.run(scenario, "--no-wait-for-limits", *AT_ONCE)
+    ran = bench.run(scenario, "--no-wait-for-limits", "--max-outage-wait", "0", *AT_ONCE)
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
-    assert ran.only["kind"] == "limit"
+    assert ran.only["kind"] == kind
     assert ran.run["summary"]["failed_iterations"] == 0
     assert re.search("limit|quota|429|requests", ran.only["evidence"], re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def test_a_limit_of_unknown_length_is_waited_for_with_the_same_iteration(
     bench: Bench, scenario: str
 ) -> None:
     bench.api.trouble = 6
-    ran = bench.run(scenario, "--limit-wait", "7s", *AT_ONCE)
+    ran = bench.run(scenario, "--limit-wait", "7s", "--backoff", "7s", *AT_ONCE)
     assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
     assert [one["number"] for one in ran.iterations] == [1]
     assert ran.run["waits"], ran

@@ -26,9 +26,9 @@ OUTCOMES = {
     "tool": Outcome(Verdict.DONE, promise=SUCCESS),
     "toolecho": Outcome(Verdict.SUCCESS),  # a tool says it, the agent doesn't
     "autherror": Outcome(Verdict.ABORT, FailureKind.AUTH),
-    "ratelimit": Outcome(Verdict.LIMITED, FailureKind.LIMIT),
+    "ratelimit": Outcome(Verdict.LIMITED, FailureKind.OVERLOADED),  # by the minute: an outage
     "usagelimit": Outcome(Verdict.LIMITED, FailureKind.LIMIT),
-    "overloaded": Outcome(Verdict.FAILURE, FailureKind.OVERLOADED),
+    "overloaded": Outcome(Verdict.LIMITED, FailureKind.OVERLOADED),
     "ctxlimit": Outcome(Verdict.FAILURE, FailureKind.CONTEXT),
 }
 # Killed before they said anything of it.

@@ -18,7 +18,7 @@ from rooda.config.origin import BUILTIN
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
-from rooda.config.settings import MAX_ITERATIONS, WAIT_FOR_LIMITS
+from rooda.config.settings import MAX_ITERATIONS, MAX_OUTAGE_WAIT, WAIT_FOR_LIMITS
 from rooda.loop import events
 from rooda.loop.edge import Edge
 from rooda.loop.events import Event
@@ -202,7 +202,7 @@ def play(
     end: Exit | None = None,
     adapter: str | None = None,
 ) -> Played:
-    """One iteration in which the agent prints these pieces and ends; nobody waits for limits."""
+    """One iteration in which the agent prints these pieces and ends; the run waits for nothing."""
     happened: list[Event] = []
     printed: dict[Stream, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
 
@@ -226,7 +226,11 @@ def play(
 def _plan(folder: Path, command: str, adapter: str | None) -> Plan:
     phases = {name: (Part(TextPart(name)),) for name in ("observe", "orient", "decide")}
     chosen = AgentCommand(command, "cli: --ai-cmd", BUILTIN, "--ai-cmd", adapter)
-    settings: dict[Setting[Any], Any] = {MAX_ITERATIONS: 1, WAIT_FOR_LIMITS: False}
+    settings: dict[Setting[Any], Any] = {
+        MAX_ITERATIONS: 1,
+        WAIT_FOR_LIMITS: False,
+        MAX_OUTAGE_WAIT: 0.0,
+    }
     held = {row.key: Valued(value, BUILTIN, row.field) for row, value in settings.items()}
     return Plan(
         procedure="work",

@@ -29,6 +29,9 @@ _ERRORS = re.compile(
     r"|Claude (?:AI )?usage limit|Prompt is too long|Credit balance|Please run /login|Not logged in"
     r"|Failed to authenticate|OAuth|Your organization|There's an issue with the selected model"
     r"|[\w-]+ limit reached|Execution error|Login expired|Error:|error:"
+    r"|Unable to connect to |Connection error|Request timed out|fetch failed|socket hang up"
+    r"|upstream connect error|(?:Repeated )?(?:5\d\d )?(?i:overloaded|service unavailable"
+    r"|internal server error|bad gateway|gateway timeout)\b"
 )
 _LONGEST_ERROR = 2000
 _SECONDS = 1e11  # of unix time, for some three thousand years

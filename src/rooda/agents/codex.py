@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rooda.agents.adapter import Adapter, Facts, Printed
-from rooda.agents.endings import complaint, fault_in, last_line
+from rooda.agents.endings import complaint, fault_in, last_plain_line
 from rooda.agents.flags import has_flag
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
@@ -77,7 +77,7 @@ class Codex(Adapter):
         """As text it ends with the error; before that stands all that was said and done."""
         if not printed.failed:
             return None
-        line = last_line(printed.stderr)
+        line = last_plain_line(printed.stderr)
         if printed.form is Form.TEXT and line.startswith(_ERROR):
             return fault_in(line.removeprefix(_ERROR))
         is_transcript = "\n--------\n" in printed.stderr

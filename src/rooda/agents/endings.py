@@ -8,6 +8,7 @@ from rooda.agents.report import Fault
 # How programs begin a line that says what went wrong.
 _BEGINNING = re.compile(
     r"\s*(?:\[?(?:fatal |api |critical |unexpected )?(?:error|failed|failure)\b|✗|✘|⚠|×"
+    r"|[\w.$]{1,60}(?:error|exception)\b(?=:)"
     r"|unknown (?:argument|option|command|flag)s?\b)",
     re.IGNORECASE,
 )
@@ -16,6 +17,12 @@ _BEGINNING = re.compile(
 def last_line(words: str) -> str:
     """The last line that is not empty."""
     return next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")
+
+
+def last_plain_line(words: str) -> str:
+    """The last line that is neither empty nor markup: an error may end with a page of a proxy."""
+    lines = (line.strip() for line in reversed(words.splitlines()))
+    return next((line for line in lines if line and not line.startswith("<")), "")
 
 
 def last_lines(words: str, most: int) -> str:
@@ -35,7 +42,11 @@ def is_complaint(line: str) -> bool:
     return _BEGINNING.match(line) is not None
 
 
-def fault_in(words: str, status: int | None = None) -> Fault | None:
+def fault_in(
+    words: str, status: int | None = None, retry_after: float | None = None
+) -> Fault | None:
     """The failure that these words of a CLI speak of."""
-    kind = classify(words, status)
-    return None if kind is None else Fault(kind, brief(words), words=words[:LONGEST_MESSAGE])
+    kind = classify(words, status, retry_after)
+    if kind is None:
+        return None
+    return Fault(kind, brief(words), words=words[:LONGEST_MESSAGE], retry_after=retry_after)

@@ -1,6 +1,7 @@
 """What kind of failure a CLI speaks of. Only ever asked about the CLI's own words."""
 
 import re
+from datetime import UTC, datetime
 
 from rooda.agents.report import FaultKind
 from rooda.text.controls import clean
@@ -10,7 +11,8 @@ LONGEST_MESSAGE = 4000  # characters of a message: nobody says it later than tha
 
 # The HTTP status as the CLIs write it into their messages.
 _STATUS = (
-    r"(?:\bstatus(?:[ _]?code)?|\bcode|\bHTTP|\bAPI Error|\berror|\brejected)"
+    r"(?:\bstatus(?:[ _]?code)?|\bcode|\bHTTP(?:/\d(?:\.\d)?)?|\bAPI Error|\berror|\brejected"
+    r"|\b(?:returned|received|responded with|failed with|failed:))"
     r"[\"']?\s*[:=(]?\s*\(?([45]\d\d)\b"
 )
 
@@ -21,9 +23,10 @@ _BY_STATUS = {
     404: FaultKind.USAGE,
     408: FaultKind.OFFLINE,
     413: FaultKind.CONTEXT,
-    429: FaultKind.LIMIT,
 }
-_SERVER = 500
+_TOO_MANY, _SERVER = 429, 500
+_ANY_TIME = datetime(2001, 2, 3, tzinfo=UTC)
+_SHORT = 600.0  # seconds: a limit that is over by then is one of requests, and not of usage
 
 
 def _words(*patterns: str) -> str:
@@ -44,6 +47,7 @@ _CONTEXT = _words(
     r"ContextOverflow",
     r"too many (?:input )?tokens",
 )
+_THROTTLED = r"\bthrottl"
 _LIMIT = _words(
     r"\b(?:rate|usage|session|weekly|daily|hourly|5-hour|spending|request|message)[ _-]limit",
     r"hit your (?:\w+[ -])?(?:\w+ )?limit",
@@ -55,18 +59,58 @@ _LIMIT = _words(
     r"exceeded your .{0,60}(?:usage|limit|allowance)",
     r"\bout of (?:extra )?usage\b",
     r"premium requests? .{0,40}(?:exceeded|used up|exhausted)",
+    _THROTTLED,
+    r"(?:tokens|requests) (?:per|a) (?:min|sec)",
+    r"temporarily limiting",
+)
+# What tells a limit of usage (hours, days) from one of requests (seconds, minutes), in the order in
+# which it is looked for.
+_NOT_USAGE = r"not your usage"
+_OF_USAGE = _words(
+    r"\b(?:usage|session|weekly|daily|hourly|monthly|spending|message|plan)[ _-](?:\w+ )?"
+    r"(?:limit|quota|cap\b|allowance)",
+    r"\b(?:\d+|five)[ -]hours? limit",
+    r"hit your (?:\w+[ -])?(?:\w+ )?limit",
+    r"\b(?:per|a|each|every)[ -]?(?:hour|day|week|month)\b|PerDay|\b[RT]PD\b",
+    r"(?<!connection )\breset(?:s|ting)?(?:At|Time)?\b",
+    r"exceeded your .{0,60}(?:usage|allowance)",
+    r"\bout of (?:extra )?usage\b",
+    r"premium requests?",
+)
+_OF_REQUESTS = r"\b(?:per|a|each|every)[ -]?(?:min|sec)|PerMinute|\b[RT]PM\b"
+_OF_QUOTA = r"\bquota\b(?! increase)|insufficient_quota"
+_OF_RATE = _words(
+    r"too many (?:requests|tokens|concurrent)",
+    r"rate[ _-]?limit(?:ed|ing)\b",
+    r"rate[ _-]?limit[ _-](?:reached|exceeded|error|hit)",
+    _THROTTLED,
+    r"\bconcurren",
+    r"slow(?:ing)? down",
 )
 _CREDIT = _words(r"credit balance is too low", r"insufficient (?:credit|funds|balance)")
 _OVERLOADED = _words(
-    r"\boverloaded",
-    r"service (?:is )?(?:temporarily )?unavailable",
+    r"\boverload",
     r"\bUNAVAILABLE\b",
+    r"ServiceUnavailable",
+    r"temporarily (?:\w+ )?(?:not available|down|offline|disabled)",
+    r"(?:not|currently) (?:currently )?available (?:right now|at the moment)",
     r"(?:internal )?server[ _]error",
-    r"bad gateway",
-    r"gateway time-?out",
-    r"(?:at|over) capacity",
-    r"high demand",
+    r"Internal(?:Server|Failure|ServiceError)",
+    r"\b(?:an )?internal error\b",
+    r'"status": ?"INTERNAL"|\[internal\]',
+    r"\bapi_error\b",
+    r"bad[ _]?gateway",
+    r"gateway[ _]?time-?out",
+    r"deadline[ _]exceeded",
+    r"upstream (?:connect|error|request|server|prematurely|timed|is )|no healthy upstream",
+    r"(?:at|over|no|out of|insufficient|limited) capacity|capacity (?:issue|constraint|limit)",
+    r"(?:high|heavy|increased|unusual(?:ly)?(?: high)?|peak) (?:demand|load|traffic|volume)",
+    r"(?:server|service|model|api|system)s? (?:is|are) (?:\w+ )?(?:too )?(?:busy|down)\b",
     r"server had an error",
+    r"\b(?:service )?outage\b|service (?:disruption|interruption)",
+    r"(?:under|for|undergoing|scheduled) maintenance",
+    r"\btransient (?:\w+ )?(?:error|failure)",
+    r"is having trouble responding",
 )
 _AUTH = _words(
     r"(?:invalid|incorrect|missing|no) (?:\w+ )?api[ _-]?key",
@@ -96,24 +140,43 @@ _USAGE = _words(
     r"required option",
     r"the following (?:required )?arguments",
 )
-_OFFLINE = _words(
-    r"\bE(?:NOTFOUND|CONNREFUSED|CONNRESET|TIMEDOUT|AI_AGAIN|HOSTUNREACH|NETUNREACH|PIPE)\b",
+# What the network itself says. Whatever the CLI wanted to do there, it was not the reason.
+_NETWORK = _words(
+    r"\bE(?:NOTFOUND|CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|AI_\w+|NETDOWN)\b",
+    r"\bE(?:HOST|NET)(?:UNREACH|DOWN)\b",
+    r"\bERR_(?:NETWORK|INTERNET|NAME_NOT|CONNECTION|SOCKET|TIMED_OUT|PROXY)\w*|\bUND_ERR_\w+",
     r"fetch failed",
-    r"(?:unable|failed|cannot|could not|can't) (?:to )?connect",
-    r"connection (?:error|refused|reset|closed|timed out|failed|lost)",
-    r"ConnectionRefused",
-    r"network (?:error|is unreachable|request failed|connection)",
     r"getaddrinfo",
-    r"socket hang ?up",
-    r"error sending request",
-    r"stream (?:disconnected|closed|ended) before",
+    r"name resolution|name or service not known|nodename nor servname",
+    r"(?:could not|couldn't|cannot|can't|unable to|failed to) (?:resolve|look ?up) "
+    r"(?:the )?(?:host|proxy|address|domain|dns|ip|url)",
+    r"\bDNS (?:error|lookup|resolution|failure|server)",
+    r"(?:network|host|server|internet)(?: is|:)? (?:unreachable|down)",
+    r"no route to host",
+    r"connection refused|ConnectionRefused",
+)
+_OFFLINE = _words(
+    r"\bEPIPE\b",
+    r"(?:unable|failed|cannot|could not|couldn't|can't) (?:to )?(?:connect|reach)\b",
+    r"connection ?(?:error|reset|closed|timed out|time-?out|failed|lost|aborted|dropped|stalled"
+    r"|interrupted|terminated|(?:was |is )?(?:unexpectedly |forcibly )?(?:closed|reset|lost))",
+    r"clos(?:ed|es) (?:the )?(?:network )?connection",
+    r"\bConnect(?:ion)?(?:Error|Timeout|Reset|Closed)|\bReadTimeout|RemoteProtocolError",
+    r"network (?:error|request failed|connection|failure|problem|issue|changed|unavailable)",
+    r"(?:no|check your|lost) (?:internet|network)",
+    r"socket (?:hang ?up|error|closed|connection|disconnected|time-?out)|other side closed",
+    r"error sending request|error decoding response body|dispatch failure|transport error",
+    r"stream (?:disconnected|error|reset|interrupted|(?:was )?(?:closed|ended) (?:before|unexp))",
+    r"premature(?:ly)? clos|incomplete chunked|broken pipe|Error: terminated",
+    r"\b(?:TLS|SSL)\b.{0,40}(?:handshake|error|fail|clos)|handshake (?:fail|error|time)",
     r"timed? ?out",
-    r"name resolution",
     r"\bDNS\b",
+    r"proxy (?:error|connection)|tunneling socket",
     r"certificate",
 )
 _EMPTY = _words(r"empty (?:response|answer|reply)", r"no response from the model")
 _IN_ORDER = (
+    (FaultKind.OFFLINE, _NETWORK),
     (FaultKind.LIMIT, _LIMIT),
     (FaultKind.OVERLOADED, _OVERLOADED),
     (FaultKind.USAGE, _USAGE),
@@ -123,20 +186,54 @@ _IN_ORDER = (
 )
 
 
-def classify(message: str, status: int | None = None) -> FaultKind | None:
-    """The kind of failure that a CLI's own error message speaks of, if it is one of ours."""
+def classify(
+    message: str, status: int | None = None, left: float | None = None
+) -> FaultKind | None:
+    """The kind of failure that a CLI's own error message speaks of, if it is one of ours.
+
+    `left` is for how many seconds a limit lasts, where the CLI tells that beside the message.
+    """
     words = message[:LONGEST_MESSAGE]
     if status is None and (found := re.search(_STATUS, words, re.IGNORECASE)):
         status = int(found[1])
     if _speaks_of(_CREDIT, words):
         return FaultKind.AUTH  # waiting does not help, somebody has to pay
-    if status in (None, 400, 413, 422) and _speaks_of(_CONTEXT, words):
+    is_busy = _speaks_of(_THROTTLED, words)  # "too many tokens", says Bedrock, for the moment
+    if status in (None, 400, 413, 422) and not is_busy and _speaks_of(_CONTEXT, words):
         return FaultKind.CONTEXT
     if status is not None and status >= _SERVER:
         return FaultKind.OVERLOADED
+    if status == _TOO_MANY:
+        return _limited(words, left)
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    return next((kind for kind, pattern in _IN_ORDER if _speaks_of(pattern, words)), None)
+    kind = next((kind for kind, pattern in _IN_ORDER if _speaks_of(pattern, words)), None)
+    return _limited(words, left) if kind is FaultKind.LIMIT else kind
+
+
+def _limited(words: str, left: float | None) -> FaultKind:
+    """Whether the limit is one of usage, or one of requests: then the service is only busy.
+
+    Where nothing tells, it is one of usage: the run waits for that with more patience.
+    """
+    if _speaks_of(_NOT_USAGE, words):
+        return FaultKind.OVERLOADED
+    if _speaks_of(_OF_USAGE, words):
+        return FaultKind.LIMIT
+    if left is None:
+        from rooda.agents.resets import reset_time, told_delay  # noqa: PLC0415 - rarely needed
+
+        left = told_delay(words)
+        if left is None and reset_time(words, _ANY_TIME) is not None:
+            return FaultKind.LIMIT  # until a time on the clock
+    if left is not None and left > _SHORT:
+        return FaultKind.LIMIT
+    if _speaks_of(_OF_REQUESTS, words):
+        return FaultKind.OVERLOADED
+    if _speaks_of(_OF_QUOTA, words):
+        return FaultKind.LIMIT
+    is_short = left is not None or _speaks_of(_OF_RATE, words)
+    return FaultKind.OVERLOADED if is_short else FaultKind.LIMIT
 
 
 def brief(words: str) -> str:

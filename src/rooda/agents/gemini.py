@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rooda.agents.adapter import Adapter, Facts, Printed
 from rooda.agents.endings import complaint, fault_in, last_lines
@@ -80,11 +79,12 @@ class Gemini(Adapter):
         found = errors[-1]
         rest = printed.stderr[found.end() :]
         status = _STATUS.search(rest)
-        fault = fault_in(found[1], status_code(int(status[1])) if status else None)
         delay = _DELAY.search(rest)
-        if fault is None or delay is None:
-            return fault
-        return replace(fault, retry_after=int(delay[1]) / 1000)
+        return fault_in(
+            found[1],
+            status_code(int(status[1])) if status else None,
+            int(delay[1]) / 1000 if delay else None,
+        )
 
 
 def _end(event: Event, notes: Notes, *, well: bool) -> None:

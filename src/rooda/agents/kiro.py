@@ -1,8 +1,15 @@
 """Kiro CLI (`kiro-cli chat`)."""
 
+import re
+
 from rooda.agents.adapter import Adapter, Facts, Printed
-from rooda.agents.endings import fault_in, is_complaint, last_line
+from rooda.agents.endings import fault_in, is_complaint
 from rooda.agents.report import Fault, FaultKind
+
+_MOST_LINES = 30
+_TROUBLE = re.compile(r"\s*(?:error: )?(?:Kiro|Amazon Q) is having trouble", re.IGNORECASE)
+# What its runtime prints below an error: the causes, numbered, and where in the code it was.
+_BELOW = re.compile(r"\s+\d+: |\s*(?:Location:|Backtrace omitted|Run with |\S+\.rs:\d+\s*$|<|$)")
 
 
 class Kiro(Adapter):
@@ -18,6 +25,13 @@ class Kiro(Adapter):
     )
 
     def last_words(self, printed: Printed) -> Fault | None:
-        """Its errors are on standard error, as is what the assistant says: the last line counts."""
-        line = last_line(printed.stderr)
-        return fault_in(line) if printed.failed and is_complaint(line) else None
+        """Its errors are on standard error, as is what the assistant says: the last one counts."""
+        if not printed.failed:
+            return None
+        lines = printed.stderr.rstrip().splitlines()[-_MOST_LINES:]
+        causes: list[str] = []
+        while lines and _BELOW.match(lines[-1]):
+            causes.insert(0, lines.pop().strip())
+        if not lines or not (is_complaint(lines[-1]) or _TROUBLE.match(lines[-1])):
+            return None
+        return fault_in(" ".join([lines[-1].strip(), *filter(None, causes)]))

@@ -1,10 +1,11 @@
 """Gather what a CLI's events tell, in bounded memory."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
-from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
+from rooda.agents.report import Fault, FaultKind, Said, SaidKind, Tokens, Usage
 from rooda.agents.tail import Tail
 from rooda.agents.windows import percent, window_of
 from rooda.text.controls import clean
@@ -46,6 +47,7 @@ class Notes:
         self.retrying = ""
         self.fault: Fault | None = None
         self.resets: float | None = None
+        self._status: int | None = None  # of the last error
         self._folder = f"{folder.rstrip('/')}/" if folder else ""
         self._said: list[Said] = []
         self._line: list[str] = []
@@ -119,7 +121,8 @@ class Notes:
         self.end_message()
         self.complaint = brief(message)
         self._said.append(Said(SaidKind.ERROR, self.complaint))
-        kind = classify(message, status)
+        self._status = status
+        kind = classify(message, status, retry_after)
         if kind is not None:
             words = message[:LONGEST_MESSAGE]
             self.fault = Fault(kind, self.complaint, words=words, retry_after=retry_after)
@@ -151,10 +154,12 @@ class Notes:
         return said
 
     def the_fault(self) -> Fault | None:
-        """The fault with all that is known of it."""
+        """The fault with all that is known of it. A limit that resets is one of usage."""
         if self.fault is None or self.resets is None:
             return self.fault
-        return replace(self.fault, resets=self.resets)
+        if classify(self.fault.words, self._status, math.inf) is not FaultKind.LIMIT:
+            return self.fault
+        return replace(self.fault, kind=FaultKind.LIMIT, resets=self.resets)
 
     def usage(self, asked_for: str | None = None) -> Usage:
         """The numbers so far; `asked_for` is the model, where nothing names another."""

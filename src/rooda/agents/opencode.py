@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from rooda.agents.adapter import Adapter, Facts, Printed
-from rooda.agents.endings import fault_in, last_line
+from rooda.agents.endings import fault_in, last_plain_line
 from rooda.agents.flags import flag_value
 from rooda.agents.notes import Notes
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
@@ -73,7 +73,7 @@ class Opencode(Adapter):
             return None
         if printed.beginning.lstrip().startswith(_HELP):
             return Fault(FaultKind.USAGE, "it prints its help: there is a flag that it refuses")
-        found = _ERROR.match(last_line(printed.stderr))
+        found = _ERROR.match(last_plain_line(printed.stderr))
         return fault_in(found[1]) if found else None
 
 

@@ -27,13 +27,17 @@ class FaultKind(StrEnum):
     EMPTY = "empty"  # the model gave no answer, and the CLI says so
 
 
+# An outage: the service comes back by itself.
+OUTAGES = (FaultKind.OVERLOADED, FaultKind.OFFLINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A failure that the CLI itself speaks of, and the words that tell.
 
-    `resets` is the unix time at which a limit ends, `retry_after` how many seconds are left, where
-    the CLI gives either as a number. `advice` is what to do about this very one. `words` is the
-    whole message, where the evidence is only its beginning.
+    `resets` is the unix time at which a limit ends, `retry_after` how many seconds are left of it
+    or of an outage, where the CLI gives either as a number. `advice` is what to do about this very
+    one. `words` is the whole message, where the evidence is only its beginning.
     """
 
     kind: FaultKind

@@ -11,6 +11,7 @@ _END = 4096  # characters looked at on either end: nobody says it in the middle
 _ONE_DAY = timedelta(days=1)
 _LAG = timedelta(minutes=15)
 _MINUTE = timedelta(minutes=1)
+_TWO_TIMES = (datetime(2001, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2004, 8, 7, 20, 30, tzinfo=UTC))
 
 
 def _rx(pattern: str) -> re.Pattern[str]:
@@ -120,6 +121,17 @@ def reset_time(text: str, now: datetime) -> datetime | None:
     words = _readable(text)
     promised = (_promised(promise, words, now) for promise in _PROMISE.finditer(words))
     return max((moment for moment in promised if moment is not None), default=None)
+
+
+def told_delay(text: str) -> float | None:
+    """The seconds that a CLI asks to wait; None if it names no time, or one on the clock."""
+    delays = {_delay_at(text, now) for now in _TWO_TIMES}
+    return delays.pop() if len(delays) == 1 else None  # whatever the time is, it is the same
+
+
+def _delay_at(text: str, now: datetime) -> float | None:
+    moment = reset_time(text, now)
+    return None if moment is None else (moment - now).total_seconds()
 
 
 def _readable(text: str) -> str:

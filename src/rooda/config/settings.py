@@ -144,7 +144,7 @@ BACKOFF: Setting[float] = Setting(
     "backoff",
     Seconds(0),
     10.0,
-    "Wait before the next try when a service is overloaded or out of reach; doubled each time",
+    "Wait before the next try in an outage, or after a failed start; doubled each time",
     LIMITS,
 )
 MAX_BACKOFF: Setting[float] = Setting(
@@ -153,6 +153,14 @@ MAX_BACKOFF: Setting[float] = Setting(
     300.0,
     "How long such a wait may become",
     LIMITS,
+)
+MAX_OUTAGE_WAIT: Setting[float | None] = Setting(
+    "max_outage_wait",
+    Seconds(0),
+    2 * 3600.0,
+    "How long an outage (service overloaded or out of reach) may last before the run is aborted",
+    LIMITS,
+    nullable=True,
 )
 MAX_OUTPUT_BUFFER: Setting[int] = Setting(
     "max_output_buffer",
@@ -221,7 +229,7 @@ AI_CMD_FALLBACKS: Setting[tuple[str, ...]] = Setting(
     "ai_cmd_fallbacks",
     TextList(),
     (),
-    "Agents that take over while the usage limit of the first lasts: aliases or commands",
+    "Agents that take over during a usage limit or an outage of the first: aliases or commands",
     LIMITS,
     nullable=True,
 )
@@ -501,7 +509,7 @@ HOOKS_LOOP_START = _hooks("loop_start", "before the first iteration")
 HOOKS_PRE_ITERATION = _hooks("pre_iteration", "before each iteration")
 HOOKS_POST_ITERATION = _hooks("post_iteration", "after each iteration")
 HOOKS_ON_FAILURE = _hooks("on_failure", "after each iteration that failed")
-HOOKS_ON_WAIT = _hooks("on_wait", "when the run waits for an agent's limit")
+HOOKS_ON_WAIT = _hooks("on_wait", "when the run waits for a limit, an outage or the next try")
 HOOKS_LOOP_END = _hooks("loop_end", "at every end of the run")
 
 TRACK_FILE_CHANGES: Setting[bool] = Setting(
@@ -562,6 +570,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
     LIMIT_WAIT,
     BACKOFF,
     MAX_BACKOFF,
+    MAX_OUTAGE_WAIT,
     CAPTURE,
     KILL_GRACE,
     KEEP_PROCESSES,

@@ -37,10 +37,11 @@ class AgentChanged:
 
 @dataclass(frozen=True, slots=True)
 class WaitStarted:
-    """The run waits: for a usage limit of `what`, or before the next try after a failure of `what`.
+    """The run waits: for a usage limit or an outage of `what`, or before the next try after `what`.
 
     `tries` is how often in a row that happened, `known` whether the agent said itself until when,
-    `capped` whether that is later than may be waited for.
+    `capped` whether that is later than may be waited for. `outage` is the kind of outage, `lasted`
+    for how many seconds it has lasted so far.
     """
 
     iteration: int
@@ -52,6 +53,8 @@ class WaitStarted:
     tries: int
     known: bool
     capped: bool = False
+    outage: str = ""
+    lasted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ _ADVICE = {
     FailureKind.COMMIT: "Read what git says above; the work is still in the work tree",
     FailureKind.HOOK: "Run the hook's command by hand",
     FailureKind.BUDGET: "Raise max_cost or max_tokens to let the run spend more",
-    FailureKind.OVERLOADED: "It may be over in a moment; failure_threshold says how often to try",
+    FailureKind.OVERLOADED: "It may be over in a moment; a run waits for that (max_outage_wait)",
     FailureKind.OFFLINE: "Check the network, and the address of the agent's service",
     FailureKind.AUTH: "Log in again, or correct the key",
     FailureKind.USAGE: "Correct the command's flags or model, then try it with `rooda doctor`",

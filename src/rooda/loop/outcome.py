@@ -54,8 +54,10 @@ class FailureKind(StrEnum):
     EMPTY = "empty"
 
 
-# Failures that may be over in a moment, and those that only a person can mend.
-TRANSIENT = (FailureKind.OVERLOADED, FailureKind.OFFLINE, FailureKind.STARTUP)
+# Outages are no failures: the run waits for their end. A failed start is a failure, and the run
+# waits before the next try. The last ones only a person can mend.
+OUTAGES = (FailureKind.OVERLOADED, FailureKind.OFFLINE)
+TRANSIENT = (FailureKind.STARTUP,)
 PERMANENT = (FailureKind.AUTH, FailureKind.USAGE)
 
 
@@ -173,7 +175,7 @@ def _without_result(report: Report) -> str:
 
 def _faulted(fault: Fault) -> Outcome:
     kind = FailureKind(str(fault.kind))
-    if kind is FailureKind.LIMIT:
+    if kind is FailureKind.LIMIT or kind in OUTAGES:
         verdict = Verdict.LIMITED
     else:
         verdict = Verdict.ABORT if kind in PERMANENT else Verdict.FAILURE

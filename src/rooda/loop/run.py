@@ -1,6 +1,7 @@
 """The run itself: iterations until a stop condition holds."""
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from rooda.config.plan import Plan
@@ -20,6 +21,7 @@ from rooda.config.settings import (
     MAX_DURATION,
     MAX_ITERS_EXIT_CODE,
     MAX_LIMIT_WAIT,
+    MAX_OUTAGE_WAIT,
     MAX_TOKENS,
     PARSE_TESTS,
     REQUIRED_FILE,
@@ -42,7 +44,7 @@ from rooda.loop.looks import Looks
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
-from rooda.loop.waiting import next_wait, wait
+from rooda.loop.waiting import next_wait, note_outage, wait
 from rooda.loop.waits import Limited, Patience, choose, first_free
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
@@ -67,6 +69,7 @@ def limits_of(plan: Plan) -> Limits:
             values[LIMIT_WAIT],
             values[BACKOFF],
             values[MAX_BACKOFF],
+            values[MAX_OUTAGE_WAIT],
         ),
     )
 
@@ -96,15 +99,16 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     work: Work | None = None
     using = 0
     while True:
-        elapsed = before + edge.monotonic() - began
+        now = edge.now()
         state = replace(
             state,
-            elapsed=elapsed,
+            elapsed=before + edge.monotonic() - began,
             interrupted=bool(edge.interrupts.received),
             stopping=edge.interrupts.end_wanted,
             missing=_missing(plan),
-            blocked=_blocked(plan, edge, state),
         )
+        state = note_outage(state, plan.agents[using], limits.patience, now, edge.chance())
+        state = replace(state, blocked=_blocked(plan, state, now))
         if (found := stop(state, limits)) is not None:
             break
         if (pause := next_wait(state, limits.patience, edge)) is not None:
@@ -129,11 +133,11 @@ def run(plan: Plan, edge: Edge, state: State | None = None) -> events.RunEnded:
     return ended
 
 
-def _blocked(plan: Plan, edge: Edge, state: State) -> Limited | None:
-    """The limit that is over first, if no agent can work now."""
+def _blocked(plan: Plan, state: State, now: datetime) -> Limited | None:
+    """The limit or outage that is over first, if no agent can work now."""
     if not state.limited:
         return None
-    return first_free(_commands(plan), state.limited, edge.now().timestamp())
+    return first_free(_commands(plan), state.limited, now.timestamp())
 
 
 def _commands(plan: Plan) -> list[str]:
@@ -141,7 +145,7 @@ def _commands(plan: Plan) -> list[str]:
 
 
 def _change_agent(plan: Plan, edge: Edge, state: State, using: int) -> int:
-    """The agent whose turn it is: the first, but for those that a usage limit holds."""
+    """The agent whose turn it is: the first that no usage limit and no outage holds."""
     if not state.limited and using == 0:
         return 0
     chosen = choose(_commands(plan), state.limited, edge.now().timestamp()) or 0

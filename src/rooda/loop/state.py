@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from rooda.agents.report import Usage
-from rooda.loop.outcome import TRANSIENT, FailureKind, Outcome, Verdict
+from rooda.loop.outcome import OUTAGES, TRANSIENT, FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Limited, Patience
 
@@ -61,8 +61,10 @@ class State:
     `cost` and `tokens` are what the run has used. `same` says how many iterations in a row failed
     in the very same way. `backoffs` counts failures in a row that may be over in a moment, and
     `backoff_due` is whether the last one is still to be waited for. `limited` are the usage limits
-    of agents, `limit_waited` is for how long they were waited for since an iteration could run,
-    and `blocked` the limit that is over first, where no agent can work.
+    and outages of agents, `limit_waited` is for how long limits were waited for since an iteration
+    could run, and `blocked` what is over first, where no agent can work. `outage_since` is the
+    value of `elapsed` when the outage began, None where there is none; `outage_due` is whether
+    the pause after its last try is still to be chosen.
     """
 
     iteration: int = 0
@@ -86,6 +88,13 @@ class State:
     limited: tuple[Limited, ...] = ()
     limit_waited: float = 0.0
     blocked: Limited | None = None
+    outage_since: float | None = None
+    outage_due: bool = False
+
+    @property
+    def outage_lasted(self) -> float:
+        """For how long the outage has lasted, in seconds that the machine was awake."""
+        return 0.0 if self.outage_since is None else self.elapsed - self.outage_since
 
     def after(
         self,
@@ -106,6 +115,8 @@ class State:
                 touched=self.touched or (progress is not None and progress.touched),
                 last=outcome,
                 elapsed=self.elapsed + seconds,
+                outage_since=self._outage_since(outcome, self.elapsed + seconds),
+                outage_due=outcome.kind in OUTAGES,
             )
         if outcome.verdict is Verdict.INTERRUPTED:
             elapsed = self.elapsed + seconds
@@ -133,6 +144,7 @@ class State:
             backoffs=self.backoffs + 1 if outcome.kind in TRANSIENT else 0,
             backoff_due=outcome.kind in TRANSIENT,
             limit_waited=0.0,
+            outage_since=None,
         )
 
     def spent(self, usage: Usage) -> "State":
@@ -140,6 +152,17 @@ class State:
         cost = self.cost + (usage.cost or 0.0)
         tokens = self.tokens + (usage.tokens.total if usage.tokens else 0)
         return replace(self, cost=cost, tokens=tokens)
+
+    def _outage_since(self, outcome: Outcome, now: float) -> float | None:
+        """When the outage began, after an agent could not work; `now` is the run's own clock.
+
+        A service that tells of a usage limit is there. A fallback that is left out tells nothing.
+        """
+        if outcome.kind is FailureKind.LIMIT:
+            return None
+        if outcome.kind in OUTAGES and self.outage_since is None:
+            return now
+        return self.outage_since
 
     def _same_again(self, outcome: Outcome) -> int:
         """How many iterations in a row have failed like this one."""
@@ -173,8 +196,11 @@ class State:
             "touched": self.touched,
             "cost": self.cost,
             "tokens": self.tokens,
-            # What only a person can mend may be mended by the time that the run goes on.
-            "limited": [asdict(one) for one in self.limited if math.isfinite(one.until)],
+            # What only a person can mend may be mended by the time that the run goes on, and an
+            # outage may be over: a run that goes on tries at once.
+            "limited": [
+                asdict(one) for one in self.limited if math.isfinite(one.until) and not one.outage
+            ],
             "limit_waited": self.limit_waited,
         }
 

@@ -23,6 +23,7 @@ class Rule(StrEnum):
     AUTH = "auth"
     USAGE = "usage"
     LIMIT = "limit"
+    MAX_OUTAGE_WAIT = "max-outage-wait"
     MAX_COST = "max-cost"
     MAX_TOKENS = "max-tokens"
     MAX_DURATION = "max-duration"
@@ -73,6 +74,7 @@ _OF_THE_LAST = (
     Rule.AUTH,
     Rule.USAGE,
     Rule.LIMIT,
+    Rule.MAX_OUTAGE_WAIT,
 )
 _RULES = {
     FailureKind.HOOK: Rule.HOOK,
@@ -119,7 +121,7 @@ def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
 
 def limit(state: State, limits: Limits) -> Stop | None:
     """No agent can work, and nobody waits for that, or nobody waits any longer."""
-    if state.blocked is None:
+    if state.blocked is None or state.blocked.outage:
         return None
     reason = f"usage limit of {state.blocked.name}: {state.blocked.evidence}"
     if not limits.patience.wait_for_limits:
@@ -129,6 +131,18 @@ def limit(state: State, limits: Limits) -> Stop | None:
         waited = f"waited {format_duration(most)} (max_limit_wait)"
         return Stop(Status.ABORTED, Rule.LIMIT, f"{reason}; {waited}")
     return None
+
+
+def max_outage_wait(state: State, limits: Limits) -> Stop | None:
+    """No agent can work because of an outage, and that lasts for longer than the run waits."""
+    blocked, most = state.blocked, limits.patience.max_outage_wait
+    if blocked is None or not blocked.outage or most is None or state.outage_lasted < most:
+        return None
+    reason = (
+        f"outage of {blocked.name} ({blocked.outage}) lasts for {format_duration(most)} or longer "
+        f"(max_outage_wait): {blocked.evidence}"
+    )
+    return Stop(Status.ABORTED, Rule.MAX_OUTAGE_WAIT, reason)
 
 
 def max_cost(state: State, limits: Limits) -> Stop | None:
@@ -204,6 +218,7 @@ CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
     stopped,
     required_file,
     limit,
+    max_outage_wait,
 )
 
 

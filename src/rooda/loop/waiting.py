@@ -10,7 +10,7 @@ from rooda.loop import hooks
 from rooda.loop.agent_events import StillWaiting, WaitEnded, WaitStarted
 from rooda.loop.edge import Edge
 from rooda.loop.hooks import Moment, Story
-from rooda.loop.outcome import Outcome, Verdict
+from rooda.loop.outcome import OUTAGES, Outcome, Verdict
 from rooda.loop.state import Limits, State
 from rooda.loop.waits import Limited, Patience, WaitKind, backoff, limited
 from rooda.process.events import Tick
@@ -22,7 +22,9 @@ _TELL = 900.0  # how often in the log that it still waits
 def note_limit(
     state: State, agent: Agent, outcome: Outcome, patience: Patience, edge: Edge
 ) -> State:
-    """The state once an agent has said that its usage limit is reached, or has worked."""
+    """The state once an agent has met a usage limit, or has worked."""
+    if outcome.verdict is Verdict.LIMITED and outcome.kind in OUTAGES:
+        return state  # `note_outage` chooses the pause
     command = agent.command.text
     others = tuple(one for one in state.limited if one.agent != command)
     if outcome.verdict is not Verdict.LIMITED or outcome.fault is None:
@@ -32,13 +34,55 @@ def note_limit(
     return replace(state, limited=(*others, limit))
 
 
+def note_outage(
+    state: State, agent: Agent, patience: Patience, now: datetime, chance: float
+) -> State:
+    """The state with the pause that an agent gets after it has met an outage.
+
+    It begins when all else of the iteration is done, so that a short pause is one all the same.
+    """
+    fault = state.last.fault if state.last else None
+    if not state.outage_due or fault is None:
+        return replace(state, outage_due=False)
+    command, most = agent.command.text, patience.max_outage_wait
+    others = tuple(one for one in state.limited if one.agent != command)
+    before = next((one for one in state.limited if one.agent == command), None)
+    pause = limited(command, agent.name, fault, now, patience, before, chance)
+    if most is not None and state.outage_lasted >= most:
+        # If another agent waits for the end of its usage limit, the run waits for that first.
+        ends = [one.until for one in others if not one.outage and math.isfinite(one.until)]
+        pause = replace(pause, until=max(pause.until, min(ends, default=0.0)))
+    return replace(state, limited=(*others, pause), outage_due=False)
+
+
 def next_wait(state: State, patience: Patience, edge: Edge) -> WaitStarted | None:
     """What there is to wait for before the next iteration."""
     if state.backoff_due:
         return _for_the_next_try(state, patience, edge)
+    if state.blocked is not None and state.blocked.outage:
+        return _for_an_outage(state, state.blocked, patience, edge)
     if state.blocked is not None:
         return _for_a_limit(state, state.blocked, patience, edge)
     return None
+
+
+def _for_an_outage(state: State, first: Limited, patience: Patience, edge: Edge) -> WaitStarted:
+    now, most = edge.now(), patience.max_outage_wait
+    seconds = max(0.0, first.until - now.timestamp())
+    left = seconds if most is None else max(0.0, most - state.outage_lasted)
+    return WaitStarted(
+        iteration=state.iteration + 1,
+        kind=WaitKind.OUTAGE,
+        what=first.name,
+        reason=first.evidence,
+        until=_moment(now, min(seconds, left)),
+        seconds=min(seconds, left),
+        tries=first.times,
+        known=first.known,
+        capped=left < seconds,
+        outage=first.outage,
+        lasted=state.outage_lasted,
+    )
 
 
 def _for_the_next_try(state: State, patience: Patience, edge: Edge) -> WaitStarted:
@@ -90,14 +134,19 @@ def wait(plan: Plan, edge: Edge, state: State, what: WaitStarted, limits: Limits
     edge.emit(WaitEnded(what.iteration, what.kind, waited, is_over))
     if what.kind is WaitKind.BACKOFF:
         return replace(state, backoff_due=False)
-    # A machine that slept has waited as well.
-    counted = what.seconds if is_over else waited
-    state = replace(state, limit_waited=state.limit_waited + counted)
+    if what.kind is WaitKind.LIMIT:
+        # A machine that slept has waited as well.
+        counted = what.seconds if is_over else waited
+        state = replace(state, limit_waited=state.limit_waited + counted)
     if not is_over:
         return state
-    # One more try, whatever the limit says, once as long as may be was waited.
-    latest = math.inf if what.capped else what.until.timestamp()
-    return replace(state, limited=tuple(_over(one, latest) for one in state.limited))
+    return replace(state, limited=tuple(_after_the_wait(one, what) for one in state.limited))
+
+
+def _after_the_wait(limit: Limited, what: WaitStarted) -> Limited:
+    """The limit once the wait is over: one more try, once as long as may be was waited for it."""
+    is_meant = bool(limit.outage) == (what.kind is WaitKind.OUTAGE)
+    return _over(limit, math.inf if what.capped and is_meant else what.until.timestamp())
 
 
 def _over(limit: Limited, latest: float) -> Limited:
@@ -133,6 +182,9 @@ def _story(event: WaitStarted) -> Story:
         "waiting",
         {
             "kind": str(event.kind),
+            "what": event.what,
+            "outage": event.outage,
+            "lasted": event.lasted,
             "reason": event.reason,
             "until": event.until.isoformat(),
             "seconds": event.seconds,

@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from rooda.agents.report import Fault, FaultKind
+from rooda.agents.report import OUTAGES, Fault, FaultKind
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
 _FARTHEST = 366 * 86400.0  # that anybody can mean
 _LARGEST_POWER = 40
+# However small `backoff` is, a long outage is no busy loop: the pause grows to ten seconds.
+_LEAST_PAUSE, _MOST_OF_IT = 0.001, 10.0
 
 
 class WaitKind(StrEnum):
     """What a run waits for."""
 
     LIMIT = "limit"
+    OUTAGE = "outage"
     BACKOFF = "backoff"
 
 
@@ -30,6 +33,7 @@ class Patience:
     limit_wait: float = 300.0
     backoff: float = 10.0
     max_backoff: float = 300.0
+    max_outage_wait: float | None = 7200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class Limited:
     """An agent that can't work: its command, what it is called, and until which unix time.
 
     `known`: the agent said so itself, and `evidence` are its words. `times`: how often in a row.
+    `outage` is the kind of outage; it is empty for a usage limit.
     """
 
     agent: str
@@ -45,29 +50,62 @@ class Limited:
     known: bool
     evidence: str = ""
     times: int = 1
+    outage: str = ""
 
 
 def limited(
-    agent: str, name: str, fault: Fault, now: datetime, patience: Patience, before: Limited | None
+    agent: str,
+    name: str,
+    fault: Fault,
+    now: datetime,
+    patience: Patience,
+    before: Limited | None,
+    chance: float = 1.0,
 ) -> Limited:
-    """The limit that an agent has run into; `before` is the one that it met just before."""
-    at, repeats = now.timestamp(), before.times if before else 0
-    if fault.kind is not FaultKind.LIMIT:  # only a person can mend it
+    """The limit or outage that an agent has run into; `before` is what it met just before."""
+    if fault.kind is not FaultKind.LIMIT and fault.kind not in OUTAGES:  # only a person can mend it
         return Limited(agent, name, math.inf, known=False, evidence=fault.evidence)
-    until = _told(fault, now)
+    outage = str(fault.kind) if fault.kind in OUTAGES else ""
+    is_repeated = before is not None and bool(before.outage) == bool(outage)
+    repeats = before.times if before is not None and is_repeated else 0
+    if outage:
+        until, known = _end_of_pause(fault, now, patience, repeats, chance)
+    else:
+        until, known = _end_of_limit(fault, now, patience, repeats)
+    return Limited(agent, name, until, known, fault.evidence, repeats + 1, outage)
+
+
+def _end_of_pause(
+    fault: Fault, now: datetime, patience: Patience, repeats: int, chance: float
+) -> tuple[float, bool]:
+    """When to try again in an outage, and whether the service itself named that time."""
+    until = now.timestamp() + outage_pause(repeats + 1, patience, chance)
+    told = _believable(fault, now)
+    return (told, True) if told is not None and told >= until else (until, False)
+
+
+def _end_of_limit(
+    fault: Fault, now: datetime, patience: Patience, repeats: int
+) -> tuple[float, bool]:
+    """When a usage limit is over, and whether the agent itself named that time."""
+    at, until = now.timestamp(), _believable(fault, now)
     guess = min(patience.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
-    known = until is not None and until - at <= _FARTHEST
-    if until is None or not known:
-        return Limited(agent, name, at + guess, known, fault.evidence, repeats + 1)
+    if until is None:
+        return at + guess, False
     # Who is sent away again at the very time that he was told is not believed twice.
     least = at if repeats == 0 else at + min(guess, patience.backoff * 2.0 ** min(repeats, 8))
-    until = max(until + _margin(until - at), least)
-    return Limited(agent, name, until, known, fault.evidence, repeats + 1)
+    return max(until + _margin(until - at), least), True
 
 
 def _margin(left: float) -> float:
     """A few seconds more, but not after a wait of seconds."""
     return _MARGIN if left > 60 else 0.0  # noqa: PLR2004 - a minute
+
+
+def _believable(fault: Fault, now: datetime) -> float | None:
+    """The time that the agent names, unless that is more than a year away."""
+    told = _told(fault, now)
+    return told if told is not None and told - now.timestamp() <= _FARTHEST else None
 
 
 def _told(fault: Fault, now: datetime) -> float | None:
@@ -92,6 +130,12 @@ def first_free(agents: Sequence[str], limits: Sequence[Limited], now: float) -> 
     if choose(agents, limits, now) is not None:
         return None
     return min((limit for limit in limits if limit.agent in agents), key=lambda one: one.until)
+
+
+def outage_pause(tries: int, patience: Patience, chance: float) -> float:
+    """How long to wait for the end of an outage after so many failed tries."""
+    least = min(_LEAST_PAUSE * 2.0 ** min(tries, _LARGEST_POWER), _MOST_OF_IT)
+    return max(backoff(tries, patience, chance), least)
 
 
 def backoff(tries: int, patience: Patience, chance: float) -> float:

@@ -4,7 +4,7 @@ from rooda.agents.report import FaultKind
 from rooda.loop import agent_events as agents
 from rooda.loop.agent_events import AgentEvent
 from rooda.loop.events import IterationEnded
-from rooda.loop.outcome import FailureKind
+from rooda.loop.outcome import OUTAGES, FailureKind
 from rooda.loop.waits import WaitKind
 from rooda.text.controls import one_line
 from rooda.text.durations import format_duration
@@ -24,6 +24,8 @@ def cannot_work(event: IterationEnded) -> str:
     """Why an agent can't work now, though that is no failure."""
     if event.kind is FailureKind.LIMIT:
         return f"usage limit of {one_line(event.agent)}"
+    if event.kind in OUTAGES:
+        return f"outage of {one_line(event.agent)} ({event.kind}): {one_line(event.reason)}"
     return f"{one_line(event.agent)} can't take over ({event.kind}): {one_line(event.reason)}"
 
 
@@ -73,20 +75,27 @@ def wait_words(event: agents.WaitStarted) -> str:
     """What a run waits for."""
     if event.kind is WaitKind.LIMIT:
         return f"Usage limit of {event.what}: waiting"
+    if event.kind is WaitKind.OUTAGE:
+        return f"Outage of {event.what} ({event.outage}): waiting"
     return f"Waiting before the next try ({event.what})"
 
 
 def _wait_started(event: agents.WaitStarted) -> Message:
     more = None
-    if event.capped:
+    is_limit = event.kind is WaitKind.LIMIT
+    if event.capped and is_limit:
         more = "the limit lasts longer than max_limit_wait: one more try then"
-    elif not event.known:
+    elif event.capped:
+        more = "max_outage_wait is reached then: one more try"
+    elif is_limit and not event.known:
         more = "the agent does not say when it is over (limit_wait)"
+    lasted = None if event.lasted is None else format_duration(event.lasted)
     return Message(
         wait_words(event),
         (
             ("until", f"{event.until:%Y-%m-%d %H:%M:%S %Z}".strip()),
             ("for", format_duration(event.seconds)),
+            ("lasted", lasted),
             ("tries", event.tries),
             ("reason", event.reason),
             ("note", more),

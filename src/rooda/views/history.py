@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from rooda.agents.report import OUTAGES
 from rooda.text.controls import clean, one_line
 from rooda.text.counting import count
 from rooda.text.durations import format_duration
@@ -65,7 +66,7 @@ def run(found: Object, iterations: Sequence[Object]) -> str:
         about.append(("Tests", tests))
     if used := usage_words(found["tokens"], found["cost"]):
         about.append(("Used", used))
-    about += [("Waited", _waited(wait)) for wait in found["waits"] or ()]
+    about += [("Waited", _waited(wait)) for wait in grouped_waits(found["waits"] or ())]
     about += [
         ("Changed", f"iteration {one['iteration']}: {one['agent']} for {one['before']}")
         for one in found["agents_changed"] or ()
@@ -82,11 +83,40 @@ def _waited(wait: Object) -> str:
     return f"{where}: {waited(wait)}"
 
 
+def grouped_waits(waits: Sequence[Object]) -> list[Object]:
+    """The waits of a run; those for the same outage become one, the last, with the sum of them."""
+    found: list[Object] = []
+    for wait in waits:
+        last = found[-1] if found else None
+        if last is None or not _is_same_outage(last, wait):
+            found.append(wait)
+            continue
+        number = last.get("number", 1) + 1
+        total = last.get("total", last["waited"] or 0.0) + (wait["waited"] or 0.0)
+        found[-1] = {**wait, "number": number, "total": total}
+    return found
+
+
+def _is_same_outage(before: Object, wait: Object) -> bool:
+    """Whether one wait follows another of the same outage, whichever agent it was for."""
+    lasted, lasted_before = wait.get("lasted"), before.get("lasted")
+    if lasted is None or lasted_before is None:
+        return False
+    return bool(lasted > lasted_before and lasted >= lasted_before + (before["waited"] or 0.0))
+
+
 def waited(wait: Object) -> str:
     """How long a run waited, or until when it means to."""
     if wait["waited"] is None:
-        return f"{format_duration(wait['seconds'])} until {moment(wait['until'])}"
-    return f"{format_duration(wait['waited'])} of {format_duration(wait['seconds'])}"
+        words = f"{format_duration(wait['seconds'])} until {moment(wait['until'])}"
+    else:
+        words = f"{format_duration(wait['waited'])} of {format_duration(wait['seconds'])}"
+    if wait.get("number", 1) > 1:
+        words = f"{wait['number']} waits of {format_duration(wait['total'])}, the last {words}"
+    if wait.get("lasted") is None:
+        return words
+    lasted = format_duration(wait["lasted"] + (wait["waited"] or 0.0))
+    return f"{words}, in an outage of {lasted}"
 
 
 def _counts_of_files(summary: Object) -> str:
@@ -114,6 +144,20 @@ def iteration_list(iterations: Sequence[Object]) -> str:
         for one in iterations
     ]
     return render_table(titles, rows)
+
+
+def named_attempts(attempts: Sequence[Object]) -> list[tuple[str, Object]]:
+    """Earlier attempts and what to call them; the tries of one outage become one, the last."""
+    found: list[tuple[int, Object]] = []
+    for one in attempts:
+        is_again = bool(found) and one["kind"] in OUTAGES and one["kind"] == found[-1][1]["kind"]
+        first = found.pop()[0] if is_again else one["attempt"]
+        found.append((first, one))
+    return [(_called(first, last["attempt"]), last) for first, last in found]
+
+
+def _called(first: int, last: int) -> str:
+    return f"Attempt {first}" if first == last else f"Attempts {first} to {last}"
 
 
 def _attempt(one: Object) -> str:
@@ -154,7 +198,7 @@ def iteration(found: Object) -> str:
         ("Started", moment(found["started_at"])),
         ("Ended", moment(found["ended_at"])),
         ("Took", _duration(found)),
-        *((f"Attempt {one['attempt']}", _attempt(one)) for one in found["earlier_attempts"] or ()),
+        *((name, _attempt(one)) for name, one in named_attempts(found["earlier_attempts"] or ())),
     ]
     if found["reason"]:
         about.append(("Why", one_line(found["reason"])))

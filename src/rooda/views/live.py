@@ -33,16 +33,18 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What the run waits for, and when that is over."""
+    """What the run waits for, when that is over, and since when an outage lasts."""
 
     words: str
     until: float
+    since: float | None = None
 
 
 def wait_line(pause: Pause, now: float, width: int) -> str:
     """The line of a run that waits."""
     left = _whole(max(0.0, pause.until - now))
-    return f"{pause.words} · {left} left · Ctrl+C ends it"[: max(0, width - 1)]
+    lasted = "" if pause.since is None else f" · outage for {_whole(now - pause.since)}"
+    return f"{pause.words} · {left} left{lasted} · Ctrl+C ends it"[: max(0, width - 1)]
 
 
 def status_line(activity: Activity, now: float, width: int) -> str:
@@ -89,7 +91,8 @@ class LiveLine:
             case agents.UsageSeen(_, _, tokens, cost) if self.activity is not None:
                 self.activity = replace(self.activity, used=usage_words(tokens, cost))
             case agents.WaitStarted():
-                self.pause = Pause(wait_words(event), now + event.seconds)
+                since = None if event.lasted is None else now - event.lasted
+                self.pause = Pause(wait_words(event), now + event.seconds, since)
             case Tick():
                 self._draw(now)
             case loop.IterationEnded() | loop.RunEnded() | agents.WaitEnded():

@@ -5,7 +5,7 @@ from typing import Any
 
 from rooda.text.controls import one_line
 from rooda.text.durations import format_duration
-from rooda.views.history import waited
+from rooda.views.history import grouped_waits, named_attempts, waited
 from rooda.views.table import render_table
 
 Object = Mapping[str, Any]
@@ -24,6 +24,8 @@ _RULES = {
     "auth": "The agent is not logged in, or its key is refused: only a person can mend that.",
     "usage": "The agent refuses how it was called: only a person can mend that.",
     "limit": "The agent's usage limit is reached, and the run does not wait (any longer) for it.",
+    "max-outage-wait": "The agent's service was overloaded or out of reach for longer than the run "
+    "waits for that. `--resume` goes on, with as much time again.",
     "max-cost": "The run has cost as much as it may.",
     "max-tokens": "The run has used as many tokens as it may.",
 }
@@ -39,6 +41,7 @@ _LIMITS = {
     "auth": ("ai_cmd", "ai_cmd_alias"),
     "usage": ("ai_cmd", "ai_cmd_alias"),
     "limit": ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks"),
+    "max-outage-wait": ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks"),
     "max-cost": ("max_cost",),
     "max-tokens": ("max_tokens",),
 }
@@ -59,8 +62,8 @@ _OF_KIND = {
     "hook": ("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
     "budget": ("max_cost", "max_tokens"),
     "limit": ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks"),
-    "overloaded": ("backoff", "max_backoff"),
-    "offline": ("backoff", "max_backoff"),
+    "overloaded": ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks"),
+    "offline": ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks"),
     "startup": ("backoff", "max_backoff"),
     "auth": ("ai_cmd", "ai_cmd_alias"),
     "usage": ("ai_cmd", "ai_cmd_alias"),
@@ -78,8 +81,9 @@ _KINDS = {
     "hook": "a hook objected",
     "budget": "the run has used what it may",
     "limit": "the agent's usage limit is reached; that is no failure",
-    "overloaded": "the agent's service is overloaded or broken",
-    "offline": "the agent could not reach its service",
+    "overloaded": "the agent's service is overloaded, broken, or takes no more requests for the "
+    "moment; that is no failure",
+    "offline": "the agent could not reach its service; that is no failure",
     "auth": "the agent is not logged in, or its key is refused",
     "context": "the prompt, or the work, is too long for the model",
     "usage": "the agent refuses a flag, a model, or the user it runs as",
@@ -161,7 +165,7 @@ def _waits(run: Object) -> list[str]:
     return [
         f"Waited: {wait['kind']} of {one_line(str(wait['what']))}, "
         f"{waited(wait)}: {one_line(wait['reason'])}"
-        for wait in run["waits"] or []
+        for wait in grouped_waits(run["waits"] or [])
     ]
 
 
@@ -179,9 +183,9 @@ def _advice(one: Object) -> list[str]:
 def _attempts(one: Object) -> list[str]:
     """Why there was more than one attempt at it."""
     return [
-        f"Attempt {earlier['attempt']}: {earlier['status']}"
+        f"{name}: {earlier['status']}"
         + (f" ({earlier['kind']}: {one_line(earlier['reason'] or '')})" if earlier["kind"] else "")
-        for earlier in one["earlier_attempts"] or []
+        for name, earlier in named_attempts(one["earlier_attempts"] or [])
     ]
 
 

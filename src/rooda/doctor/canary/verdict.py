@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rooda.config.settings import ITERATION_TIMEOUT
 from rooda.doctor.canary.evidence import Evidence, Failure
 from rooda.doctor.findings import Finding, Mark
-from rooda.loop.outcome import FailureKind
+from rooda.loop.failure import suggestion
+from rooda.loop.outcome import OUTAGES, FailureKind
 from rooda.process.exits import (
     CalledOff,
     Exited,
@@ -52,13 +53,15 @@ def _failure(found: Evidence) -> Iterator[Finding]:
         return
     said = f"; it said last: {failure.last_words}" if failure.last_words else ""
     text = f"failed ({failure.kind}): {failure.evidence}{said}"
-    yield Finding("failure", Mark.PROBLEM, text, _advice(failure))
+    yield Finding("failure", Mark.PROBLEM, text, _advice(failure, found))
 
 
-def _advice(failure: Failure) -> str:
+def _advice(failure: Failure, found: Evidence) -> str:
     """What the CLI's adapter knows to do; of the rest a look at it by hand tells more."""
     if failure.kind is FailureKind.LIMIT:
         return _WAIT
+    if failure.kind in OUTAGES:
+        return suggestion(failure.kind, found.end, 0)
     return failure.advice if str(failure.kind) in OF_AGENTS else _BY_HAND
 
 

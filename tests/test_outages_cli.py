@@ -1,0 +1,433 @@
+"""Outages of an agent's service through the installed command: waited for, and no failures."""
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from support.children import Nursery
+from support.ralphs import Ralphs, ralph_work
+from support.screen import Screen
+from support.transcripts import transcript
+from support.voices import VOICES, Voice, line
+from support.workspace import PROCEDURE, Workspace
+
+slow = pytest.mark.slow
+BY_NAME = {voice.name: voice for voice in VOICES}
+CLAUDE = BY_NAME["claude"]
+SUCCESS = "<promise>SUCCESS</promise>"
+QUICK = ("--backoff", "0.05", "--max-backoff", "0.1")
+
+
+class Bench:
+    """A workspace with a program of an agent's name; each start prints the next thing."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.bin = workspace.home / "bin"
+        self.bin.mkdir()
+        workspace.config(PROCEDURE)
+        workspace.env["PATH"] = f"{self.bin}:{workspace.environ()['PATH']}"
+
+    def plays(self, name: str, *acts: tuple[bytes, bytes, int], does: str = ":") -> None:
+        """A program of this name; an act is its standard output, standard error and exit code.
+
+        `does` is a shell command of every act but the last one.
+        """
+        cases = []
+        for number, (out, err, code) in enumerate(acts, 1):
+            for stream, data in (("out", out), ("err", err)):
+                (self.bin / f"{name}.{number}.{stream}").write_bytes(data)
+            pattern = "*" if number == len(acts) else number
+            act = f'cat "$0.{number}.out"; cat "$0.{number}.err" >&2'
+            before = "" if number == len(acts) else f"{does}; "
+            cases.append(f"{pattern}) {before}{act}; exit {code};;")
+        lines = ['echo >> "$0.starts"', 'case $(($(wc -l < "$0.starts"))) in', *cases, "esac"]
+        path = self.bin / name
+        path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
+        path.chmod(0o755)
+
+    def starts(self, name: str) -> int:
+        return len((self.bin / f"{name}.starts").read_text())
+
+    def shown(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.tell("show", "--json"))
+        return found
+
+    def tell(self, *args: str) -> str:
+        done = self.workspace.rooda(*args)
+        assert done.code == 0, done.err
+        return done.out
+
+    def waits(self) -> list[dict[str, Any]]:
+        """What the record says of waits, as soon as there is a run."""
+        done = self.workspace.rooda("show", "--json")
+        return (json.loads(done.out)["waits"] or []) if done.code == 0 else []
+
+    def until_it_waits(self) -> dict[str, Any]:
+        for _ in range(200):
+            if found := self.waits():
+                return found[-1]
+        raise AssertionError("the run does not wait")
+
+
+@pytest.fixture
+def bench(workspace: Workspace) -> Bench:
+    return Bench(workspace)
+
+
+def printed(*events: Sequence[Any]) -> bytes:
+    return b"".join(line(event) for several in events for event in several)
+
+
+def good(voice: Voice) -> tuple[bytes, bytes, int]:
+    """A start that does the work and says so."""
+    words = f"All done.\n\n{SUCCESS}"
+    return printed(voice.begins(), voice.says(words), voice.ends(words)), b"", 0
+
+
+def bad(voice: Voice, words: str) -> tuple[bytes, bytes, int]:
+    """A start that ends with an error of the service."""
+    return printed(voice.begins(), voice.fails(words)), b"", 1
+
+
+def again(name: str) -> tuple[bytes, bytes, int]:
+    """A start that prints what the real program printed."""
+    one = transcript(name)
+    return one.stdout, one.stderr, one.exit_code
+
+
+OVERLOADED = again("claude-overloaded-stream-retry1")
+DONE = good(CLAUDE)
+CRASHED = (b"", b"Segmentation fault\n", 139)
+
+
+# -- no failure ------------------------------------------------------------------------------
+
+
+def test_five_overloads_use_neither_failures_nor_iterations_up(bench: Bench) -> None:
+    bench.plays("claude", *[OVERLOADED] * 5, DONE)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "-n", "2", *QUICK)
+    assert done.code == 0, done.err
+    assert bench.starts("claude") == 6
+    assert done.err.count("Iteration 1/2 starting") == 6
+    assert "Iteration 2/2" not in done.err
+    assert "failure" not in done.err
+    assert "(1 iteration, total" in done.err
+
+    run = bench.shown()
+    (one,) = run["iterations"]
+    assert (one["number"], one["status"], one["failures_after"]) == (1, "completed", 0)
+    earlier = [(e["status"], e["kind"]) for e in one["earlier_attempts"]]
+    assert earlier == [("interrupted", "overloaded")] * 5
+    assert run["summary"]["failed_iterations"] == 0
+    assert [(w["kind"], w["what"], w["outage"]) for w in run["waits"]] == [
+        ("outage", "claude", "overloaded")
+    ] * 5
+    lasted = [wait["lasted"] for wait in run["waits"]]
+    assert lasted == sorted(lasted)
+    assert all(wait["waited"] is not None for wait in run["waits"])
+    assert "outage of claude: 5 waits of " in bench.tell("show")
+    why = bench.tell("why", "1")
+    assert "Failures in a row: 0 before, 0 after" in why
+    assert "Attempts 1 to 5: interrupted (overloaded: API Error: 529" in why
+    assert "Attempts 1 to 5  interrupted (overloaded)" in bench.tell("show", "1")
+
+
+def test_the_log_says_what_the_run_waits_for_and_how_long_the_outage_lasts(bench: Bench) -> None:
+    bench.plays("claude", bad(CLAUDE, "API Error: Connection error."), DONE)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
+    assert done.code == 0
+    stopped, waiting, going = [log for log in done.log if "starting" not in log][1:4]
+    assert "outage of claude (offline): API Error: Connection error." in stopped
+    assert waiting.startswith("WARN: Outage of claude (offline): waiting until=")
+    assert " lasted=0.0s " in waiting
+    assert going.startswith("Going on waited=")
+
+
+def test_the_json_log_has_the_outage(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED, DONE)
+    flags = ("--log-format", "json", *QUICK)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
+    told = [json.loads(text) for text in done.err.splitlines()]
+    (wait,) = [event for event in told if event["event"] == "wait_started"]
+    assert (wait["kind"], wait["what"], wait["outage"]) == ("outage", "claude", "overloaded")
+    assert wait["level"] == "warn"
+    assert wait["lasted"] >= 0
+    first, last = [event for event in told if event["event"] == "iteration_ended"]
+    assert (first["verdict"], first["kind"], first["status"]) == (
+        "limited",
+        "overloaded",
+        "interrupted",
+    )
+    assert (first["iteration"], last["iteration"], last["attempt"]) == (1, 1, 2)
+    assert first["consecutive_failures"] == 0
+
+
+WORDS = {
+    "claude": (
+        'API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'
+    ),
+    "codex": "stream disconnected before completion: error sending request for url (https://x)",
+    "gemini": '{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}',
+    "opencode": "Unable to connect. Is the computer able to access the url?",
+    "qwen": "Connection error. (cause: fetch failed)",
+    "copilot": "Failed to get response from the AI model; retried 5 times Last error: 502",
+    "cursor-agent": "ConnectError: [unavailable] read ECONNRESET",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["claude", "codex", *(pytest.param(name, marks=slow) for name in list(WORDS)[2:])],
+)
+def test_an_outage_of_each_agent_is_waited_for(bench: Bench, name: str) -> None:
+    voice = BY_NAME[name]
+    bench.plays(name, bad(voice, WORDS[name]), good(voice))
+    flags = ("-n", "1", "--failure-threshold", "1", *QUICK)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", name, *flags)
+    assert done.code == 0, done.err
+    assert [wait["kind"] for wait in bench.shown()["waits"]] == ["outage"]
+
+
+ON_STDERR = {
+    "claude": "Error: getaddrinfo EAI_AGAIN api.anthropic.com",
+    "codex": "Error: error sending request for url (https://x): dns error",
+    "gemini": "Error when talking to Gemini API ApiError: TypeError: fetch failed",
+    "qwen": "[API Error: 503 Service Unavailable]",
+    "copilot": "Error: 502 Bad Gateway",
+    "cursor-agent": "ConnectError: [unavailable] read ECONNRESET\n    at x.js:1",
+    "kiro-cli": (
+        "error: Kiro is having trouble responding right now:\n"
+        "   0: Failed to send the request: dispatch failure\n"
+        "   1: dns error: failed to lookup address information\n\n"
+        "Location:\n   crates/chat-cli/src/cli/chat/mod.rs:1234\n\n"
+        "Backtrace omitted. Run with RUST_BACKTRACE=1 environment variable to display it."
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kiro-cli", *(pytest.param(name, marks=slow) for name in ON_STDERR if name != "kiro-cli")],
+)
+def test_an_outage_before_the_first_event_is_waited_for(bench: Bench, name: str) -> None:
+    fine = (f"{SUCCESS}\n".encode(), b"", 0) if name == "kiro-cli" else good(BY_NAME[name])
+    bench.plays(name, (b"", ON_STDERR[name].encode() + b"\n", 1), fine)
+    flags = ("-n", "1", "--failure-threshold", "1", *QUICK)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", name, *flags)
+    assert done.code == 0, done.err
+    assert [wait["kind"] for wait in bench.shown()["waits"]] == ["outage"]
+
+
+@slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-overloaded",
+        "claude-ratelimit-stream",
+        "codex-overloaded",
+        "codex-ratelimit-stream",
+        "gemini-overloaded",
+        "copilot-ratelimit-stream",
+        "opencode-overloaded",
+    ],
+)
+def test_what_a_real_cli_printed_in_an_outage_is_waited_for(bench: Bench, name: str) -> None:
+    one = transcript(name)
+    fine = (f"{SUCCESS}\n".encode(), b"", 0)
+    bench.plays(one.cli, again(name), fine)
+    flags = ("-n", "1", "--failure-threshold", "1", "--max-outage-wait", "1m", *QUICK)
+    done = bench.workspace.work(one.command, *flags)
+    assert done.code == 0, done.err
+    (wait,) = bench.shown()["waits"]
+    assert (wait["kind"], wait["outage"]) == ("outage", "overloaded")
+
+
+def test_an_agent_that_only_talks_of_an_outage_is_believed(bench: Bench) -> None:
+    said = "The log says: API Error: 503 Service Unavailable, ECONNREFUSED. I added a retry."
+    answer = printed(CLAUDE.begins(), CLAUDE.tool_prints(said), CLAUDE.says(said))
+    bench.plays("claude", (answer + printed(CLAUDE.ends(said)), b"", 0), (answer, b"", 1))
+    flags = ("-n", "2", "--failure-threshold", "1", *QUICK)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
+    run = bench.shown()
+    assert (done.code, run["rule"], run["waits"]) == (1, "failure-threshold", None)
+    assert [one["kind"] for one in run["iterations"]] == [None, "exit"]
+
+
+def test_a_usage_limit_is_still_one(bench: Bench) -> None:
+    limit = bad(CLAUDE, "Usage limit reached. Please try again in 1 second.")
+    bench.plays("claude", limit, DONE)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "--max-outage-wait", "0")
+    assert done.code == 0, done.err
+    run = bench.shown()
+    assert [wait["kind"] for wait in run["waits"]] == ["limit"]
+    assert run["iterations"][0]["earlier_attempts"][0]["kind"] == "limit"
+
+
+# -- the end of patience ---------------------------------------------------------------------
+
+
+def test_an_outage_longer_than_max_outage_wait_aborts_the_run_and_says_why(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED)
+    flags = ("--max-outage-wait", "0.3s", *QUICK)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
+    assert done.code == 1
+    assert bench.starts("claude") >= 2
+    assert "ERROR: Aborting: outage of claude (overloaded)" in done.err
+    assert "(0 iterations completed" in done.err
+    run = bench.shown()
+    assert (run["status"], run["rule"]) == ("aborted", "max-outage-wait")
+    assert "max_outage_wait" in run["reason"]
+    (one,) = run["iterations"]
+    assert (one["status"], one["kind"], one["failures_after"]) == ("interrupted", "overloaded", 0)
+    why = bench.tell("why")
+    assert "Rule: max-outage-wait." in why
+    assert "0.3s" in why.partition("loop.max_outage_wait")[2].splitlines()[0]
+    assert "max_outage_wait" in bench.tell("history")
+
+    bench.plays("claude", DONE)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "--resume", *flags)
+    assert done.code == 0, done.err
+
+
+def test_a_failure_ends_an_outage_and_the_next_one_is_another(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED, OVERLOADED, CRASHED, OVERLOADED, OVERLOADED, DONE)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
+    assert done.code == 0, done.err
+    run = bench.shown()
+    assert [one["status"] for one in run["iterations"]] == ["failed", "completed"]
+    outages = [wait for wait in run["waits"] if wait["kind"] == "outage"]
+    assert [wait["tries"] for wait in outages] == [1, 2, 1, 2]
+    first, second = outages[1], outages[2]
+    assert second["lasted"] < first["lasted"]
+
+
+# -- who ends a wait -------------------------------------------------------------------------
+
+FAR = ("--backoff", "1h", "--max-backoff", "1h")
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=slow)]
+)
+def test_a_signal_ends_a_wait_for_an_outage_at_once(
+    bench: Bench, nursery: Nursery, number: signal.Signals
+) -> None:
+    bench.plays("claude", OVERLOADED)
+    running = nursery.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
+    bench.until_it_waits()
+    running.signal(number)
+    done = running.finish(10)
+    assert done.code == 130
+    assert "Interrupted (0 iterations completed" in done.err
+
+
+def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) -> None:
+    bench.plays("claude", OVERLOADED)
+    running = nursery.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
+    wait = bench.until_it_waits()
+    assert (wait["outage"], wait["waited"]) == ("overloaded", None)
+    shown = bench.tell("show")
+    assert "outage of claude: " in shown
+    assert " until " in shown
+    assert bench.workspace.rooda("stop").code == 0
+    done = running.finish(10)
+    assert (done.code, bench.starts("claude")) == (130, 1)
+
+
+def test_max_duration_ends_a_wait_for_an_outage(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED)
+    flags = ("--max-duration", "1s", *FAR)
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
+    assert (done.code, bench.shown()["rule"]) == (1, "max-duration")
+
+
+def test_the_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
+    bench.plays("claude", OVERLOADED)
+    process = screen.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
+    screen.wait_for("Outage of claude (overloaded): waiting · ")
+    screen.wait_for(" left · outage for 1s · Ctrl+C ends it")
+    process.send_signal(signal.SIGINT)
+    assert screen.finish() == 130
+    assert "left · outage for" not in "\n".join(screen.lines)
+
+
+def test_the_on_wait_hook_hears_of_an_outage(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED, DONE)
+    flags = ("--hooks-on-wait", 'cat > "$HOME/heard"', *QUICK)
+    assert bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags).code == 0
+    told = json.loads((bench.workspace.home / "heard").read_text())
+    assert (told["kind"], told["what"], told["outage"]) == ("outage", "claude", "overloaded")
+
+
+@slow
+def test_the_other_hooks_hear_nothing_of_an_outage(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED, OVERLOADED, DONE)
+    hooks = {"on-failure": "failed", "post-iteration": "ended"}
+    flags = [text for moment, file in hooks.items() for text in _hook(moment, file)]
+    assert bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags, *QUICK).code == 0
+    assert not (bench.workspace.home / "failed").exists()
+    assert (bench.workspace.home / "ended").read_text() == "x\n"
+
+
+def _hook(moment: str, file: str) -> tuple[str, str]:
+    return f"--hooks-{moment}", f'echo x >> "$HOME/{file}"'
+
+
+# -- other agents, other fronts --------------------------------------------------------------
+
+
+def test_a_fallback_takes_over_in_an_outage_without_a_wait(bench: Bench) -> None:
+    bench.plays("claude", OVERLOADED)
+    codex = BY_NAME["codex"]
+    bench.plays("codex", good(codex))
+    flags = ("--ai-cmd-fallbacks", "codex")
+    done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
+    assert done.code == 0, done.err
+    assert "WARN: codex takes over from claude" in done.err
+    run = bench.shown()
+    (one,) = run["iterations"]
+    assert (one["agent"], run["waits"]) == ("codex", None)
+
+
+@pytest.fixture
+def ralph(workspace: Workspace) -> Iterator[Ralphs]:
+    with ralph_work(workspace) as found:
+        found.plan()
+        found.env |= {"ROODA_LOOP_BACKOFF": "0.05", "ROODA_LOOP_MAX_BACKOFF": "0.1"}
+        yield found
+
+
+def plays(ralph: Ralphs, *bodies: str) -> None:
+    """A `claude` for ralph, whose n-th start runs the n-th body."""
+    link = ralph.tools / "claude"
+    link.symlink_to(ralph.agents(*bodies).strip("'"))
+    ralph.configure(AGENT_CLI=str(link), AGENT_ARGS="-p --output-format stream-json --verbose")
+
+
+def kept(ralph: Ralphs, name: str, data: bytes) -> str:
+    """A shell command that prints this."""
+    (ralph.tools / name).write_bytes(data)
+    return f"cat '{ralph.tools / name}'"
+
+
+def test_an_outage_uses_none_of_ralph_s_attempts_up(ralph: Ralphs) -> None:
+    """And what the agent changed before the outage is a change of the iteration that follows."""
+    fails = f"echo half > half.txt; {kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1"
+    complete = printed(CLAUDE.begins(), CLAUDE.ends("<promise>COMPLETE</promise>"))
+    plays(ralph, *[fails] * 4, kept(ralph, "complete", complete))
+    done = ralph.ralph("build", "1")
+    assert done.code == 0, done.err
+    assert ralph.starts == 5
+    assert ralph.git("show", "--name-only", "--format=", "HEAD").split() == ["half.txt"]
+
+
+def test_an_outage_that_does_not_end_has_ralph_s_exit_code_of_the_agent(ralph: Ralphs) -> None:
+    plays(ralph, f"{kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1")
+    ralph.env["ROODA_LOOP_MAX_OUTAGE_WAIT"] = "0.2"
+    done = ralph.ralph("build", "1")
+    assert done.code == 4, done.err
+    assert ralph.starts >= 2
