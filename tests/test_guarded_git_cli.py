@@ -61,7 +61,16 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("deed", CHANGES.values(), ids=CHANGES)
+FAST = ("deleted", "HEAD emptied", "file that points elsewhere")
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        pytest.param(deed, id=name, marks=[] if name in FAST else [pytest.mark.slow])
+        for name, deed in CHANGES.items()
+    ],
+)
 def test_a_repository_that_the_agent_changed_is_neither_committed_nor_pushed(
     work: GitWork, deed: str
 ) -> None:
@@ -107,6 +116,7 @@ REMOTES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", REMOTES.values(), ids=REMOTES)
 def test_a_push_goes_to_no_address_that_the_agent_has_set(work: GitWork, deed: str) -> None:
     other = work.path.parent / "other.git"
@@ -147,6 +157,7 @@ def test_a_program_that_the_agent_planted_is_not_run(work: GitWork, flags: tuple
     assert not marker.exists(), marker.read_text()
 
 
+@pytest.mark.slow
 def test_no_reading_command_runs_a_planted_program(work: GitWork) -> None:
     plant, marker = planted(work, *PROGRAMS, "claude", "codex", "node", "gemini", "less")
     assert work.work(work.agent(f"{plant}; echo 1 > one; {SUCCESS}"), "-n", "1").code == 0
@@ -212,6 +223,7 @@ def test_a_restore_names_the_day_until_which_it_can_be_undone(work: GitWork) -> 
     assert any(f"kept until {day}" in done.out for day in days)
 
 
+@pytest.mark.slow
 def test_an_undo_can_itself_be_undone_and_old_ones_are_deleted(work: GitWork) -> None:
     work.work(work.agent("echo one > one"), "-n", "1")
     first = undo_command(work.rooda("restore", "0"))
@@ -305,6 +317,7 @@ def test_a_huge_tracked_file_is_left_out_of_the_snapshot(work: GitWork) -> None:
     assert "README" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["pre_iteration", "post_iteration", "on_failure"])
 def test_max_duration_ends_a_hook(work: GitWork, moment: str) -> None:
     sign = work.sign("hook")

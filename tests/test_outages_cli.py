@@ -147,6 +147,7 @@ def test_the_log_says_what_the_run_waits_for_and_how_long_the_outage_lasts(bench
     assert going.startswith("Going on waited=")
 
 
+@pytest.mark.slow
 def test_the_json_log_has_the_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, DONE)
     flags = ("--log-format", "json", *QUICK)
@@ -179,6 +180,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["claude", "codex", *(pytest.param(name, marks=slow) for name in list(WORDS)[2:])],
@@ -209,6 +211,7 @@ ON_STDERR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["kiro-cli", *(pytest.param(name, marks=slow) for name in ON_STDERR if name != "kiro-cli")],
@@ -246,6 +249,7 @@ def test_what_a_real_cli_printed_in_an_outage_is_waited_for(bench: Bench, name: 
     assert (wait["kind"], wait["outage"]) == ("outage", "overloaded")
 
 
+@pytest.mark.slow
 def test_an_agent_that_only_talks_of_an_outage_is_believed(bench: Bench) -> None:
     said = "The log says: API Error: 503 Service Unavailable, ECONNREFUSED. I added a retry."
     answer = printed(CLAUDE.begins(), CLAUDE.tool_prints(said), CLAUDE.says(said))
@@ -257,6 +261,7 @@ def test_an_agent_that_only_talks_of_an_outage_is_believed(bench: Bench) -> None
     assert [one["kind"] for one in run["iterations"]] == [None, "exit"]
 
 
+@pytest.mark.slow
 def test_a_usage_limit_is_still_one(bench: Bench) -> None:
     limit = bad(CLAUDE, "Usage limit reached. Please try again in 1 second.")
     bench.plays("claude", limit, DONE)
@@ -293,6 +298,7 @@ def test_an_outage_longer_than_max_outage_wait_aborts_the_run_and_says_why(bench
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_a_failure_ends_an_outage_and_the_next_one_is_another(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, OVERLOADED, CRASHED, OVERLOADED, OVERLOADED, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
@@ -310,6 +316,7 @@ def test_a_failure_ends_an_outage_and_the_next_one_is_another(bench: Bench) -> N
 FAR = ("--backoff", "1h", "--max-backoff", "1h")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=slow)]
 )
@@ -325,6 +332,7 @@ def test_a_signal_ends_a_wait_for_an_outage_at_once(
     assert "Interrupted (0 iterations completed" in done.err
 
 
+@pytest.mark.slow
 def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) -> None:
     bench.plays("claude", OVERLOADED)
     running = nursery.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
@@ -338,6 +346,7 @@ def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) ->
     assert (done.code, bench.starts("claude")) == (130, 1)
 
 
+@pytest.mark.slow
 def test_max_duration_ends_a_wait_for_an_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     flags = ("--max-duration", "1s", *FAR)
@@ -355,6 +364,7 @@ def test_the_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
     assert "left · outage for" not in "\n".join(screen.lines)
 
 
+@pytest.mark.slow
 def test_the_on_wait_hook_hears_of_an_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, DONE)
     flags = ("--hooks-on-wait", 'cat > "$HOME/heard"', *QUICK)
@@ -380,6 +390,7 @@ def _hook(moment: str, file: str) -> tuple[str, str]:
 # -- other agents, other fronts --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_fallback_takes_over_in_an_outage_without_a_wait(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     codex = BY_NAME["codex"]
@@ -414,6 +425,7 @@ def kept(ralph: Ralphs, name: str, data: bytes) -> str:
     return f"cat '{ralph.tools / name}'"
 
 
+@pytest.mark.slow
 def test_an_outage_uses_none_of_ralph_s_attempts_up(ralph: Ralphs) -> None:
     """And what the agent changed before the outage is a change of the iteration that follows."""
     fails = f"echo half > half.txt; {kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1"

@@ -207,6 +207,7 @@ def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
     assert (done.code, line_of(done, "starting...")) == (2, "Iteration 3/3 starting...")
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Workspace) -> None:
     """The signal came just before the threshold would have ended the run."""
     command = workspace.agents("exit 1", SUCCESS)
@@ -385,6 +386,7 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Insid
 # -- secrets ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: Inside) -> None:
     agent = workspace.agent('test "$2" = "$PLAIN" && touch agent.knows; exit 1')
     hidden = (
