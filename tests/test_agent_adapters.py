@@ -185,7 +185,7 @@ def test_a_promise_as_text_counts_where_events_were_expected(
 ) -> None:
     pieces: list[Piece] = [("stdout", f"all done\n{SUCCESS}\n".encode())]
     ended = play(tmp_path, ALIASES[adapter.name], pieces).iteration
-    assert ended.verdict is Verdict.DONE
+    assert ended.verdict is Verdict.COMPLETE
 
 
 @each_adapter
@@ -289,7 +289,7 @@ def test_success_without_a_word_and_without_a_change_is_empty(voice: Voice) -> N
     report = told(voice, voice.begins(), voice.ends("")).report
     assert not report.answered
     assert judge(Exited(0), Promises(), report, changed=False).kind is FailureKind.EMPTY
-    assert judge(Exited(0), Promises(), report, changed=True).verdict is Verdict.SUCCESS
+    assert judge(Exited(0), Promises(), report, changed=True).verdict is Verdict.CONTINUE
 
 
 @each_voice
@@ -364,7 +364,7 @@ def test_what_a_helper_of_claude_says_is_not_the_assistants_word(tmp_path: Path)
     pieces: list[Piece] = [
         ("stdout", printed(voice.begins(), helper, voice.says("Well."), voice.ends("Well.")))
     ]
-    assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.SUCCESS
+    assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.CONTINUE
 
 
 def test_what_a_helper_of_copilot_says_is_not_the_assistants_word(tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ def test_what_a_helper_of_copilot_says_is_not_the_assistants_word(tmp_path: Path
     pieces: list[Piece] = [
         ("stdout", printed(voice.begins(), helper, voice.says("Well."), voice.ends("Well.")))
     ]
-    assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.SUCCESS
+    assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.CONTINUE
 
 
 @pytest.mark.parametrize(

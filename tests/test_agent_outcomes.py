@@ -66,10 +66,10 @@ def faulty(kind: FaultKind) -> Report:
 @pytest.mark.parametrize(
     "end,report,verdict,kind",
     [
-        (Exited(0), WELL, Verdict.SUCCESS, None),
-        (Exited(0), SILENT, Verdict.SUCCESS, None),  # it has changed something
-        (Exited(0), TEXT, Verdict.SUCCESS, None),
-        (Exited(0), TEXT_INSTEAD, Verdict.SUCCESS, None),
+        (Exited(0), WELL, Verdict.CONTINUE, None),
+        (Exited(0), SILENT, Verdict.CONTINUE, None),  # it has changed something
+        (Exited(0), TEXT, Verdict.CONTINUE, None),
+        (Exited(0), TEXT_INSTEAD, Verdict.CONTINUE, None),
         (Exited(0), BADLY, Verdict.FAILURE, FailureKind.EXIT),
         (Exited(0), CUT, Verdict.FAILURE, FailureKind.CRASH),
         (Exited(0), MUTE, Verdict.FAILURE, FailureKind.CRASH),
@@ -80,7 +80,7 @@ def faulty(kind: FaultKind) -> Report:
         (KILLED, CUT, Verdict.FAILURE, FailureKind.CRASH),
         (KILLED, MUTE, Verdict.FAILURE, FailureKind.CRASH),
         (KILLED, TEXT, Verdict.FAILURE, FailureKind.CRASH),
-        (Lingered("result_grace", 30), WELL, Verdict.SUCCESS, None),
+        (Lingered("result_grace", 30), WELL, Verdict.CONTINUE, None),
         (Lingered("result_grace", 30), BADLY, Verdict.FAILURE, FailureKind.EXIT),
     ],
 )
@@ -108,7 +108,7 @@ def test_success_that_said_nothing_and_changed_nothing_is_empty(
 
 
 def test_for_a_command_that_nobody_knows_silence_is_no_failure() -> None:
-    assert judge(Exited(0), NONE, None, changed=False).verdict is Verdict.SUCCESS
+    assert judge(Exited(0), NONE, None, changed=False).verdict is Verdict.CONTINUE
 
 
 @pytest.mark.parametrize("kind", FaultKind)
@@ -126,7 +126,7 @@ def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FaultKind)
 
 @pytest.mark.parametrize("kind", FaultKind)
 def test_a_signal_of_the_agent_beats_its_own_error(kind: FaultKind) -> None:
-    assert judge(Exited(1), SUCCESS, faulty(kind)) == Outcome(Verdict.DONE, despite_exit=True)
+    assert judge(Exited(1), SUCCESS, faulty(kind)) == Outcome(Verdict.COMPLETE, despite_exit=True)
     assert judge(Exited(1), FAILURE, faulty(kind)).kind is FailureKind.SIGNAL
 
 
@@ -150,8 +150,8 @@ def test_who_was_cut_off_is_not_asked_what_it_said(
 
 def test_the_result_of_an_agent_that_lingers_counts_as_if_it_had_ended() -> None:
     end = Lingered("result_grace", 30)
-    assert judge(end, SUCCESS, WELL) == Outcome(Verdict.DONE)
-    assert judge(end, NONE, WELL) == Outcome(Verdict.SUCCESS)
+    assert judge(end, SUCCESS, WELL) == Outcome(Verdict.COMPLETE)
+    assert judge(end, NONE, WELL) == Outcome(Verdict.CONTINUE)
 
 
 def test_an_end_without_the_result_names_what_was_being_tried() -> None:
@@ -165,8 +165,8 @@ def test_who_ignores_exit_codes_still_hears_of_limits() -> None:
     def verdict(end: Exit, report: Report) -> Verdict:
         return judge(end, NONE, report, ignore_exit_status=True).verdict
 
-    assert verdict(Exited(1), CUT) is Verdict.SUCCESS
-    assert verdict(Exited(1), MUTE) is Verdict.SUCCESS
+    assert verdict(Exited(1), CUT) is Verdict.CONTINUE
+    assert verdict(Exited(1), MUTE) is Verdict.CONTINUE
     assert verdict(Exited(1), faulty(FaultKind.LIMIT)) is Verdict.LIMITED
     assert verdict(Exited(0), faulty(FaultKind.AUTH)) is Verdict.ABORT
 
@@ -485,7 +485,7 @@ def test_a_command_that_nobody_knows_fails_by_its_exit_alone(stream: str, tmp_pa
             piece: Piece = ("stdout", data) if stream == "stdout" else ("stderr", data)
             good = play(tmp_path, command, [piece], Exited(0)).iteration
             bad = play(tmp_path, command, [piece], Exited(1)).iteration
-            assert (good.verdict, good.kind) == (Verdict.SUCCESS, None)
+            assert (good.verdict, good.kind) == (Verdict.CONTINUE, None)
             assert (bad.verdict, bad.kind) == (Verdict.FAILURE, FailureKind.EXIT)
 
 

@@ -300,7 +300,7 @@ def test_who_lingers_after_its_result_is_stopped_and_the_result_counts(
         result_is_in=lambda: bool(said),
     )
     assert result.exit == Lingered("result_grace", 0.3)
-    assert judged(result) == Outcome(Verdict.DONE)
+    assert judged(result) == Outcome(Verdict.COMPLETE)
     assert bench.clock_expired().evidence == "its result was in, and it did not exit"
     assert result.duration >= 0.3
     assert not alive(bench.studio.pid)
@@ -309,7 +309,7 @@ def test_who_lingers_after_its_result_is_stopped_and_the_result_counts(
 def test_a_result_without_a_signal_is_a_good_iteration(bench: Bench) -> None:
     result = bench.studio.sh("exec sleep 60", "file", clocks=grace(0.2), result_is_in=lambda: True)
     assert result.exit == Lingered("result_grace", 0.2)
-    assert judged(result) == Outcome(Verdict.SUCCESS)
+    assert judged(result) == Outcome(Verdict.CONTINUE)
 
 
 def test_failure_that_was_said_with_the_result_counts_as_well(bench: Bench) -> None:
@@ -362,7 +362,7 @@ def test_a_result_that_is_in_counts_whichever_clock_runs_out(bench: Bench, other
         result_is_in=lambda: bool(said),
     )
     assert bench.clock_expired().clock == other.name
-    assert judged(result) == Outcome(Verdict.DONE)
+    assert judged(result) == Outcome(Verdict.COMPLETE)
 
 
 # -- several at once, and a machine that slept ---------------------------------------------

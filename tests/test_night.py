@@ -16,11 +16,11 @@ from rooda.config.plan import Plan, Request, prepare
 from rooda.config.world import World
 from rooda.engine import resume as resuming
 from rooda.engine.recording import Recording
-from rooda.loop import run as loop
 from rooda.loop.agent_events import AgentChanged, WaitStarted
-from rooda.loop.edge import Edge
 from rooda.loop.emitter import Emitter, Listener, Stamped
 from rooda.loop.events import Event, IterationEnded, IterationStarted, RunEnded
+from rooda.loop.loop import run_loop
+from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.run import Runner
 from rooda.workspace.state import make_state_folder
@@ -97,7 +97,7 @@ class Night:
             listeners = [self._note, *self.listeners]
             emitter = Emitter(listeners, now=lambda: self.now, monotonic=self._seconds)
             closing.callback(recording.listen(emitter, name, resumed))
-            edge = Edge(
+            edge = Services(
                 emitter,
                 self.interrupts,
                 runner.run,
@@ -109,7 +109,7 @@ class Night:
                 rest=self.rest or self._pass,
                 chance=lambda: 1.0,
             )
-            ended = loop.run(plan, edge, resumed.state if resumed else None)
+            ended = run_loop(plan, edge, resumed.state if resumed else None)
             assert emitter.failures == []
             return ended
 

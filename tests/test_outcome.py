@@ -20,12 +20,12 @@ ALL_PROMISES = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     "code,promises,verdict,kind",
     [
-        (0, NONE, Verdict.SUCCESS, None),
-        (0, SUCCESS, Verdict.DONE, None),
+        (0, NONE, Verdict.CONTINUE, None),
+        (0, SUCCESS, Verdict.COMPLETE, None),
         (0, FAILURE, Verdict.FAILURE, FailureKind.SIGNAL),
         (0, BOTH, Verdict.FAILURE, FailureKind.SIGNAL),
         (7, NONE, Verdict.FAILURE, FailureKind.EXIT),
-        (7, SUCCESS, Verdict.DONE, None),
+        (7, SUCCESS, Verdict.COMPLETE, None),
         (7, FAILURE, Verdict.FAILURE, FailureKind.SIGNAL),
         (7, BOTH, Verdict.FAILURE, FailureKind.SIGNAL),
     ],
@@ -42,7 +42,7 @@ def test_the_eight_rows_of_the_matrix(
     "promises,verdict,kind",
     [
         (NONE, Verdict.FAILURE, FailureKind.CRASH),
-        (SUCCESS, Verdict.DONE, None),
+        (SUCCESS, Verdict.COMPLETE, None),
         (FAILURE, Verdict.FAILURE, FailureKind.SIGNAL),
         (BOTH, Verdict.FAILURE, FailureKind.SIGNAL),
     ],
@@ -94,15 +94,15 @@ def test_a_failure_says_why(end: Exit, reason: str) -> None:
     ids=["0", "1", "SIGKILL"],
 )
 def test_a_bad_end_with_success_is_noted(end: Exit, despite: bool) -> None:  # noqa: FBT001
-    assert judge(end, SUCCESS) == Outcome(Verdict.DONE, despite_exit=despite)
+    assert judge(end, SUCCESS) == Outcome(Verdict.COMPLETE, despite_exit=despite)
 
 
 @pytest.mark.parametrize("end", [Exited(0), Exited(7), Signalled(signal.SIGSEGV)], ids=str)
 @pytest.mark.parametrize(
     "promises,verdict",
     [
-        (NONE, Verdict.SUCCESS),
-        (SUCCESS, Verdict.DONE),
+        (NONE, Verdict.CONTINUE),
+        (SUCCESS, Verdict.COMPLETE),
         (FAILURE, Verdict.FAILURE),
         (BOTH, Verdict.FAILURE),
     ],

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from rooda.loop.edge import Edge
 from rooda.loop.events import Event
-from rooda.loop.run import run as run_loop
+from rooda.loop.loop import run_loop
+from rooda.loop.services import Services
 from rooda.process.capture.tail import Captured
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent, Tick
@@ -166,7 +166,7 @@ def test_with_nothing_set_there_is_no_clock_and_ten_megabytes_and_five_seconds(
         requests.append(request)
         return Result(Exited(0), nothing, nothing, 1.0)
 
-    run_loop(plan(workspace), Edge(events.append, Interrupts(), execute))
+    run_loop(plan(workspace), Services(events.append, Interrupts(), execute))
     bounds = {(one.clocks, one.output_limit, one.kill_grace) for one in requests}
     assert bounds == {((Clock("result_grace", 30.0, Since.RESULT, 30.0),), 10485760, 5.0)}
 

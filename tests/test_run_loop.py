@@ -30,11 +30,11 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
 )
 from rooda.loop import events
-from rooda.loop.edge import Edge
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
+from rooda.loop.loop import run_loop
 from rooda.loop.outcome import FailureKind
-from rooda.loop.run import run
+from rooda.loop.services import Services
 from rooda.loop.state import Status
 from rooda.process.capture.tail import Captured
 from rooda.process.clocks import Clock, Since
@@ -105,8 +105,8 @@ class World:
             working_dir=self.folder,
             environ={"A": "b"},
         )
-        edge = Edge(self.happened.append, self.interrupts, self._execute, lambda: self.now)
-        return run(plan, edge)
+        edge = Services(self.happened.append, self.interrupts, self._execute, lambda: self.now)
+        return run_loop(plan, edge)
 
     def _execute(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
         assert interrupts is self.interrupts

@@ -120,7 +120,7 @@ def _ended(number: int) -> IterationEnded:
         iteration=number,
         max_iterations=9,
         duration=1.0,
-        verdict=Verdict.SUCCESS,
+        verdict=Verdict.CONTINUE,
         promise_signal=None,
         truncated=False,
         despite_exit=False,

@@ -15,7 +15,7 @@ from rooda.loop.stops import Rule, Stop, stop
 from rooda.process.exits import Exit, Exited, Interrupted, Lost, NotStarted, Signalled, TimedOut
 from rooda.workspace.tools import Finished
 
-GOOD, DONE = Outcome(Verdict.SUCCESS), Outcome(Verdict.DONE)
+GOOD, DONE = Outcome(Verdict.CONTINUE), Outcome(Verdict.COMPLETE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
 SKIPPED = Outcome(Verdict.FAILURE, FailureKind.HOOK, "a hook objects", skipped=True)
 STOPPED = Outcome(Verdict.INTERRUPTED, reason="SIGINT")
@@ -105,7 +105,7 @@ def test_a_check_that_passes_leaves_the_outcome(outcome: Outcome) -> None:
     assert verify.judge(outcome, finished(Exited(0))) is outcome
 
 
-@pytest.mark.parametrize("outcome", [GOOD, DONE, Outcome(Verdict.DONE, despite_exit=True)])
+@pytest.mark.parametrize("outcome", [GOOD, DONE, Outcome(Verdict.COMPLETE, despite_exit=True)])
 @pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
 def test_a_check_that_fails_beats_every_promise(outcome: Outcome, end: Exit, words: str) -> None:
     found = verify.judge(outcome, finished(end))

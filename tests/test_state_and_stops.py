@@ -11,9 +11,9 @@ from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Rule, Stop, stop
 
-GOOD = Outcome(Verdict.SUCCESS)
+GOOD = Outcome(Verdict.CONTINUE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
-DONE = Outcome(Verdict.DONE)
+DONE = Outcome(Verdict.COMPLETE)
 ABORT = Outcome(Verdict.ABORT, FailureKind.NOT_STARTED, "agent: No such file or directory")
 STOPPED = Outcome(Verdict.INTERRUPTED, reason="SIGINT")
 

@@ -14,8 +14,8 @@ from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Rule, Stop, stop
 from rooda.loop.waits import (
-    Limited,
     Patience,
+    UsageLimit,
     backoff,
     choose,
     first_free,
@@ -60,7 +60,7 @@ def fault(evidence: str = "limit reached", **more: Any) -> Fault:
 def test_until_when_a_limit_lasts(
     said: Fault, repeats: int, seconds: float, *, known: bool
 ) -> None:
-    before = Limited("a", "A", AT, known=True, times=repeats) if repeats else None
+    before = UsageLimit("a", "A", AT, known=True, times=repeats) if repeats else None
     found = limited("a", "A", said, NOW, PATIENCE, before)
     assert (found.agent, round(found.until - AT, 3), found.known) == ("a", seconds, known)
     assert (found.evidence, found.times) == (said.evidence, repeats + 1)
@@ -82,7 +82,7 @@ def test_until_when_a_limit_lasts(
 def test_the_first_agent_that_no_limit_holds_works(
     until: dict[int, float], chosen: int | None, free: float | None
 ) -> None:
-    limits = [Limited(str(place), "", AT + left, known=True) for place, left in until.items()]
+    limits = [UsageLimit(str(place), "", AT + left, known=True) for place, left in until.items()]
     assert choose(["0", "1"], limits, AT) == chosen
     first = first_free(["0", "1"], limits, AT)
     assert (first and first.until) == (None if free is None else AT + free)
@@ -108,10 +108,10 @@ def outage(evidence: str = "529", kind: FaultKind = FaultKind.OVERLOADED, **more
     "said,before,seconds,known,times",
     [
         (outage(), None, 10, False, 1),
-        (outage(), Limited("a", "A", AT, known=False, times=1, outage="offline"), 20, False, 2),
-        (outage(), Limited("a", "A", AT, known=False, times=9, outage="offline"), 60, False, 10),
+        (outage(), UsageLimit("a", "A", AT, known=False, times=1, outage="offline"), 20, False, 2),
+        (outage(), UsageLimit("a", "A", AT, known=False, times=9, outage="offline"), 60, False, 10),
         # A usage limit before it has a count of its own.
-        (outage(), Limited("a", "A", AT, known=False, times=9), 10, False, 1),
+        (outage(), UsageLimit("a", "A", AT, known=False, times=9), 10, False, 1),
         # At least as long as the service says, in whatever words.
         (outage(retry_after=45.0), None, 45, True, 1),
         (outage(retry_after=2.0), None, 10, False, 1),
@@ -123,7 +123,7 @@ def outage(evidence: str = "529", kind: FaultKind = FaultKind.OVERLOADED, **more
     ],
 )
 def test_until_when_an_outage_is_waited_for(
-    said: Fault, before: Limited | None, seconds: float, times: int, *, known: bool
+    said: Fault, before: UsageLimit | None, seconds: float, times: int, *, known: bool
 ) -> None:
     found = limited("a", "A", said, NOW, PATIENCE, before, chance=1.0)
     assert (round(found.until - AT, 3), found.known, found.times) == (seconds, known, times)
@@ -131,7 +131,7 @@ def test_until_when_an_outage_is_waited_for(
 
 
 def test_a_usage_limit_after_an_outage_has_a_count_of_its_own() -> None:
-    before = Limited("a", "A", AT, known=False, times=9, outage="offline")
+    before = UsageLimit("a", "A", AT, known=False, times=9, outage="offline")
     found = limited("a", "A", fault(), NOW, PATIENCE, before)
     assert (found.until - AT, found.times, found.outage) == (300, 1, "")
 
@@ -152,7 +152,7 @@ OFFLINE = Outcome(Verdict.LIMITED, FailureKind.OFFLINE, "ENOTFOUND")
 LEFT_OUT = Outcome(Verdict.LIMITED, FailureKind.AUTH, "a fallback that is not logged in")
 STARTUP = Outcome(Verdict.FAILURE, FailureKind.STARTUP, "exit code 1 before its first event")
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
-GOOD = Outcome(Verdict.SUCCESS)
+GOOD = Outcome(Verdict.CONTINUE)
 
 
 def after(*outcomes: Outcome) -> State:
@@ -229,19 +229,19 @@ def test_a_state_from_before_there_were_budgets_can_be_read() -> None:
 
 
 def test_limits_survive_in_the_state() -> None:
-    limit = Limited("claude -p", "claude", AT, known=False, evidence="limit", times=3)
-    out = Limited("codex", "codex", math.inf, known=False)
+    limit = UsageLimit("claude -p", "claude", AT, known=False, evidence="limit", times=3)
+    out = UsageLimit("codex", "codex", math.inf, known=False)
     found = State.from_json(State(limited=(limit, out), limit_waited=60.0).to_json())
     assert (found.limited, found.limit_waited) == ((limit,), 60.0)
 
 
 def test_a_run_that_goes_on_has_forgotten_the_outage() -> None:
-    away = Limited("claude -p", "claude", AT, known=False, times=3, outage="offline")
+    away = UsageLimit("claude -p", "claude", AT, known=False, times=3, outage="offline")
     found = State.from_json(State(limited=(away,), outage_since=1.0).to_json())
     assert (found.limited, found.outage_since) == ((), None)
 
 
-HELD = Limited("claude -p", "claude", AT + 60, known=True, evidence="limit reached")
+HELD = UsageLimit("claude -p", "claude", AT + 60, known=True, evidence="limit reached")
 WAITING = State(last=LIMIT, blocked=HELD)
 AWAY = replace(HELD, outage="offline")
 IN_OUTAGE = State(last=OFFLINE, blocked=AWAY, elapsed=100.0, outage_since=40.0)
@@ -285,7 +285,7 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
         (State(last=Outcome(Verdict.ABORT, FailureKind.AUTH, "no")), Limits(5, 3), Rule.AUTH),
         (State(last=Outcome(Verdict.ABORT, FailureKind.USAGE, "no")), Limits(5, 3), Rule.USAGE),
         # Work that is done is done, whatever it has cost.
-        (State(last=Outcome(Verdict.DONE), cost=9.0), Limits(5, 3, max_cost=2.0), Rule.SIGNAL),
+        (State(last=Outcome(Verdict.COMPLETE), cost=9.0), Limits(5, 3, max_cost=2.0), Rule.SIGNAL),
     ],
 )
 def test_what_ends_a_run(state: State, limits: Limits, rule: Rule | None) -> None:

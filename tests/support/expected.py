@@ -20,11 +20,11 @@ class Outcome(NamedTuple):
 
 
 OUTCOMES = {
-    "plain": Outcome(Verdict.SUCCESS),
-    "success": Outcome(Verdict.DONE, promise=SUCCESS),
+    "plain": Outcome(Verdict.CONTINUE),
+    "success": Outcome(Verdict.COMPLETE, promise=SUCCESS),
     "failure": Outcome(Verdict.FAILURE, FailureKind.SIGNAL, FAILURE),
-    "tool": Outcome(Verdict.DONE, promise=SUCCESS),
-    "toolecho": Outcome(Verdict.SUCCESS),  # a tool says it, the agent doesn't
+    "tool": Outcome(Verdict.COMPLETE, promise=SUCCESS),
+    "toolecho": Outcome(Verdict.CONTINUE),  # a tool says it, the agent doesn't
     "autherror": Outcome(Verdict.ABORT, FailureKind.AUTH),
     "ratelimit": Outcome(Verdict.LIMITED, FailureKind.OVERLOADED),  # by the minute: an outage
     "usagelimit": Outcome(Verdict.LIMITED, FailureKind.LIMIT),
@@ -39,8 +39,8 @@ EXCEPTIONS = {
     "opencode-usagelimit": CUT_OFF,
     "opencode-usagelimit-stream": CUT_OFF,
     # Commands that nobody knows: exit code 0 and no promise is all there is.
-    "aider-autherror": Outcome(Verdict.SUCCESS),
-    "kimi-autherror": Outcome(Verdict.SUCCESS),
+    "aider-autherror": Outcome(Verdict.CONTINUE),
+    "kimi-autherror": Outcome(Verdict.CONTINUE),
 }
 
 

@@ -107,7 +107,7 @@ def ended(
 def completed(
     number: int, maximum: int | None, seconds: float, *, truncated: bool
 ) -> loop.IterationEnded:
-    return ended(number, maximum, seconds, Verdict.SUCCESS, truncated=truncated)
+    return ended(number, maximum, seconds, Verdict.CONTINUE, truncated=truncated)
 
 
 def done(
@@ -120,7 +120,7 @@ def done(
     despite_exit: bool,
 ) -> loop.IterationEnded:
     more = {"promise_signal": word, "truncated": truncated, "despite_exit": despite_exit}
-    return ended(number, maximum, seconds, Verdict.DONE, **more)
+    return ended(number, maximum, seconds, Verdict.COMPLETE, **more)
 
 
 def failed(
@@ -280,7 +280,7 @@ SAMPLES: tuple[Event, ...] = (
         same_failures=3,
         incomplete=True,
     ),
-    ended(1, 5, 5.0, Verdict.SUCCESS, usage=USAGE),
+    ended(1, 5, 5.0, Verdict.CONTINUE, usage=USAGE),
     loop.IterationStarted("build", 1, 3, agent="claude", is_read=True),
     agents.AgentSaid(1, "text", "Working on it."),
     agents.AgentSaid(1, "tool", "Write notes.md"),
@@ -397,7 +397,7 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.HistoryPruned((EVIL,)),
     loop.IterationStarted(EVIL, 1, 3, agent=EVIL),
     ended(1, 3, 1.0, Verdict.LIMITED, kind=FailureKind.LIMIT, reason=EVIL, agent=EVIL),
-    ended(1, 3, 1.0, Verdict.SUCCESS, usage=dataclasses.replace(USAGE, model=EVIL)),
+    ended(1, 3, 1.0, Verdict.CONTINUE, usage=dataclasses.replace(USAGE, model=EVIL)),
     agents.AgentSaid(1, EVIL, EVIL),
     agents.UsageSeen(1, EVIL, 1, 1.0),
     agents.AgentChanged(1, EVIL, EVIL, EVIL),

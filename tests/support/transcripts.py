@@ -20,9 +20,9 @@ from rooda.config.resolve import Values
 from rooda.config.setting import Setting
 from rooda.config.settings import MAX_ITERATIONS, MAX_OUTAGE_WAIT, WAIT_FOR_LIMITS
 from rooda.loop import events
-from rooda.loop.edge import Edge
 from rooda.loop.events import Event
-from rooda.loop.run import run
+from rooda.loop.loop import run_loop
+from rooda.loop.services import Services
 from rooda.process.capture.tail import HEAD, Captured
 from rooda.process.events import Output, Stream
 from rooda.process.exits import Exit, Exited, Signalled, from_returncode
@@ -217,8 +217,8 @@ def play(
         data = bytes(printed[stream])
         return Captured(data[:HEAD], data, len(data))
 
-    edge = Edge(happened.append, _interrupts(), execute)
-    run_ended = run(_plan(folder, command, adapter), edge)
+    edge = Services(happened.append, _interrupts(), execute)
+    run_ended = run_loop(_plan(folder, command, adapter), edge)
     (iteration,) = (one for one in happened if isinstance(one, events.IterationEnded))
     return Played(iteration, run_ended, tuple(happened))
 

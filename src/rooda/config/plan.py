@@ -32,6 +32,7 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     WORKING_DIR,
 )
+from rooda.config.task import CurrentTask, FixedTask, TaskSource
 from rooda.config.validate import (
     check_procedures,
     check_signal_words,
@@ -40,7 +41,6 @@ from rooda.config.validate import (
     warn_of_agents,
     warn_of_iterations,
 )
-from rooda.config.work import SameWork, Work, Works
 from rooda.config.world import World
 from rooda.prompts.compose import assemble
 from rooda.prompts.context import Context
@@ -80,7 +80,7 @@ class Plan:
     workspace: Path
     working_dir: Path
     environ: Mapping[str, str]
-    work: Works = SameWork(Work())  # noqa: RUF009 - it never changes
+    work: TaskSource = FixedTask(CurrentTask())  # noqa: RUF009 - it never changes
     template: PromptTemplate | None = None  # in place of the phases
     mode: str = ""
     notes: tuple[tuple[str, str], ...] = ()  # for the summary of the session log
@@ -179,7 +179,7 @@ def prepare(request: Request, world: World) -> Prepared:
             workspace=folder,
             working_dir=working_dir,
             environ=environ,
-            work=SameWork(Work(layers.description(request.procedure))),
+            work=FixedTask(CurrentTask(layers.description(request.procedure))),
             mode=request.procedure,
             tools=tools,
         )

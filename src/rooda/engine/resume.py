@@ -8,8 +8,7 @@ from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
-from rooda.loop.run import limits_of
-from rooda.loop.state import State, Status
+from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import Rule, Stop, stop
 from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_of, last_attempts

@@ -28,11 +28,11 @@ from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import hold_run_lock
-from rooda.loop import run as loop
-from rooda.loop.edge import Edge
 from rooda.loop.emitter import Emitter
 from rooda.loop.events import ConfigResolved, ProblemFound
 from rooda.loop.levels import Level
+from rooda.loop.loop import run_loop
+from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.memory import give_back_at_once
 from rooda.record.given import Given
@@ -112,7 +112,7 @@ def start_run(
         emitter.add(lock.note_agent)
         lock.clear_what_is_left(emitter)
         recording.prune(emitter, lock.run)
-        edge = Edge(
+        services = Services(
             emitter,
             interrupts,
             runner.run,
@@ -126,8 +126,8 @@ def start_run(
             rest=interrupts.rest,
         )
         if invocation is not None:
-            edge = replace(edge, continuing=partial(invocation.front.after, lock.run))
-        ended = loop.run(plan, edge, resumed.state if resumed else None)
+            services = replace(services, continuing=partial(invocation.front.after, lock.run))
+        ended = run_loop(plan, services, resumed.state if resumed else None)
         return RunResult(ended.exit_code, tuple(wiring.emitter.failures))
 
 

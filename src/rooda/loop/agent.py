@@ -1,13 +1,13 @@
 """The agent of one iteration: the prompt as a file, the output on disk, the clocks that are on."""
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from rooda.agents.reader import Reader
-from rooda.agents.report import Report, Said, Usage
-from rooda.config.command import Agent
+from rooda.agents.report import Said, Usage
 from rooda.config.plan import Plan
 from rooda.config.setting import Setting
 from rooda.config.settings import (
@@ -21,11 +21,10 @@ from rooda.config.settings import (
     MAX_TRANSCRIPT,
     RESULT_GRACE,
 )
-from rooda.iteration.config import IterationConfig
 from rooda.iteration.session import Response, response_of
 from rooda.iteration.types import Printed
 from rooda.loop import agent_events, events
-from rooda.loop.edge import Edge
+from rooda.loop.context import IterationContext
 from rooda.loop.failure import room_advice
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
@@ -82,63 +81,54 @@ class Budget:
         return None
 
 
-class AgentSession:
-    """Runs an agent once, with the prompt on its standard input.
+def run_agent(context: IterationContext) -> None:
+    """Run the agent of an iteration to its end. Raises PromptError without room for the prompt."""
+    _AgentRun(context).run()
 
-    What a known CLI prints is read as it comes; `report` is what that amounts to.
-    """
 
-    def __init__(
-        self,
-        plan: Plan,
-        agent: Agent,
-        number: int,
-        place: str,
-        clocks: tuple[Clock, ...],
-        edge: Edge,
-        budget: Budget | None = None,
-    ) -> None:
-        self.result: Result | None = None
-        self.report: Report | None = None
-        self._plan = plan
-        self._agent = agent
-        self._number = number
-        self._place = place
-        self._clocks = clocks
-        self._edge = edge
-        self._budget = budget or Budget()
+class _AgentRun:
+    """One start of an agent: rooda reads what a known CLI prints while it prints it."""
+
+    def __init__(self, context: IterationContext) -> None:
+        self._context = context
+        self._plan = context.plan
+        self._agent = context.agent
+        self._number = context.number
+        self._place = context.place
+        self._services = context.services
+        self._budget = Budget.left(context.limits, context.state)
         self._told_of_trouble = False
         self._reader = self._new_reader()
         self._seen: tuple[int | None, float | None] = (None, None)
 
-    def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:  # noqa: ARG002 - the plan knows more
-        """See the agent through. Raises PromptError when there is no room for the prompt."""
-        text = prompt.encode("utf-8", "surrogateescape")
-        plan, place = self._plan, self._place
+    def run(self) -> None:
+        """Run it, and put into the context how it ended and what it reported."""
+        context, place = self._context, self._place
         try:
-            stdin = open_prompt(plan.workspace, place, text, self._trouble)
+            stdin = open_prompt(self._plan.workspace, place, context.prompt, self._trouble)
         except OSError as error:
             raise PromptError(str(error), hint=room_advice(error)) from None
+        context.agent_started, began = time.time(), time.monotonic()
         with stdin, self._transcript() as transcript:
             result = self._execute(stdin, transcript)
+        context.agent_ms = round(1000 * (time.monotonic() - began))
         if result.order is not None:
-            keep_file(plan.workspace, f"{place}/{ORDER}", result.order.dump())
-        self.result = result
-        response = response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
-        if self._reader is not None:
-            self._tell(self._reader.finish())
-            self.report = self._reader.report(
-                response.exit_code,
-                # Who was killed had none: what stands there last is its tools' output.
-                had_last_words=not isinstance(result.exit, Signalled),
-            )
-            if self.report.speaks_events:
-                response = replace(response, spoken=self.report.spoken)
-        return response
+            keep_file(self._plan.workspace, f"{place}/{ORDER}", result.order.dump())
+        context.process = result
+        context.response = self._response(result)
 
-    def get_context_usage(self) -> int | None:
-        """How full the agent's context was, where it tells."""
-        return None if self.report is None else self.report.usage.context_percent
+    def _response(self, result: Result) -> Response:
+        response = response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
+        if self._reader is None:
+            return response
+        self._tell(self._reader.finish())
+        report = self._reader.report(
+            response.exit_code,
+            # An agent that was killed said no last words: its tools printed what stands there.
+            had_last_words=not isinstance(result.exit, Signalled),
+        )
+        self._context.report = report
+        return replace(response, spoken=report.spoken) if report.speaks_events else response
 
     def _new_reader(self) -> Reader | None:
         """Who reads what it prints; nobody where we know nothing of it."""
@@ -155,7 +145,7 @@ class AgentSession:
 
     def _hear(self, event: ProcessEvent) -> None:
         """Pass on what happens to the process; of its output also what a person can read."""
-        self._edge.emit(event)
+        self._services.emit(event)
         if self._reader is None or not isinstance(event, Output):
             return
         self._tell(self._reader.feed(event.stream, event.data))
@@ -163,11 +153,11 @@ class AgentSession:
         seen = (usage.tokens.total if usage.tokens else None, usage.cost)
         if seen != self._seen:
             self._seen = seen
-            self._edge.emit(agent_events.UsageSeen(self._number, usage.model, *seen))
+            self._services.emit(agent_events.UsageSeen(self._number, usage.model, *seen))
 
     def _tell(self, said: Iterable[Said]) -> None:
         for line in said:
-            self._edge.emit(agent_events.AgentSaid(self._number, str(line.kind), line.text))
+            self._services.emit(agent_events.AgentSaid(self._number, str(line.kind), line.text))
 
     def _is_enough(self) -> CalledOff | None:
         """Whether it has used up what is left; a result that is in has been paid for."""
@@ -179,7 +169,7 @@ class AgentSession:
         """Tell once in an iteration that the state folder can't be written."""
         if not self._told_of_trouble:
             self._told_of_trouble = True
-            self._edge.emit(events.StateUnwritable(self._number, str(error)))
+            self._services.emit(events.StateUnwritable(self._number, str(error)))
 
     @contextlib.contextmanager
     def _transcript(self) -> Iterator[Transcript | None]:
@@ -195,7 +185,7 @@ class AgentSession:
 
     def _execute(self, stdin: IO[bytes], transcript: Transcript | None) -> Result:
         plan, values = self._plan, self._plan.values
-        interrupts = self._edge.interrupts
+        interrupts = self._services.interrupts
         hurried = len(interrupts.received)
         request = Request(
             argv=self._agent.argv,
@@ -204,14 +194,14 @@ class AgentSession:
             stdin=stdin,
             output_limit=values[MAX_OUTPUT_BUFFER],
             transcript=transcript,
-            clocks=self._clocks,
+            clocks=clocks(plan, self._context.limits, self._context.state),
             kill_grace=values[KILL_GRACE],
             keep=values[KEEP_PROCESSES],
-            tick=self._edge.tick,
+            tick=self._services.tick,
             result_is_in=lambda: self._reader is not None and self._reader.is_result_in,
             enough=self._is_enough,
             changed_within=lambda seconds: changed_within(
                 work_tree(plan.working_dir), seconds, lambda: len(interrupts.received) > hurried
             ),
         )
-        return self._edge.execute(request, interrupts, self._hear)
+        return self._services.execute(request, interrupts, self._hear)

@@ -89,7 +89,7 @@ def _advised(fault: Fault | None, advice: Mapping[FaultKind, str]) -> str:
 
 def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str:
     """What decided: the line with the signal, or how the process ended."""
-    by_signal = outcome.verdict is Verdict.DONE or outcome.kind is FailureKind.SIGNAL
+    by_signal = outcome.verdict is Verdict.COMPLETE or outcome.kind is FailureKind.SIGNAL
     if by_signal and promises.lines:
         return promises.lines[-1]
     if outcome.fault is not None:

@@ -19,9 +19,9 @@ from rooda.config.settings import (
     HOOKS_PRE_ITERATION,
     KILL_GRACE,
 )
-from rooda.loop.edge import Edge
 from rooda.loop.events import HookEnded
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.services import Services
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 64 * 1024
@@ -51,7 +51,7 @@ _SETTINGS: Mapping[Moment, Setting[tuple[Hook, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class HookPayload:
     """What a hook is told: where the run stands, and more as JSON on its standard input."""
 
     iteration: int | None
@@ -64,17 +64,17 @@ def are_set(plan: Plan, *moments: Moment) -> bool:
     return any(_hooks(plan, moment) for moment in moments)
 
 
-def run(moment: Moment, plan: Plan, edge: Edge, story: Story) -> Outcome | None:
+def run(moment: Moment, plan: Plan, services: Services, story: HookPayload) -> Outcome | None:
     """Run the hooks of a moment, in their order; what they object to, if they do.
 
     The first that objects or is interrupted is the last that is run; and none is begun once
     somebody wants us to end.
     """
     for hook in _hooks(plan, moment):
-        if len(edge.interrupts.received) > edge.interrupts.acknowledged:
+        if len(services.interrupts.received) > services.interrupts.acknowledged:
             return Outcome(Verdict.INTERRUPTED, reason="interrupted")
-        finished = edge.tools.run(_command(hook, moment, plan, edge, story))
-        edge.emit(_ended(hook, moment, finished))
+        finished = services.tools.run(_command(hook, moment, plan, services, story))
+        services.emit(_ended(hook, moment, finished))
         objection = judge(hook, moment, finished)
         if objection is not None:
             return objection
@@ -102,11 +102,13 @@ def _hooks(plan: Plan, moment: Moment) -> tuple[Hook, ...]:
     return plan.values[_SETTINGS[moment]]
 
 
-def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -> Command:
+def _command(
+    hook: Hook, moment: Moment, plan: Plan, services: Services, story: HookPayload
+) -> Command:
     number = "" if story.iteration is None else str(story.iteration)
     about = {
         "ROODA_EVENT": str(moment),
-        "ROODA_RUN": edge.run,
+        "ROODA_RUN": services.run,
         "ROODA_PROCEDURE": plan.procedure,
         "ROODA_ITERATION": number,
         "ROODA_STATUS": story.status,
@@ -114,7 +116,7 @@ def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -
     told = {
         "schema_version": 1,
         "event": str(moment),
-        "run": edge.run,
+        "run": services.run,
         "procedure": plan.procedure,
         "workspace": str(plan.workspace),
         "iteration": story.iteration,
@@ -123,7 +125,7 @@ def _command(hook: Hook, moment: Moment, plan: Plan, edge: Edge, story: Story) -
     }
     return Command(
         what=f"{moment} hook",
-        argv=edge.tools.shell(hook.command),
+        argv=services.tools.shell(hook.command),
         cwd=plan.working_dir,
         environ={**plan.environ, **about},
         timeout=hook.timeout,

@@ -21,8 +21,8 @@ from rooda.process.exits import (
 class Verdict(StrEnum):
     """What the loop does next."""
 
-    SUCCESS = "success"  # a good iteration: go on
-    DONE = "done"  # the agent says that the job is done: end as success
+    CONTINUE = "success"  # a good iteration: the run goes on
+    COMPLETE = "done"  # the agent says that the work is done: the run ends as success
     FAILURE = "failure"  # count it, and go on until the threshold
     ABORT = "abort"  # going on makes no sense
     LIMITED = "limited"  # the agent can't work now: no failure, the same iteration is tried again
@@ -78,7 +78,7 @@ class Outcome:
     @property
     def is_good(self) -> bool:
         """Whether nothing speaks against the iteration so far."""
-        return self.verdict in (Verdict.SUCCESS, Verdict.DONE)
+        return self.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
 
 
 # What was said before one of these is not believed: the agent was cut off, or never spoke.
@@ -114,12 +114,12 @@ def judge(
         return Outcome(Verdict.FAILURE, FailureKind.SIGNAL, "the agent says that it is blocked")
     ended_well = isinstance(end, Lingered) or end == Exited(0) or ignore_exit_status
     if promises.success:
-        return Outcome(Verdict.DONE, despite_exit=not ended_well)
+        return Outcome(Verdict.COMPLETE, despite_exit=not ended_well)
     if report is not None:
         told = _told(end, report, changed=changed, ignore_exit_status=ignore_exit_status)
         if told is not None:
             return told
-    return Outcome(Verdict.SUCCESS) if ended_well else _exit_says(end)
+    return Outcome(Verdict.CONTINUE) if ended_well else _exit_says(end)
 
 
 def without_stand_in(outcome: Outcome) -> Outcome:

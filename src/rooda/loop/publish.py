@@ -16,10 +16,10 @@ from rooda.config.settings import (
     GIT_PUSH_TIMEOUT,
     KILL_GRACE,
 )
-from rooda.loop.edge import Edge
 from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.own_files import own_files
+from rooda.loop.services import Services
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
 from rooda.workspace.git import (
@@ -75,12 +75,12 @@ _HOOK_ADVICE = "Read what git and its hooks say above; the work is still in the 
 class Publisher:
     """Git in the work tree of one plan, for one iteration."""
 
-    def __init__(self, plan: Plan, number: int, edge: Edge) -> None:
+    def __init__(self, plan: Plan, number: int, services: Services) -> None:
         self._plan = plan
         self._number = number
-        self._edge = edge
-        self._query = Git(plan.working_dir, edge.tools)
-        self._pin = edge.pin
+        self._services = services
+        self._query = Git(plan.working_dir, services.tools)
+        self._pin = services.pin
 
     def commit(self, outcome: Outcome, summary: str | None, task: str = "") -> tuple[Outcome, str]:
         """Commit everything; the outcome, and what the next prompt should say of a failure."""
@@ -91,11 +91,11 @@ class Publisher:
         if isinstance(found, Refusal):
             if found.interrupted:
                 return Outcome(Verdict.INTERRUPTED, reason=found.error), ""
-            self._edge.emit(CommitFailed(self._number, found.error, found.suggestion))
+            self._services.emit(CommitFailed(self._number, found.error, found.suggestion))
             reason = f"commit failed: {one_line(found.error.splitlines()[0])}"
             return Outcome(Verdict.FAILURE, FailureKind.COMMIT, reason), found.error
         if found is not None:
-            self._edge.emit(found)
+            self._services.emit(found)
         return outcome, ""
 
     def push(self) -> None:
@@ -110,16 +110,16 @@ class Publisher:
         except GitStoppedError as error:
             found = _stopped(error)
         if isinstance(found, Pushed):
-            self._edge.emit(found)
+            self._services.emit(found)
         elif not found.interrupted:
-            self._edge.emit(PushFailed(self._number, found.error, found.suggestion))
+            self._services.emit(PushFailed(self._number, found.error, found.suggestion))
 
     def _message(self, summary: str | None, task: str) -> str:
         names = {
             "procedure": self._plan.procedure,
             "mode": self._plan.mode,
             "iteration": str(self._number),
-            "run": self._edge.run,
+            "run": self._services.run,
             "summary": one_line(summary or ""),
             "task": one_line(task),
         }
@@ -233,7 +233,7 @@ class Publisher:
         return done
 
     def _git(self, *arguments: str, stdin: bytes = b"", limit: float | None = None) -> Finished:
-        values, tools = self._plan.values, self._edge.tools
+        values, tools = self._plan.values, self._services.tools
         return tools.run(
             Command(
                 what=f"git {arguments[0]}",
@@ -253,13 +253,13 @@ class Publisher:
         if self._pin is None:
             return {}
         name, above = "GIT_CEILING_DIRECTORIES", str(self._pin.top.parent)
-        given = self._edge.tools.environ.get(name)
+        given = self._services.tools.environ.get(name)
         return {} if os.pathsep in above else {name: f"{given}:{above}" if given else above}
 
     @cached_property
     def _signing(self) -> tuple[str, ...]:
         """The program that signs, by its path: git would look for its name on PATH."""
-        path = self._edge.tools.program("gpg")
+        path = self._services.tools.program("gpg")
         return () if self._ask("config", "gpg.program") else ("-c", f"gpg.program={path}")
 
 

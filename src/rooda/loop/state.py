@@ -7,9 +7,26 @@ from enum import StrEnum
 from typing import Any
 
 from rooda.agents.report import Usage
+from rooda.config.plan import Plan
+from rooda.config.settings import (
+    BACKOFF,
+    FAILURE_THRESHOLD,
+    LIMIT_WAIT,
+    MAX_ATTEMPTS,
+    MAX_BACKOFF,
+    MAX_COST,
+    MAX_DURATION,
+    MAX_LIMIT_WAIT,
+    MAX_OUTAGE_WAIT,
+    MAX_TOKENS,
+    STALL_THRESHOLD,
+    WAIT_FOR_LIMITS,
+)
+from rooda.config.task import CurrentTask
 from rooda.loop.outcome import OUTAGES, TRANSIENT, FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
-from rooda.loop.waits import Limited, Patience
+from rooda.loop.waits import Patience, UsageLimit
+from rooda.testresults.types import TestResults
 
 NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
 _MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration
@@ -37,6 +54,29 @@ class Limits:
     max_cost: float | None = None
     max_tokens: int | None = None
     patience: Patience = Patience()  # noqa: RUF009 - it never changes
+
+
+def limits_of(plan: Plan) -> Limits:
+    """What ends a run of this plan."""
+    values = plan.values
+    attempts = values[MAX_ATTEMPTS]
+    return Limits(
+        values.iterations.maximum,
+        values[FAILURE_THRESHOLD] if attempts is None else attempts,
+        values[MAX_DURATION],
+        values[STALL_THRESHOLD],
+        retry=attempts is not None,
+        max_cost=values[MAX_COST],
+        max_tokens=values[MAX_TOKENS],
+        patience=Patience(
+            values[WAIT_FOR_LIMITS],
+            values[MAX_LIMIT_WAIT],
+            values[LIMIT_WAIT],
+            values[BACKOFF],
+            values[MAX_BACKOFF],
+            values[MAX_OUTAGE_WAIT],
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +125,14 @@ class State:
     same: int = 0
     backoffs: int = 0
     backoff_due: bool = False
-    limited: tuple[Limited, ...] = ()
+    limited: tuple[UsageLimit, ...] = ()
     limit_waited: float = 0.0
-    blocked: Limited | None = None
+    blocked: UsageLimit | None = None
     outage_since: float | None = None
     outage_due: bool = False
+    agent: int = 0  # which of the plan's agents works
+    task: CurrentTask = CurrentTask()  # noqa: RUF009 - it never changes
+    tests: TestResults | None = None  # the last ones that were read
 
     @property
     def outage_lasted(self) -> float:
@@ -218,6 +261,6 @@ class State:
             touched=bool(data["touched"]),
             cost=float(data.get("cost", 0.0)),
             tokens=int(data.get("tokens", 0)),
-            limited=tuple(Limited(**one) for one in data.get("limited", ())),
+            limited=tuple(UsageLimit(**one) for one in data.get("limited", ())),
             limit_waited=float(data.get("limit_waited", 0.0)),
         )

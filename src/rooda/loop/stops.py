@@ -105,7 +105,7 @@ def interrupted(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001 - 
 
 def done(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
     """The agent said that the job is done."""
-    if state.last and state.last.verdict is Verdict.DONE:
+    if state.last and state.last.verdict is Verdict.COMPLETE:
         return Stop(Status.SUCCESS, Rule.SIGNAL)
     return None
 

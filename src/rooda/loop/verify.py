@@ -9,9 +9,9 @@ from rooda.config.settings import (
     VERIFY_TIMEOUT,
     VERIFY_WHEN,
 )
-from rooda.loop.edge import Edge
 from rooda.loop.events import VerifyEnded
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.services import Services
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000  # characters of what it printed last
@@ -20,24 +20,24 @@ _SHOWN = 4000  # characters of what it printed last
 def is_due(plan: Plan, outcome: Outcome) -> bool:
     """Whether it is run after an agent that ended like this."""
     wanted = plan.values[VERIFY_COMMAND] is not None and outcome.is_good
-    return wanted and (plan.values[VERIFY_WHEN] == "always" or outcome.verdict is Verdict.DONE)
+    return wanted and (plan.values[VERIFY_WHEN] == "always" or outcome.verdict is Verdict.COMPLETE)
 
 
-def run(plan: Plan, number: int, edge: Edge) -> Finished:
+def run(plan: Plan, number: int, services: Services) -> Finished:
     """Run the check."""
     values = plan.values
     command = values[VERIFY_COMMAND] or ""
-    finished = edge.tools.run(
+    finished = services.tools.run(
         Command(
             what="verify",
-            argv=edge.tools.shell(command),
+            argv=services.tools.shell(command),
             cwd=plan.working_dir,
             environ=plan.environ,
             timeout=values[VERIFY_TIMEOUT],
             kill_grace=values[KILL_GRACE],
         )
     )
-    edge.emit(
+    services.emit(
         VerifyEnded(
             iteration=number,
             command=without_secret_values(command),

@@ -8,11 +8,11 @@ from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.loop import hooks
 from rooda.loop.agent_events import StillWaiting, WaitEnded, WaitStarted
-from rooda.loop.edge import Edge
-from rooda.loop.hooks import Moment, Story
+from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.outcome import OUTAGES, Outcome, Verdict
+from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
-from rooda.loop.waits import Limited, Patience, WaitKind, backoff, limited
+from rooda.loop.waits import Patience, UsageLimit, WaitKind, backoff, limited
 from rooda.process.events import Tick
 
 _LOOK = 1.0  # how often at the clock: a machine that slept finds out within that
@@ -20,7 +20,7 @@ _TELL = 900.0  # how often in the log that it still waits
 
 
 def note_limit(
-    state: State, agent: Agent, outcome: Outcome, patience: Patience, edge: Edge
+    state: State, agent: Agent, outcome: Outcome, patience: Patience, services: Services
 ) -> State:
     """The state once an agent has met a usage limit, or has worked."""
     if outcome.verdict is Verdict.LIMITED and outcome.kind in OUTAGES:
@@ -30,7 +30,7 @@ def note_limit(
     if outcome.verdict is not Verdict.LIMITED or outcome.fault is None:
         return replace(state, limited=others)
     before = next((one for one in state.limited if one.agent == command), None)
-    limit = limited(command, agent.name, outcome.fault, edge.now(), patience, before)
+    limit = limited(command, agent.name, outcome.fault, services.now(), patience, before)
     return replace(state, limited=(*others, limit))
 
 
@@ -55,19 +55,21 @@ def note_outage(
     return replace(state, limited=(*others, pause), outage_due=False)
 
 
-def next_wait(state: State, patience: Patience, edge: Edge) -> WaitStarted | None:
+def next_wait(state: State, patience: Patience, services: Services) -> WaitStarted | None:
     """What there is to wait for before the next iteration."""
     if state.backoff_due:
-        return _for_the_next_try(state, patience, edge)
+        return _for_the_next_try(state, patience, services)
     if state.blocked is not None and state.blocked.outage:
-        return _for_an_outage(state, state.blocked, patience, edge)
+        return _for_an_outage(state, state.blocked, patience, services)
     if state.blocked is not None:
-        return _for_a_limit(state, state.blocked, patience, edge)
+        return _for_a_limit(state, state.blocked, patience, services)
     return None
 
 
-def _for_an_outage(state: State, first: Limited, patience: Patience, edge: Edge) -> WaitStarted:
-    now, most = edge.now(), patience.max_outage_wait
+def _for_an_outage(
+    state: State, first: UsageLimit, patience: Patience, services: Services
+) -> WaitStarted:
+    now, most = services.now(), patience.max_outage_wait
     seconds = max(0.0, first.until - now.timestamp())
     left = seconds if most is None else max(0.0, most - state.outage_lasted)
     return WaitStarted(
@@ -85,23 +87,25 @@ def _for_an_outage(state: State, first: Limited, patience: Patience, edge: Edge)
     )
 
 
-def _for_the_next_try(state: State, patience: Patience, edge: Edge) -> WaitStarted:
-    seconds = backoff(state.backoffs, patience, edge.chance())
+def _for_the_next_try(state: State, patience: Patience, services: Services) -> WaitStarted:
+    seconds = backoff(state.backoffs, patience, services.chance())
     kind = state.last.kind if state.last else None
     return WaitStarted(
         iteration=state.iteration + 1,
         kind=WaitKind.BACKOFF,
         what=str(kind or ""),
         reason=state.last.reason if state.last else "",
-        until=_moment(edge.now(), seconds),
+        until=_moment(services.now(), seconds),
         seconds=seconds,
         tries=state.backoffs,
         known=True,
     )
 
 
-def _for_a_limit(state: State, first: Limited, patience: Patience, edge: Edge) -> WaitStarted:
-    now = edge.now()
+def _for_a_limit(
+    state: State, first: UsageLimit, patience: Patience, services: Services
+) -> WaitStarted:
+    now = services.now()
     seconds, most = max(0.0, first.until - now.timestamp()), patience.max_limit_wait
     left = seconds if most is None else max(0.0, most - state.limit_waited)
     return WaitStarted(
@@ -121,17 +125,17 @@ def _moment(now: datetime, seconds: float) -> datetime:
     return datetime.fromtimestamp(now.timestamp() + seconds, UTC).astimezone(now.tzinfo)
 
 
-def wait(plan: Plan, edge: Edge, state: State, what: WaitStarted, limits: Limits) -> State:
+def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits: Limits) -> State:
     """Wait; the state after it, in which there is nothing to wait for any more."""
-    edge.emit(what)
-    began = edge.monotonic()
-    objection = hooks.run(Moment.ON_WAIT, plan, edge, _story(what))
+    services.emit(what)
+    began = services.monotonic()
+    objection = hooks.run(Moment.ON_WAIT, plan, services, _story(what))
     if objection is not None and objection.verdict is Verdict.ABORT:
         return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
-    is_over = _rest(edge, what, began, left)
-    waited = edge.monotonic() - began
-    edge.emit(WaitEnded(what.iteration, what.kind, waited, is_over))
+    is_over = _rest(services, what, began, left)
+    waited = services.monotonic() - began
+    services.emit(WaitEnded(what.iteration, what.kind, waited, is_over))
     if what.kind is WaitKind.BACKOFF:
         return replace(state, backoff_due=False)
     if what.kind is WaitKind.LIMIT:
@@ -143,41 +147,41 @@ def wait(plan: Plan, edge: Edge, state: State, what: WaitStarted, limits: Limits
     return replace(state, limited=tuple(_after_the_wait(one, what) for one in state.limited))
 
 
-def _after_the_wait(limit: Limited, what: WaitStarted) -> Limited:
+def _after_the_wait(limit: UsageLimit, what: WaitStarted) -> UsageLimit:
     """The limit once the wait is over: one more try, once as long as may be was waited for it."""
     is_meant = bool(limit.outage) == (what.kind is WaitKind.OUTAGE)
     return _over(limit, math.inf if what.capped and is_meant else what.until.timestamp())
 
 
-def _over(limit: Limited, latest: float) -> Limited:
+def _over(limit: UsageLimit, latest: float) -> UsageLimit:
     """The limit as it stands once this time has come; how often it was met is remembered."""
     is_over = limit.until <= latest and math.isfinite(limit.until)
     return replace(limit, until=0.0) if is_over else limit
 
 
-def _rest(edge: Edge, what: WaitStarted, began: float, most: float | None) -> bool:
+def _rest(services: Services, what: WaitStarted, began: float, most: float | None) -> bool:
     """Let the time pass; whether it did, and nobody wants an end."""
     told = began
-    while not edge.interrupts.received and not edge.interrupts.end_wanted:
-        passed = edge.monotonic() - began
+    while not services.interrupts.received and not services.interrupts.end_wanted:
+        passed = services.monotonic() - began
         # By the wall clock, which goes on while the machine sleeps; and if somebody sets that
         # back, no longer than it was meant to be.
-        left = min((what.until - edge.now()).total_seconds(), what.seconds - passed)
+        left = min((what.until - services.now()).total_seconds(), what.seconds - passed)
         if left <= 0:
             return True
         if most is not None and passed >= most:
             return False
-        if edge.monotonic() - told >= _TELL:
-            told = edge.monotonic()
-            edge.emit(StillWaiting(what.iteration, what.kind, left))
-        edge.rest(min(left, edge.tick or _LOOK))
-        if edge.tick is not None:
-            edge.emit(Tick())
+        if services.monotonic() - told >= _TELL:
+            told = services.monotonic()
+            services.emit(StillWaiting(what.iteration, what.kind, left))
+        services.rest(min(left, services.tick or _LOOK))
+        if services.tick is not None:
+            services.emit(Tick())
     return False
 
 
-def _story(event: WaitStarted) -> Story:
-    return Story(
+def _story(event: WaitStarted) -> HookPayload:
+    return HookPayload(
         event.iteration,
         "waiting",
         {

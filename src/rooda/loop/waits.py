@@ -37,7 +37,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class UsageLimit:
     """An agent that can't work: its command, what it is called, and until which unix time.
 
     `known`: the agent said so itself, and `evidence` are its words. `times`: how often in a row.
@@ -59,12 +59,12 @@ def limited(
     fault: Fault,
     now: datetime,
     patience: Patience,
-    before: Limited | None,
+    before: UsageLimit | None,
     chance: float = 1.0,
-) -> Limited:
+) -> UsageLimit:
     """The limit or outage that an agent has run into; `before` is what it met just before."""
     if fault.kind is not FaultKind.LIMIT and fault.kind not in OUTAGES:  # only a person can mend it
-        return Limited(agent, name, math.inf, known=False, evidence=fault.evidence)
+        return UsageLimit(agent, name, math.inf, known=False, evidence=fault.evidence)
     outage = str(fault.kind) if fault.kind in OUTAGES else ""
     is_repeated = before is not None and bool(before.outage) == bool(outage)
     repeats = before.times if before is not None and is_repeated else 0
@@ -72,7 +72,7 @@ def limited(
         until, known = _end_of_pause(fault, now, patience, repeats, chance)
     else:
         until, known = _end_of_limit(fault, now, patience, repeats)
-    return Limited(agent, name, until, known, fault.evidence, repeats + 1, outage)
+    return UsageLimit(agent, name, until, known, fault.evidence, repeats + 1, outage)
 
 
 def _end_of_pause(
@@ -119,13 +119,15 @@ def _told(fault: Fault, now: datetime) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def choose(agents: Sequence[str], limits: Sequence[Limited], now: float) -> int | None:
+def choose(agents: Sequence[str], limits: Sequence[UsageLimit], now: float) -> int | None:
     """The first of the agents that no limit holds; None when all of them have to wait."""
     held = {limit.agent for limit in limits if limit.until > now}
     return next((place for place, agent in enumerate(agents) if agent not in held), None)
 
 
-def first_free(agents: Sequence[str], limits: Sequence[Limited], now: float) -> Limited | None:
+def first_free(
+    agents: Sequence[str], limits: Sequence[UsageLimit], now: float
+) -> UsageLimit | None:
     """The limit that is over first; None when one of the agents can work now."""
     if choose(agents, limits, now) is not None:
         return None

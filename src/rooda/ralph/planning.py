@@ -38,7 +38,7 @@ from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.home import Home
 from rooda.ralph.reading.settings_file import LARGEST_FILE, Finding, RalphConfig, read
 from rooda.ralph.reading.test_command import find_test_command
-from rooda.ralph.work import PlanWork, Template
+from rooda.ralph.task import PlanTasks, Template
 from rooda.text.paths import anchored, shown_from
 from rooda.workspace.state import read_plain_file
 from rooda.workspace.tools import Tools
@@ -122,7 +122,7 @@ class _Planning:
             working_dir=self._root,
             environ=tools.environ,
             tools=tools,
-            work=PlanWork(None if wish.mode == "prompt" else self._home.plan, template.file),
+            work=PlanTasks(None if wish.mode == "prompt" else self._home.plan, template.file),
             template=template,
             mode=wish.mode,
             notes=(("Tests", "none found"),) if untested else (),

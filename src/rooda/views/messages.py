@@ -273,13 +273,13 @@ def _iteration_ended(event: loop.IterationEnded) -> Message | None:
     truncated: Field = ("truncated", True if event.truncated else None)
     elapsed: Field = ("elapsed", format_duration(event.duration))
     match event.verdict:
-        case Verdict.SUCCESS:
+        case Verdict.CONTINUE:
             where = position(event.iteration, event.max_iterations)
             return Message(
                 f"Completed iteration {where}",
                 (elapsed, ("status", "success"), truncated, *_usage(event)),
             )
-        case Verdict.DONE if not event.despite_exit:  # else a warning has said it
+        case Verdict.COMPLETE if not event.despite_exit:  # else a warning has said it
             signal: Field = ("promise_signal", event.promise_signal)
             iteration: Field = ("iteration", event.iteration)
             fields = (signal, iteration, elapsed, truncated, *_usage(event))

@@ -86,7 +86,7 @@ class SessionLog:
         self._print(clean(end.decode("utf-8", "replace")))
         self._last_reason = event.reason
         if event.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED):
-            self.ended[event.iteration] = event.verdict in (Verdict.SUCCESS, Verdict.DONE)
+            self.ended[event.iteration] = event.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
         if event.verdict is Verdict.LIMITED or event.failure is not None:
             self._line(f"[{stamped.at:%H:%M:%S}] {text.render(event)}")
         footer = blocks.footer(

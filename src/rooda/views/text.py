@@ -70,7 +70,7 @@ def _iteration_ended(event: loop.IterationEnded) -> str | None:
     where = f"Iteration {position(event.iteration, event.max_iterations)}"
     duration = format_duration(event.duration)
     match event.verdict:
-        case Verdict.SUCCESS | Verdict.DONE:
+        case Verdict.CONTINUE | Verdict.COMPLETE:
             return "\n".join([f"{where} completed in {duration} (success)", *_usage(event)])
         case Verdict.FAILURE:
             count_ = f"{event.consecutive_failures}/{event.threshold}"

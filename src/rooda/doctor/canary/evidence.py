@@ -87,7 +87,7 @@ def _speech(trial: Trial, program: Program) -> bytes:
 
 def _failure(trial: Trial) -> Failure | None:
     ended = trial.ended
-    if ended is None or ended.verdict in (Verdict.SUCCESS, Verdict.DONE, Verdict.INTERRUPTED):
+    if ended is None or ended.verdict in (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.INTERRUPTED):
         return None
     kind = ended.kind or FailureKind.EXIT
     evidence = ended.evidence if kind is FailureKind.TIMEOUT else ended.reason

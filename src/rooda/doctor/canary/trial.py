@@ -9,17 +9,12 @@ from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
 from rooda.doctor.canary.errand import Errand
-from rooda.iteration.config import IterationConfig
-from rooda.iteration.executor import IterationExecutor
-from rooda.iteration.types import Iteration
 from rooda.loop.agent_events import AgentSaid
-from rooda.loop.course import Course
-from rooda.loop.edge import Edge
 from rooda.loop.events import Event, IterationEnded, PromptFailed
-from rooda.loop.iterate import iterate
-from rooda.loop.looks import Looks
+from rooda.loop.iteration import run_iteration
 from rooda.loop.promises import Promises
-from rooda.loop.state import Limits, State
+from rooda.loop.services import Services
+from rooda.loop.state import State
 from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result
@@ -126,15 +121,13 @@ def run(
     name = f"canary-{errand.mark.removeprefix('mark-')}"
     with Runner(name) as runner:
         watched = _Watched(runner)
-        edge = Edge(ears, interrupts, watched, interrupts.stopwatch.now, run=name)
-        executor = IterationExecutor(IterationConfig(working_dir=folder, parse_tests=False))
-        course = Course(plan, Limits(1, 1), State(), edge, executor, Looks(edge), Iteration(1))
-        iterate(course)
+        services = Services(ears, interrupts, watched, interrupts.stopwatch.now, run=name)
+        report = run_iteration(plan, State(), services)
     return Trial(
         ears.ended,
-        course.process,
-        course.report,
-        course.promises,
+        report.process,
+        report.agent,
+        report.promises,
         watched.result_after,
         tuple(ears.notes),
         ears.trouble,

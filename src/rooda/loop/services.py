@@ -1,4 +1,4 @@
-"""Where the loop touches the world."""
+"""What the loop needs of the world: listeners, signals, processes, git, clocks."""
 
 import random
 import time
@@ -36,12 +36,20 @@ def _no_command(_: Rule) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Who is told, who may interrupt, who starts programs and who looks at files.
+@dataclass(slots=True)
+class ReportedTrees:
+    """What the run has already told about its work tree, so that it tells each thing once."""
 
-    `run` is the run's name. Without a tracker nobody can say what changed. `tools` runs git and
-    the user's own commands; `pin` is the repository that they work in. `now` is the wall clock,
+    left_out: set[str] = field(default_factory=set)
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a run uses of the world.
+
+    `run` is the run's name. Without a tracker rooda does not know what changed. `tools` runs git
+    and the user's own commands; `pin` is the repository that they work in. `now` is the wall clock,
     `rest` lets time pass, `chance` is anything from 0 to 1. `continuing` says which command
     continues a run that a rule has ended, if there is one.
     """
@@ -58,6 +66,7 @@ class Edge:
     rest: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
     continuing: Callable[[Rule], str] = _no_command
+    reported: ReportedTrees = field(default_factory=ReportedTrees)
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None
 

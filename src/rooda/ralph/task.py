@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rooda.config.work import Work
+from rooda.config.task import CurrentTask
 from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.reading.tasks import Task, became_complete, current, first_heading, tasks_in
 from rooda.ralph.reading.templates import substitute
@@ -14,25 +14,25 @@ _NO_TASK = "none"
 
 
 @dataclass(slots=True)
-class PlanWork:
+class PlanTasks:
     """Reads the plan before and after the agent: it may have written it."""
 
     plan: Path | None  # a prompt of its own has none
     prompt: FilePart
     _before: tuple[Task, ...] = ()
 
-    def now(self) -> Work:
+    def now(self) -> CurrentTask:
         """The task in progress, else the first open one, else what the prompt is about."""
         self._before = self._tasks()
         task = current(self._before)
         if task is not None:
-            return Work(task.name, task.spec or "none")
-        return Work(self._heading(), "none")
+            return CurrentTask(task.name, task.spec or "none")
+        return CurrentTask(self._heading(), "none")
 
-    def done(self, before: Work) -> Work:
+    def done(self, before: CurrentTask) -> CurrentTask:
         """The task that became complete, else the one that it was."""
         task = became_complete(self._before, self._tasks())
-        return Work(task.name, task.spec or "none") if task is not None else before
+        return CurrentTask(task.name, task.spec or "none") if task is not None else before
 
     def _tasks(self) -> tuple[Task, ...]:
         if self.plan is None:

@@ -1,0 +1,100 @@
+"""What an iteration amounts to: changed files, tests, progress, the agent's own summary."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rooda.iteration.session import Response
+from rooda.iteration.tracker import Seen
+from rooda.iteration.types import IterationResult
+from rooda.testresults.quick import may_tell
+from rooda.testresults.types import TestResults
+from rooda.text.controls import clean
+
+_NONE_YET = TestResults(total=0, passed=0, failed=0, skipped=0)
+_MARKERS = (b"## Summary", b"### Summary", b"Summary:")
+_LINES = 5
+_LONGEST = 16 * 1024
+
+
+def result_of(
+    response: Response, seen: Seen, duration_ms: int, context_usage: int | None
+) -> IterationResult:
+    """The result of an agent that has ended, without its tests."""
+    changes = seen.changes
+    spoken = response.printed.stdout if response.spoken is None else response.spoken
+    return IterationResult(
+        exit_code=response.exit_code,
+        printed=response.printed,
+        files_modified=changes.modified if changes else (),
+        files_created=changes.created if changes else (),
+        files_deleted=changes.deleted if changes else (),
+        context_usage_percent=context_usage,
+        summary=extract_summary(spoken),
+        duration_ms=duration_ms,
+    )
+
+
+def with_tests(
+    result: IterationResult, tests: TestResults | None, before: TestResults | None, commits: int
+) -> IterationResult:
+    """The result with its tests, and with whether they, the files or commits are progress."""
+    progress = detect_progress(
+        files_changed=result.files_changed,
+        commits_made=commits,
+        tests=tests,
+        tests_before=before,
+    )
+    return replace(result, test_results=tests, progress_detected=progress)
+
+
+def read_tests(
+    outputs: Sequence[bytes], reports: tuple[str, ...], folder: Path, since: float
+) -> TestResults | None:
+    """The tests in report files written since a moment, else in what programs printed."""
+    # The parsers are imported only where there is something to parse: they are large.
+    if reports:
+        from rooda.testresults.report_files import read_reports  # noqa: PLC0415
+
+        found = read_reports(reports, folder, since)
+        if found is not None:
+            return found
+    if not any(map(may_tell, outputs)):
+        return None
+    from rooda.testresults.read import read_outputs  # noqa: PLC0415
+
+    return read_outputs(*outputs)
+
+
+def detect_progress(
+    *,
+    files_changed: bool,
+    commits_made: int = 0,
+    tests: TestResults | None = None,
+    tests_before: TestResults | None = None,
+) -> bool:
+    """Files changed, commits made, or tests better than in the iteration before."""
+    return files_changed or commits_made > 0 or are_better(tests, tests_before)
+
+
+def are_better(tests: TestResults | None, before: TestResults | None) -> bool:
+    """More passed or fewer failed. That nothing failed where nothing ran is no progress."""
+    if tests is None or tests.total == 0:
+        return False
+    before = before or _NONE_YET
+    return tests.passed > before.passed or tests.failed < before.failed
+
+
+def extract_summary(text: bytes) -> str | None:
+    """What follows the first marker: five lines, the rest of the marker's own among them.
+
+    A marker with nothing behind it is none.
+    """
+    found = ((text.find(marker), len(marker)) for marker in _MARKERS)
+    for place, length in sorted(pair for pair in found if pair[0] != -1):
+        rest = text[place + length : place + length + _LONGEST].decode("utf-8", "ignore")
+        lines = clean(rest).split("\n")[:_LINES]
+        summary = "\n".join(lines).removeprefix(":").strip()
+        if summary:
+            return summary
+    return None

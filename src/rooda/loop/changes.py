@@ -1,0 +1,54 @@
+"""The stage that finds what the agent changed: files, commits, tests, progress."""
+
+from rooda.config.settings import PARSE_TESTS, TEST_REPORTS
+from rooda.iteration.results import read_tests, result_of, with_tests
+from rooda.iteration.tracker import Seen
+from rooda.loop.context import IterationContext
+from rooda.loop.events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble
+from rooda.loop.services import Services
+
+
+def find_changes(context: IterationContext) -> None:
+    """Compare the work tree with the one before the agent, and put the result together."""
+    response = context.response
+    if response is None:
+        return
+    services, report = context.services, context.report
+    if services.tracker is not None:
+        context.seen = services.tracker.detect_changes(str(context.number))
+    usage = None if report is None else report.usage.context_percent
+    context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)
+    find_tests(context)
+    report_tree(services, context.number, context.seen)
+    context.task = context.plan.work.done(context.task)
+
+
+def find_tests(context: IterationContext, verify: bytes = b"") -> None:
+    """Read the tests that the agent ran, and those that `verify` ran, if it has run."""
+    values, result = context.plan.values, context.iteration.result
+    if result is None:
+        return
+    tests = None
+    if values[PARSE_TESTS]:
+        outputs = (result.printed.stdout, result.printed.stderr, verify)
+        folder = context.plan.working_dir
+        tests = read_tests(outputs, values[TEST_REPORTS], folder, context.agent_started)
+    context.tests = tests or context.tests
+    context.iteration.result = with_tests(result, tests, context.state.tests, context.seen.commits)
+
+
+def report_tree(services: Services, number: int, seen: Seen) -> None:
+    """Emit what a look at the work tree has found; 0 is the look before the first iteration."""
+    reported = services.reported
+    if seen.trouble and seen.trouble != reported.trouble:
+        unknown = seen.changes is None and number > 0
+        kind = ChangesUnknown if unknown else SnapshotTrouble
+        services.emit(kind(number, seen.trouble))
+    reported.trouble = seen.trouble
+    if seen.tree is None:
+        return
+    new = tuple(name for name in seen.left_out if name not in reported.left_out)
+    if new:
+        reported.left_out.update(new)
+        services.emit(FilesLeftOut(number, new))
+    services.emit(SnapshotTaken(number, seen.tree, seen.commit, seen.head, seen.left_out))

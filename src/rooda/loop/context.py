@@ -1,0 +1,117 @@
+"""One iteration while it runs: what is known of it so far."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from rooda.agents.report import Report
+from rooda.config.command import Agent
+from rooda.config.plan import Plan
+from rooda.config.task import CurrentTask
+from rooda.iteration.session import Response
+from rooda.iteration.tracker import Seen
+from rooda.iteration.types import Iteration, IterationStatus
+from rooda.loop import events, hooks
+from rooda.loop.hooks import HookPayload, Moment
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.promises import Promises
+from rooda.loop.services import Services
+from rooda.loop.state import Limits, State
+from rooda.process.request import Result
+from rooda.testresults.types import TestResults
+from rooda.workspace.state import place_of
+
+
+@dataclass(slots=True)
+class IterationContext:
+    """What the stages of one iteration share. Each stage reads it and adds what it learns.
+
+    `outcome` is None until something has decided it: the pre hooks, the prompt or the signals.
+    """
+
+    plan: Plan
+    state: State
+    services: Services
+    limits: Limits
+    iteration: Iteration
+    task: CurrentTask
+    tests: TestResults | None
+    began: float
+    outcome: Outcome | None = None
+    prompt: bytes = b""
+    agent_started: float = field(default_factory=time.time)
+    agent_ms: int = 0
+    process: Result | None = None
+    response: Response | None = None
+    report: Report | None = None
+    seen: Seen = field(default_factory=Seen)
+    promises: Promises = field(default_factory=Promises)
+    feedback: str = ""
+
+    @property
+    def number(self) -> int:
+        """The iteration's number."""
+        return self.iteration.number
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that works."""
+        return self.plan.agents[self.state.agent]
+
+    @property
+    def place(self) -> str:
+        """The folder for the files of this iteration, below `.rooda`."""
+        return place_of(self.services.run, self.number, self.state.attempt)
+
+    @property
+    def decided(self) -> Outcome:
+        """The outcome, once there is one."""
+        if self.outcome is None:
+            raise AssertionError("no stage has decided the outcome")
+        return self.outcome
+
+    @property
+    def changed_anything(self) -> bool:
+        """Whether the agent changed a file or moved HEAD; true where rooda can't tell."""
+        seen = self.seen
+        return seen.changes is None or bool(seen.changes) or seen.head_moved
+
+    def enter(self, status: IterationStatus) -> None:
+        """Tell that the iteration has reached a stage."""
+        self.iteration.status = status
+        self.services.emit(events.StageEntered(self.number, status))
+
+    def others_may_change_files(self) -> None:
+        """Changes from here on are not the agent's: look again before the next iteration."""
+        if self.services.tracker is not None:
+            self.services.tracker.forget()
+
+    def run_hooks(self, moment: Moment, outcome: Outcome | None = None) -> Outcome | None:
+        """Run the hooks of a moment; the outcome that they ask for, if they object."""
+        self.others_may_change_files()
+        status = self.iteration.status if outcome is None else status_of(outcome)
+        payload = HookPayload(self.number, str(status), self._so_far(outcome))
+        return hooks.run(moment, self.plan, self.services, payload)
+
+    def _so_far(self, outcome: Outcome | None) -> dict[str, Any]:
+        result = self.iteration.result
+        return {
+            "reason": outcome.reason if outcome else "",
+            "kind": outcome.kind if outcome else None,
+            "result": result.to_json() if result else None,
+        }
+
+
+def status_of(outcome: Outcome) -> IterationStatus:
+    """How the record calls it."""
+    if outcome.skipped:
+        return IterationStatus.SKIPPED
+    match outcome.verdict:
+        case Verdict.CONTINUE | Verdict.COMPLETE:
+            return IterationStatus.COMPLETED
+        case Verdict.INTERRUPTED | Verdict.LIMITED:
+            return IterationStatus.INTERRUPTED
+        case Verdict.FAILURE if outcome.kind is FailureKind.TIMEOUT:
+            return IterationStatus.TIMED_OUT
+        case Verdict.FAILURE | Verdict.ABORT:
+            return IterationStatus.FAILED

@@ -1,0 +1,217 @@
+"""One iteration, from its hooks and prompt to its commit and push.
+
+`run_iteration` goes through `STAGES` in order. A stage decides itself whether it applies.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rooda.agents.report import Report
+from rooda.config.plan import Plan
+from rooda.config.settings import (
+    GIT_COMMIT,
+    GIT_PUSH,
+    GIT_REQUIRE_CHANGES,
+    VERIFY_FEEDBACK,
+)
+from rooda.iteration.types import Iteration, IterationStatus
+from rooda.loop import ending, events, hooks, verify
+from rooda.loop.agent import run_agent
+from rooda.loop.changes import find_changes, find_tests
+from rooda.loop.context import IterationContext
+from rooda.loop.hooks import Moment
+from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.promises import Promises
+from rooda.loop.publish import Publisher
+from rooda.loop.services import Services
+from rooda.loop.signals import read_signals
+from rooda.loop.state import State, limits_of
+from rooda.process.request import Result
+from rooda.prompts.parts import PromptError
+from rooda.workspace.state import VERIFY, keep_file
+
+
+@dataclass(frozen=True, slots=True)
+class IterationReport:
+    """What came of one iteration, and the state of the run after it."""
+
+    outcome: Outcome
+    state: State
+    iteration: Iteration
+    process: Result | None
+    agent: Report | None
+    promises: Promises
+
+
+def run_iteration(plan: Plan, state: State, services: Services) -> IterationReport:
+    """Run the next iteration of a run to its end."""
+    context = IterationContext(
+        plan=plan,
+        state=state,
+        services=services,
+        limits=limits_of(plan),
+        iteration=Iteration(state.iteration + 1),
+        task=state.task,
+        tests=state.tests,
+        began=services.monotonic(),
+    )
+    services.emit(_started(context))
+    for stage in STAGES:
+        stage(context)
+    after = ending.close(context, services.monotonic() - context.began)
+    return IterationReport(
+        context.decided,
+        after,
+        context.iteration,
+        context.process,
+        context.report,
+        context.promises,
+    )
+
+
+def _started(context: IterationContext) -> events.IterationStarted:
+    return events.IterationStarted(
+        context.plan.procedure,
+        context.number,
+        context.limits.max_iterations,
+        context.state.attempt,
+        context.plan.mode,
+        context.task.task,
+        context.task.spec,
+        context.agent.name,
+        context.agent.program.prints_events,
+    )
+
+
+def pre_hooks(context: IterationContext) -> None:
+    """Run the `pre_iteration` hooks. A hook that objects skips the iteration."""
+    if hooks.are_set(context.plan, Moment.PRE_ITERATION):
+        context.enter(IterationStatus.PRE_HOOKS)
+        context.outcome = context.run_hooks(Moment.PRE_ITERATION)
+
+
+def assemble_prompt(context: IterationContext) -> None:
+    """Read the prompt files again and join them."""
+    if context.outcome is not None:
+        return
+    try:
+        context.iteration.prompt = context.plan.prompt(context.state.feedback, context.number)
+    except PromptError as error:
+        prompt_failed(context, error)
+        return
+    context.prompt = context.iteration.prompt.encode("utf-8", "surrogateescape")
+    context.services.emit(events.PromptAssembled(context.number, len(context.prompt)))
+
+
+def start_agent(context: IterationContext) -> None:
+    """Run the agent to its end, with the prompt on its standard input."""
+    if context.outcome is not None:
+        return
+    context.enter(IterationStatus.EXECUTING)
+    if context.services.tracker is not None:
+        context.services.tracker.snapshot()
+    try:
+        run_agent(context)
+    except PromptError as error:  # no room on the disk for the prompt
+        prompt_failed(context, error)
+
+
+def prompt_failed(context: IterationContext, error: PromptError) -> None:
+    """End the run: the next iteration would have the same trouble."""
+    context.services.emit(events.PromptFailed(context.number, str(error), error.hint))
+    reason = f"prompt assembly: {error}"
+    context.outcome = Outcome(Verdict.ABORT, FailureKind.PROMPT, reason)
+
+
+def run_verify(context: IterationContext) -> None:
+    """Run the user's check, and read the tests that it prints."""
+    outcome = context.decided
+    if not verify.is_due(context.plan, outcome):
+        return
+    context.others_may_change_files()
+    finished = verify.run(context.plan, context.number, context.services)
+    keep_file(context.plan.workspace, f"{context.place}/{VERIFY}", finished.output)
+    find_tests(context, finished.output)
+    context.feedback = verify.feedback(context.plan, finished)
+    context.outcome = verify.judge(outcome, finished)
+
+
+def require_changes(context: IterationContext) -> None:
+    """Count an iteration without changes as failed, where the user wants that.
+
+    An agent that signals that the work is done needs no changes.
+    """
+    wanted = context.plan.values[GIT_REQUIRE_CHANGES]
+    if not wanted or context.decided.verdict is not Verdict.CONTINUE:
+        return
+    if not context.changed_anything and not context.state.touched:
+        reason = "No changes detected"
+        context.outcome = Outcome(Verdict.FAILURE, FailureKind.NO_CHANGES, reason)
+
+
+def commit(context: IterationContext) -> None:
+    """Commit the work of a good iteration."""
+    if not context.plan.values[GIT_COMMIT] or not context.decided.is_good:
+        return
+    context.others_may_change_files()
+    result = context.iteration.result
+    publisher = Publisher(context.plan, context.number, context.services)
+    summary = result.summary if result else None
+    context.outcome, words = publisher.commit(context.decided, summary, context.task.task)
+    if words and context.plan.values[VERIFY_FEEDBACK]:
+        said = verify.indented(words)
+        context.feedback = f"The last iteration could not be committed. Git says:\n\n{said}"
+
+
+def push(context: IterationContext) -> None:
+    """Push after every iteration that ran, a failed one too."""
+    outcome = context.decided
+    ran = outcome.verdict in (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.FAILURE)
+    if context.plan.values[GIT_PUSH] and ran and not outcome.skipped:
+        Publisher(context.plan, context.number, context.services).push()
+
+
+def post_hooks(context: IterationContext) -> None:
+    """Run the `post_iteration` hooks. An objection makes a good iteration a failure."""
+    outcome = context.decided
+    ended = outcome.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED) and not outcome.skipped
+    if ended and hooks.are_set(context.plan, Moment.POST_ITERATION):
+        context.enter(IterationStatus.POST_HOOKS)
+        objection = context.run_hooks(Moment.POST_ITERATION, outcome)
+        context.outcome = _with_objection(outcome, objection)
+
+
+def failure_hooks(context: IterationContext) -> None:
+    """Run the `on_failure` hooks."""
+    outcome = context.decided
+    failed = outcome.verdict in (Verdict.FAILURE, Verdict.ABORT)
+    if failed and hooks.are_set(context.plan, Moment.ON_FAILURE):
+        context.enter(IterationStatus.POST_HOOKS)
+        objection = context.run_hooks(Moment.ON_FAILURE, outcome)
+        context.outcome = _with_objection(outcome, objection)
+
+
+def _with_objection(outcome: Outcome, objection: Outcome | None) -> Outcome:
+    """The outcome after hooks have run. A failure stays the failure that it was."""
+    if objection is None or outcome.verdict is Verdict.ABORT:
+        return outcome
+    if objection.verdict is Verdict.INTERRUPTED:
+        return outcome  # the iteration keeps its outcome; the run ends all the same
+    if outcome.verdict is Verdict.FAILURE and objection.verdict is Verdict.FAILURE:
+        return outcome
+    return objection
+
+
+STAGES: tuple[Callable[[IterationContext], None], ...] = (
+    pre_hooks,
+    assemble_prompt,
+    start_agent,
+    find_changes,
+    read_signals,
+    run_verify,
+    require_changes,
+    commit,
+    push,
+    post_hooks,
+    failure_hooks,
+)

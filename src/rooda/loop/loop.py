@@ -1,0 +1,194 @@
+"""The loop of a run: iterations until a stop rule holds."""
+
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from rooda.config.plan import Plan
+from rooda.config.sensitive import without_secret_values
+from rooda.config.settings import (
+    EXIT_CODE_AGENT,
+    EXIT_CODE_GIT,
+    EXIT_CODE_REQUIRED,
+    EXIT_CODE_VERIFY,
+    MAX_ITERS_EXIT_CODE,
+    REQUIRED_FILE,
+    REQUIRED_MESSAGE,
+    SIGNALS_SUCCESS,
+)
+from rooda.loop import agent_events, events, hooks
+from rooda.loop.changes import report_tree
+from rooda.loop.hooks import HookPayload, Moment
+from rooda.loop.iteration import run_iteration
+from rooda.loop.outcome import Verdict
+from rooda.loop.services import Services
+from rooda.loop.state import Limits, State, Status, limits_of
+from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
+from rooda.loop.waiting import next_wait, note_outage, wait
+from rooda.loop.waits import UsageLimit, choose, first_free
+from rooda.process.events import InterruptSeen
+from rooda.process.exits import signal_name
+from rooda.testresults.types import TestResults
+from rooda.workspace.tools import Deadline
+
+
+def run_loop(plan: Plan, services: Services, state: State | None = None) -> events.RunEnded:
+    """Iterate until a stop condition holds. With a state, an earlier run goes on."""
+    began = services.monotonic()
+    limits = limits_of(plan)
+    resumed_at = None if state is None else state.iteration + 1
+    state = state or State()
+    before = state.elapsed
+    if limits.max_duration is not None:
+        end = began + limits.max_duration - before
+        services.tools.deadline = Deadline(lambda: end - services.monotonic(), limits.max_duration)
+    services.emit(
+        events.RunStarted(
+            plan.procedure,
+            limits.max_iterations,
+            without_secret_values(plan.agent.command.text),
+            services.run,
+            str(plan.workspace),
+            resumed_at,
+        )
+    )
+    state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
+    has_task = False
+    while True:
+        now = services.now()
+        state = replace(
+            state,
+            elapsed=before + services.monotonic() - began,
+            interrupted=bool(services.interrupts.received),
+            stopping=services.interrupts.end_wanted,
+            missing=_missing(plan),
+        )
+        state = note_outage(
+            state, plan.agents[state.agent], limits.patience, now, services.chance()
+        )
+        state = replace(state, blocked=_blocked(plan, state, now))
+        if (found := stop(state, limits)) is not None:
+            break
+        if (pause := next_wait(state, limits.patience, services)) is not None:
+            state = wait(plan, services, state, pause, limits)
+            continue
+        state = replace(state, agent=_change_agent(plan, services, state))
+        if not has_task or state.attempt == 1:  # a retry is about the same task
+            state, has_task = replace(state, task=plan.work.now()), True
+        state = run_iteration(plan, state, services).state
+    if found.rule is Rule.STOPPED:
+        services.emit(events.StopRequested())
+    if found.rule is Rule.INTERRUPTED and not (services.interrupts.told or _was_interrupted(state)):
+        # Between two programs nobody watches, so nobody has said it yet.
+        services.emit(InterruptSeen(signal_name(services.interrupts.received[0])))
+    total = before + services.monotonic() - began
+    ended = _ended(plan, limits, state, found, services, total)
+    services.interrupts.acknowledge()
+    story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
+    hooks.run(Moment.LOOP_END, plan, services, story)
+    services.emit(ended)
+    return ended
+
+
+def _blocked(plan: Plan, state: State, now: datetime) -> UsageLimit | None:
+    """The limit or outage that is over first, if no agent can work now."""
+    if not state.limited:
+        return None
+    return first_free(_commands(plan), state.limited, now.timestamp())
+
+
+def _commands(plan: Plan) -> list[str]:
+    return [agent.command.text for agent in plan.agents]
+
+
+def _change_agent(plan: Plan, services: Services, state: State) -> int:
+    """The agent whose turn it is: the first that no usage limit and no outage holds."""
+    using = state.agent
+    if not state.limited and using == 0:
+        return 0
+    chosen = choose(_commands(plan), state.limited, services.now().timestamp()) or 0
+    if chosen != using:
+        before, now = plan.agents[using].name, plan.agents[chosen].name
+        is_back = chosen < using
+        reason = "it can work again" if is_back else f"{before} can't work now"
+        services.emit(agent_events.AgentChanged(state.iteration + 1, before, now, reason))
+    return chosen
+
+
+def _tests_before(services: Services) -> TestResults | None:
+    """The tests of the last iteration of an earlier start."""
+    last = services.history.get_last(1)
+    return last[0].result.test_results if last and last[0].result else None
+
+
+def _prepare(plan: Plan, services: Services, state: State) -> State:
+    """A look at the tree as it is now, and the hooks before the first iteration."""
+    if services.tracker is not None:
+        is_new = not state.trees
+        seen = services.tracker.snapshot("0" if is_new else None)
+        if seen is not None and is_new:
+            report_tree(services, 0, seen)
+            state = replace(state, trees=((seen.tree, 0),) if seen.tree else ())
+    if hooks.are_set(plan, Moment.LOOP_START):
+        if services.tracker is not None:
+            services.tracker.forget()
+        story = HookPayload(None, str(Status.RUNNING), {})
+        objection = hooks.run(Moment.LOOP_START, plan, services, story)
+        if objection is not None and objection.verdict is Verdict.ABORT:
+            state = replace(state, last=objection)
+    return state
+
+
+def _missing(plan: Plan) -> str:
+    """What to say of a file that has to be there and is not."""
+    name = plan.values[REQUIRED_FILE]
+    if name is None or Path(name).is_file():
+        return ""
+    return plan.values[REQUIRED_MESSAGE] or f"{name} is missing (required_file)"
+
+
+def _exit_codes(plan: Plan) -> ExitCodes:
+    values = plan.values
+    return ExitCodes(
+        values[MAX_ITERS_EXIT_CODE],
+        values[EXIT_CODE_AGENT],
+        values[EXIT_CODE_VERIFY],
+        values[EXIT_CODE_GIT],
+        values[EXIT_CODE_REQUIRED],
+    )
+
+
+def _was_interrupted(state: State) -> bool:
+    return state.last is not None and state.last.verdict is Verdict.INTERRUPTED
+
+
+def _story_of(ended: events.RunEnded) -> dict[str, object]:
+    return {
+        "reason": ended.reason,
+        "rule": str(ended.rule),
+        "exit_code": ended.exit_code,
+        "iterations": ended.iterations,
+    }
+
+
+def _ended(
+    plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
+) -> events.RunEnded:
+    received = services.interrupts.received
+    return events.RunEnded(
+        status=found.status,
+        rule=found.rule,
+        reason=found.reason,
+        exit_code=exit_code(found, state.last, _exit_codes(plan)),
+        iterations=state.iteration,
+        consecutive_failures=state.consecutive_failures,
+        threshold=limits.failure_threshold,
+        max_iterations=limits.max_iterations,
+        promise_signal=plan.values[SIGNALS_SUCCESS] if found.rule is Rule.SIGNAL else None,
+        signal=signal_name(received[0]) if received else None,
+        total=total,
+        stats=state.stats,
+        tokens=state.tokens,
+        cost=state.cost,
+        resume=services.continuing(found.rule),
+    )
