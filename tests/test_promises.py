@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.loop.promises import Promises, Prompt, Words, scan
-from rooda.text.tags import promise_tag
+from rooda.prompts.compose import promise_tag
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>", b"<promise>FAILURE</promise>"
 WORDS = Words("SUCCESS", "FAILURE")

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.ralph.reading.settings_file import (
+from rooda.ralph.config_file import (
     KEYS,
     LARGEST_FILE,
     MOST_FINDINGS,
-    Finding,
+    ConfigFinding,
     RalphConfig,
-    read,
+    read_config,
 )
-from rooda.ralph.reading.templates import substitute
+from rooda.text.templates import SHELL, fill
 from support.config import PROPERTY
 
 FILE = ".ralph/config"
@@ -22,16 +22,16 @@ FILE = ".ralph/config"
 
 def config(content: str | bytes) -> RalphConfig:
     """The settings of a file that nothing is wrong with."""
-    found, findings = read(content.encode() if isinstance(content, str) else content, FILE)
+    found, findings = read_config(content.encode() if isinstance(content, str) else content, FILE)
     assert findings == []
     return found
 
 
-def findings(content: str | bytes) -> list[Finding]:
-    return read(content.encode() if isinstance(content, str) else content, FILE)[1]
+def findings(content: str | bytes) -> list[ConfigFinding]:
+    return read_config(content.encode() if isinstance(content, str) else content, FILE)[1]
 
 
-def only(content: str | bytes) -> Finding:
+def only(content: str | bytes) -> ConfigFinding:
     (finding,) = findings(content)
     return finding
 
@@ -118,7 +118,7 @@ def test_any_other_key_that_is_set_to_nothing_is_not_set() -> None:
 
 
 def test_several_words_without_quotes_are_taken_as_meant_with_a_warning() -> None:
-    found, (finding,) = read(b'TEST_COMMAND=pytest -k "a b" # all\n', FILE)
+    found, (finding,) = read_config(b'TEST_COMMAND=pytest -k "a b" # all\n', FILE)
     assert found.test_command == 'pytest -k "a b"'
     assert not finding.is_error
     assert (finding.line, finding.key) == (1, "TEST_COMMAND")
@@ -127,7 +127,7 @@ def test_several_words_without_quotes_are_taken_as_meant_with_a_warning() -> Non
 
 @pytest.mark.parametrize("text", ["$HOME/x", "${HOME}", "$(id)", "`id`", '"$HOME"', '"`id`"', "$1"])
 def test_nothing_is_expanded_and_that_is_said(text: str) -> None:
-    found, (finding,) = read(f"PROJECT_ROOT={text}\n".encode(), FILE)
+    found, (finding,) = read_config(f"PROJECT_ROOT={text}\n".encode(), FILE)
     assert found.project_root == text.strip('"')
     assert not finding.is_error
     assert "not expanded" in finding.message
@@ -152,7 +152,7 @@ def test_the_shell_of_the_tests_expands_what_the_config_leaves() -> None:
     ],
 )
 def test_an_unknown_key_is_an_error_that_names_what_was_meant(key: str, guess: str) -> None:
-    found, (finding,) = read(f"\n{key}=1\n".encode(), FILE)
+    found, (finding,) = read_config(f"\n{key}=1\n".encode(), FILE)
     assert found == RalphConfig()
     assert (finding.line, finding.key, finding.is_error) == (2, key, True)
     assert guess in finding.suggestion
@@ -160,7 +160,7 @@ def test_an_unknown_key_is_an_error_that_names_what_was_meant(key: str, guess: s
 
 
 def test_the_last_of_two_lines_wins_with_a_warning() -> None:
-    found, (finding,) = read(b"MAX_RETRIES=1\n#\nMAX_RETRIES=2\n", FILE)
+    found, (finding,) = read_config(b"MAX_RETRIES=1\n#\nMAX_RETRIES=2\n", FILE)
     assert found.max_retries == 2
     assert found.lines == {"MAX_RETRIES": 3}
     assert (finding.line, finding.is_error) == (3, False)
@@ -207,14 +207,16 @@ def test_a_broken_line_is_an_error_with_its_number(line: str, word: str) -> None
 
 
 def test_all_problems_are_told_at_once_and_the_rest_is_read() -> None:
-    found, problems = read(b"AGENT_CLI='x\nMAX_RETRIES=x\nNOPE=1\n\xff=1\nSPECS_DIR=s\n", FILE)
+    found, problems = read_config(
+        b"AGENT_CLI='x\nMAX_RETRIES=x\nNOPE=1\n\xff=1\nSPECS_DIR=s\n", FILE
+    )
     assert [problem.line for problem in problems if problem.is_error] == [1, 2, 3, 4]
     assert "UTF-8" in problems[3].message
     assert found.specs_dir == "s"
 
 
 def test_a_file_that_is_too_large_is_not_read() -> None:
-    found, (finding,) = read(b"SPECS_DIR=s\n" + b"#" * LARGEST_FILE, FILE)
+    found, (finding,) = read_config(b"SPECS_DIR=s\n" + b"#" * LARGEST_FILE, FILE)
     assert found == RalphConfig()
     assert finding.is_error
 
@@ -234,7 +236,7 @@ def test_a_hostile_file_takes_a_moment_and_says_a_bounded_lot(unit: bytes) -> No
 @PROPERTY
 @given(st.binary(max_size=300) | st.text("AGENT_CLI='\"\\ #$`\n\r=x", max_size=80).map(str.encode))
 def test_whatever_is_in_the_file_it_is_read_or_refused(data: bytes) -> None:
-    found, problems = read(data, FILE)
+    found, problems = read_config(data, FILE)
     assert isinstance(found, RalphConfig)
     last = data.count(b"\n") + data.count(b"\r") + 1
     assert all(1 <= problem.line <= last and problem.message for problem in problems)
@@ -266,10 +268,10 @@ def test_a_value_in_single_quotes_comes_back_as_it_is(text: str) -> None:
     ],
 )
 def test_exactly_the_given_names_are_replaced(text: str, result: str) -> None:
-    assert substitute(text, {"MODE": "build", "TRICKY": "${MODE} \\1 $$"}) == result
+    assert fill(text, {"MODE": "build", "TRICKY": "${MODE} \\1 $$"}, SHELL) == result
 
 
 @PROPERTY
 @given(st.text("${}MODE:- \n"))
 def test_without_names_a_prompt_stays_as_it_is(text: str) -> None:
-    assert substitute(text, {}) == text
+    assert fill(text, {}, SHELL) == text

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rooda.ralph.reading.settings_file import KEYS, read
-from rooda.ralph.reading.tasks import first_heading, tasks_in
-from rooda.ralph.reading.templates import substitute
-from rooda.ralph.reading.test_command import find_test_command
+from rooda.prompts.compose import promise_tag
+from rooda.ralph.config_file import KEYS, read_config
+from rooda.ralph.plan_file import first_heading, tasks_in
 from rooda.ralph.skeleton import files, write
-from rooda.text.tags import promise_tag
+from rooda.ralph.test_command import find_test_command
+from rooda.text.templates import SHELL, fill
 
 ALL = (
     ".ralph/config",
@@ -156,11 +156,11 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 def test_the_config_sets_nothing_and_its_examples_are_right() -> None:
     config = text_of(".ralph/config")
-    empty, findings = read(config.encode(), "config")
+    empty, findings = read_config(config.encode(), "config")
     assert findings == []
     assert empty.lines == {}
     uncommented = re.sub(r"(?m)^#(?=[A-Z_]+=)", "", config)
-    filled, findings = read(uncommented.encode(), "config")
+    filled, findings = read_config(uncommented.encode(), "config")
     assert findings == []
     assert set(filled.lines) == set(KEYS)
     assert (filled.default_max_iterations, filled.max_retries, filled.specs_dir) == (10, 3, "specs")
@@ -170,7 +170,7 @@ def test_the_config_sets_nothing_and_its_examples_are_right() -> None:
 def test_prompts_use_their_names_and_no_others(path: str) -> None:
     prompt = text_of(path)
     assert set(re.findall(r"\$\{(\w+)\}", prompt)) == set(NAMES)
-    assert "${" not in substitute(prompt, NAMES)
+    assert "${" not in fill(prompt, NAMES, SHELL)
     assert first_heading(prompt)
 
 
@@ -183,7 +183,7 @@ def test_an_agent_that_echoes_the_prompt_does_not_say_complete(path: str) -> Non
 
 
 def test_the_form_that_the_plan_prompt_shows_is_read_as_a_task() -> None:
-    prompt = substitute(text_of(".ralph/prompts/plan.md"), NAMES)
+    prompt = fill(text_of(".ralph/prompts/plan.md"), NAMES, SHELL)
     assert tasks_in(prompt) == ()
     example = re.search(r"```markdown\n(.*?)```", prompt, re.DOTALL)
     assert example is not None

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.ralph.reading.task_status import TaskStatus
-from rooda.ralph.reading.tasks import Task, became_complete, current, first_heading, tasks_in
+from rooda.ralph.plan_file import (
+    Task,
+    TaskStatus,
+    became_complete,
+    current_task,
+    first_heading,
+    tasks_in,
+)
 from support.config import PROPERTY
 
 OPEN, WIP, DONE = TaskStatus.OPEN, TaskStatus.IN_PROGRESS, TaskStatus.COMPLETE
@@ -292,10 +298,10 @@ def test_the_spec_of_a_task(text: str, spec: str | None) -> None:
 
 def test_the_current_task_is_the_one_in_progress_else_the_first_open_one() -> None:
     done, first, second, busy = Task("a", None, DONE), Task("b"), Task("c"), Task("d", None, WIP)
-    assert current((done, first, busy)) is busy
-    assert current((done, first, second)) is first
-    assert current((done,)) is None
-    assert current(()) is None
+    assert current_task((done, first, busy)) is busy
+    assert current_task((done, first, second)) is first
+    assert current_task((done,)) is None
+    assert current_task(()) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.ralph.reading.test_command import find_test_command
+from rooda.ralph.test_command import find_test_command
 from support.config import PROPERTY
 
 

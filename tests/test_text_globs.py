@@ -1,23 +1,23 @@
-"""Patterns for names: git and Python read them alike."""
+"""Glob patterns for names: git and Python read them in the same way."""
 
 from fnmatch import fnmatchcase
 
 import pytest
 
-from rooda.text.globs import alike, exactly
+from rooda.text.paths import glob_of_name, glob_of_series
 
 NAMES = ["run.log", "a/b c.log", "what?.log", "all*", "[x].log", "x[0-9].log"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_exactly_itself(name: str) -> None:
-    assert fnmatchcase(name, exactly(name))
+def test_the_glob_of_a_name_matches_this_name_only(name: str) -> None:
+    assert fnmatchcase(name, glob_of_name(name))
     others = [other for other in NAMES if other != name]
-    assert not any(fnmatchcase(other, exactly(name)) for other in others)
+    assert not any(fnmatchcase(other, glob_of_name(name)) for other in others)
 
 
-def test_logs_of_other_times_are_alike() -> None:
-    pattern = alike("logs 2026/session-20261115-231500.log")
+def test_the_glob_of_a_series_matches_logs_of_other_times_in_the_same_folder() -> None:
+    pattern = glob_of_series("logs 2026/session-20261115-231500.log")
     assert fnmatchcase("logs 2026/session-19991231-000000.log", pattern)
     assert not fnmatchcase("logs 1999/session-20261115-231500.log", pattern), "another folder"
     assert not fnmatchcase("logs 2026/session-20261115-2315000.log", pattern)

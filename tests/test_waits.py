@@ -22,7 +22,7 @@ from rooda.loop.waits import (
     limited,
     outage_pause,
 )
-from rooda.text.zones import local_zone
+from rooda.text.times import local_zone
 
 NOW = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
 AT = NOW.timestamp()

@@ -1,6 +1,5 @@
 """Read what a CLI prints, as it grows, through its adapter."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +10,8 @@ from rooda.agents.report import Form, Report, Said, SaidKind, Usage
 from rooda.agents.tail import Tail
 from rooda.agents.values import Event
 from rooda.text.controls import clean, one_line
+from rooda.text.formats import parse_json
 
-_MOST_PARTS = 200_000  # of one event: more would only fill our memory
 _LAST_WORDS = 64 * 1024
 _SHOWN = 1000
 _BEGINNING = 4096
@@ -199,19 +198,10 @@ def _text(data: bytes) -> str:
 
 
 def parse(line: bytes) -> Event | list[Any] | None:
-    """The JSON of a line; None for what is none, or has more parts than any event."""
-    if line.count(b",") + line.count(b"[") + line.count(b"{") > _MOST_PARTS:
-        return None
-    found = _loads(line)
+    """Return the JSON object or list in a line; None for anything else."""
+    found = parse_json(line)
     if found is None and GAP in line:
-        # The end may begin in the middle of an escaped quote.
+        # The kept end of a long line may begin in the middle of an escaped quote.
         head, _, tail = line.rpartition(GAP)
-        found = _loads(head + GAP + tail[1:])
+        found = parse_json(head + GAP + tail[1:])
     return found if isinstance(found, dict | list) else None
-
-
-def _loads(line: bytes) -> Any:
-    try:
-        return json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None

@@ -9,7 +9,7 @@ from typing import Final
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.plain import Plain
-from rooda.text.lazily import Lazily
+from rooda.text.lookup import LazyMapping
 
 # name: (module below rooda.agents, class)
 _MODULES: Mapping[str, tuple[str, str]] = {
@@ -31,7 +31,7 @@ def _load(name: str) -> Adapter:
 
 
 PLAIN: Final[Adapter] = Plain()
-KNOWN: Final[Mapping[str, Adapter]] = Lazily(_MODULES, _load)
-ADAPTERS: Final[Mapping[str, Adapter]] = Lazily(
+KNOWN: Final[Mapping[str, Adapter]] = LazyMapping(_MODULES, _load)
+ADAPTERS: Final[Mapping[str, Adapter]] = LazyMapping(
     (*_MODULES, PLAIN.name), lambda name: PLAIN if name == PLAIN.name else KNOWN[name]
 )

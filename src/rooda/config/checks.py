@@ -17,8 +17,8 @@ from rooda.config.setting import Setting
 from rooda.config.settings import LOG_FILE, WORKING_DIR
 from rooda.prompts.context import Context
 from rooda.prompts.parts import Part, PromptError, TextPart
+from rooda.text.numbers import approximate_size
 from rooda.text.paths import file_mode, is_folder
-from rooda.text.sizes import approximate_size
 from rooda.workspace.state import STATE_FOLDER
 
 _MOVE = "Move it away"

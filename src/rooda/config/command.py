@@ -13,7 +13,7 @@ from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.setting import Setting
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS
-from rooda.text.nearmiss import did_you_mean
+from rooda.text.lookup import did_you_mean
 
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 

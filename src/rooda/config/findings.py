@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rooda.config.problems import Problem
 from rooda.config.settings import BY_KEY, SECTIONS
-from rooda.text.nearmiss import did_you_mean, near_miss
+from rooda.text.lookup import did_you_mean, near_miss
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from rooda.text.durations import DAY, DURATION_PATTERN, format_seconds, parse_duration
-from rooda.text.nearmiss import did_you_mean
-from rooda.text.sizes import SIZE_PATTERN, format_size, parse_size
+from rooda.text.lookup import did_you_mean
+from rooda.text.numbers import SIZE_PATTERN, format_size, parse_size
 from rooda.text.templates import has_lone_brace, names_in, template_pattern
+from rooda.text.times import DAY, DURATION_PATTERN, format_seconds, parse_duration
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from rooda.config.origin import Tier
 from rooda.config.problems import Problem
 from rooda.config.settings import PRESETS
 from rooda.config.world import World
-from rooda.text.lazily import Lazily
+from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
 
 CONFIG_NAME = "rooda-config.yml"
@@ -40,7 +40,7 @@ def read_layers(
         environment=overrides.from_environment(world, problems),
         workspace=_workspace(world, config, problems),
         global_=_global(world, problems),
-        presets=Lazily(PRESETS, read_preset),
+        presets=LazyMapping(PRESETS, read_preset),
         builtin=read_builtin(),
     )
 

@@ -10,7 +10,7 @@ from rooda.config.problems import Problem
 from rooda.config.setting import VARIABLE_PREFIX, Setting
 from rooda.config.settings import BY_KEY, GIT_COMMIT, SETTINGS
 from rooda.config.world import World
-from rooda.text.nearmiss import near_miss
+from rooda.text.lookup import near_miss
 from rooda.text.paths import anchored
 
 

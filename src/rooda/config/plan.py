@@ -42,10 +42,9 @@ from rooda.config.validate import (
     warn_of_iterations,
 )
 from rooda.config.world import World
-from rooda.prompts.compose import assemble
+from rooda.prompts.compose import assemble, promise_tag
 from rooda.prompts.context import Context
 from rooda.prompts.parts import PHASES, Part, PromptError
-from rooda.text.tags import promise_tag
 from rooda.workspace.tools import Tools
 
 

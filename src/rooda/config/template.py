@@ -8,7 +8,7 @@ from typing import Any
 from rooda.config.locate import read_builtin
 from rooda.config.setting import Setting
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
-from rooda.text.yamlflow import flow_yaml
+from rooda.text.formats import flow_yaml
 
 _HEAD = """\
 # rooda-config.yml: settings of `rooda` for this folder.

@@ -21,7 +21,7 @@ from rooda.config.settings import (
     ZERO_MEANS_UNLIMITED,
 )
 from rooda.prompts.parts import PHASES
-from rooda.text.nearmiss import did_you_mean
+from rooda.text.lookup import did_you_mean
 
 
 def unknown_procedure(name: str, layers: Layers, commands: frozenset[str]) -> Problem:

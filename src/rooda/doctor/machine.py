@@ -12,9 +12,8 @@ from rooda.config.problems import Problem, errors, warnings
 from rooda.config.resolve import Values
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
-from rooda.text.counting import count
+from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
-from rooda.text.sizes import approximate_size
 from rooda.workspace.lock import Note, read_note, who_holds
 from rooda.workspace.tree import work_tree
 

@@ -8,7 +8,7 @@ from rooda.doctor.agent_report import AgentReport
 from rooda.doctor.examine import Examination
 from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
-from rooda.text.counting import count
+from rooda.text.numbers import count
 from rooda.views.table import render_table
 
 _TITLES = ("", "AGENT", "VERSION", "READ AS", "PROGRAM")

@@ -14,7 +14,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Request, Result
 from rooda.process.run import Runner
 from rooda.text.controls import one_line
-from rooda.text.durations import format_seconds
+from rooda.text.times import format_seconds
 
 PATIENCE = 10.0  # gemini takes some seconds on a slow machine
 _GRACE = 0.5

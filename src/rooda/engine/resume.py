@@ -14,7 +14,7 @@ from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_of, last_attempts
 from rooda.record.reader import Reader
 from rooda.record.rows import RunRow
-from rooda.text.counting import count
+from rooda.text.numbers import count
 
 _T = TypeVar("_T")
 

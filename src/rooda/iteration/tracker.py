@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
-from rooda.text.globs import exactly
+from rooda.text.paths import glob_of_name
 from rooda.workspace.changes import Changes
 from rooda.workspace.git import GitError
 from rooda.workspace.scan import Scan, Unfinished, changes, scan
@@ -148,5 +148,5 @@ class _Scanning:
 
 def _below(folder: Path, patterns: Sequence[str]) -> list[str]:
     """The patterns of what is below a folder, as seen from there."""
-    start = f"{exactly(str(folder))}/"
+    start = f"{glob_of_name(str(folder))}/"
     return [one.removeprefix(start) for one in patterns if one.startswith(start)]

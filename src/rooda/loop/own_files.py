@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rooda.config.plan import Plan
 from rooda.config.settings import LOG_FILE, SESSION_LOG
-from rooda.text.globs import alike, exactly
+from rooda.text.paths import glob_of_name, glob_of_series
 from rooda.workspace.ours import redirected_to
 
 
@@ -19,14 +19,14 @@ class OwnFile:
     @property
     def pattern(self) -> str:
         """What fits its name and those of its kin."""
-        return alike(str(self.path)) if self.has_kin else exactly(str(self.path))
+        return glob_of_series(str(self.path)) if self.has_kin else glob_of_name(str(self.path))
 
     def for_git(self, top: str) -> tuple[str, str] | None:
         """How git should read a name, and the name, from the top of a work tree that has it."""
         if not self.path.is_relative_to(top):
             return None
         name = str(self.path.relative_to(top))
-        return ("glob", alike(name)) if self.has_kin else ("literal", name)
+        return ("glob", glob_of_series(name)) if self.has_kin else ("literal", name)
 
 
 def own_files(plan: Plan) -> list[OwnFile]:

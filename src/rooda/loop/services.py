@@ -14,7 +14,7 @@ from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result
-from rooda.text.zones import local_now
+from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Command, Tools
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.text.counting import count
-from rooda.text.durations import format_duration
+from rooda.text.numbers import count
+from rooda.text.times import format_duration
 
 
 class Rule(StrEnum):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rooda.text.durations import format_seconds
-from rooda.text.sizes import approximate_size
+from rooda.text.numbers import approximate_size
+from rooda.text.times import format_seconds
 
 SLEPT = 1.0  # less than this is no sleep of the machine
 BUSY = 0.02  # the share of one core from which on a tree counts as working

@@ -1,1 +1,1 @@
-"""Prompts: parts in, one text out. The built-in words are in `builtin/`."""
+"""Composes the prompt of an iteration from its parts. The built-in texts are in `builtin/`."""

@@ -1,10 +1,10 @@
-"""The texts that come with rooda. `@include fragments/NAME.md` lines are put in place here."""
+"""Reads the texts that come with rooda, and replaces their `@include fragments/NAME.md` lines."""
 
 import re
 from functools import cache
 from importlib import resources
 
-from rooda.text.nearmiss import did_you_mean
+from rooda.text.lookup import did_you_mean
 
 PREFIX = "builtin:"
 
@@ -12,7 +12,7 @@ _INCLUDE = re.compile(r"^@include (\S+)$", re.MULTILINE)
 
 
 def read(resource: str) -> str:
-    """The text of `prompts/NAME.md` or `fragments/NAME.md`; KeyError if there is none."""
+    """Return the text of `prompts/NAME.md` or `fragments/NAME.md`; KeyError if it is missing."""
     return _INCLUDE.sub(lambda match: _load(match[1]), _load(resource))
 
 
@@ -25,18 +25,18 @@ def _load(resource: str) -> str:
 
 @cache
 def names() -> frozenset[str]:
-    """Every built-in text, as it is written after `builtin:`."""
-    rooms = [room for room in _root().iterdir() if room.is_dir()]
+    """Return the name of every built-in text, as the user writes it after `builtin:`."""
+    folders = [folder for folder in _root().iterdir() if folder.is_dir()]
     return frozenset(
-        f"{room.name}/{file.name}"
-        for room in rooms
-        for file in room.iterdir()
+        f"{folder.name}/{file.name}"
+        for folder in folders
+        for file in folder.iterdir()
         if file.name.endswith(".md")
     )
 
 
 def suggestion(resource: str) -> str:
-    """What to write instead of a built-in name that does not exist."""
+    """Return what to write instead of a built-in name that does not exist."""
     return did_you_mean(f"{PREFIX}{resource}", [f"{PREFIX}{name}" for name in names()]) or (
         f"Built-in texts are named {PREFIX}prompts/NAME.md and {PREFIX}fragments/NAME.md"
     )

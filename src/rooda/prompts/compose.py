@@ -1,12 +1,16 @@
-"""Put the parts together into the prompt of one iteration."""
+"""Joins the parts into the prompt of one iteration."""
 
 from collections.abc import Mapping, Sequence
 
 from rooda.prompts.context import Context
 from rooda.prompts.parts import PHASES, BuiltinPart, Part
-from rooda.text.tags import promise_tag
 
 TITLE = "# OODA Loop Iteration"
+
+
+def promise_tag(word: str) -> str:
+    """Return the tag that the agent prints to signal this word."""
+    return f"<promise>{word}</promise>"
 
 
 def assemble(
@@ -15,10 +19,10 @@ def assemble(
     words: Mapping[str, str] | None = None,
     feedback: str = "",
 ) -> str:
-    """The whole prompt; raises PromptError when a part can't be read.
+    """Return the whole prompt; raise PromptError when a part can't be read.
 
-    `feedback` is what the loop has to say of the iteration before. `words` are the policy's signal
-    words for those in rooda's own texts: `{"SUCCESS": "DONE"}`.
+    `feedback` is the loop's report on the iteration before. `words` maps the signal words of the
+    built-in texts to those of the policy: `{"SUCCESS": "DONE"}`.
     """
     sections = [TITLE]
     if contexts:

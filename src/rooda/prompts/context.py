@@ -1,4 +1,4 @@
-"""What the user adds to every prompt with `--context`."""
+"""The text or files that the user adds to every prompt with `--context`."""
 
 import re
 import stat
@@ -13,12 +13,12 @@ _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A piece of context; a file is named by a `Source:` line."""
+    """One `--context` value; a file gets a `Source:` line with its name."""
 
     source: TextPart | FilePart
 
     def read(self) -> str:
-        """The text for the CONTEXT section, read anew every time."""
+        """Return the text for the CONTEXT section; a file is read again on every call."""
         text = self.source.read().strip("\r\n")
         if isinstance(self.source, FilePart):
             return f"Source: {self.source.shown}\n\n{text}"
@@ -26,17 +26,17 @@ class Context:
 
 
 def looks_like_path(value: str) -> bool:
-    """Whether a value was most likely meant as the name of a file."""
+    """Return whether the user most likely meant the value as the name of a file."""
     if not value or any(c.isspace() for c in value) or "://" in value:
         return False
     return "/" in value or value.startswith("~") or _EXTENSION.search(value) is not None
 
 
 def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
-    """An existing file is a file, anything else is text.
+    """Return a FilePart if the value names an existing file, else a TextPart.
 
-    A pipe, such as bash's `<(command)`, can be read only once, so it becomes text here. A path
-    that may not be looked at raises PermissionError.
+    A pipe, such as bash's `<(command)`, can be read only once, so its content becomes text here.
+    Raises PermissionError for a path that the user may not access.
     """
     if "\n" in value or "\0" in value:
         return TextPart(value)
@@ -51,5 +51,5 @@ def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
         if looks_like_path(value):
             raise
     except (OSError, ValueError):
-        pass  # too long for a name, or no such file: so it is text
+        pass  # there is no such file, or the value is too long for a name: it is text
     return TextPart(value)

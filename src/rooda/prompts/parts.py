@@ -1,19 +1,17 @@
-"""What a prompt is made of. Every part is read anew for every iteration."""
+"""The parts of a prompt: text, files and built-in texts. Each iteration reads them again."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rooda.prompts import builtin
+from rooda.text.templates import DOLLAR, fill, names_in
 
 PHASES = ("observe", "orient", "decide", "act")
 
-_PARAMETER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
-
 
 class PromptError(Exception):
-    """A part of the prompt can't be used; the message says why and `hint` what to do."""
+    """A part can't be used: the message says why, and `hint` says what to do."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -22,46 +20,46 @@ class PromptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Words written in the config or on the command line."""
+    """Text that the user wrote in the config or on the command line."""
 
     text: str
     name: str = "inline text"
 
     def read(self) -> str:
-        """The words as they are."""
+        """Return the text as written."""
         return self.text
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file of the user's; `shown` is its name as the user wrote it."""
+    """A file of the user; `shown` is its name as the user wrote it."""
 
     path: Path
     shown: str
 
     @property
     def name(self) -> str:
-        """How the part is called in messages."""
+        """The name of the part in messages."""
         return self.shown
 
     def read(self) -> str:
-        """The file's text, or a PromptError that says what is wrong with the file."""
+        """Return the text of the file; raise PromptError if it can't be read."""
         return read_text_file(self.path, self.shown)
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinPart:
-    """One of rooda's own texts, written `builtin:prompts/NAME.md`."""
+    """A built-in text, which the user names as `builtin:prompts/NAME.md`."""
 
     resource: str
 
     @property
     def name(self) -> str:
-        """How the part is called in messages."""
+        """The name of the part in messages."""
         return f"{builtin.PREFIX}{self.resource}"
 
     def read(self) -> str:
-        """The text with its fragments put in place."""
+        """Return the text with its fragments; raise PromptError if there is no such text."""
         try:
             return builtin.read(self.resource)
         except KeyError:
@@ -76,16 +74,16 @@ Source = TextPart | FilePart | BuiltinPart
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A source and the values for `${name}` in it."""
+    """A source, and the values for the `${name}`s in it."""
 
     source: Source
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def read(self) -> str:
-        """The part's text; an unknown `${...}` stays, prompts are full of shell."""
+        """Return the text; an unknown `${...}` stays, because prompts contain shell code."""
         text = self.source.read()
         if self.parameters:
-            text = _PARAMETER.sub(lambda m: self.parameters.get(m[1], m[0]), text)
+            text = fill(text, self.parameters, DOLLAR)
         if not text.strip():
             raise PromptError(
                 f"{self.source.name} is empty",
@@ -94,13 +92,13 @@ class Part:
         return text.strip("\r\n")
 
     def unused_parameters(self) -> list[str]:
-        """Parameters that the text never asks for: most likely a typing error."""
-        asked = set(_PARAMETER.findall(self.source.read()))
+        """Return the parameters that do not occur in the text: most likely typing errors."""
+        asked = names_in(self.source.read(), DOLLAR)
         return [name for name in self.parameters if name not in asked]
 
 
 def read_text_file(path: Path, shown: str) -> str:
-    """Read a prompt file, with one clear message for each way in which that can fail."""
+    """Return the text of a prompt file; raise PromptError with the reason if that fails."""
     try:
         if path.is_dir():
             raise PromptError(f"{shown} is a folder, not a file", hint="Name a file")

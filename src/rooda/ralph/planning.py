@@ -35,10 +35,10 @@ from rooda.config.settings import (
 )
 from rooda.config.world import World
 from rooda.prompts.parts import FilePart, PromptError
+from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.ralph.home import Home
-from rooda.ralph.reading.settings_file import LARGEST_FILE, Finding, RalphConfig, read
-from rooda.ralph.reading.test_command import find_test_command
 from rooda.ralph.task import PlanTasks, Template
+from rooda.ralph.test_command import find_test_command
 from rooda.text.paths import anchored, shown_from
 from rooda.workspace.state import read_plain_file
 from rooda.workspace.tools import Tools
@@ -146,7 +146,7 @@ class _Planning:
             message = f"can't be read: {error.strerror or error}"
             self._problems.append(Problem(message, "Check its path and mode", file=shown))
             return RalphConfig(), shown
-        config, findings = read(data, shown)
+        config, findings = read_config(data, shown)
         self._problems += [_problem(finding, shown) for finding in findings]
         return config, shown
 
@@ -319,6 +319,6 @@ class _Planning:
             )
 
 
-def _problem(finding: Finding, shown: str) -> Problem:
+def _problem(finding: ConfigFinding, shown: str) -> Problem:
     severity = Severity.ERROR if finding.is_error else Severity.WARNING
     return Problem(finding.message, finding.suggestion, shown, finding.line, finding.key, severity)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rooda.config.task import CurrentTask
 from rooda.prompts.parts import FilePart, PromptError
-from rooda.ralph.reading.tasks import Task, became_complete, current, first_heading, tasks_in
-from rooda.ralph.reading.templates import substitute
+from rooda.ralph.plan_file import Task, became_complete, current_task, first_heading, tasks_in
+from rooda.text.templates import SHELL, fill
 from rooda.workspace.state import read_plain_file
 
 _LARGEST_PLAN = 4 * 1024 * 1024
@@ -24,7 +24,7 @@ class PlanTasks:
     def now(self) -> CurrentTask:
         """The task in progress, else the first open one, else what the prompt is about."""
         self._before = self._tasks()
-        task = current(self._before)
+        task = current_task(self._before)
         if task is not None:
             return CurrentTask(task.name, task.spec or "none")
         return CurrentTask(self._heading(), "none")
@@ -61,4 +61,4 @@ class Template:
         text = self.file.read()
         if not text.strip():
             raise PromptError(f"{self.file.shown} is empty", hint="Write the prompt into it")
-        return substitute(text, {**dict(self.names), "ITERATION": str(iteration)})
+        return fill(text, {**dict(self.names), "ITERATION": iteration}, SHELL)

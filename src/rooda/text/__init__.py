@@ -1,1 +1,1 @@
-"""Small pure helpers for words and numbers; they know nothing of the product."""
+"""Helpers for words, numbers and names; none of them knows agents, loops or configs."""

@@ -1,20 +1,24 @@
-"""Names of files, as people write them and as messages show them."""
+"""Paths as people write them and as messages show them, and glob patterns for file names."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
+_SPECIAL = re.compile(r"([*?[])")
+_DIGIT = re.compile(r"[0-9]")
+
 
 def anchored(folder: Path, text: str, home: Path | None = None) -> Path:
-    """The path that `text` means when it is written in `folder`; `~` is the home folder."""
+    """Return the path that `text` means in a file of `folder`; `~` is the home folder."""
     if home is not None and (text == "~" or text.startswith("~/")):
         return home / text[2:]
-    # pathlib's expanduser raises for an unknown user; such a name is simply a name here.
+    # Path.expanduser raises for an unknown user. Here `~name` is then an ordinary file name.
     return folder / os.path.expanduser(text)  # noqa: PTH111
 
 
 def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:
-    """The shortest name of `path` for a person in `folder`: relative, `~/...` or whole."""
+    """Return the shortest name of `path` for a user in `folder`: relative, `~/...` or whole."""
     if path.is_relative_to(folder):
         return str(path.relative_to(folder))
     if home is not None and path.is_relative_to(home):
@@ -23,7 +27,7 @@ def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:
 
 
 def file_mode(path: Path) -> int:
-    """The mode of what is there; 0 for nothing, or a name that no file can have."""
+    """Return the mode of the file at `path`; 0 if there is none or the name is invalid."""
     try:
         return path.stat().st_mode
     except (OSError, ValueError):
@@ -31,5 +35,19 @@ def file_mode(path: Path) -> int:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there."""
+    """Return whether `path` is a folder; an unreadable or invalid path is none."""
     return stat.S_ISDIR(file_mode(path))
+
+
+def glob_of_name(name: str) -> str:
+    """Return a glob pattern that matches this name only, for git and for `fnmatch`."""
+    return _SPECIAL.sub(r"[\1]", name)
+
+
+def glob_of_series(name: str) -> str:
+    """Return a glob pattern for a file and its series, such as `session-20261115.log`.
+
+    In the name of the file, each digit matches every digit; the folder has to be the same.
+    """
+    folder, slash, file = name.rpartition("/")
+    return glob_of_name(folder + slash) + _DIGIT.sub("[0-9]", glob_of_name(file))

@@ -7,7 +7,7 @@ from rooda.loop.events import IterationEnded
 from rooda.loop.outcome import OUTAGES, FailureKind
 from rooda.loop.waits import WaitKind
 from rooda.text.controls import one_line
-from rooda.text.durations import format_duration
+from rooda.text.times import format_duration
 from rooda.views.message import Message
 
 OF_AGENTS = tuple(FaultKind)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rooda.text.controls import one_line
-from rooda.text.durations import format_duration
+from rooda.text.times import format_duration
 
 _DOUBLE, _SINGLE = "=" * 80, "-" * 80
 Lines = Sequence[tuple[str, str | int | None]]

@@ -5,7 +5,7 @@ import json
 from rooda.config.inspect import Inspection
 from rooda.config.kinds import TextMap
 from rooda.config.settings import SETTINGS
-from rooda.text.yamlflow import flow_yaml
+from rooda.text.formats import flow_yaml
 
 
 def as_yaml(found: Inspection) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from rooda.agents.report import OUTAGES
 from rooda.text.controls import clean, one_line
-from rooda.text.counting import count
-from rooda.text.durations import format_duration
+from rooda.text.numbers import count
+from rooda.text.times import format_duration
 from rooda.views.agent_messages import usage_words
 from rooda.views.messages import shown_words
 from rooda.views.table import render_table

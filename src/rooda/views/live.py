@@ -7,8 +7,8 @@ from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
 from rooda.loop.emitter import Stamped
 from rooda.process.events import Output, Tick
-from rooda.text.durations import format_duration
-from rooda.text.sizes import approximate_size
+from rooda.text.numbers import approximate_size
+from rooda.text.times import format_duration
 from rooda.views.agent_messages import usage_words, wait_words
 from rooda.views.messages import position
 from rooda.views.terminal import Terminal

@@ -16,7 +16,7 @@ from rooda.loop.outcome import FailureKind, Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.text.controls import one_line
-from rooda.text.durations import format_duration, format_seconds
+from rooda.text.times import format_duration, format_seconds
 from rooda.views.agent_messages import OF_AGENTS, cannot_work, of_agent, same_failures
 from rooda.views.message import Field, Message
 from rooda.views.process_messages import names, of_process

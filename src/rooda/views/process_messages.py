@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
-from rooda.text.durations import format_duration, format_seconds
+from rooda.text.times import format_duration, format_seconds
 from rooda.views.message import Message
 
 _SHOWN = 5  # processes by name

@@ -16,7 +16,7 @@ from rooda.loop.outcome import Verdict
 from rooda.loop.stops import Rule
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, clean
-from rooda.text.counting import count
+from rooda.text.numbers import count
 from rooda.views import blocks, text
 from rooda.views.agent_messages import money, readable
 

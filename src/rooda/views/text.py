@@ -9,8 +9,8 @@ from rooda.loop.state import Status
 from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.text.controls import clean, one_line
-from rooda.text.counting import count
-from rooda.text.durations import format_duration, format_seconds
+from rooda.text.numbers import count
+from rooda.text.times import format_duration, format_seconds
 from rooda.views.agent_messages import (
     OF_AGENTS,
     cannot_work,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rooda.text.controls import one_line
-from rooda.text.durations import format_duration
+from rooda.text.times import format_duration
 from rooda.views.history import grouped_waits, named_attempts, waited
 from rooda.views.table import render_table
 

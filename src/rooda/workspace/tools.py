@@ -33,7 +33,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, Request, Result
 from rooda.process.run import Runner
 from rooda.text.controls import clean
-from rooda.text.durations import format_seconds
+from rooda.text.times import format_seconds
 from rooda.workspace.tree import work_tree
 
 OUTPUT_LIMIT = 4 * 1024 * 1024

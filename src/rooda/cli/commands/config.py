@@ -15,7 +15,7 @@ from rooda.config.template import template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.flags import config_option
-from rooda.text.counting import count
+from rooda.text.numbers import count
 from rooda.views import config_view
 from rooda.views.problems import render_all
 

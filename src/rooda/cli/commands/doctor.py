@@ -14,7 +14,7 @@ from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.completion import alias_names
 from rooda.console.flags import complete_from, config_option
 from rooda.process.ending import INTERRUPTED
-from rooda.text.durations import parse_duration
+from rooda.text.times import parse_duration
 
 if TYPE_CHECKING:
     from rooda.loop.agent_events import AgentSaid

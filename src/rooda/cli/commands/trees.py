@@ -16,7 +16,7 @@ from rooda.console.command_table import CliContext
 from rooda.console.recorded import Recorded
 from rooda.process.ending import INTERRUPTED
 from rooda.text.controls import one_line
-from rooda.text.counting import count
+from rooda.text.numbers import count
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import Lock, Taken
 from rooda.workspace.snapshots.refs import UNDO

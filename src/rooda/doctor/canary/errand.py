@@ -3,7 +3,7 @@
 import secrets
 from dataclasses import dataclass
 
-from rooda.text.tags import promise_tag
+from rooda.prompts.compose import promise_tag
 
 WRITTEN, COMMANDED = "canary-written.txt", "canary-command.txt"
 _SIZE = 20_000  # bytes: more than any pipe or line buffer would let through by luck

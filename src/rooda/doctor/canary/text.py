@@ -3,8 +3,8 @@
 from rooda.doctor.canary.choice import Canary
 from rooda.doctor.canary.run import CanaryReport
 from rooda.doctor.report import lines
-from rooda.text.counting import count
-from rooda.text.durations import format_seconds
+from rooda.text.numbers import count
+from rooda.text.times import format_seconds
 
 
 def introduction(canary: Canary) -> str:

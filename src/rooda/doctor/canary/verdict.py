@@ -17,7 +17,7 @@ from rooda.process.exits import (
     Signalled,
     TimedOut,
 )
-from rooda.text.durations import format_duration, format_seconds
+from rooda.text.times import format_duration, format_seconds
 from rooda.views.agent_messages import OF_AGENTS, usage_words
 
 _BY_HAND = "Run the command by hand, with a prompt on its standard input"

@@ -1,4 +1,4 @@
-"""Bytes as people write and read them. A kilobyte here is 1024 bytes."""
+"""Counts with their nouns, and sizes in bytes. A kilobyte here is 1024 bytes."""
 
 import re
 
@@ -7,10 +7,16 @@ SIZE_PATTERN = r"^ *[0-9,]+(?:\.[0-9]+)? *(?:[bB]|[bB]ytes|[kKmMgG](?:[iI]?[bB])
 _UNITS = {"": 1, "bytes": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
 _UNITS |= {"g": 1024**3, "gb": 1024**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
 _SIZE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*([a-z]*)")
+_FOUR_DIGITS = 1000
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 iteration`, `3 iterations`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def format_size(size: int) -> str:
-    """`10MB` where that is exact, else the plain count: `1,500 bytes`."""
+    """Return `10MB` where that is exact, else the plain number: `1,500 bytes`."""
     for unit, factor in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
         if size >= factor and size % factor == 0:
             return f"{size // factor}{unit}"
@@ -18,16 +24,16 @@ def format_size(size: int) -> str:
 
 
 def approximate_size(size: float) -> str:
-    """Three figures for a status line: `812 B`, `34.1 kB`, `1.2 GB`."""
+    """Return about three digits for a status line: `812 B`, `34.1 kB`, `1.2 GB`."""
     for unit in ("B", "kB", "MB"):
-        if size < 1000:  # noqa: PLR2004 - three figures
+        if size < _FOUR_DIGITS:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GB"
 
 
 def parse_size(text: str) -> int:
-    """Read `10485760`, `512KB`, `10MB` or `1.5 GiB`; raise ValueError for anything else."""
+    """Return the bytes in `10485760`, `512KB`, `10MB` or `1.5 GiB`; else raise ValueError."""
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"not a size: {text!r}")

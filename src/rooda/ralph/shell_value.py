@@ -1,4 +1,4 @@
-"""What stands after the `=` of `KEY=VALUE`, read as a shell reads it but never run."""
+"""Reads the VALUE of `KEY=VALUE` as a shell reads it, but runs and expands nothing."""
 
 import re
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r'\\([$`"\\])')  # within double quotes a backslash means itself elsewhere
+_ESCAPE = re.compile(r'\\([$`"\\])')  # in double quotes, `\` before any other character stays
 _ANY_ESCAPE = re.compile(r"\\.", re.DOTALL)
 _EXPANSION = re.compile(r"\$[\w{(@*#?!$-]|`")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """One word without its quotes; or several, as they are written: a command line keeps its own.
+class ShellValue:
+    """A value: `text` is one word without its quotes, or several words with their quotes.
 
-    `written`: all of it with its quotes, but without the comment.
-    `is_detached`: it stands after a blank, where a shell would take it for a command.
-    `expands`: a shell would put something else in place of a part of it.
-    `trouble`: why it can't be read; the text is empty then.
+    `written`: the value with its quotes and without the comment.
+    `is_detached`: a blank precedes the value, so a shell would run it as a command.
+    `expands`: a shell would expand a part of the value.
+    `trouble`: why the value can't be read; `text` is empty then.
     """
 
     text: str
@@ -37,18 +37,18 @@ class Value:
     trouble: str = ""
 
 
-def read_value(written: str) -> Value:
-    """The value in the rest of a line; ` # ...` at its end is a comment."""
+def read_value(written: str) -> ShellValue:
+    """Return the value in the rest of a line, without a ` # comment` at its end."""
     pieces = list(_pieces(written))
     if pieces and pieces[-1] is None:
-        return Value("", trouble=_trouble(written))
+        return ShellValue("", trouble=_trouble(written))
     found = [piece for piece in pieces if piece is not None]
     solid = [piece for piece in found if piece.lastgroup != "blank"]
     if not solid:
-        return Value("")
+        return ShellValue("")
     first, last = solid[0].start(), solid[-1].end()
     is_one_word = not any(p.lastgroup == "blank" and first < p.start() < last for p in found)
-    return Value(
+    return ShellValue(
         "".join(map(_unquoted, solid)) if is_one_word else written[first:last],
         written[first:last],
         is_one_word,
@@ -58,7 +58,7 @@ def read_value(written: str) -> Value:
 
 
 def _pieces(written: str) -> Iterator[re.Match[str] | None]:
-    """The pieces up to a comment; None in place of one that has no end."""
+    """Yield the pieces up to a comment; None for a piece that is not closed."""
     position, after_blank = 0, False
     while position < len(written):
         if after_blank and written[position] == "#":
