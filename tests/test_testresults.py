@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rooda.testresults.read import read, read_bytes
-from rooda.testresults.types import TestDetail, TestResults, TestStatus
+from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from support.outputs import GIVEN, Counts, Output, counts, given, more, printed, written
 
 WRONG = (TestStatus.FAILED, TestStatus.ERROR)

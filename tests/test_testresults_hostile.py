@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from rooda.testresults.parser import MOST_DETAILS, Parser
-from rooda.testresults.quick import LIMIT as WHOLE
+from rooda.testresults.parser import Parser
 from rooda.testresults.read import read
 from rooda.testresults.registry import PARSERS
+from rooda.testresults.results import LIMIT as WHOLE
+from rooda.testresults.suites import MOST_DETAILS
 from support.outputs import counts
 from support.runner_cases import CASES
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rooda.testresults.quick import LIMIT, may_tell
 from rooda.testresults.read import read_outputs
+from rooda.testresults.results import LIMIT, may_have_results
 from support.outputs import GIVEN, Counts, Output, counts, given, more, written
 
 ALL = [output for cases in (given(), more(), written()) for output, _ in cases]
@@ -92,8 +92,8 @@ def test_of_each_output_the_last_megabytes_are_read() -> None:
 @pytest.mark.parametrize("output", ALL, ids=lambda output: output.path.name)
 def test_no_result_is_missed_by_the_quick_look(output: Output) -> None:
     if output.path.suffix != ".xml" and output.read() is not None:
-        assert may_tell(output.data)
+        assert may_have_results(output.data)
 
 
 def test_a_flood_of_other_words_is_not_looked_into() -> None:
-    assert not may_tell(b"working, line by line\n" * 100_000)
+    assert not may_have_results(b"working, line by line\n" * 100_000)

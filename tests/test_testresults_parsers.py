@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rooda.testresults.parser import Parser
 from rooda.testresults.read import read, read_bytes
 from rooda.testresults.registry import PARSERS
-from rooda.testresults.types import TestStatus
+from rooda.testresults.results import TestStatus
 from support.outputs import GIVEN, counts
 from support.runner_cases import CASES, Case
 

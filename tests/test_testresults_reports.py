@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rooda.testresults.globs import matching
 from rooda.testresults.junit_xml import LARGEST
 from rooda.testresults.read import read_outputs
-from rooda.testresults.report_files import read_reports
-from rooda.testresults.types import TestDetail, TestStatus
+from rooda.testresults.report_files import matching, read_reports
+from rooda.testresults.results import TestDetail, TestStatus
 from support.outputs import counts
 
 LONG_AGO = 1_000_000_000.0

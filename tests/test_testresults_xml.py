@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.testresults.junit_xml import LARGEST, read_xml
-from rooda.testresults.types import TestDetail, TestStatus
+from rooda.testresults.results import TestDetail, TestStatus
 from support.outputs import Counts, counts
 
 

@@ -19,7 +19,7 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import Rule
 from rooda.loop.waits import WaitKind
 from rooda.process import events as process
-from rooda.testresults.types import TestDetail, TestResults, TestStatus
+from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.views.log import Log
 from rooda.views.timestamps import DEFAULTS, FORMATS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rooda.testresults.junit_xml import read_xml
 from rooda.testresults.read import read_bytes
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults
 
 _CORPUS = Path(__file__).parent.parent / "corpus"
 GIVEN = _CORPUS / "test-outputs"

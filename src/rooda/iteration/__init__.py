@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rooda.iteration.session import CommandSession, Response, Session
     from rooda.iteration.tracker import FileChangeTracker, Seen
     from rooda.iteration.types import Iteration, IterationResult, IterationStatus, Printed
-    from rooda.testresults.types import TestDetail, TestResults, TestStatus
+    from rooda.testresults.results import TestDetail, TestResults, TestStatus
 
 __all__ = [
     "CommandSession",

@@ -7,7 +7,7 @@ from rooda.iteration.results import read_tests, result_of, with_tests
 from rooda.iteration.session import Session
 from rooda.iteration.tracker import FileChangeTracker, Seen
 from rooda.iteration.types import Iteration, IterationResult, IterationStatus
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults
 
 
 class IterationExecutor:

@@ -7,8 +7,7 @@ from pathlib import Path
 from rooda.iteration.session import Response
 from rooda.iteration.tracker import Seen
 from rooda.iteration.types import IterationResult
-from rooda.testresults.quick import may_tell
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults, may_have_results
 from rooda.text.controls import clean
 
 _NONE_YET = TestResults(total=0, passed=0, failed=0, skipped=0)
@@ -59,7 +58,7 @@ def read_tests(
         found = read_reports(reports, folder, since)
         if found is not None:
             return found
-    if not any(map(may_tell, outputs)):
+    if not any(map(may_have_results, outputs)):
         return None
     from rooda.testresults.read import read_outputs  # noqa: PLC0415
 

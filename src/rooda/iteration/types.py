@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from rooda.testresults.types import TestDetail, TestResults, TestStatus
+from rooda.testresults.results import TestDetail, TestResults, TestStatus
 
 
 class IterationStatus(StrEnum):

@@ -18,7 +18,7 @@ from rooda.loop.promises import Promises
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import Result
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults
 from rooda.workspace.state import place_of
 
 

@@ -28,7 +28,7 @@ from rooda.loop.waiting import next_wait, note_outage, wait
 from rooda.loop.waits import UsageLimit, choose, first_free
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults
 from rooda.workspace.tools import Deadline
 
 

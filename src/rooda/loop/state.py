@@ -26,7 +26,7 @@ from rooda.config.task import CurrentTask
 from rooda.loop.outcome import OUTAGES, TRANSIENT, FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults
 
 NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
 _MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration

@@ -1,1 +1,1 @@
-"""Read test results out of what an agent printed: pure, bounded, and in linear time."""
+"""Reads test results out of an agent's output: pure functions, bounded, in linear time."""

@@ -1,28 +1,28 @@
-"""Which of the suites in some outputs count, and their sum.
+"""Decides which suites of the outputs count, and adds them up.
 
-Different runners add up, and so do the parts of one run. A later run of the same runner replaces
-an earlier one, unless one command ran both, each in an environment or package of its own (tox,
-npm workspaces). A suite within the output of another runner's run is that run's own business.
+The suites of different runners add up, and so do the parts of one run. A later run of the same
+runner replaces an earlier one, except if one command ran both in different environments or
+packages (tox, npm workspaces). A suite within the lines of another runner's run is ignored: the
+other runner started it and counts it.
 
-So what makes two runs the same suite is the runner. It is the one thing that every runner tells
-about itself: names of files, packages and tests come and go while an agent works on them, and
-many runners print none of them when all is well.
+So two runs are about the same tests if they have the same runner. The runner is the only thing
+that every output tells: an agent renames files, packages and tests while it works, and many
+runners name none of them if all tests pass.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from rooda.testresults.parser import MOST_DETAILS
-from rooda.testresults.suites import XML_REPORT, Counts, Suite
-from rooda.testresults.types import TestResults
+from rooda.testresults.results import TestResults
+from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, Counts, Suite
 
 
 def combine(*outputs: Iterable[Suite]) -> TestResults | None:
-    """The results of all suites that count; None when there are none."""
+    """Return the sum of all suites that count, the later outputs last; None without suites."""
     counting: list[Suite] = []
     for suites in outputs:
-        later = _last_runs(_told_once(_outermost(suites)))
+        later = _last_runs(_without_repeats(_outermost(suites)))
         run_again = {suite.runner for suite in later}
         counting = [suite for suite in counting if suite.runner not in run_again] + later
     if not counting:
@@ -39,7 +39,7 @@ def combine(*outputs: Iterable[Suite]) -> TestResults | None:
 
 
 def _outermost(suites: Iterable[Suite]) -> list[Suite]:
-    """The suites that no run of another runner encloses."""
+    """Return the suites that no run of another runner encloses."""
     reach: dict[str, int] = {}
     outermost = []
     for suite in sorted(suites, key=lambda suite: (suite.first, -suite.last)):
@@ -49,21 +49,21 @@ def _outermost(suites: Iterable[Suite]) -> list[Suite]:
     return outermost
 
 
-def _told_once(suites: Iterable[Suite]) -> list[Suite]:
-    """The suites without the reports of runs that had summed up on the console before."""
+def _without_repeats(suites: Iterable[Suite]) -> list[Suite]:
+    """Return the suites without reports that repeat an earlier summary on the console."""
     seen: set[Counts] = set()
-    told = []
+    kept = []
     for suite in sorted(suites, key=lambda suite: suite.last):
         if suite.runner != XML_REPORT:
             seen.add(suite.counts)
         elif suite.counts in seen:
             continue
-        told.append(suite)
-    return told
+        kept.append(suite)
+    return kept
 
 
 def _last_runs(suites: Iterable[Suite]) -> list[Suite]:
-    """The suites of each runner's last run."""
+    """Return the suites of the last run of each runner."""
     runs: dict[str, _Run] = {}
     for suite in sorted(suites, key=lambda suite: suite.last):
         run = runs.get(suite.runner)
@@ -76,13 +76,13 @@ def _last_runs(suites: Iterable[Suite]) -> list[Suite]:
 
 @dataclass(slots=True)
 class _Run:
-    """The suites of one runner that add up."""
+    """Suites of one runner that add up."""
 
     suites: list[Suite] = field(default_factory=list)
     scopes: set[str] = field(default_factory=set)
 
     def takes(self, suite: Suite) -> bool:
-        """Whether the suite belongs to this run, or replaces it."""
+        """Return whether the suite belongs to this run; otherwise it replaces the run."""
         before = self.suites[-1]
         if before.run == suite.run:
             return True

@@ -1,19 +1,27 @@
-"""JUnit XML, as an agent's test runner wrote it: bounded, and without doctypes or entities."""
+"""Reads JUnit XML that an agent may have written: bounded, and without doctypes or entities."""
 
 import re
 from collections import Counter
 
-from rooda.testresults.parser import MOST_DETAILS, detail
-from rooda.testresults.reports import Report
-from rooda.testresults.suites import EXPECTED, FAILED, PASSED, SKIPPED, Counts, number
-from rooda.testresults.types import TestDetail, TestResults, TestStatus
+from rooda.testresults.reports import RunnerReport
+from rooda.testresults.results import TestDetail, TestResults, TestStatus
+from rooda.testresults.suites import (
+    EXPECTED,
+    FAILED,
+    MOST_DETAILS,
+    PASSED,
+    SKIPPED,
+    Counts,
+    detail,
+    number,
+)
 
 LARGEST = 16 * 1024 * 1024
 _MOST_ELEMENTS = 2_000_000
 _LONGEST_MESSAGE = 2000
 _BEGIN = re.compile(rb"<(?:\?xml\s|testsuites?[\s/>])")
-_NOISE = 4096  # bytes that may stand above, where a reporter's output was sent to a file
-_ERROR, _FAILED_SOMEHOW = "error", "?"  # the latter by an attribute, which says no more
+_NOISE = 4096  # bytes of other output that may precede the document in a file
+_ERROR, _FAILED_SOMEHOW = "error", "?"  # `?`: only an attribute says that the test failed
 _BAD = {"failure": FAILED, "error": _ERROR}
 _BY_ATTRIBUTE = {
     **dict.fromkeys(("notrun", "disabled", "skipped", "suppressed"), SKIPPED),
@@ -24,7 +32,7 @@ _NODE_SUM = re.compile(r" *(?P<key>tests|pass|fail|cancelled|skipped|todo) (?P<a
 
 
 def read_xml(data: bytes) -> TestResults | None:
-    """The results in a JUnit XML file; None for anything else, or what is broken or too large."""
+    """Return the results in a JUnit XML file; None if it is none, broken or too large."""
     report = xml_report(data)
     if report is None:
         return None
@@ -34,32 +42,32 @@ def read_xml(data: bytes) -> TestResults | None:
     )
 
 
-def xml_report(data: bytes) -> Report | None:
-    """The same as a report, `runner` being the name of the first suite."""
+def xml_report(data: bytes) -> RunnerReport | None:
+    """Return the same as a report; its `runner` is the name of the first suite."""
     if len(data) > LARGEST:
         return None
     from xml.etree.ElementTree import ParseError, XMLParser  # noqa: PLC0415 - slow to load
 
     collector = _Collector()
-    parser = XMLParser(target=collector)  # noqa: S314 - doctypes, and so entities, are refused
+    parser = XMLParser(target=collector)  # noqa: S314 - the collector refuses doctypes, and so entities
     try:
-        # All at once: pieces of a long token would be looked at again and again.
+        # All at once: the parser would scan a long token again for every piece.
         parser.feed(_document(data))
         parser.close()
     except (ParseError, ValueError, LookupError):
         return None
     if collector.first_suite is None:
         return None
-    return Report(collector.first_suite, collector.sums(), collector.details)
+    return RunnerReport(collector.first_suite, collector.sums(), collector.details)
 
 
 def looks_like_report(data: bytes) -> bool:
-    """Whether it begins as a report does, whatever follows."""
+    """Return whether the data begins like a report, even if the rest is broken."""
     return b"<testsuite" in data[:_NOISE]
 
 
 def _document(data: bytes) -> bytes:
-    """The document without what a program said before and after it."""
+    """Return the document without output before and after it."""
     begin = _BEGIN.search(data, 0, _NOISE)
     if begin is None or data.lstrip()[:1] == b"<":
         return data
@@ -67,7 +75,7 @@ def _document(data: bytes) -> bytes:
 
 
 class _Collector:
-    """Counts the test cases while the parser goes over them; keeps no tree."""
+    """Counts the test cases while the parser reads them, without keeping a tree."""
 
     def __init__(self) -> None:
         self.first_suite: str | None = None
@@ -83,10 +91,10 @@ class _Collector:
         self._reading = False
 
     def sums(self) -> Counts:
-        """The cases; where there are none, what the report claims."""
+        """Return the sum of the cases; without cases, the sums that the first suite states."""
         node, ends = self._node, self._ends
         if {"pass", "fail", "cancelled", "skipped", "todo"} <= node.keys():
-            # Node doesn't write down parents as cases, but has the sums in comments.
+            # Node writes no cases for tests with subtests, but writes the sums as comments.
             failed, skipped = node["fail"] + node["cancelled"], node["skipped"] + node["todo"]
             return Counts(node["pass"], failed, skipped)
         if not ends:
@@ -94,17 +102,17 @@ class _Collector:
         return Counts(ends[PASSED], ends[FAILED] + ends[_ERROR], ends[SKIPPED], ends[EXPECTED])
 
     def doctype(self, name: str, *_: str | None) -> None:
-        """No test runner writes one, and entities would come with it."""
+        """Refuse a doctype: it can define entities, and no test runner writes one."""
         raise ValueError(f"a doctype: {name}")
 
     def comment(self, text: str) -> None:
-        """Take node's sums."""
+        """Take the sums that node writes as comments."""
         match = _NODE_SUM.fullmatch(text)
         if match:
             self._node[match["key"]] = number(match["amount"])
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
         self._elements += 1
         if self._elements > _MOST_ELEMENTS:
             raise ValueError("more elements than any report has")
@@ -118,7 +126,7 @@ class _Collector:
         elif name == "skipped":
             self._end = EXPECTED if attributes.get("type") == "pytest.xfail" else SKIPPED
         elif name in _BAD:
-            self._start_mishap(_BAD[name], attributes)
+            self._start_failure(_BAD[name], attributes)
 
     def _start_suite(self, attributes: dict[str, str]) -> None:
         self._suite = attributes.get("name", "")
@@ -129,8 +137,8 @@ class _Collector:
             skipped = claim["skipped"] + claim["disabled"]
             self._claimed = Counts.out_of(claim["tests"], failed, skipped)
 
-    def _start_mishap(self, end: str, attributes: dict[str, str]) -> None:
-        """Take what went wrong first; outside of a case it is an error of the suite."""
+    def _start_failure(self, end: str, attributes: dict[str, str]) -> None:
+        """Take the first failure of a case; outside of a case it is an error of the suite."""
         message = attributes.get("message", "")
         if self._case is None:
             self._message = message
@@ -139,19 +147,19 @@ class _Collector:
             self._end, self._message, self._reading = end, message, not message
 
     def data(self, text: str) -> None:
-        """Take the text of a failure that has no message."""
+        """Take the text of a failure without a message attribute."""
         if self._reading and len(self._message) < _LONGEST_MESSAGE:
             self._message += text
 
     def end(self, tag: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         self._reading = False
         if self._case is not None and tag.rpartition("}")[2] == "testcase":
             self._count(self._case, self._end)
             self._case = None
 
     def close(self) -> None:
-        """The document ends."""
+        """Handle the end of the document; the parser requires this method."""
 
     def _count(self, case: dict[str, str], end: str) -> None:
         end = FAILED if end == _FAILED_SOMEHOW else end
@@ -164,16 +172,16 @@ class _Collector:
 
 
 def _full_name(suite: str, case: dict[str, str]) -> str:
-    """The name as the runner itself prints it, as far as the report tells."""
+    """Return the name as the runner prints it, as far as the report allows."""
     name, place = case.get("name", ""), case.get("classname", "")
     if suite == "pytest":
         return _node_id(place, name)
-    # Node says `test` of everything, and some repeat the class in the name.
+    # Node writes `test` as the class of every test; some runners repeat the class in the name.
     return name if place in {"", "test", suite} or name.startswith(place) else f"{place}.{name}"
 
 
 def _node_id(place: str, name: str) -> str:
-    """Pytest's name of a test, whose class is written with a capital."""
+    """Return the node id of pytest; a part with a capital letter is a class."""
     parts = place.split(".") if place else []
     classes = [part for part in parts if part[:1].isupper()]
     path = "/".join(part for part in parts if part not in classes)

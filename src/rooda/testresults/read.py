@@ -1,48 +1,45 @@
-"""From what was printed to the test results in it."""
+"""Finds the test results in the output of programs."""
 
 from collections.abc import Callable, Iterable
 
-from rooda.testresults.clean import decode, plain
+from rooda.testresults.agent_json import unwrapped
 from rooda.testresults.combine import combine
-from rooda.testresults.events import unwrapped
-from rooda.testresults.lines import lines
+from rooda.testresults.output_lines import decode, lines, plain
 from rooda.testresults.parser import Parser
-from rooda.testresults.quick import LIMIT, may_tell
+from rooda.testresults.registry import PARSERS
+from rooda.testresults.results import LIMIT, TestResults, may_have_results
 from rooda.testresults.suites import Suite
-from rooda.testresults.types import TestResults
 
 Parsers = Iterable[Callable[[], Parser]]
 
 
-def read(text: str, parsers: Parsers | None = None) -> TestResults | None:
-    """The test results in the last megabytes of a text; None when there are none."""
+def read(text: str, parsers: Parsers = PARSERS) -> TestResults | None:
+    """Return the test results in the last megabytes of a text; None without any."""
     return combine(_suites(text, parsers))
 
 
 def read_bytes(tail: bytes, limit: int = LIMIT) -> TestResults | None:
-    """The same from what a program printed; a first line that was cut off is left out."""
+    """Return the test results in the last `limit` bytes of an output; None without any."""
     return read(_text(tail, limit))
 
 
 def read_outputs(*outputs: bytes) -> TestResults | None:
-    """The same from several outputs, the later ones last: the agent's streams, then verify's.
+    """Return the test results in several outputs: the agent's streams, then that of verify.
 
-    Different runners add up. What a later output has of a runner replaces all that the earlier
-    ones have of it, as a later run in the same output does.
+    The results of different runners add up. The results of a runner in a later output replace
+    its results in the earlier ones, as a later run in the same output does.
     """
-    told = [output for output in outputs if may_tell(output)]
-    return combine(*(_suites(_text(output, LIMIT)) for output in told))
+    worthwhile = [output for output in outputs if may_have_results(output)]
+    return combine(*(_suites(_text(output, LIMIT)) for output in worthwhile))
 
 
-def _suites(text: str, parsers: Parsers | None = None) -> list[Suite]:
-    """All that the parsers find, in no particular order."""
-    from rooda.testresults.registry import PARSERS  # noqa: PLC0415 - hundreds of patterns to compile
-
+def _suites(text: str, parsers: Parsers = PARSERS) -> list[Suite]:
+    """Return the suites that the parsers find, in no particular order."""
     if len(text) > LIMIT:
         text = text[-LIMIT:].partition("\n")[2]
     text = plain(unwrapped(text))
-    # Most parsers have nothing to find: their words aren't there.
-    every = (parser() for parser in parsers or PARSERS)
+    # Only parsers whose words occur in the text can find results; most drop out here.
+    every = (parser() for parser in parsers)
     active = [parser for parser in every if any(mark in text for mark in parser.marks)]
     for line in lines(text) if active else ():
         for parser in active:
@@ -51,6 +48,7 @@ def _suites(text: str, parsers: Parsers | None = None) -> list[Suite]:
 
 
 def _text(tail: bytes, limit: int) -> str:
+    """Return the decoded end of an output, without a first line that the limit cut."""
     if len(tail) > limit:
         tail = tail[-limit:].partition(b"\n")[2]
     return decode(tail)

@@ -1,40 +1,53 @@
-"""JUnit XML files that a test runner wrote during an iteration."""
+"""Finds and reads the JUnit XML files that a test runner wrote during an iteration.
+
+An agent may have put anything into the folder, so the search and the files are bounded, and links
+are not followed.
+"""
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from errno import EINVAL
+from fnmatch import translate
 from hashlib import sha256
-from pathlib import Path
-from stat import S_ISREG
+from pathlib import Path, PurePath
+from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
-from rooda.testresults.globs import matching
 from rooda.testresults.junit_xml import LARGEST, looks_like_report, xml_report
-from rooda.testresults.parser import MOST_DETAILS, detail
-from rooda.testresults.suites import Counts
-from rooda.testresults.types import TestDetail, TestResults, TestStatus
+from rooda.testresults.results import TestDetail, TestResults, TestStatus
+from rooda.testresults.suites import MOST_DETAILS, Counts, detail
 
 _MOST_FILES = 5_000
-_MOST_BYTES = 48 * 1024 * 1024  # of all files together
+_MOST_BYTES = 48 * 1024 * 1024  # in all files together
 _HEAD = 64 * 1024
-_TICK = 0.02  # the kernel's clock for files lags behind by a few milliseconds
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not hold us up
+_TICK = 0.02  # seconds; the kernel's clock for files is a few milliseconds late
+# O_NONBLOCK, because opening a pipe would block rooda.
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+_WILD = frozenset("*?[")
+_ANY_DEPTH = "**"
+# Folders with thousands of files of other projects, some of them reports of their tests.
+_IGNORED = {"node_modules", "__pycache__"}
+_MOST_NAMES = 1_000_000  # that one search reads
+
+_Steps = tuple[str, ...]
 
 
 def read_reports(patterns: Sequence[str], folder: Path, since: float) -> TestResults | None:
-    """The sum of the JUnit XML files below the folder that were written at `since` or later.
+    """Return the sum of the JUnit XML files below the folder that were written since `since`.
 
-    Reports and console output tell of the same tests, so only one of them can be the result. It
-    is the reports, which are exact; what was printed counts where there are none:
+    Reports and console output are about the same tests, so only one of them can be the result.
+    Reports are exact; the caller uses the console output if the result is None:
 
         results = read_reports(patterns, folder, since) or read_outputs(stdout, stderr, verify)
 
-    A report that is broken or too large counts nothing. Next to others it is named as an error,
-    so that the rest alone isn't taken for a success; alone it is as if it weren't there. Copies
-    of a report count once.
+    A broken or too large report counts no tests. Beside other reports it becomes an error in the
+    details, so that the rest does not count as a success; alone it is ignored. Copies of a report
+    count once.
     """
-    total = _Sum()
+    total = _ReportSum()
     left = _MOST_BYTES
     for number, file in enumerate(_fresh(matching(patterns, folder), since)):
         name = str(file.path.relative_to(folder))
@@ -47,15 +60,15 @@ def read_reports(patterns: Sequence[str], folder: Path, since: float) -> TestRes
 
 
 class _File(NamedTuple):
-    """A file, or the beginning of one that is too large."""
+    """A file; only its beginning if it is too large."""
 
     path: Path
     data: bytes
     is_whole: bool
 
 
-class _Sum:
-    """What the reports come to."""
+class _ReportSum:
+    """Adds up the reports."""
 
     def __init__(self) -> None:
         self._counts = Counts()
@@ -64,7 +77,7 @@ class _Sum:
         self._seen: set[bytes] = set()
 
     def add(self, name: str, file: _File) -> None:
-        """Add a report; what is none is left out."""
+        """Add a report; ignore a file that is no report."""
         report = xml_report(file.data) if file.is_whole else None
         if report is None:
             if looks_like_report(file.data):
@@ -77,11 +90,11 @@ class _Sum:
             self._details += report.details[: MOST_DETAILS - len(self._details)]
 
     def miss(self, name: str) -> None:
-        """Take note of a report that can't be read."""
+        """Remember a report that can't be read."""
         self._missed.append(name)
 
     def results(self) -> TestResults | None:
-        """The sum, if anything could be read."""
+        """Return the sum; None if no report could be read."""
         if not self._seen:
             return None
         missed = [
@@ -99,13 +112,13 @@ class _Sum:
 
 
 def _fresh(paths: Sequence[Path], since: float) -> Iterator[_File]:
-    """The files that were written since, as far as they are regular ones and can be read."""
+    """Yield the regular files that were written since `since` and can be read."""
     for path in paths:
         try:
             if _written_since(path.lstat(), since):
                 yield _opened(path)
         except OSError:
-            continue  # gone, a link by now, or closed to us
+            continue  # deleted or replaced by a link in the meantime, or not readable
 
 
 def _opened(path: Path) -> _File:
@@ -118,6 +131,100 @@ def _opened(path: Path) -> _File:
 
 
 def _written_since(state: os.stat_result, since: float) -> bool:
-    """By the file's own time, which on some file systems has no fraction of a second."""
+    """Return whether the file's time is not before `since`; some file systems keep full seconds."""
     in_seconds = state.st_mtime_ns % 1_000_000_000 == 0
     return state.st_mtime >= (math.floor(since) if in_seconds else since - _TICK)
+
+
+# -- search --------------------------------------------------------------------------------------
+
+
+def matching(patterns: Sequence[str], folder: Path, most: int = _MOST_NAMES) -> list[Path]:
+    """Return the regular files below the folder that match a pattern, sorted by path, each once.
+
+    `**` matches any number of folders. As in a shell, a wildcard does not match a leading dot.
+    Links are neither followed nor returned. A pattern that leads out of the folder matches
+    nothing. The search ends after `most` names.
+    """
+    walk = _Walk(most)
+    found = {path for pattern in patterns for path in walk.files(folder, _steps(pattern, folder))}
+    return [Path(path) for path in sorted(found)]
+
+
+def _steps(pattern: str, folder: Path) -> _Steps:
+    """Return the parts of the pattern relative to the folder; none if it leads out of it."""
+    path = PurePath(pattern)
+    if path.is_absolute():
+        path = path.relative_to(folder) if path.is_relative_to(folder) else PurePath()
+    return () if ".." in path.parts else path.parts
+
+
+class _Entry(NamedTuple):
+    """A path and what it is; a link is neither folder nor file."""
+
+    path: str
+    is_folder: bool
+    is_file: bool
+
+
+class _Walk:
+    """A search through folders that ends after a number of names."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def files(self, folder: Path, steps: _Steps) -> Iterator[str]:
+        """Yield the regular files that the steps lead to."""
+        ways = [(str(folder), steps)] if steps else []
+        seen = set(ways)
+        while ways:
+            here, (step, *rest) = ways.pop()
+            for path, onward in self._onward(here, step, tuple(rest)):
+                if not onward:
+                    yield path
+                elif (path, onward) not in seen:  # `**/**` leads to each folder twice
+                    seen.add((path, onward))
+                    ways.append((path, onward))
+
+    def _onward(self, here: str, step: str, rest: _Steps) -> Iterator[tuple[str, _Steps]]:
+        """Yield the paths that one step leads to, each with the steps left (none at a file)."""
+        if step == _ANY_DEPTH:
+            yield here, rest or ("*",)
+        for entry in self._reached(here, step):
+            if step == _ANY_DEPTH:
+                if entry.is_folder:
+                    yield entry.path, (step, *rest)
+            elif entry.is_folder if rest else entry.is_file:
+                yield entry.path, rest
+
+    def _reached(self, here: str, step: str) -> Iterator[_Entry]:
+        """Yield the entries of a folder that match a step."""
+        if _WILD.isdisjoint(step):
+            yield _entry(f"{here}{os.sep}{step}")
+            return
+        fits = re.compile(translate(step)).fullmatch
+        for entry in self._listing(here):
+            name = entry.name
+            hidden = name.startswith(".") and not step.startswith(".")
+            if not hidden and name not in _IGNORED and fits(name):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                yield _Entry(entry.path, is_folder, entry.is_file(follow_symlinks=False))
+
+    def _listing(self, here: str) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    self._left -= 1
+                    if self._left < 0:
+                        return
+                    yield entry
+        except OSError:
+            return  # deleted in the meantime, or not readable
+
+
+def _entry(path: str) -> _Entry:
+    try:
+        mode = os.lstat(path).st_mode
+    except (OSError, ValueError):
+        mode = 0
+    return _Entry(path, S_ISDIR(mode), S_ISREG(mode))

@@ -1,16 +1,22 @@
-"""Counts, and the suites that have them."""
+"""What the parsers find: suites with their counts and details."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rooda.testresults.types import TestDetail
+from rooda.testresults.results import TestDetail, TestStatus
 
-_MOST_DIGITS = 9  # no run has a billion tests, and int() of a megabyte of digits is slow
+MOST_DETAILS = 1000  # of one suite, and of one result
+_LONGEST_NAME = 400
+_LONGEST_MESSAGE = 1000
+_MOST_DIGITS = 9  # no run has a billion tests, and int() of many digits is slow
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many tests ended how. `expected`: failures that were expected, and their surprises."""
+    """The number of tests by their end.
+
+    `expected` counts expected failures, and tests that should have failed and passed.
+    """
 
     passed: int = 0
     failed: int = 0
@@ -27,22 +33,22 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all tests."""
         return self.passed + self.failed + self.skipped + self.expected
 
     @staticmethod
     def out_of(total: int, failed: int = 0, skipped: int = 0, expected: int = 0) -> "Counts":
-        """The counts of a runner that prints all but the passed."""
+        """Return the counts of a runner that prints the total and not the passed tests."""
         return Counts(max(0, total - failed - skipped - expected), failed, skipped, expected)
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What one summary said, and where in the text it stands.
+    """The results of one summary, and the numbers of its first and last line.
 
-    Suites of one `run` (a number that no other run of that runner has) add up. `scope` names the
-    environment or package in which a command ran it, `command` numbers the agent's own commands;
-    see `combine.py`.
+    Suites of the same `run` add up; each run of a runner has another number. `scope` names the
+    environment or package that the suite belongs to. `command` is the number of the agent's
+    command. `combine.py` uses all three.
     """
 
     runner: str
@@ -55,23 +61,28 @@ class Suite:
     command: int = 0
 
 
-XML_REPORT = "junit xml"  # the runner of a report that doesn't say who wrote it
+def detail(name: str, status: TestStatus, message: str = "") -> TestDetail:
+    """Return a detail with a name and message of bounded length."""
+    return TestDetail(name[:_LONGEST_NAME], status, error=message[:_LONGEST_MESSAGE] or None)
 
-# What a runner's word stands for: a field of `Counts`, the total, or nothing that is counted.
+
+XML_REPORT = "junit xml"  # the runner of a report that does not name its runner
+
+# The meaning of a runner's word: a field of `Counts`, the total, or a number to ignore.
 PASSED, FAILED, SKIPPED, EXPECTED = "passed", "failed", "skipped", "expected"
 TOTAL, OTHER = "total", ""
 
 
 def number(text: str) -> int:
-    """The number that `text` is, or 0 for `-`, nothing, or what no run can have."""
+    """Return the number in the text; 0 for `-`, no text, or an implausible number."""
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
 
 
 def tally(pieces: Iterable[str], words: Mapping[str, str]) -> dict[str, int] | None:
-    """Add up pieces like `2 failed`, by what `words` says they are.
+    """Return the sums of pieces such as `2 failed`, by the meanings of their words.
 
-    What stands in brackets after the word is left out. Nothing at all when a piece is no number
-    with a known word: then it isn't this runner's summary.
+    Text in brackets after the word is ignored. The result is None if a piece is not a number with
+    a known word: then the line is not a summary of this runner.
     """
     sums = dict.fromkeys((PASSED, FAILED, SKIPPED, EXPECTED, TOTAL, OTHER), 0)
     for piece in pieces:
@@ -84,16 +95,16 @@ def tally(pieces: Iterable[str], words: Mapping[str, str]) -> dict[str, int] | N
 
 
 def failed_among(counts: str) -> int:
-    """How many failed, by a list that names them first: `2 failed | 1 passed`."""
+    """Return the number of failures in a list that begins with them: `2 failed | 1 passed`."""
     amount, _, rest = counts.partition(" ")
     return number(amount) if rest.startswith("failed") else 0
 
 
 def counted(sums: Mapping[str, int]) -> Counts:
-    """The counts of a runner that prints each of them."""
+    """Return the counts of a runner that prints each of them."""
     return Counts(sums[PASSED], sums[FAILED], sums[SKIPPED], sums[EXPECTED])
 
 
 def rest_passed(sums: Mapping[str, int]) -> Counts:
-    """The counts of a runner that prints the total and what didn't pass."""
+    """Return the counts of a runner that prints the total and the tests that did not pass."""
     return Counts.out_of(sums[TOTAL], sums[FAILED], sums[SKIPPED], sums[EXPECTED])

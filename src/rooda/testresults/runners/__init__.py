@@ -1,1 +1,1 @@
-"""One module per test runner: what it prints, as rules; `registry.py` lists them."""
+"""Parsers of the output of test runners, one module per language or family of tools."""

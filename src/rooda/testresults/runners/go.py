@@ -1,13 +1,13 @@
-"""go test: plain, `-v` and `-json`; and gotestsum."""
+"""Go: `go test` (plain, `-v` and `-json`), and gotestsum."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping
 
-from rooda.testresults.lines import Line
+from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.parser import RuleParser, on
-from rooda.testresults.reports import loaded
 from rooda.testresults.suites import FAILED, SKIPPED, TOTAL, Counts, Suite, rest_passed, tally
+from rooda.text.formats import parse_json
 
 _STARTED = "run"
 _ENDED = ("pass", "fail", "skip")
@@ -24,10 +24,11 @@ _GOTESTSUM = {
 
 
 class Go(RuleParser):
-    """Adds up the packages of one `go test`.
+    """`go test` and gotestsum.
 
-    Without `-v` the tests that passed aren't named; then a package that is ok counts as one.
-    A package that fails without a failed test (it doesn't build, it timed out) is an error.
+    The packages of one `go test` add up. Without `-v` it does not name the passed tests; then a
+    package that is ok counts as one test. A package that fails without a failed test (it does not
+    build, or it timed out) is an error.
     """
 
     runner = "go test"
@@ -35,40 +36,40 @@ class Go(RuleParser):
 
     def __init__(self) -> None:
         super().__init__()
-        # By package, which plain output names only after its tests.
+        # By package; "" until the plain output names the package, after its tests.
         self._tests: dict[str, dict[str, str]] = {}
         self._said: dict[str, list[str]] = {}
         self._current = ""
         self._package_at = self._listed_at = -1
-        self._last: Line | None = None
+        self._last: OutputLine | None = None
         self._verbose = False
 
     @on(r"=== (?P<what>RUN|CONT|NAME|PAUSE) +(?P<test>\S+)")
-    def _runs(self, line: Line, match: re.Match[str]) -> None:
-        self.started(line)
-        self.hush()
+    def _runs(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.ensure_begun(line)
+        self.end_message()
         self._current = match["test"]
         if match["what"] == "RUN":
             self._note("", match["test"], _STARTED)
             self._verbose = True
 
     @on(r"(?P<said>.*?)--- (?P<status>PASS|FAIL|SKIP): (?P<test>\S+) \([\d.]+s\)")
-    def _ends(self, line: Line, match: re.Match[str]) -> None:
+    def _ends(self, line: OutputLine, match: re.Match[str]) -> None:
         if match["said"] and self._tests.get("", {}).get(match["test"]) != _STARTED:
-            return  # a test may print something without a newline before; others talk about it
+            return  # only the output of a running test may precede the marker in its line
         self._current = ""
         self._last = line
         self._test_ended(line, "", match["test"], match["status"].lower())
 
     @on(r"(?P<log>[\w.-]+\.go:\d+: .*)")
-    def _logs(self, line: Line, match: re.Match[str]) -> None:
+    def _logs(self, line: OutputLine, match: re.Match[str]) -> None:
         if self._current:
             self._say(self._current, match["log"])
         else:
-            self.other(line)
+            self.unmatched(line)
 
     @on(r"(?:Test|Benchmark|Fuzz|Example)\w*")
-    def _lists(self, line: Line, _: re.Match[str]) -> None:
+    def _lists(self, line: OutputLine, _: re.Match[str]) -> None:
         self._listed_at = line.number
 
     @on(
@@ -76,32 +77,32 @@ class Go(RuleParser):
         r"(?P<rest>\d+\.\d+s|\(cached\)|\[(?:no test files|build failed|setup failed)\])"
         r"(?P<more>\s+(?:coverage: |\[no ).*)?"
     )
-    def _package(self, line: Line, match: re.Match[str]) -> None:
+    def _package(self, line: OutputLine, match: re.Match[str]) -> None:
         verdict = {"o": "pass", "F": "fail"}.get(match[0][0], "skip")
         is_running = _STARTED in self._tests.get("", {}).values()
         if line.number == self._listed_at + 1 or (is_running and verdict == "pass"):
-            return  # `-list` runs nothing; and a test printed this
+            return  # `-list` runs no test; while a test runs, the test itself printed the line
         rest = match["rest"] + (match["more"] or "")
         self._package_ended(line, match["package"], verdict, rest)
 
     @on(r"FAIL")
-    def _all_failed(self, line: Line, _: re.Match[str]) -> None:
-        self.hush()
+    def _all_failed(self, line: OutputLine, _: re.Match[str]) -> None:
+        self.end_message()
         if line.number == self._package_at + 1:
             self.next_run()
 
     @on(r"PASS|exit status \d+")
-    def _binary_ended(self, _: Line, __: re.Match[str]) -> None:
-        self.hush()
+    def _binary_ended(self, _: OutputLine, __: re.Match[str]) -> None:
+        self.end_message()
 
     @on(r'\{.*"Action":.*\}')
-    def _json(self, line: Line, _: re.Match[str]) -> None:
+    def _json(self, line: OutputLine, _: re.Match[str]) -> None:
         event = _event(line.whole)
         action, package, test = (event.get(key, "") for key in ("Action", "Package", "Test"))
         if test and action == "output":
             self._say(test, event.get("Output", "").strip())
         elif test and action == _STARTED:
-            self.started(line)
+            self.ensure_begun(line)
             self._note(package, test, action)
         elif test and action in _ENDED:
             self._test_ended(line, package, test, action)
@@ -109,18 +110,18 @@ class Go(RuleParser):
             self._package_ended(line, package, action)
 
     @on(r"=== FAIL: \S+ (?P<test>\S+) \([\d.]+s\)")
-    def _gotestsum_failed(self, line: Line, match: re.Match[str]) -> None:
+    def _gotestsum_failed(self, line: OutputLine, match: re.Match[str]) -> None:
         self.fail(line, match["test"])
 
     @on(r"DONE (?:\d+ runs, )?(?P<counts>\d+ tests?(?:, \d+ \w+)*) in .*")
-    def _gotestsum_done(self, line: Line, match: re.Match[str]) -> None:
+    def _gotestsum_done(self, line: OutputLine, match: re.Match[str]) -> None:
         sums = tally(match["counts"].split(","), _GOTESTSUM)
         if sums is not None:
             self._tests.clear()
             self.close(line, rest_passed(sums))
 
     def finish(self) -> list[Suite]:
-        """The packages, or the tests of a binary that ran without `go test` around it."""
+        """Return the packages; the tests of a test binary that ran without `go test`."""
         tests = self._tests.get("", {})
         if self._verbose and tests and self._last is not None and not self._suites:
             self.close(self._last, _counts(tests))
@@ -134,15 +135,15 @@ class Go(RuleParser):
         if len(said) < _MOST_SAID and not text.startswith(("===", "---")):
             said.append(text)
 
-    def _test_ended(self, line: Line, package: str, test: str, status: str) -> None:
-        self.started(line)
+    def _test_ended(self, line: OutputLine, package: str, test: str, status: str) -> None:
+        self.ensure_begun(line)
         self._note(package, test, status)
         said = "\n".join(self._said.pop(test, []))
-        self.hush()
+        self.end_message()
         if status == "fail":
             self.fail(line, test, said)
 
-    def _package_ended(self, line: Line, package: str, verdict: str, rest: str = "") -> None:
+    def _package_ended(self, line: OutputLine, package: str, verdict: str, rest: str = "") -> None:
         tests = self._tests.pop(package, None) or self._tests.pop("", {})
         self._said.clear()
         if verdict == "fail":
@@ -165,7 +166,7 @@ def _counts(tests: Mapping[str, str]) -> Counts:
 
 
 def _event(text: str) -> dict[str, str]:
-    """The strings of a test2json event."""
-    event = loaded(text)
+    """Return the strings of a test2json event."""
+    event = parse_json(text)
     pairs = event.items() if isinstance(event, dict) else ()
     return {key: value for key, value in pairs if isinstance(value, str)}

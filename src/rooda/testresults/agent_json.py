@@ -1,10 +1,10 @@
-"""Agents that print JSON: the output of the commands they ran is in the strings of their events."""
+"""Replaces the JSON events of an agent by the command output in their strings."""
 
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from rooda.testresults.reports import loaded
+from rooda.text.formats import parse_json
 
 _HINTS = ('"type":', '"role":')
 _IDS = ("tool_use_id", "tool_call_id", "tool_id", "toolCallId", "callID", "id")
@@ -12,13 +12,13 @@ _NAMES = ("name", "tool_name", "toolName", "tool")
 _INPUTS = {"input", "arguments", "args", "parameters"}
 _OUTPUTS = {"output", "aggregated_output", "stdout", "stderr", "content", "text"}
 _TOOLS = re.compile(r"tool|command_execution")
-# What other tools show (files, the web, another agent's words) is no output of a test runner.
+# Other tools show files, web pages or the words of another agent, and not test output.
 _COMMANDS = re.compile(r"bash|shell|command|exec|terminal|console|output", re.IGNORECASE)
 _BOUNDARY = "$ command"
 
 
 def unwrapped(text: str) -> str:
-    """The text, in which each event of a command has become what the command printed."""
+    """Return the text with the output of a command in place of each event that contains it."""
     if not text.startswith("{") and "\n{" not in text:
         return text
     events = _Events()
@@ -26,7 +26,7 @@ def unwrapped(text: str) -> str:
 
 
 class _Context(NamedTuple):
-    """Where in an event a value is."""
+    """The position of a value in an event: in a tool's part or not, which call, which tool."""
 
     in_tool: bool = False
     call: str = ""
@@ -34,16 +34,16 @@ class _Context(NamedTuple):
 
 
 class _Events:
-    """Knows which tool was called, since its output comes in a later event."""
+    """Remembers the tool of each call, because the output of a call is in a later event."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
     def unwrap(self, line: str) -> str:
-        """What a command printed, if the line is such an event; else the line itself."""
+        """Return the command output in the line if it is such an event, else the line itself."""
         if not line.startswith("{") or not any(hint in line for hint in _HINTS):
             return line
-        printed = dict.fromkeys(self._printed(loaded(line)))  # some events say it twice
+        printed = dict.fromkeys(self._printed(parse_json(line)))  # some events repeat the output
         return "\n".join([_BOUNDARY, *printed]) if printed else line
 
     def _printed(self, event: Any) -> Iterator[str]:
@@ -59,7 +59,7 @@ class _Events:
                 rest += [(item, context) for item in inner]
 
     def _entered(self, value: dict[str, Any], context: _Context) -> _Context:
-        """The context of what is in an object; takes note of a tool's name."""
+        """Return the context of the values in an object, and remember the name of its tool."""
         kind = f"{value.get('type')} {value.get('role')}"
         call = _first(value, _IDS) or context.call
         tool = _first(value, _NAMES) or self._tools.get(call, context.tool)

@@ -1,0 +1,82 @@
+"""Test results as records, and a quick test whether an output can contain any.
+
+Every run imports this module, so it stays light; `read.py` and the parsers are loaded on demand.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+LIMIT = 4 * 1024 * 1024  # the last bytes of an output that are read
+
+# Every test runner prints one of these words, in lower case, upper case or capitalized.
+_STEMS = (b"pass", b"fail", b"test", b"ok", b"spec", b"example", b"assertion", b"scenario", b"1..")
+_FORMS = (form for stem in _STEMS for form in (stem, stem.upper(), stem.capitalize()))
+_WORDS = tuple(form for form in _FORMS if form != b"FAIL")
+_FAIL = re.compile(rb"(?<!<promise>)FAIL")  # an agent that signals FAILURE reports no tests
+
+
+class TestStatus(StrEnum):
+    """How one test ended."""
+
+    __test__ = False  # without this, pytest collects the class because of its name
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class TestDetail:
+    """One test, or one error outside of the tests."""
+
+    __test__ = False
+
+    name: str
+    status: TestStatus
+    duration_ms: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestResults:
+    """The sum of the last run of each test runner.
+
+    `failed` includes errors. `total` counts the passed, failed and skipped tests and those with
+    an expected failure. `details` names the tests that failed; an error outside of the tests (an
+    unhandled error, an interrupt) is a detail too, but `failed` does not count it.
+    """
+
+    __test__ = False
+
+    total: int
+    passed: int
+    failed: int
+    skipped: int
+    details: tuple[TestDetail, ...] = ()
+
+    @property
+    def all_passed(self) -> bool:
+        """Whether at least one test passed and nothing failed; no tests at all is no success."""
+        bad = (TestStatus.FAILED, TestStatus.ERROR)
+        return (
+            self.passed > 0
+            and self.failed == 0
+            and not any(detail.status in bad for detail in self.details)
+        )
+
+    @property
+    def success_rate(self) -> float:
+        """The passed tests in percent of all; 100 without tests."""
+        return 100.0 * self.passed / self.total if self.total else 100.0
+
+
+def may_have_results(output: bytes) -> bool:
+    """Return whether the end of an output has a word that test runners print.
+
+    It copies nothing, so that a flood of other text costs neither memory nor the parsers' time.
+    """
+    start = max(0, len(output) - LIMIT)
+    known = any(output.find(word, start) != -1 for word in _WORDS)
+    return known or _FAIL.search(output, start) is not None

@@ -1,0 +1,278 @@
+"""Java, Kotlin and Scala: Maven, Gradle, JUnit on the console, sbt."""
+
+import re
+
+from rooda.testresults.output_lines import OutputLine
+from rooda.testresults.parser import RuleParser, on
+from rooda.testresults.results import TestStatus
+from rooda.testresults.suites import (
+    FAILED,
+    SKIPPED,
+    TOTAL,
+    Counts,
+    Suite,
+    number,
+    rest_passed,
+    tally,
+)
+
+# -- maven -------------------------------------------------------------------------------------
+
+_MAVEN_LEVEL = r"(?:\[(?:INFO|WARNING|ERROR)\] *)?"
+_MAVEN_COUNTS = r"Tests run: (\d{1,9}), Failures: (\d{1,9}), Errors: (\d{1,9}), Skipped: (\d{1,9})"
+_MAVEN_LISTED = re.compile(r"(?P<name>[\w$]+[.(>-][^\s:]+):(?P<rest>.*)")
+_MAVEN_LISTS = {
+    "Failures": TestStatus.FAILED,
+    "Failed tests": TestStatus.FAILED,
+    "Errors": TestStatus.ERROR,
+    "Tests in error": TestStatus.ERROR,
+}
+
+
+class Maven(RuleParser):
+    """Surefire and Failsafe of Maven: `Tests run: 7, Failures: 1, Errors: 1, Skipped: 1`.
+
+    The modules of one build add up, each by its total. Classes count only if no total was printed.
+    """
+
+    runner = "maven"
+    marks = ("Tests run: ", "No tests to run.")
+
+    def _reset(self) -> None:
+        self._status: TestStatus | None = None
+        self._classes: dict[str, tuple[OutputLine, Counts]] = {}
+
+    @on(_MAVEN_LEVEL + r"Scanning for projects\.\.\.")
+    def _starts(self, line: OutputLine, _: re.Match[str]) -> None:
+        self.begin(line)
+        self.next_run()
+
+    @on(_MAVEN_LEVEL + r"T E S T S")
+    def _tests_start(self, line: OutputLine, _: re.Match[str]) -> None:
+        self.ensure_begun(line)
+        self._classes.clear()
+
+    @on(_MAVEN_LEVEL + _MAVEN_COUNTS + r", Time elapsed: .*?(?: (?:--|-) in (?P<name>\S+))?")
+    def _class(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.ensure_begun(line)
+        self._classes[match["name"] or f"line {line.number}"] = line, _maven_counts(match)
+
+    @on(
+        _MAVEN_LEVEL
+        + r"(?P<kind>Failures|Errors|Failed tests|Tests in error|Flakes): *(?P<first>.*)"
+    )
+    def _list_follows(self, line: OutputLine, match: re.Match[str]) -> None:
+        self._status = _MAVEN_LISTS.get(match["kind"])
+        listed = _MAVEN_LISTED.fullmatch(match["first"])
+        if listed is not None:
+            self._failed(line, listed)
+
+    @on(_MAVEN_LEVEL + _MAVEN_LISTED.pattern)
+    def _listed(self, line: OutputLine, match: re.Match[str]) -> None:
+        self._failed(line, match)
+
+    def _failed(self, line: OutputLine, listed: re.Match[str]) -> None:
+        if self._status is not None:
+            message = listed["rest"].lstrip("0123456789").strip()
+            self.fail(line, listed["name"], message, self._status)
+            self.end_message()
+
+    @on(_MAVEN_LEVEL + _MAVEN_COUNTS + r"(?:, Flakes: \d+)?")
+    def _total(self, line: OutputLine, match: re.Match[str]) -> None:
+        self._status = None
+        self._classes.clear()
+        self.close(line, _maven_counts(match), part=f"line {line.number}")
+
+    @on(_MAVEN_LEVEL + r"(?:There are )?[Nn]o tests to run\.")
+    def _nothing(self, line: OutputLine, _: re.Match[str]) -> None:
+        self.close(line, Counts(), part=f"line {line.number}")
+
+    @on(_MAVEN_LEVEL + r"BUILD (?:SUCCESS|FAILURE)")
+    def _ends(self, _: OutputLine, __: re.Match[str]) -> None:
+        self.next_run()
+
+    def finish(self) -> list[Suite]:
+        """Return the totals; the classes if the output was cut before a total."""
+        if not self._suites:
+            for name, (line, counts) in self._classes.items():
+                self.close(line, counts, part=name)
+        return super().finish()
+
+
+def _maven_counts(match: re.Match[str]) -> Counts:
+    run, failures, errors, skipped = (number(match[group]) for group in range(1, 5))
+    return Counts.out_of(run, failures + errors, skipped)
+
+
+# -- gradle ------------------------------------------------------------------------------------
+
+_GRADLE_WORDS = {"test": TOTAL, "tests": TOTAL, "failed": FAILED, "skipped": SKIPPED}
+_GRADLE_NOT_RUN = " UP-TO-DATE| NO-SOURCE| SKIPPED| FROM-CACHE"
+
+
+class Gradle(RuleParser):
+    """`gradle test`: `5 tests completed, 2 failed, 1 skipped`.
+
+    The test tasks of one build add up. A failed task prints counts. A passed task prints none: it
+    counts the tests that it names (with `testLogging`), or else as one test.
+    """
+
+    runner = "gradle"
+    marks = (" completed", ": Executed ", "BUILD SUCCESSFUL", "No tests found for given includes")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks: dict[str, Counts] = {}
+        self._task = ""
+
+    @on(rf"(?:Task )?:(?:[\w.-]+:)*(?:test|\w*Test)(?:{_GRADLE_NOT_RUN})")
+    def _runs_not(self, _: OutputLine, __: re.Match[str]) -> None:
+        self._task = ""
+
+    @on(r"(?:Task )?:(?P<task>(?:[\w.-]+:)*(?:test|\w*Test))(?: FAILED|WARNING: .*)?")
+    def _runs(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.ensure_begun(line)
+        self._task = match["task"]
+        self._tasks.setdefault(self._task, Counts())
+
+    @on(r"(?P<name>\S.*) (?P<status>PASSED|FAILED|SKIPPED)")
+    def _names(self, line: OutputLine, match: re.Match[str]) -> None:
+        if " > " not in match["name"]:
+            return
+        self.end_message()
+        field = match["status"].lower()
+        self._tasks[self._task] = self._tasks.get(self._task, Counts()) + Counts(**{field: 1})
+        if field == FAILED:
+            self.fail(line, match["name"])
+
+    @on(r"(?P<counts>\d+ tests?) completed(?P<more>, \d+ failed)(?P<rest>, \d+ skipped)?")
+    def _counts(self, line: OutputLine, match: re.Match[str]) -> None:
+        pieces = (match["counts"], *(match[more][2:] for more in ("more", "rest") if match[more]))
+        sums = tally(pieces, _GRADLE_WORDS)
+        if sums is not None:
+            self._tasks.pop(self._task, None)
+            self.close(line, rest_passed(sums), part=self._task or f"line {line.number}")
+
+    @on(
+        r"(?:SUCCESS|FAILURE): Executed (?P<tests>\d+ tests?) in \d[^()]*"
+        r"(?:\((?P<more>.*)\))?"
+    )
+    def _test_logger(self, line: OutputLine, match: re.Match[str]) -> None:
+        more = match["more"].split(", ") if match["more"] else []
+        sums = tally([match["tests"], *more], _GRADLE_WORDS)
+        if sums is not None:
+            self._tasks.pop(self._task, None)
+            self.close(line, rest_passed(sums), part=self._task or f"line {line.number}")
+
+    @on(r"No tests found for given includes: .*")
+    def _nothing(self, line: OutputLine, _: re.Match[str]) -> None:
+        self._tasks = {}
+        self.close(line, Counts(), part=self._task or f"line {line.number}")
+
+    @on(r"BUILD (?P<verdict>SUCCESSFUL|FAILED).*")
+    def _builds(self, line: OutputLine, match: re.Match[str]) -> None:
+        for task, named in self._tasks.items():
+            if named.total or match["verdict"] == "SUCCESSFUL":
+                self.close(line, named if named.total else Counts(passed=1), part=task)
+        self._tasks, self._task = {}, ""
+        self.next_run()
+
+
+# -- junit console -----------------------------------------------------------------------------
+
+_JUNIT_NEAR = 2  # lines from the time down to the verdict, at most
+
+
+class JUnitConsole(RuleParser):
+    """The console runners of JUnit: `OK (3 tests)` of version 4, and the launcher of version 5.
+
+    The launcher prints a table of counts in brackets, from containers to failed tests.
+    """
+
+    runner = "junit"
+    marks = ("OK (", "Tests run: ", " tests failed ")
+
+    def _reset(self) -> None:
+        self._sums: dict[str, int] = {}
+        self._time_at = -_JUNIT_NEAR - 1
+
+    @on(r"JUnit version \d.*")
+    def _starts(self, line: OutputLine, _: re.Match[str]) -> None:
+        self.begin(line)
+
+    @on(r"\d{1,9}\) (?P<name>\w+\([\w.$]+\))")
+    def _fails(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.fail(line, match["name"])
+
+    @on(r"Time: [\d.,]+")
+    def _timed(self, line: OutputLine, _: re.Match[str]) -> None:
+        self._time_at = line.number
+
+    @on(r"OK \((?P<tests>\d{1,9}) tests?\)")
+    def _passed(self, line: OutputLine, match: re.Match[str]) -> None:
+        if line.number - self._time_at <= _JUNIT_NEAR or line.place <= _JUNIT_NEAR:
+            self.close(line, Counts(passed=number(match["tests"])))
+
+    @on(r"Tests run: (?P<tests>\d{1,9}),  Failures: (?P<failed>\d{1,9})")
+    def _failed(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.close(line, Counts.out_of(number(match["tests"]), number(match["failed"])))
+
+    @on(r"JUnit (?:Jupiter|Vintage|Platform.*?):(?P<name>.+)")
+    def _listed(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.fail(line, match["name"].replace(":", " > "))
+
+    @on(r"\[ +(?P<amount>\d{1,9}) tests (?P<what>skipped|aborted|successful|failed) +\]")
+    def _row(self, line: OutputLine, match: re.Match[str]) -> None:
+        self._sums[match["what"]] = number(match["amount"])
+        if match["what"] == "failed":
+            get = self._sums.get
+            skipped = get("skipped", 0) + get("aborted", 0)
+            self.close(line, Counts(get("successful", 0), get("failed", 0), skipped))
+
+
+# -- scala -------------------------------------------------------------------------------------
+
+_SCALA_LEVEL = r"(?:\[(?:info|warn|error|success)\] *)?"
+
+
+class Scala(RuleParser):
+    """ScalaTest, and sbt's sum for any framework: `Failed: Total 5, Failed 1, Errors 0, ...`.
+
+    The projects of one command add up. sbt's sum is below the sum of ScalaTest and replaces it.
+    """
+
+    runner = "scala"
+    marks = (": Total ", "Tests: succeeded ")
+
+    @on(_SCALA_LEVEL + r"- (?P<name>\S.*) \*\*\* FAILED \*\*\*.*")
+    def _fails(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.fail(line, match["name"])
+
+    @on(_SCALA_LEVEL + r"==> X (?P<name>\S.*?)  [\d.]+s(?: (?P<message>.*))?")
+    def _munit_fails(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.fail(line, match["name"], match["message"] or "")
+
+    @on(
+        _SCALA_LEVEL + r"Tests: succeeded (\d+), failed (\d+), "
+        r"canceled (\d+), ignored (\d+), pending (\d+)"
+    )
+    def _scalatest(self, line: OutputLine, match: re.Match[str]) -> None:
+        passed, failed, *skipped = (number(amount) for amount in match.groups())
+        self.hold(line, Counts(passed, failed, sum(skipped)), part=f"line {line.number}")
+
+    @on(
+        _SCALA_LEVEL + r"(?:Passed|Failed|Error|Canceled): Total \d+, "
+        r"Failed (?P<failed>\d+), Errors (?P<errors>\d+), Passed (?P<passed>\d+)"
+        r"(?P<more>(?:, [A-Z][a-z]+ \d+)*)"
+    )
+    def _sbt(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.drop_held()
+        skipped = sum(number(piece.split(" ")[-1]) for piece in match["more"].split(","))
+        failed = number(match["failed"]) + number(match["errors"])
+        counts = Counts(number(match["passed"]), failed, skipped)
+        self.close(line, counts, part=f"line {line.number}")
+
+    @on(_SCALA_LEVEL + r"Total time: .*")
+    def _ends(self, _: OutputLine, __: re.Match[str]) -> None:
+        self.flush()
+        self.next_run()

@@ -1,0 +1,149 @@
+"""Reports that a runner printed, or that an agent shows: JSON documents and JUnit XML."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rooda.testresults.junit_xml import xml_report
+from rooda.testresults.output_lines import OutputLine
+from rooda.testresults.parser import RuleParser
+from rooda.testresults.reports import RunnerReport
+from rooda.testresults.runners.browsers import playwright_report
+from rooda.testresults.runners.javascript import jest_report, mocha_report
+from rooda.testresults.runners.ruby import rspec_report
+from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, Suite
+from rooda.text.formats import parse_json
+
+# -- json reports ------------------------------------------------------------------------------
+
+# Each returns None for the documents of other runners.
+_READERS: tuple[Callable[[Any], RunnerReport | None], ...] = (
+    jest_report,
+    mocha_report,
+    rspec_report,
+    playwright_report,
+)
+
+
+class JsonReports:
+    """JSON reports of the runners that can print one.
+
+    A report is one line, or the lines from a lone `{` to a lone `}` that is not farther right.
+    """
+
+    marks = ('"numTotalTests"', '"passes"', '"example_count"', '"unexpected"')
+
+    def __init__(self) -> None:
+        self._suites: list[Suite] = []
+        self._lines: list[str] = []
+        self._begin: OutputLine | None = None
+
+    def feed(self, line: OutputLine) -> None:
+        """Collect lines that may be a report, and read the report at its end."""
+        if line.quoted:
+            return
+        begin, text = self._begin, line.whole
+        if text == "{" and (begin is None or line.indent <= begin.indent):
+            self._begin, self._lines = line, [text]
+        elif begin is not None:
+            self._lines.append(text)
+            if text == "}" and line.indent <= begin.indent:
+                self._begin = None
+                self._read("\n".join(self._lines), begin.number, line)
+        elif text.startswith("{") and text.endswith("}"):
+            self._read(text, line.number, line)
+
+    def finish(self) -> list[Suite]:
+        """Return the reports that were found."""
+        return self._suites
+
+    def _read(self, text: str, first: int, line: OutputLine) -> None:
+        if not any(mark in text for mark in self.marks):
+            return
+        document = parse_json(text)
+        reports = (read(document) for read in _READERS)
+        report = next((report for report in reports if report is not None), None)
+        if report is not None:
+            suite = Suite(
+                report.runner,
+                report.counts,
+                tuple(report.details[:MOST_DETAILS]),
+                first,
+                line.number,
+                run=-1 - line.number,  # no run of a parser has a negative number
+                scope=line.scope,
+                command=line.command,
+            )
+            self._suites.append(suite)
+
+
+# -- xml reports -------------------------------------------------------------------------------
+
+# By the name of the first suite: the runner that may also have printed to the console.
+_RUNNERS = {
+    "pytest": "pytest",
+    "jest tests": "jest",
+    "vitest tests": "vitest",
+    "Mocha Tests": "mocha",
+    "bun test": "bun test",
+    "deno test": "deno test",
+    "nextest-run": "cargo nextest",
+    "rspec": "rspec",
+}
+_ROOT = re.compile(r"<(testsuites?)\b")
+
+
+class XmlReports(RuleParser):
+    """JUnit XML: from reporters that print it, or from files that an agent shows.
+
+    Reports with different names of suites add up; a report with the same name is a later run.
+    """
+
+    runner = XML_REPORT
+    marks = ("<testsuite",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[str] = []
+        self._root = ""
+        self._depth = 0
+        self._last: OutputLine | None = None
+
+    def feed(self, line: OutputLine) -> None:
+        """Collect a report from its first tag to its last."""
+        if line.quoted:
+            return
+        text = line.whole
+        if not self._root:
+            root = _ROOT.search(text)
+            if root is None:
+                return
+            self.enter_command(line)
+            self.ensure_begun(line)
+            self._root, text = root[1], text[root.start() :]
+        self._lines.append(text)
+        self._last = line
+        self._depth += len(re.findall(rf"<{self._root}\b", text))
+        self._depth -= text.count(f"</{self._root}>")
+        if self._depth <= 0:
+            self._read(line)
+
+    def finish(self) -> list[Suite]:
+        """Return the reports that were found."""
+        if self._last is not None and self._root:
+            self._read(self._last)
+        return super().finish()
+
+    def _read(self, line: OutputLine) -> None:
+        document = "\n".join(self._lines)
+        end = document.rfind(">") + 1
+        report = xml_report(document[:end].encode("utf-8", "replace"))
+        self._lines, self._root, self._depth = [], "", 0
+        if report is not None:
+            for detail in report.details:
+                self.fail(line, detail.name, detail.error or "", detail.status)
+            self.close(line, report.counts, part=report.runner)
+            if report.runner in _RUNNERS:
+                runner, run = _RUNNERS[report.runner], -1 - line.number  # no other run has it
+                self._suites[-1] = replace(self._suites[-1], runner=runner, run=run)
