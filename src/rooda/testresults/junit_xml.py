@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 
-from rooda.testresults.reports import RunnerReport
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.testresults.suites import (
     EXPECTED,
@@ -12,6 +11,7 @@ from rooda.testresults.suites import (
     PASSED,
     SKIPPED,
     Counts,
+    RunnerReport,
     detail,
     number,
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rooda.testresults.results import TestDetail, TestStatus
 
@@ -64,6 +65,14 @@ class Suite:
 def detail(name: str, status: TestStatus, message: str = "") -> TestDetail:
     """Return a detail with a name and message of bounded length."""
     return TestDetail(name[:_LONGEST_NAME], status, error=message[:_LONGEST_MESSAGE] or None)
+
+
+class RunnerReport(NamedTuple):
+    """The results in one document that a runner wrote."""
+
+    runner: str
+    counts: Counts
+    details: list[TestDetail]
 
 
 XML_REPORT = "junit xml"  # the runner of a report that does not name its runner

@@ -1,10 +1,11 @@
-"""Data formats: JSON that an untrusted program wrote, and values on one line of YAML."""
+"""Data formats: JSON that an untrusted program wrote and its fields, and YAML on one line."""
 
 import json
 from typing import Any
 
 # An empty list takes three bytes as text and 56 in memory, so the text's size bounds too little.
 MOST_JSON_PARTS = 500_000
+_MOST = 10**9  # no plausible count is larger
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -21,6 +22,31 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def json_at(value: Any, *path: str) -> Any:
+    """Return the value below these keys; None if it is missing."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def json_number(value: Any, *path: str) -> int:
+    """Return the whole number below these keys; 0 if it is none, negative or implausible."""
+    found = json_at(value, *path)
+    return found if type(found) is int and 0 <= found < _MOST else 0
+
+
+def json_text(value: Any, *path: str) -> str:
+    """Return the text below these keys; "" if it is no text."""
+    found = json_at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def json_list(value: Any, *path: str) -> list[Any]:
+    """Return the list below these keys; an empty one if it is no list."""
+    found = json_at(value, *path)
+    return found if isinstance(found, list) else []
 
 
 def flow_yaml(value: object) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.parser import RuleParser, on
-from rooda.testresults.reports import RunnerReport, amount, at, members, words
 from rooda.testresults.results import TestDetail, TestStatus
 from rooda.testresults.suites import (
     FAILED,
@@ -14,12 +13,14 @@ from rooda.testresults.suites import (
     PASSED,
     SKIPPED,
     Counts,
+    RunnerReport,
     Suite,
     counted,
     detail,
     number,
     tally,
 )
+from rooda.text.formats import json_at, json_list, json_number, json_text
 
 # -- playwright --------------------------------------------------------------------------------
 
@@ -122,12 +123,12 @@ class Playwright(RuleParser):
 
 def playwright_report(document: Any) -> RunnerReport | None:
     """Return the report of playwright's JSON reporter; None for another document."""
-    stats = at(document, "stats")
+    stats = json_at(document, "stats")
     if not isinstance(stats, dict) or not {"expected", "unexpected", "flaky"} <= stats.keys():
         return None
-    passed = amount(stats, "expected") + amount(stats, "flaky")
-    counts = Counts(passed, amount(stats, "unexpected"), amount(stats, "skipped"))
-    return RunnerReport("playwright", counts, _playwright_failed(members(document, "suites")))
+    passed = json_number(stats, "expected") + json_number(stats, "flaky")
+    counts = Counts(passed, json_number(stats, "unexpected"), json_number(stats, "skipped"))
+    return RunnerReport("playwright", counts, _playwright_failed(json_list(document, "suites")))
 
 
 def _playwright_failed(suites: list[Any]) -> list[TestDetail]:
@@ -136,13 +137,14 @@ def _playwright_failed(suites: list[Any]) -> list[TestDetail]:
     rest = [(suite, "") for suite in reversed(suites)]
     while rest:
         suite, path = rest.pop()
-        for spec in members(suite, "specs"):
-            if at(spec, "ok") is False:
-                place = f"{words(spec, 'file')}:{amount(spec, 'line')}:{amount(spec, 'column')}"
-                name = f"{place}{path} › {words(spec, 'title')}"
+        for spec in json_list(suite, "specs"):
+            if json_at(spec, "ok") is False:
+                line, column = json_number(spec, "line"), json_number(spec, "column")
+                place = f"{json_text(spec, 'file')}:{line}:{column}"
+                name = f"{place}{path} › {json_text(spec, 'title')}"
                 failed.append(detail(name, TestStatus.FAILED))
-        inner = members(suite, "suites")
-        rest += [(child, f"{path} › {words(child, 'title')}") for child in reversed(inner)]
+        inner = json_list(suite, "suites")
+        rest += [(child, f"{path} › {json_text(child, 'title')}") for child in reversed(inner)]
     return failed
 
 

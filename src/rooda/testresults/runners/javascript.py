@@ -6,7 +6,6 @@ from typing import Any
 
 from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.parser import RuleParser, on
-from rooda.testresults.reports import RunnerReport, amount, at, members, words
 from rooda.testresults.results import TestDetail, TestStatus
 from rooda.testresults.suites import (
     EXPECTED,
@@ -15,6 +14,7 @@ from rooda.testresults.suites import (
     SKIPPED,
     TOTAL,
     Counts,
+    RunnerReport,
     counted,
     detail,
     failed_among,
@@ -22,7 +22,7 @@ from rooda.testresults.suites import (
     rest_passed,
     tally,
 )
-from rooda.text.formats import parse_json
+from rooda.text.formats import json_at, json_list, json_number, json_text, parse_json
 
 # -- jest --------------------------------------------------------------------------------------
 
@@ -93,17 +93,17 @@ def jest_report(document: Any) -> RunnerReport | None:
     if not isinstance(document, dict) or "numTotalTests" not in document:
         return None
     jest = "numRuntimeErrorTestSuites" in document
-    files = members(document, "testResults")
-    folder = _jest_folder([words(file, "name") for file in files])
+    files = json_list(document, "testResults")
+    folder = _jest_folder([json_text(file, "name") for file in files])
     # Count the tests one by one: the sums of some versions of vitest are wrong.
     counts, details = Counts(), []
     for file in files:
-        name, tests = words(file, "name")[len(folder) :], members(file, "assertionResults")
-        if not tests and words(file, "status") == "failed":
+        name, tests = json_text(file, "name")[len(folder) :], json_list(file, "assertionResults")
+        if not tests and json_text(file, "status") == "failed":
             counts += Counts(failed=1)
-            details.append(detail(name, TestStatus.ERROR, words(file, "message")))
+            details.append(detail(name, TestStatus.ERROR, json_text(file, "message")))
         for test in tests:
-            status = _JEST_WORDS.get(words(test, "status"), SKIPPED)
+            status = _JEST_WORDS.get(json_text(test, "status"), SKIPPED)
             counts += Counts(**{status: 1})
             if status == FAILED:
                 details.append(_jest_failed(test, [] if jest else [name], " › " if jest else " > "))
@@ -117,8 +117,8 @@ def _jest_folder(names: list[str]) -> str:
 
 
 def _jest_failed(test: Any, path: list[str], joint: str) -> TestDetail:
-    titles = [*path, *map(str, members(test, "ancestorTitles")), words(test, "title")]
-    messages = members(test, "failureMessages")
+    titles = [*path, *map(str, json_list(test, "ancestorTitles")), json_text(test, "title")]
+    messages = json_list(test, "failureMessages")
     return detail(joint.join(titles), TestStatus.FAILED, str(messages[0]) if messages else "")
 
 
@@ -221,7 +221,7 @@ class Mocha(RuleParser):
     def _stream(self, line: OutputLine, match: re.Match[str]) -> None:
         data = parse_json(match["data"])
         if match["event"] == "fail":
-            self.fail(line, words(data, "fullTitle"), words(data, "err"))
+            self.fail(line, json_text(data, "fullTitle"), json_text(data, "err"))
         else:
             self.close(line, _mocha_counts(data))
 
@@ -246,18 +246,20 @@ class Mocha(RuleParser):
 
 def mocha_report(document: Any) -> RunnerReport | None:
     """Return the report of mocha's JSON reporter; None for another document."""
-    stats = at(document, "stats")
+    stats = json_at(document, "stats")
     if not isinstance(stats, dict) or not {"passes", "failures", "pending"} <= stats.keys():
         return None
     failed = [
-        detail(words(test, "fullTitle"), TestStatus.FAILED, words(test, "err", "message"))
-        for test in members(document, "failures")
+        detail(json_text(test, "fullTitle"), TestStatus.FAILED, json_text(test, "err", "message"))
+        for test in json_list(document, "failures")
     ]
     return RunnerReport("mocha", _mocha_counts(stats), failed)
 
 
 def _mocha_counts(stats: Any) -> Counts:
-    return Counts(amount(stats, "passes"), amount(stats, "failures"), amount(stats, "pending"))
+    return Counts(
+        json_number(stats, "passes"), json_number(stats, "failures"), json_number(stats, "pending")
+    )
 
 
 # -- jasmine -----------------------------------------------------------------------------------

@@ -8,11 +8,10 @@ from typing import Any
 from rooda.testresults.junit_xml import xml_report
 from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.parser import RuleParser
-from rooda.testresults.reports import RunnerReport
 from rooda.testresults.runners.browsers import playwright_report
 from rooda.testresults.runners.javascript import jest_report, mocha_report
 from rooda.testresults.runners.ruby import rspec_report
-from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, Suite
+from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, RunnerReport, Suite
 from rooda.text.formats import parse_json
 
 # -- json reports ------------------------------------------------------------------------------

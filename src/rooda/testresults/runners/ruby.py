@@ -5,7 +5,6 @@ from typing import Any
 
 from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.parser import RuleParser, on
-from rooda.testresults.reports import RunnerReport, amount, at, members, words
 from rooda.testresults.results import TestStatus
 from rooda.testresults.suites import (
     FAILED,
@@ -14,11 +13,13 @@ from rooda.testresults.suites import (
     SKIPPED,
     TOTAL,
     Counts,
+    RunnerReport,
     detail,
     number,
     rest_passed,
     tally,
 )
+from rooda.text.formats import json_at, json_list, json_number, json_text
 
 # -- rspec -------------------------------------------------------------------------------------
 
@@ -107,20 +108,20 @@ class RSpec(RuleParser):
 
 def rspec_report(document: Any) -> RunnerReport | None:
     """Return the report of rspec's JSON formatter; None for another document."""
-    summary = at(document, "summary")
+    summary = json_at(document, "summary")
     if not isinstance(summary, dict) or "example_count" not in summary:
         return None
-    outside = amount(summary, "errors_outside_of_examples_count")
-    failed, pending = amount(summary, "failure_count"), amount(summary, "pending_count")
-    counts = Counts.out_of(amount(summary, "example_count"), failed, pending)
+    outside = json_number(summary, "errors_outside_of_examples_count")
+    failed, pending = json_number(summary, "failure_count"), json_number(summary, "pending_count")
+    counts = Counts.out_of(json_number(summary, "example_count"), failed, pending)
     details = [
         detail(
-            f"{words(example, 'file_path')}:{amount(example, 'line_number')}",
+            f"{json_text(example, 'file_path')}:{json_number(example, 'line_number')}",
             TestStatus.FAILED,
-            words(example, "exception", "message"),
+            json_text(example, "exception", "message"),
         )
-        for example in members(document, "examples")
-        if words(example, "status") == "failed"
+        for example in json_list(document, "examples")
+        if json_text(example, "status") == "failed"
     ]
     return RunnerReport("rspec", counts + Counts(failed=outside), details)
 
