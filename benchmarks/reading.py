@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import alternate, report
-from rooda.agents.program import program_of
-from rooda.agents.reader import Reader
+from rooda.agents.agent_program import program_of
+from rooda.agents.output_reader import OutputReader
 
 LIMIT = 6.0  # it also makes a readable line of every line that is said
 _PIECE = 1024 * 1024
@@ -32,7 +32,7 @@ def measure(folder: Path) -> bool:  # noqa: ARG001 - one form for all
 def _read(stream: bytes) -> float:
     began = time.perf_counter()
     program = program_of(_COMMAND)
-    reader = Reader(program.adapter, program.form)
+    reader = OutputReader(program.adapter, program.form)
     for start in range(0, len(stream), _PIECE):
         reader.feed("stdout", stream[start : start + _PIECE])
     reader.finish()

@@ -1,20 +1,19 @@
 """What every adapter promises, whoever wrote it: a test for each line of the registry."""
 
-import inspect
+import importlib
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
-from rooda.agents import registry
 from rooda.agents.adapter import Adapter
-from rooda.agents.launching import program_name
-from rooda.agents.program import program_of
-from rooda.agents.reader import Reader
-from rooda.agents.registry import ADAPTERS, KNOWN, PLAIN
+from rooda.agents.agent_program import program_name, program_of
+from rooda.agents.output_reader import OutputReader
+from rooda.agents.registry import ADAPTERS, COMMANDS, KNOWN, TEXT
 from rooda.agents.report import FaultKind, Form, Usage
+from rooda.config.layers import Alias
+from rooda.config.locate import read_builtin
 from rooda.loop.outcome import FailureKind, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
@@ -52,10 +51,17 @@ def told(voice: Voice, *events: Sequence[Object], code: int = 0) -> Heard:
 
 
 def test_every_built_in_alias_has_an_adapter_of_its_own_and_the_other_way_round() -> None:
-    presets = Path(inspect.getfile(registry)).parent.parent / "presets" / "builtin.yml"
-    aliases = yaml.safe_load(presets.read_text())["ai_cmd_aliases"]
-    assert aliases == ALIASES
+    aliases = {name: valued.value for name, valued in read_builtin().aliases.items()}
+    assert aliases == {name: Alias(command) for name, command in ALIASES.items()}
     assert set(KNOWN) == set(ALIASES)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_agent_is_one_line_and_the_module_of_its_name(name: str) -> None:
+    module = importlib.import_module(f"rooda.agents.{name.replace('-', '_')}")
+    assert KNOWN[name] is module.ADAPTER
+    assert KNOWN[name].name == name
+    assert program_name(shlex.split(COMMANDS[name])) == name
 
 
 @each_adapter
@@ -140,7 +146,7 @@ def test_flags_of_a_program_that_only_prints_like_a_cli_say_nothing() -> None:
 
 def test_a_known_program_may_be_taken_for_an_unknown_command() -> None:
     program = program_of(shlex.split(ALIASES["claude"]), "text")
-    assert program.adapter is PLAIN
+    assert program.adapter is ADAPTERS[TEXT]
     assert not program.is_known
 
 
@@ -155,7 +161,7 @@ def test_a_command_line_without_a_program_has_no_name(words: list[str]) -> None:
 @each_adapter
 def test_who_printed_nothing_is_said_to_have_said_nothing(adapter: Adapter) -> None:
     for form in Form:
-        reader = Reader(adapter, form)
+        reader = OutputReader(adapter, form)
         assert reader.finish() == []
         report = reader.report(0)
         assert not reader.is_result_in
@@ -168,7 +174,7 @@ def test_who_printed_nothing_is_said_to_have_said_nothing(adapter: Adapter) -> N
 @each_adapter
 def test_a_program_that_prints_text_is_taken_by_its_word(adapter: Adapter) -> None:
     for form in Form:
-        reader = Reader(adapter, form)
+        reader = OutputReader(adapter, form)
         said = reader.feed("stdout", f"all done\n{SUCCESS}\n".encode()) + reader.finish()
         report = reader.report(0)
         assert reader.form is Form.TEXT
@@ -191,7 +197,7 @@ def test_a_promise_as_text_counts_where_events_were_expected(
 @each_adapter
 def test_asking_twice_gives_the_same_report(adapter: Adapter) -> None:
     for form in Form:
-        reader = Reader(adapter, form)
+        reader = OutputReader(adapter, form)
         reader.feed("stdout", b'{"type": "init"}\nhello\n')
         reader.feed("stderr", b"Error: something\n")
         reader.finish()

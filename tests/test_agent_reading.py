@@ -16,7 +16,7 @@ from typing import Any, Self
 import pytest
 
 from rooda.agents.adapter import Adapter
-from rooda.agents.reader import Reader
+from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS, KNOWN
 from rooda.agents.report import Form, Report, Said
 from rooda.loop.outcome import Verdict, judge
@@ -86,7 +86,7 @@ def check(report: Report) -> None:
         assert "\x1b" not in report.fault.evidence
 
 
-def read_all(reader: Reader, pieces: list[Piece]) -> list[Said]:
+def read_all(reader: OutputReader, pieces: list[Piece]) -> list[Said]:
     said = [one for stream, data in pieces for one in reader.feed(stream, data)]
     said += reader.finish()
     for code in (0, 1):
@@ -155,13 +155,13 @@ def every_spoilt(name: str) -> Iterator[object]:
 
 def try_events(adapter: Adapter, events: list[object]) -> list[Said]:
     """Each by itself as a document, and all of them in one stream; the lines for people."""
-    stream = Reader(adapter, Form.EVENTS)
+    stream = OutputReader(adapter, Form.EVENTS)
     said = []
     for event in events:
         printed = json.dumps(event).encode() + b"\n"
         said += stream.feed("stdout", printed)
         check(stream.report(1))
-        document = Reader(adapter, Form.DOCUMENT)
+        document = OutputReader(adapter, Form.DOCUMENT)
         said += document.feed("stdout", printed) + document.finish()
         check(document.report(0))
     return said + stream.finish()
@@ -255,10 +255,10 @@ HOSTILE = {
 def test_what_is_no_event_breaks_nothing(adapter: Adapter) -> None:
     for name, data in HOSTILE.items():
         for form in (Form.EVENTS, Form.DOCUMENT):
-            check_lines(read_all(Reader(adapter, form), [("stdout", data)]))
-            check_lines(read_all(Reader(adapter, form), [("stdout", data.rstrip())]))
+            check_lines(read_all(OutputReader(adapter, form), [("stdout", data)]))
+            check_lines(read_all(OutputReader(adapter, form), [("stdout", data.rstrip())]))
         if (adapter.name, name) != ("codex", "tokens that are none"):  # see below
-            read_all(Reader(adapter, Form.TEXT), [("stderr", data), ("stdout", data)])
+            read_all(OutputReader(adapter, Form.TEXT), [("stderr", data), ("stdout", data)])
 
 
 def test_a_count_of_tokens_that_is_none_breaks_nothing() -> None:
@@ -325,14 +325,14 @@ def test_random_bytes_in_random_pieces_break_nothing(adapter: Adapter) -> None:
         )
         for form in Form:
             pieces = cut_at_random([("stdout", noise), ("stderr", noise[::-1])], chance)
-            check_lines(read_all(Reader(adapter, form), pieces))
+            check_lines(read_all(OutputReader(adapter, form), pieces))
 
 
 @each_adapter
 def test_the_output_of_every_other_cli_breaks_nothing(adapter: Adapter) -> None:
     for one in transcripts()[::2]:
         for form in (Form.EVENTS, Form.DOCUMENT):
-            check_lines(read_all(Reader(adapter, form), one.pieces()))
+            check_lines(read_all(OutputReader(adapter, form), one.pieces()))
 
 
 # -- a stream that was cut -------------------------------------------------------------------
@@ -452,7 +452,7 @@ def test_a_line_with_a_million_parts_is_not_taken_apart() -> None:
 
 def test_a_flood_of_small_events_is_not_kept() -> None:
     event = line({"type": "assistant", "message": {"content": [{"type": "text", "text": "hi\n"}]}})
-    reader = Reader(ADAPTERS["claude"], Form.EVENTS, limit=64 * 1024)
+    reader = OutputReader(ADAPTERS["claude"], Form.EVENTS, limit=64 * 1024)
     with Measured() as memory:
         for _ in range(60):
             reader.feed("stdout", event * 100)
@@ -462,7 +462,7 @@ def test_a_flood_of_small_events_is_not_kept() -> None:
 
 def test_a_text_without_an_end_of_line_is_not_kept_whole() -> None:
     piece = {"type": "message", "role": "assistant", "content": "x" * 8000, "delta": True}
-    reader = Reader(ADAPTERS["gemini"], Form.EVENTS, limit=64 * 1024)
+    reader = OutputReader(ADAPTERS["gemini"], Form.EVENTS, limit=64 * 1024)
     with Measured() as memory:
         for _ in range(800):
             reader.feed("stdout", line(piece))
@@ -471,7 +471,7 @@ def test_a_text_without_an_end_of_line_is_not_kept_whole() -> None:
 
 HUGE = """
 import resource, sys
-from rooda.agents.reader import Reader
+from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS
 from rooda.agents.report import Form
 
@@ -480,7 +480,7 @@ def used():
     return most if sys.platform == "darwin" else most * 1024
 
 name, form, size, piece = sys.argv[1], Form(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-reader, before = Reader(ADAPTERS[name], form), used()
+reader, before = OutputReader(ADAPTERS[name], form), used()
 head, tail = sys.argv[5].encode(), sys.argv[6].encode()
 reader.feed("stdout", head)
 part = (sys.argv[7].encode() * piece)[:piece]
@@ -514,7 +514,7 @@ def test_what_is_left_of_a_huge_event_is_still_one_wherever_it_is_cut() -> None:
         data = filling.encode() * (9 * MB // 8 // len(filling.encode()))
         for shift in range(6):
             for form in (Form.EVENTS, Form.DOCUMENT):
-                reader = Reader(ADAPTERS["claude"], form)
+                reader = OutputReader(ADAPTERS["claude"], form)
                 head = DOCUMENT.replace("{", "{" + " " * shift)
                 reader.feed("stdout", head.encode())
                 reader.feed("stdout", data)
@@ -554,7 +554,7 @@ def test_a_line_in_millions_of_tiny_pieces_is_read_in_bounded_memory_and_time() 
 
 def test_many_lines_cost_no_more_for_each_than_few() -> None:
     def seconds(lines: int) -> float:
-        reader = Reader(ADAPTERS["claude"], Form.EVENTS)
+        reader = OutputReader(ADAPTERS["claude"], Form.EVENTS)
         said = line({"type": "assistant", "message": {"content": [{"type": "text", "text": "hi"}]}})
         data = said * 50
         began = time.process_time()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rooda.agents.accounts import account_of, dropped
-from rooda.agents.launching import own_words
-from rooda.agents.launching import variables as variables_of
-from rooda.agents.program import program_of
+from rooda.agents.agent_program import own_words, program_of
+from rooda.agents.agent_program import variables as variables_of
+from rooda.agents.facts import account_of, dropped
+from rooda.agents.flag_rules import CommandLine
 from rooda.agents.registry import ADAPTERS, KNOWN
 from rooda.agents.report import Tokens, Usage
 from rooda.config.command import split
@@ -19,23 +19,20 @@ from rooda.config.layers import Alias
 from rooda.config.locate import read_builtin
 from rooda.config.origin import BUILTIN
 from rooda.config.world import World
-from rooda.doctor.agent_report import AgentReport
-from rooda.doctor.canary.errand import Errand, cksum
-from rooda.doctor.canary.evidence import Evidence, Failure, gather
-from rooda.doctor.canary.scratch import Scratch
-from rooda.doctor.canary.trial import Trial
-from rooda.doctor.canary.verdict import judge
-from rooda.doctor.command_line import look_at
-from rooda.doctor.discretion import shown_command, without_secrets
+from rooda.doctor.agent_checks import AgentExamination, check_command_line
+from rooda.doctor.canary_trial import CanaryTask, ScratchRepository, TrialResult, cksum
+from rooda.doctor.canary_verdict import Evidence, Failure, gather, judge
+from rooda.doctor.doctor_context import DoctorOptions
 from rooda.doctor.examine import Examination, examine
-from rooda.doctor.findings import Finding, Mark, worst
-from rooda.doctor.habit import Situation
-from rooda.doctor.habits import HABITS
-from rooda.doctor.machine import look_at_disk, look_at_lock
-from rooda.doctor.programs import find, interpreter_trouble
-from rooda.doctor.repository import look_at_git
-from rooda.doctor.surroundings import Wish
-from rooda.doctor.versions import Question, ask, ask_all
+from rooda.doctor.findings import Finding, Mark, shown_command, without_secrets, worst
+from rooda.doctor.machine_checks import check_free_space, check_git, check_lock
+from rooda.doctor.programs import (
+    VersionQuestion,
+    ask_version,
+    ask_versions,
+    find_program,
+    interpreter_trouble,
+)
 from rooda.loop.outcome import FailureKind
 from rooda.loop.promises import Promises
 from rooda.process.events import Named
@@ -61,7 +58,7 @@ def words(command: str) -> tuple[str, ...]:
 def found(
     command: str, environ: Mapping[str, str] | None = None, *, root: bool = False
 ) -> list[Finding]:
-    return list(look_at(Situation(own_words(words(command)), environ or {}, root)))
+    return list(check_command_line(CommandLine(own_words(words(command)), environ or {}, root)))
 
 
 def wrong(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -71,8 +68,11 @@ def wrong(findings: list[Finding]) -> list[tuple[str, str]]:
 # -- command lines ---------------------------------------------------------------------------
 
 
-def test_every_known_cli_has_habits() -> None:
-    assert HABITS.keys() == KNOWN.keys()
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_known_cli_has_permissions_and_flag_rules(name: str) -> None:
+    assert KNOWN[name].permissions.all_tools
+    assert KNOWN[name].permissions.otherwise
+    assert KNOWN[name].flag_rules
 
 
 @pytest.mark.parametrize("name", read_builtin().aliases)
@@ -261,15 +261,15 @@ def test_a_program_is_looked_for_and_what_stands_in_its_place_is_named(tools: Pa
     (tools / "dangling").symlink_to("nowhere")
     (tools / "folder").mkdir()
     environ = {"PATH": str(tools)}
-    assert find("good", tools, environ).path == str(tools / "good")
-    assert find("./good", tools, {"PATH": ""}).path == str(tools / "good")
-    assert find("nothing", tools, environ).path is None
-    places = {name: find(name, tools, environ) for name in ("plain", "dangling", "folder")}
+    assert find_program("good", tools, environ).path == str(tools / "good")
+    assert find_program("./good", tools, {"PATH": ""}).path == str(tools / "good")
+    assert find_program("nothing", tools, environ).path is None
+    places = {name: find_program(name, tools, environ) for name in ("plain", "dangling", "folder")}
     assert {name: place.path for name, place in places.items()} == dict.fromkeys(places)
     assert places["plain"].advice == f"chmod +x {tools / 'plain'}"
-    assert "link to nothing" in places["dangling"].trouble
+    assert "link to a missing file" in places["dangling"].trouble
     assert "is a folder" in places["folder"].trouble
-    assert find("./plain", tools, environ).advice == f"chmod +x {tools / './plain'}"
+    assert find_program("./plain", tools, environ).advice == f"chmod +x {tools / './plain'}"
 
 
 @pytest.mark.parametrize(
@@ -297,8 +297,8 @@ def test_a_script_whose_interpreter_is_missing_is_no_mystery(
         assert ("Node.js" in trouble.advice) == (missing == "node")
 
 
-def question(path: Path) -> Question:
-    return Question(str(path), {"PATH": os.environ["PATH"]})
+def question(path: Path) -> VersionQuestion:
+    return VersionQuestion(str(path), {"PATH": os.environ["PATH"]})
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def question(path: Path) -> Question:
     ],
 )
 def test_a_version_is_read(tools: Path, body: str, version: str) -> None:
-    assert ask(question(script(tools, "agent", body)), tools).text == version
+    assert ask_version(question(script(tools, "agent", body)), tools).text == version
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_a_version_is_read(tools: Path, body: str, version: str) -> None:
     ],
 )
 def test_a_version_that_does_not_come_is_explained(tools: Path, body: str, trouble: str) -> None:
-    version = ask(question(script(tools, "agent", body)), tools)
+    version = ask_version(question(script(tools, "agent", body)), tools)
     assert version.text is None
     assert trouble in version.trouble
     assert version.can_start
@@ -334,7 +334,7 @@ def test_what_can_not_be_started_is_told_so(tools: Path) -> None:
     path = tools / "agent"
     path.write_text("no program at all\n")
     path.chmod(0o755)
-    version = ask(question(path), tools)
+    version = ask_version(question(path), tools)
     assert (version.text, version.can_start) == (None, False)
 
 
@@ -342,7 +342,7 @@ def test_programs_that_hang_are_asked_together_and_leave_nothing(tools: Path) ->
     body = "echo $$ > $0.pid; setsid sleep 600 & echo $! > $0.child; sleep 600"
     paths = [script(tools, name, body) for name in ("one", "two", "three")]
     paths.append(script(tools, "good", "setsid sleep 600 & echo $! > $0.child; echo 1.2"))
-    answers = ask_all(map(question, paths), tools, limit=0.5)
+    answers = ask_versions(map(question, paths), tools, limit=0.5)
     assert [answer.text for answer in answers.values()] == [None, None, None, "1.2"]
     assert answers[str(paths[0])].trouble == "no answer within 0.5s"
     for file in (*tools.glob("*.pid"), *tools.glob("*.child")):
@@ -367,10 +367,10 @@ def look(workspace: Workspace, env: Mapping[str, str] | None = None, **wish: obj
     """`rooda doctor` in the workspace, with its own programs on the PATH."""
     environ = {"PATH": search_path(workspace), "HOME": str(workspace.home), **(env or {})}
     flags = {"ai_cmd": ("--ai-cmd", str(wish["ai_cmd"]))} if "ai_cmd" in wish else {}
-    return examine(World(workspace.path, environ), Wish(flags=flags))
+    return examine(World(workspace.path, environ), DoctorOptions(flags=flags))
 
 
-def agents(found: Examination) -> dict[str, AgentReport]:
+def agents(found: Examination) -> dict[str, AgentExamination]:
     return {agent.name: agent for agent in found.agents}
 
 
@@ -495,7 +495,7 @@ def seen_of_git(workspace: Workspace, *, needed: bool = False) -> dict[str, Find
         "HOME": str(workspace.home),
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    return {one.topic: one for one in look_at_git(workspace.path, Tools(environ), needed=needed)}
+    return {one.topic: one for one in check_git(workspace.path, Tools(environ), needed=needed)}
 
 
 def test_a_folder_without_a_repository_is_a_problem_only_where_git_is_needed(
@@ -544,7 +544,7 @@ def test_a_git_that_does_not_work_is_a_finding_of_its_own(
     workspace: Workspace, tools: Path
 ) -> None:
     script(tools, "git", "echo broken library >&2; exit 127")
-    (one,) = look_at_git(workspace.path, Tools({"PATH": str(tools)}), needed=True)
+    (one,) = check_git(workspace.path, Tools({"PATH": str(tools)}), needed=True)
     assert (one.topic, one.mark) == ("git", Mark.PROBLEM)
     assert "broken library" in one.text
 
@@ -596,11 +596,11 @@ def note(workspace: Workspace, pid: int, started: float) -> Note:
 
 
 def test_a_run_at_work_is_named_and_so_is_one_that_was_killed(workspace: Workspace) -> None:
-    assert look_at_lock(workspace.path).text == "no run is at work here"
+    assert check_lock(workspace.path).text == "no run is at work here"
     lock = Lock(workspace.path)
     try:
         lock.write(note(workspace, os.getpid(), start_time(os.getpid()) or 0.0))
-        found = look_at_lock(workspace.path)
+        found = check_lock(workspace.path)
         assert found.mark is Mark.OK
         assert f"build, pid {os.getpid()}" in found.text
     finally:
@@ -608,13 +608,13 @@ def test_a_run_at_work_is_named_and_so_is_one_that_was_killed(workspace: Workspa
     lock = Lock(workspace.path)
     lock.write(note(workspace, os.getpid(), 1.0))
     os.close(lock._fd)  # noqa: SLF001 - as a kill would leave it
-    assert look_at_lock(workspace.path).mark is Mark.WARNING
+    assert check_lock(workspace.path).mark is Mark.WARNING
 
 
 def test_a_folder_that_is_gone_or_wrong_is_explained(workspace: Workspace, tmp_path: Path) -> None:
-    assert look_at_disk(workspace.path).mark is Mark.OK
-    assert look_at_disk(tmp_path / "gone").mark is Mark.UNKNOWN
-    assert look_at_lock(tmp_path / "gone").mark is Mark.UNKNOWN
+    assert check_free_space(workspace.path).mark is Mark.OK
+    assert check_free_space(tmp_path / "gone").mark is Mark.UNKNOWN
+    assert check_lock(tmp_path / "gone").mark is Mark.UNKNOWN
     (workspace.path / ".rooda").write_text("")
     found = look(workspace)
     assert [one.topic for one in found.machine if one.mark is Mark.PROBLEM] == ["permissions"]
@@ -643,13 +643,13 @@ def test_a_config_with_mistakes_is_counted_and_stops_nothing(
 
 
 def test_without_a_home_the_rest_is_told_all_the_same(workspace: Workspace) -> None:
-    found = examine(World(workspace.path, {"PATH": search_path(workspace)}), Wish())
+    found = examine(World(workspace.path, {"PATH": search_path(workspace)}), DoctorOptions())
     marks = {one.topic: one.mark for one in found.machine}
     assert marks["global-config"] is Mark.WARNING
     assert found.problems == 0
 
 
-# -- the canary's errand ---------------------------------------------------------------------
+# -- the canary's task ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("data", [b"", b"a", b"1234567890abcdef", bytes(range(256)) * 3])
@@ -658,20 +658,20 @@ def test_the_checksum_is_that_of_the_system(data: bytes) -> None:
     assert done.stdout.split()[0].decode() == str(cksum(data))
 
 
-def test_the_errand_is_long_ends_with_its_mark_and_is_new_each_time(tmp_path: Path) -> None:
-    errand, other = Errand.new("DONE"), Errand.new("DONE")
-    prompt = errand.prompt()
+def test_the_task_is_long_ends_with_its_mark_and_is_new_each_time(tmp_path: Path) -> None:
+    task, other = CanaryTask.new("DONE"), CanaryTask.new("DONE")
+    prompt = task.prompt()
     assert 20_000 < len(prompt) < 21_000
-    assert prompt.splitlines()[-1] == errand.mark
-    assert prompt.count(errand.mark) == 1
+    assert prompt.splitlines()[-1] == task.mark
+    assert prompt.count(task.mark) == 1
     assert "<promise>DONE</promise>" in prompt
-    assert {errand.word, errand.seed, errand.mark}.isdisjoint({other.word, other.seed, other.mark})
-    assert errand.is_written(f"{errand.word}\n".encode())
-    assert not errand.is_written(other.word.encode())
-    subprocess.run(["sh", "-c", errand.command], cwd=tmp_path, check=True)
+    assert {task.word, task.seed, task.mark}.isdisjoint({other.word, other.seed, other.mark})
+    assert task.is_written(f"{task.word}\n".encode())
+    assert not task.is_written(other.word.encode())
+    subprocess.run(["sh", "-c", task.command], cwd=tmp_path, check=True)
     content = (tmp_path / "canary-command.txt").read_bytes()
-    assert errand.is_commanded(content)
-    assert not errand.is_commanded(b"")
+    assert task.is_commanded(content)
+    assert not task.is_commanded(b"")
     assert not other.is_commanded(content)
 
 
@@ -777,11 +777,13 @@ def test_what_a_canary_can_not_do_is_told_from_what_nobody_knows(
 
 def test_who_can_not_be_started_has_one_line(workspace: Workspace) -> None:
     assert judged(Evidence(NotStarted("claude: No such file"))) == {"started": "problem"}
-    scratch = Scratch(Tools({"PATH": search_path(workspace), "HOME": str(workspace.home)}))
+    scratch = ScratchRepository(
+        Tools({"PATH": search_path(workspace), "HOME": str(workspace.home)})
+    )
     try:
         assert scratch.trouble == ""
-        trial = Trial(trouble="no space left on device")
-        evidence = gather(trial, Errand.new("DONE"), scratch, program_of(("claude",)))
+        trial = TrialResult(trouble="no space left on device")
+        evidence = gather(trial, CanaryTask.new("DONE"), scratch, program_of(("claude",)))
     finally:
         scratch.remove()
     assert not scratch.folder.exists()

@@ -191,14 +191,14 @@ def test_the_doctor_lists_every_agent_and_looks_at_the_machine(
         rf"^ok +claude +2\.1\.197 +claude events +{tools}/claude$",
         rf"^warning +chatty +2\.1\.197 +claude text +{tools}/claude$",
         r"^absent +gemini .*npm install -g @google/gemini-cli",
-        r"^  warning +without -p it opens its screen.*\n +Write `claude -p`$",
-        r"^  ok +who pays: the account that `claude /login` chose$",
-        r"^  ok +who pays: OPENAI_API_KEY is set: the API key",
-        r"^  ok +not passed on, lest it refuse to be nested: CLAUDECODE$",
+        r"^  warning +without -p it opens its interactive screen.*\n +Write `claude -p`$",
+        r"^  ok +account: the account that `claude /login` chose$",
+        r"^  ok +account: OPENAI_API_KEY is set: the API key",
+        r"^  ok +not passed on, because it may refuse to run inside another agent: CLAUDECODE$",
         r"^  ok +git version ",
         r"^  ok +no run is at work here$",
         r"^  ok +[\d.]+ .B of disk space left$",
-        r"^  ok +nothing is wrong with rooda-config.yml$",
+        r"^  ok +no errors in rooda-config.yml$",
     ):
         assert re.search(words, done.out, re.MULTILINE), (words, done.out)
     assert "sk-1234567890" not in done.out
@@ -300,7 +300,7 @@ def test_nothing_keeps_the_doctor_from_telling_the_rest(workspace: Workspace, to
     for words in (
         "ok      claude",
         "git is not installed",
-        "there is no HOME",
+        "HOME is not set",
         ".rooda is not a folder",
         "the configuration has 1 error",
         "2 problems found",
@@ -342,14 +342,14 @@ def test_a_canary_that_can_do_everything_leaves_nothing(
     assert done.code == 0, done.out
     lines = [line.strip() for line in done.out.splitlines()]
     for words in (
-        "ok       the prompt arrived whole: its last line came back",
+        "ok       got the whole prompt: its last line came back",
         "ok       can write a file",
         "ok       can run a command",
         "ok       can signal that it is done",
         "ok       leaves nothing behind",
         "ok       model: claude-test-1",
         "ok       used 8,200 tokens, $0.0421",
-        "ok       who pays: the account that `claude /login` chose",
+        "ok       account: the account that `claude /login` chose",
     ):
         assert words in lines
     assert re.search(r"exits by itself, \d+\.\ds after its result", done.out)
@@ -436,7 +436,7 @@ def test_a_failure_names_its_kind_its_evidence_and_the_cure(
         re.MULTILINE,
     )
     assert f"The folder is kept: {kept} " in done.out
-    assert "1 error of the configuration" in done.err
+    assert "1 error in the configuration" in done.err
     assert "key-with-value" not in done.out + done.err
 
 

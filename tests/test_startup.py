@@ -6,10 +6,18 @@ from collections.abc import Mapping
 
 import pytest
 
+from rooda.agents.registry import COMMANDS
 from support.workspace import PROCEDURE, ROODA, Workspace
 
 MODULE = ("-m", "rooda")
 SCRIPT = (str(ROODA),)
+ADAPTERS = {f"rooda.agents.{name.replace('-', '_')}" for name in COMMANDS}
+# Runs rooda and prints every loaded module: -X importtime does not list what importlib loads.
+LOADED = """
+import atexit, runpy, sys
+atexit.register(lambda: print(*sys.modules, sep="\\n", file=sys.stderr))
+runpy.run_module("rooda", run_name="__main__")
+"""
 # A measured test run would put its own libraries into the process that is looked at.
 MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE")
 
@@ -48,7 +56,15 @@ def test_the_version_needs_no_library(
 
 
 @pytest.mark.parametrize(
-    "line", ["rooda bu", "rooda ", "rooda run bu", "rooda build --max", "rooda completion f"]
+    "line",
+    [
+        "rooda bu",
+        "rooda ",
+        "rooda run bu",
+        "rooda build --max",
+        "rooda completion f",
+        "rooda build --ai-cmd-alias c",
+    ],
 )
 def test_completion_is_light(workspace: Workspace, line: str) -> None:
     workspace.config(PROCEDURE)
@@ -66,6 +82,30 @@ def test_a_run_imports_nothing_heavy(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     found = packages(imported(workspace, *SCRIPT, "work", "-n", "2", "--ai-cmd", agent, code=2))
     assert found & {"asyncio", "rich", "msgspec", "http", "ssl", "unittest"} == set()
+
+
+@pytest.mark.parametrize(
+    "args,adapters",
+    [
+        (("build", "--dry-run", "--ai-cmd-alias", "codex"), {"rooda.agents.codex"}),
+        (("build", "--dry-run", "--ai-cmd", "true"), set()),
+        (("list", "--aliases"), set()),
+    ],
+)
+def test_rooda_loads_only_the_adapter_of_the_chosen_agent(
+    workspace: Workspace, args: tuple[str, ...], adapters: set[str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *args],
+        cwd=workspace.path,
+        env=workspace.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "rooda.cli.main" in done.stderr.split()
+    assert set(done.stderr.split()) & ADAPTERS == adapters
 
 
 def test_a_dry_run_imports_nothing_heavy(workspace: Workspace) -> None:

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from rooda.agents.program import program_of
+from rooda.agents.agent_program import program_of
 from rooda.process.tree.census import census
 from rooda.process.tree.process import Census, Process
 from rooda.process.tree.stopping import Stopping

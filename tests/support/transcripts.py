@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rooda.agents.program import program_of
-from rooda.agents.reader import Reader
+from rooda.agents.agent_program import program_of
+from rooda.agents.output_reader import OutputReader
 from rooda.agents.report import Report, Said
 from rooda.config.command import Agent, AgentCommand
 from rooda.config.layers import Valued
@@ -155,10 +155,10 @@ class Heard:
         return [f"{line.kind}: {line.text}" for line in self.said]
 
 
-def reader_of(command: str, adapter: str | None = None) -> Reader:
+def reader_of(command: str, adapter: str | None = None) -> OutputReader:
     """Who reads the output of this command."""
     program = program_of(shlex.split(command), adapter)
-    return Reader(program.adapter, program.form, folder=PROJECT, model=program.model)
+    return OutputReader(program.adapter, program.form, folder=PROJECT, model=program.model)
 
 
 def heard(

@@ -1,1 +1,1 @@
-"""The agent CLIs that we know: how each is started, and how to read what it prints."""
+"""The agent CLIs that rooda knows: one module for each, and the code that reads their output."""

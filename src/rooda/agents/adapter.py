@@ -1,19 +1,24 @@
-"""What an adapter is: all that we know of one agent CLI."""
+"""The base class of the adapters: everything that rooda knows about one agent CLI."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Usage
-from rooda.agents.values import Event
+from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.facts import AgentFacts
+from rooda.agents.flag_rules import FlagRule, ToolPermissions, flag_value
+from rooda.agents.json_events import Event
+from rooda.agents.report import Fault, Form, Usage
+
+# The values of the output flag that several CLIs share.
+JSON_FORMS: Final[Mapping[str, Form]] = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class LastOutput:
     """The end of what a CLI printed on each stream, as text without control codes.
 
-    `beginning` is the start of standard error. `failed`: it did not exit with 0.
+    `beginning` is the start of standard error. `failed`: the exit code was not 0.
     """
 
     stdout: str
@@ -23,45 +28,45 @@ class Printed:
     form: Form
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a CLI beside its output.
+class Adapter:
+    """One agent CLI. A subclass sets what differs; the defaults fit a CLI that prints only text.
 
-    `nesting` are variables by which it sees that it runs inside of another agent, and may refuse.
-    `payers` are variables that decide which account pays, and what each means. `tells_cost`: its
-    output has dollars. `speaks_on_stderr`: what the assistant says may be there too.
-    """
-
-    install: str
-    nesting: tuple[str, ...] = ()
-    payers: Mapping[str, str] = field(default_factory=dict)
-    otherwise: str = "its own login"
-    tells_cost: bool = False
-    speaks_on_stderr: bool = False
-    advice: Mapping[FaultKind, str] = field(default_factory=dict)
-
-
-class Adapter(Protocol):
-    """One agent CLI: its name (of alias, program and adapter), and what is known of it.
-
-    Each says what is different about it; as it stands here it prints text, and tells nothing.
+    `name` is the name of the adapter, of the program and of the built-in alias.
+    `output_flags` are the flags that choose the form of the output, `output_forms` their values.
+    `permissions` and `flag_rules` are what `rooda doctor` checks a command line with.
     """
 
     name: ClassVar[str]
-    facts: ClassVar[Facts]
+    facts: ClassVar[AgentFacts]
+    output_flags: ClassVar[tuple[str, ...]] = ()
+    output_forms: ClassVar[Mapping[str, Form]] = {}
+    permissions: ClassVar[ToolPermissions] = ToolPermissions()
+    flag_rules: ClassVar[tuple[FlagRule, ...]] = ()
 
-    def form(self, words: Sequence[str]) -> Form:  # noqa: ARG002 - others look at them
-        """The form of its output, by the flags of a command line."""
-        return Form.TEXT
+    def form(self, words: Sequence[str]) -> Form:
+        """Return the form of the output that the flags of a command line ask for."""
+        chosen = flag_value(words, *self.output_flags)
+        return self.output_forms.get(chosen or "", Form.TEXT)
 
-    def read(self, event: Event, notes: Notes) -> None:  # noqa: ARG002 - others look at it
-        """Take note of what an event tells."""
-        return  # else it would count as abstract
+    def read(self, event: Event, notes: AgentNotes, /) -> None:
+        """Write what an event of the output says into the notes."""
 
-    def text_usage(self, printed: Printed) -> Usage:  # noqa: ARG002 - others look at it
-        """The numbers that it tells as text, around what the assistant says."""
+    def text_usage(self, _printed: LastOutput, /) -> Usage:
+        """Return the numbers that the CLI prints as text, around the assistant's answer."""
         return Usage()
 
-    def last_words(self, printed: Printed) -> Fault | None:  # noqa: ARG002 - others look at it
-        """The failure that it speaks of outside of its events: on standard error, or as text."""
+    def last_words(self, _printed: LastOutput, /) -> Fault | None:
+        """Return the failure that the CLI reports outside of its events: on stderr, or as text."""
         return None
+
+
+class AnyCommand(Adapter):
+    """A command that rooda knows nothing about: its exit code and its signals alone decide."""
+
+    name = "text"
+    facts = AgentFacts(
+        install="", otherwise="the account in its own settings", speaks_on_stderr=True
+    )
+
+
+ADAPTER = AnyCommand()

@@ -1,29 +1,37 @@
 """Claude Code (`claude`)."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
-from rooda.agents import anthropic_events as events
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.endings import complaint, fault_in
-from rooda.agents.flags import flag_value
-from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form
-from rooda.agents.values import (
+from rooda.agents.facts import AgentFacts, is_enabled
+from rooda.agents.flag_rules import (
+    CommandLine,
+    FlagRule,
+    ToolPermissions,
+    flag_value,
+    has_flag,
+    needs_flag,
+)
+from rooda.agents.json_events import (
     Event,
     amount,
+    anthropic_tokens,
     count,
     label,
     part,
     parts,
+    read_assistant,
+    read_user,
     says_error,
     status_code,
     text,
 )
+from rooda.agents.report import Fault, FaultKind, Form
 
-_FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
-# With which words it begins when the answer is none: as text they stand where the answer would.
+# How an error begins. In text form claude prints it in place of the answer.
 _ERRORS = re.compile(
     r"API Error(?:: | \()|Invalid API key|You've (?:hit|reached) your|You're out of"
     r"|Claude (?:AI )?usage limit|Prompt is too long|Credit balance|Please run /login|Not logged in"
@@ -34,28 +42,42 @@ _ERRORS = re.compile(
     r"|internal server error|bad gateway|gateway timeout)\b"
 )
 _LONGEST_ERROR = 2000
-_SECONDS = 1e11  # of unix time, for some three thousand years
+_LARGEST_SECONDS = 1e11  # a larger unix time is in milliseconds
 _ROOT = re.compile(r"\broot\b")
 _AS_ROOT = (
     "Run rooda as an ordinary user; in a container that is a sandbox of its own, "
-    "IS_SANDBOX=1 lifts it (--env IS_SANDBOX=1)"
+    "set IS_SANDBOX=1 (--env IS_SANDBOX=1)"
 )
+
+
+def _lacks_verbose(line: CommandLine) -> bool:
+    is_stream = flag_value(line.words, "--output-format") == "stream-json"
+    return is_stream and not has_flag(line.words, "--verbose")
+
+
+def _refuses_root(line: CommandLine) -> bool:
+    skips = has_flag(line.words, "--dangerously-skip-permissions")
+    bypasses = flag_value(line.words, "--permission-mode") == "bypassPermissions"
+    # claude accepts only the value 1 for IS_SANDBOX.
+    is_sandbox = line.environ.get("IS_SANDBOX") == "1"
+    is_allowed = is_sandbox or is_enabled(line.environ, "CLAUDE_CODE_BUBBLEWRAP")
+    return line.is_root and (skips or bypasses) and not is_allowed
 
 
 class Claude(Adapter):
     """Claude Code."""
 
     name = "claude"
-    facts = Facts(
+    facts = AgentFacts(
         install="npm install -g @anthropic-ai/claude-code",
         nesting=("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"),
         payers={
             "CLAUDE_CODE_USE_BEDROCK": "the Bedrock account",
             "CLAUDE_CODE_USE_VERTEX": "the Vertex account",
-            "ANTHROPIC_AUTH_TOKEN": "whoever the bearer token belongs to",
+            "ANTHROPIC_AUTH_TOKEN": "the account of the bearer token",
             "ANTHROPIC_API_KEY": "the API key, by use, not a subscription",
             "CLAUDE_CODE_OAUTH_TOKEN": "the subscription of the OAuth token",
-            "ANTHROPIC_BASE_URL": "whoever runs that server",
+            "ANTHROPIC_BASE_URL": "the operator of that server",
         },
         otherwise="the account that `claude /login` chose",
         tells_cost=True,
@@ -64,34 +86,61 @@ class Claude(Adapter):
             FaultKind.USAGE: "See `claude --help` for its flags and models",
         },
     )
+    output_flags = ("--output-format",)
+    output_forms = JSON_FORMS
+    permissions = ToolPermissions(
+        all_tools=("--dangerously-skip-permissions", "--permission-mode=bypassPermissions"),
+        some_tools=(
+            "--allowedTools",
+            "--allowed-tools",
+            "--permission-mode=acceptEdits",
+            "--permission-mode=auto",
+            "--permission-prompt-tool",
+        ),
+    )
+    flag_rules = (
+        needs_flag("-p", "--print", write="claude -p"),
+        FlagRule(
+            "output",
+            _lacks_verbose,
+            "it refuses --output-format stream-json without --verbose",
+            "Add --verbose",
+            is_fatal=True,
+        ),
+        FlagRule(
+            "root",
+            _refuses_root,
+            "it refuses to skip permissions for root, and you are root",
+            "Run rooda as an ordinary user; in a container that is a sandbox of its own, set "
+            "IS_SANDBOX=1 (or CLAUDE_CODE_BUBBLEWRAP=1), for example below `loop.env`",
+            is_fatal=True,
+        ),
+    )
 
-    def form(self, words: Sequence[str]) -> Form:
-        """Its output flag says it."""
-        return _FORMS.get(flag_value(words, "--output-format") or "", Form.TEXT)
-
-    def read(self, event: Event, notes: Notes) -> None:
-        """Take note of an event of its stream."""
+    def read(self, event: Event, notes: AgentNotes) -> None:
+        """Write what an event says into the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system":
                 _system(event, notes)
             case "assistant" if text(event.get("error")):
-                pass  # the words of an error in place of an answer; the result has them too
+                pass  # an error in place of an answer; the result event has it too
             case "assistant":
-                events.assistant(event, notes)
+                read_assistant(event, notes)
             case "user":
-                events.user(event, notes)
+                read_user(event, notes)
             case "rate_limit_event":
                 info = part(event, "rate_limit_info")
                 if text(info.get("status")) == "rejected":
                     resets = amount(info.get("resetsAt"))
-                    # Some day it may be milliseconds, as such times often are.
-                    notes.resets = resets / 1000 if resets and resets > _SECONDS else resets
+                    if resets is not None and resets > _LARGEST_SECONDS:
+                        resets /= 1000
+                    notes.resets = resets
             case "result":
                 _result(event, notes)
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """It puts errors where the answer would be; what it refuses at its start on stderr."""
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find an error in place of the answer, or on stderr when claude refuses to start."""
         if not printed.failed:
             return None
         words = printed.stdout.strip()
@@ -101,7 +150,7 @@ class Claude(Adapter):
         return replace(fault, advice=_AS_ROOT) if fault and _ROOT.search(fault.evidence) else fault
 
 
-def _system(event: Event, notes: Notes) -> None:
+def _system(event: Event, notes: AgentNotes) -> None:
     match event.get("subtype"):
         case "init":
             notes.begins()
@@ -113,7 +162,7 @@ def _system(event: Event, notes: Notes) -> None:
             notes.retries(f"{words} (try {attempt} of {most})")
 
 
-def _result(event: Event, notes: Notes) -> None:
+def _result(event: Event, notes: AgentNotes) -> None:
     _numbers(event, notes)
     for denied in parts(event.get("permission_denials")):
         notes.note(f"was not allowed to use {text(denied.get('tool_name'))}")
@@ -127,15 +176,24 @@ def _result(event: Event, notes: Notes) -> None:
     notes.ends(well=not failed, answer="" if failed else words)
 
 
-def _numbers(event: Event, notes: Notes) -> None:
+def _numbers(event: Event, notes: AgentNotes) -> None:
     turns = count(event.get("num_turns"))
     notes.turns = turns or notes.turns
-    notes.tokens = events.tokens(part(event, "usage"))
+    notes.tokens = anthropic_tokens(part(event, "usage"))
     notes.cost = amount(event.get("total_cost_usd"))
     if notes.context_used is None and turns == 1:
         notes.context_used = notes.tokens.total
     models = part(event, "modelUsage")
-    main = max(models, key=lambda name: events.read_by(part(models, name)), default=None)
+    main = max(models, key=lambda name: _tokens_read(part(models, name)), default=None)
     if main is not None:
         notes.model = notes.model or label(main)
         notes.window = count(part(models, main).get("contextWindow")) or notes.window
+
+
+def _tokens_read(usage: Event) -> int:
+    """Return how many tokens a model was given: the model of a subagent gets fewer."""
+    names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    return sum(count(usage.get(name)) for name in names)
+
+
+ADAPTER = Claude()

@@ -3,25 +3,53 @@
 import re
 from collections.abc import Sequence
 
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.endings import complaint, fault_in, last_plain_line
-from rooda.agents.flags import has_flag
-from rooda.agents.notes import Notes
+from rooda.agents.facts import AgentFacts
+from rooda.agents.flag_rules import (
+    CommandLine,
+    FlagRule,
+    ToolPermissions,
+    has_flag,
+    needs_flag,
+)
+from rooda.agents.json_events import Event, count, label, part, parts, text
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, count, label, part, parts, text
 
 _RETRY = re.compile(r"(?:Reconnecting|Retrying)\b")
 _ERROR = "ERROR: "
 _MODEL = re.compile(r"^model: (\S{1,200})$", re.MULTILINE)
 _SESSION = re.compile(r"^session id: (\S{1,200})$", re.MULTILINE)
 _USED = re.compile(r"^tokens used\n(\d[\d,]{0,14})\s*\Z", re.MULTILINE)
+_FLAGS_WITH_VALUE = frozenset(
+    {"-c", "--config", "--enable", "--disable", "-i", "--image", "-m", "--model", "-p"}
+    | {"--profile", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "--add-dir"}
+    | {"--local-provider", "--output-schema", "--color", "-o", "--output-last-message"}
+)
+_TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
+# Codex prints an event at the start of these too.
+_STARTED = ("command_execution", "mcp_tool_call", "collab_tool_call")
+
+
+def _has_own_prompt(line: CommandLine) -> bool:
+    """Return whether a word after `exec` is neither a flag, nor the value of one, nor `-`."""
+    words = list(line.words)
+    start = next((at for at, word in enumerate(words) if word in ("exec", "e")), len(words))
+    rest = iter(words[start + 1 :])
+    for word in rest:
+        if word in _FLAGS_WITH_VALUE:
+            next(rest, None)
+        elif not word.startswith("-"):
+            return True
+    return False
 
 
 class Codex(Adapter):
     """OpenAI Codex."""
 
     name = "codex"
-    facts = Facts(
+    facts = AgentFacts(
         install="npm install -g @openai/codex",
         nesting=("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"),
         payers={
@@ -34,13 +62,40 @@ class Codex(Adapter):
             FaultKind.USAGE: "See `codex exec --help` for its flags",
         },
     )
+    permissions = ToolPermissions(
+        all_tools=(
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--yolo",
+            "--sandbox=danger-full-access",
+            "-s=danger-full-access",
+        ),
+        some_tools=(
+            "--full-auto",
+            "--approve-for-me",
+            "--sandbox=workspace-write",
+            "-s=workspace-write",
+            "--profile",
+            "-p",
+            "*sandbox_mode",
+        ),
+        otherwise="it may only read: every tool that writes is denied",
+    )
+    flag_rules = (
+        needs_flag("exec", "e", write="codex exec"),
+        FlagRule(
+            "prompt",
+            _has_own_prompt,
+            "it has a prompt on its command line, and only adds standard input to that",
+            "Write `-` in its place, or nothing",
+        ),
+    )
 
     def form(self, words: Sequence[str]) -> Form:
-        """Its output flag says it."""
+        """Return the form that the output flags choose: they have no value."""
         return Form.EVENTS if has_flag(words, "--json", "--experimental-json") else Form.TEXT
 
-    def read(self, event: Event, notes: Notes) -> None:
-        """Take note of an event of its stream."""
+    def read(self, event: Event, notes: AgentNotes) -> None:
+        """Write what an event says into the notes."""
         match event.get("type"):
             case "thread.started":
                 notes.session_id = label(event.get("thread_id")) or notes.session_id
@@ -62,8 +117,8 @@ class Codex(Adapter):
             case "error":
                 _error(text(event.get("message")), notes)
 
-    def text_usage(self, printed: Printed) -> Usage:
-        """A header before all that is said and done tells some, and the last line the tokens."""
+    def text_usage(self, printed: LastOutput) -> Usage:
+        """Find model and session in the header on stderr, and the tokens in the last line."""
         head = printed.beginning.partition("\nuser\n")[0]
         model, session = _MODEL.search(head), _SESSION.search(head)
         used = _USED.search(printed.stderr)
@@ -73,8 +128,8 @@ class Codex(Adapter):
             tokens=Tokens(total=int(used[1].replace(",", ""))) if used else None,
         )
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """As text it ends with the error; before that stands all that was said and done."""
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find the error in the last line of stderr; a transcript of the session is before it."""
         if not printed.failed:
             return None
         line = last_plain_line(printed.stderr)
@@ -84,11 +139,7 @@ class Codex(Adapter):
         return None if is_transcript else fault_in(complaint(printed.stderr))
 
 
-_TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
-_STARTED = ("command_execution", "mcp_tool_call", "collab_tool_call")  # told at their start too
-
-
-def _item(item: Event, notes: Notes, *, is_new: bool) -> None:
+def _item(item: Event, notes: AgentNotes, *, is_new: bool) -> None:
     match item.get("type"):
         case "agent_message":
             notes.say(text(item.get("text")))
@@ -105,7 +156,7 @@ def _item(item: Event, notes: Notes, *, is_new: bool) -> None:
             notes.note(text(item.get("message")))
 
 
-def _error(message: str, notes: Notes) -> None:
+def _error(message: str, notes: AgentNotes) -> None:
     if _RETRY.match(message):
         notes.retries(message)
     else:
@@ -122,3 +173,6 @@ def _tokens(usage: Event) -> Tokens:
         count(usage.get("reasoning_output_tokens")),
         given + output,
     )
+
+
+ADAPTER = Codex()

@@ -1,25 +1,26 @@
 """GitHub Copilot CLI (`copilot`)."""
 
-from collections.abc import Sequence
+from typing import ClassVar
 
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.endings import fault_in
-from rooda.agents.flags import flag_value
-from rooda.agents.notes import Notes
+from rooda.agents.facts import AgentFacts
+from rooda.agents.flag_rules import ToolPermissions, rejects_flags
+from rooda.agents.json_events import Event, label, part, status_code, text
 from rooda.agents.report import Fault, FaultKind, Form
-from rooda.agents.values import Event, label, part, status_code, text
 
-_LAST = 2000
+_LONGEST_ERROR = 2000
 
 
 class Copilot(Adapter):
     """GitHub Copilot CLI."""
 
     name = "copilot"
-    facts = Facts(
+    facts = AgentFacts(
         install="npm install -g @github/copilot",
         payers={
-            "COPILOT_PROVIDER_BASE_URL": "whoever runs that server",
+            "COPILOT_PROVIDER_BASE_URL": "the operator of that server",
             "COPILOT_PROVIDER_API_KEY": "the provider's API key, by use",
             "COPILOT_GITHUB_TOKEN": "the GitHub account of the token",
             "GH_TOKEN": "the GitHub account of the token",
@@ -31,13 +32,18 @@ class Copilot(Adapter):
             FaultKind.USAGE: "See `copilot --help` for its flags and models",
         },
     )
+    output_flags = ("--output-format",)
+    output_forms: ClassVar = {"json": Form.EVENTS}
+    permissions = ToolPermissions(
+        all_tools=("--allow-all", "--allow-all-tools", "--yolo"), some_tools=("--allow-tool",)
+    )
+    flag_rules = (
+        *rejects_flags("-i", "--interactive"),
+        *rejects_flags("-p", "--prompt", because="takes the prompt from the command line"),
+    )
 
-    def form(self, words: Sequence[str]) -> Form:
-        """Its output flag says it."""
-        return Form.EVENTS if flag_value(words, "--output-format") == "json" else Form.TEXT
-
-    def read(self, event: Event, notes: Notes) -> None:
-        """Take note of an event of its stream."""
+    def read(self, event: Event, notes: AgentNotes) -> None:
+        """Write what an event says into the notes."""
         data = part(event, "data")
         match event.get("type"):
             case "assistant.turn_start":
@@ -62,14 +68,17 @@ class Copilot(Adapter):
             case "result":
                 _result(event, notes)
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """As text it writes errors to standard error, and nothing else there."""
-        return fault_in(printed.stderr.strip()[-_LAST:]) if printed.failed else None
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find the error on stderr: in text form copilot prints nothing else there."""
+        return fault_in(printed.stderr.strip()[-_LONGEST_ERROR:]) if printed.failed else None
 
 
-def _result(event: Event, notes: Notes) -> None:
+def _result(event: Event, notes: AgentNotes) -> None:
     notes.session_id = label(event.get("sessionId")) or notes.session_id
     well = event.get("exitCode") == 0 and notes.fault is None
     if not well and not notes.complaint:
         notes.fails(f"it reports exit code {event.get('exitCode')}")
     notes.ends(well=well)
+
+
+ADAPTER = Copilot()

@@ -1,38 +1,49 @@
 """Gemini CLI (`gemini`)."""
 
 import re
-from collections.abc import Sequence
 
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.endings import complaint, fault_in, last_lines
-from rooda.agents.flags import flag_value
-from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Tokens
-from rooda.agents.values import Event, amount, count, label, part, status_code, text
+from rooda.agents.facts import AgentFacts, is_enabled
+from rooda.agents.flag_rules import (
+    ADDS_WORDS,
+    CommandLine,
+    FlagRule,
+    ToolPermissions,
+    has_flag,
+    rejects_flags,
+)
+from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
+from rooda.agents.report import Fault, FaultKind, Tokens
 
-_FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
-# How it speaks of a request that has failed for good; the rest of the line says why.
+# How gemini reports a request that it does not retry; the rest of the line is the reason.
 _ERROR = re.compile(
     r"^Error when talking to Gemini API.*?(?:\.json)? (\w*Error: .*)$", re.MULTILINE
 )
 _STATUS = re.compile(r"^[ \t]*(?:status|code): (\d{3}),?$", re.MULTILINE)
 _DELAY = re.compile(r"^[ \t]*retryDelayMs: (\d{1,12}),?$", re.MULTILINE)
-_TOOL = re.compile(r"^Error executing tool .*$", re.MULTILINE)  # that is the tool's trouble
+_TOOL = re.compile(r"^Error executing tool .*$", re.MULTILINE)  # an error of a tool
 _LAST_LINES = 2
+
+
+def _is_not_trusted(line: CommandLine) -> bool:
+    is_trusted = is_enabled(line.environ, "GEMINI_CLI_TRUST_WORKSPACE")
+    return not is_trusted and not has_flag(line.words, "--skip-trust")
 
 
 class Gemini(Adapter):
     """Gemini CLI."""
 
     name = "gemini"
-    facts = Facts(
+    facts = AgentFacts(
         install="npm install -g @google/gemini-cli",
         nesting=("GEMINI_CLI",),
         payers={
             "GOOGLE_GENAI_USE_VERTEXAI": "the Vertex project",
             "GOOGLE_API_KEY": "the Vertex key, by use",
             "GEMINI_API_KEY": "the API key, by use",
-            "GOOGLE_GEMINI_BASE_URL": "whoever runs that server",
+            "GOOGLE_GEMINI_BASE_URL": "the operator of that server",
         },
         otherwise="the Google account that `gemini` was logged in with",
         advice={
@@ -40,13 +51,25 @@ class Gemini(Adapter):
             FaultKind.USAGE: "See `gemini --help` for its flags; -m chooses the model",
         },
     )
+    output_flags = ("-o", "--output-format")
+    output_forms = JSON_FORMS
+    permissions = ToolPermissions(
+        all_tools=("--yolo", "-y", "--approval-mode=yolo"),
+        some_tools=("--approval-mode=auto_edit", "--allowed-tools", "--policy"),
+    )
+    flag_rules = (
+        *rejects_flags("-i", "--prompt-interactive"),
+        ADDS_WORDS,
+        FlagRule(
+            "permissions",
+            _is_not_trusted,
+            "it ignores --yolo in a folder that it was not told to trust",
+            "Add --skip-trust",
+        ),
+    )
 
-    def form(self, words: Sequence[str]) -> Form:
-        """Its output flag says it."""
-        return _FORMS.get(flag_value(words, "-o", "--output-format") or "", Form.TEXT)
-
-    def read(self, event: Event, notes: Notes) -> None:
-        """Take note of an event of its stream, or of the one document."""
+    def read(self, event: Event, notes: AgentNotes) -> None:
+        """Write what an event, or the one document, says into the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "init":
@@ -67,13 +90,13 @@ class Gemini(Adapter):
             case None if "session_id" in event:
                 _document(event, notes)
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """Its errors are on standard error, with all that its runtime knows of them."""
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find the error on stderr, with the status and the delay that Node.js prints below it."""
         if not printed.failed:
             return None
         errors = list(_ERROR.finditer(printed.stderr))
         if not errors:
-            # Before the first request it says in plain sentences what it lacks.
+            # Before the first request gemini reports errors as plain sentences.
             stderr = _TOOL.sub("", printed.stderr)
             return fault_in(complaint(stderr)) or fault_in(last_lines(stderr, _LAST_LINES))
         found = errors[-1]
@@ -87,7 +110,7 @@ class Gemini(Adapter):
         )
 
 
-def _end(event: Event, notes: Notes, *, well: bool) -> None:
+def _end(event: Event, notes: AgentNotes, *, well: bool) -> None:
     if not well:
         error = part(event, "error")
         words = text(error.get("message")) or notes.complaint or "an error"
@@ -95,7 +118,7 @@ def _end(event: Event, notes: Notes, *, well: bool) -> None:
     notes.ends(well=well)
 
 
-def _document(event: Event, notes: Notes) -> None:
+def _document(event: Event, notes: AgentNotes) -> None:
     stats = part(event, "stats")
     models = part(stats, "models")
     tokens = Tokens()
@@ -120,17 +143,20 @@ def _document(event: Event, notes: Notes) -> None:
     _end(event, notes, well=not event.get("error"))
 
 
-def _totals(stats: Event, notes: Notes) -> None:
+def _totals(stats: Event, notes: AgentNotes) -> None:
     given, output = count(stats.get("input_tokens")), count(stats.get("output_tokens"))
     total, cached = count(stats.get("total_tokens")), count(stats.get("cached"))
-    # What is neither given nor answered was thought.
+    # The total also counts the tokens of the model's reasoning.
     thought = max(0, total - given - output)
     notes.tokens = Tokens(given, output, cached, reasoning=thought, total=total)
     _model(part(stats, "models"), notes)
-    if amount(stats.get("tool_calls")) == 0:  # then there was one request
+    if amount(stats.get("tool_calls")) == 0:  # without tools there was one request
         notes.context_used = total
 
 
-def _model(models: Event, notes: Notes) -> None:
+def _model(models: Event, notes: AgentNotes) -> None:
     if notes.model is None and models:
         notes.model = label(next(iter(models)))
+
+
+ADAPTER = Gemini()

@@ -1,20 +1,21 @@
 """opencode (`opencode run`)."""
 
 import re
-from collections.abc import Sequence
+from typing import ClassVar
 
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.endings import fault_in, last_plain_line
-from rooda.agents.flags import flag_value
-from rooda.agents.notes import Notes
+from rooda.agents.facts import AgentFacts
+from rooda.agents.flag_rules import ToolPermissions, needs_flag, rejects_flags
+from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
 from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
-from rooda.agents.values import Event, amount, count, label, part, status_code, text
 
 _HELP = "opencode run ["
 _ERROR = re.compile(r"Error: (.+)")
 _MODEL = re.compile(r"\A\s*> \S+ · (\S{1,200})$", re.MULTILINE)
 _CUT_SHORT = ("length", "content-filter", "error")
-_NAMELESS = ("", "APIError", "UnknownError")  # names that tell nothing
+_NAMELESS = ("", "APIError", "UnknownError")  # names that say nothing about the error
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 
@@ -22,7 +23,7 @@ class Opencode(Adapter):
     """opencode."""
 
     name = "opencode"
-    facts = Facts(
+    facts = AgentFacts(
         install="npm install -g opencode-ai",
         nesting=("OPENCODE",),
         payers={
@@ -39,13 +40,16 @@ class Opencode(Adapter):
             FaultKind.USAGE: "See `opencode models` for the models that it knows",
         },
     )
+    output_flags = ("--format",)
+    output_forms: ClassVar = {"json": Form.EVENTS}
+    permissions = ToolPermissions(all_tools=("--auto", "--dangerously-skip-permissions"))
+    flag_rules = (
+        needs_flag("run", write="opencode run"),
+        *rejects_flags("-i", "--interactive"),
+    )
 
-    def form(self, words: Sequence[str]) -> Form:
-        """Its output flag says it."""
-        return Form.EVENTS if flag_value(words, "--format") == "json" else Form.TEXT
-
-    def read(self, event: Event, notes: Notes) -> None:
-        """Take note of an event of its stream."""
+    def read(self, event: Event, notes: AgentNotes) -> None:
+        """Write what an event says into the notes."""
         notes.session_id = label(event.get("sessionID")) or notes.session_id
         it = part(event, "part")
         match event.get("type"):
@@ -62,22 +66,22 @@ class Opencode(Adapter):
             case "error":
                 _error(part(event, "error"), notes)
 
-    def text_usage(self, printed: Printed) -> Usage:
-        """It begins with the name of the model."""
+    def text_usage(self, printed: LastOutput) -> Usage:
+        """Find the name of the model in the first line of stderr."""
         model = _MODEL.search(printed.beginning)
         return Usage(model[1] if model else None)
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """As text it ends with the error; before that stands what its tools printed."""
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find the error in the last line of stderr; the output of tools is before it."""
         if not printed.failed:
             return None
         if printed.beginning.lstrip().startswith(_HELP):
-            return Fault(FaultKind.USAGE, "it prints its help: there is a flag that it refuses")
+            return Fault(FaultKind.USAGE, "it prints its help: it refuses a flag")
         found = _ERROR.match(last_plain_line(printed.stderr))
         return fault_in(found[1]) if found else None
 
 
-def _step(it: Event, notes: Notes) -> None:
+def _step(it: Event, notes: AgentNotes) -> None:
     used = part(it, "tokens")
     cache = part(used, "cache")
     given, output = count(used.get("input")), count(used.get("output"))
@@ -87,7 +91,7 @@ def _step(it: Event, notes: Notes) -> None:
     notes.adds_tokens(Tokens(given, output, read, written, reasoning, total))
     notes.adds_cost(amount(it.get("cost")))
     notes.context_used = total
-    notes.tool_ended()  # whatever comes next is another request
+    notes.tool_ended()  # the next event belongs to another request
     reason = it.get("reason")
     if reason in _CUT_SHORT:
         notes.fails(f"its answer was cut short ({reason})")
@@ -95,7 +99,7 @@ def _step(it: Event, notes: Notes) -> None:
         notes.ends(well=reason not in _CUT_SHORT)
 
 
-def _error(error: Event, notes: Notes) -> None:
+def _error(error: Event, notes: AgentNotes) -> None:
     data = part(error, "data")
     name = text(error.get("name"))
     words = text(data.get("message")) or name or "an error"
@@ -105,3 +109,6 @@ def _error(error: Event, notes: Notes) -> None:
     seconds = float(after) if _SECONDS.fullmatch(after) else None
     notes.fails(words, status_code(data.get("statusCode")), retry_after=seconds)
     notes.ends(well=False)
+
+
+ADAPTER = Opencode()

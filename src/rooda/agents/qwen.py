@@ -1,18 +1,16 @@
 """Qwen Code (`qwen`)."""
 
 import re
-from collections.abc import Sequence
 
-from rooda.agents import anthropic_events as events
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.endings import complaint, fault_in
-from rooda.agents.flags import flag_value
-from rooda.agents.notes import Notes
-from rooda.agents.report import Fault, FaultKind, Form, Tokens
-from rooda.agents.values import Event, count, label, part, text
+from rooda.agents.facts import AgentFacts
+from rooda.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags
+from rooda.agents.json_events import Event, count, label, part, read_assistant, read_user, text
+from rooda.agents.report import Fault, FaultKind, Tokens
 
-_FORMS = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
-# In its events an error stands where the answer would, and is said to be none.
+# qwen prints an error in place of the answer, in an event that does not call it an error.
 _ERROR = re.compile(r"\s*\[API Error: .*\]\s*", re.DOTALL)
 
 
@@ -20,45 +18,48 @@ class Qwen(Adapter):
     """Qwen Code."""
 
     name = "qwen"
-    facts = Facts(
+    facts = AgentFacts(
         install="npm install -g @qwen-code/qwen-code",
         nesting=("QWEN_CODE",),
         payers={
             "OPENAI_API_KEY": "the API key, by use",
             "DASHSCOPE_API_KEY": "the DashScope key, by use",
-            "OPENAI_BASE_URL": "whoever runs that server",
+            "OPENAI_BASE_URL": "the operator of that server",
         },
         otherwise="the account that `qwen` was logged in with",
         advice={
             FaultKind.AUTH: "Run `qwen` and log in with /auth, or set OPENAI_API_KEY to a valid key"
         },
     )
+    output_flags = ("-o", "--output-format")
+    output_forms = JSON_FORMS
+    permissions = ToolPermissions(
+        all_tools=("--yolo", "-y", "--approval-mode=yolo"),
+        some_tools=("--approval-mode=auto-edit", "--allowed-tools"),
+    )
+    flag_rules = (*rejects_flags("-i", "--prompt-interactive"), ADDS_WORDS)
 
-    def form(self, words: Sequence[str]) -> Form:
-        """Its output flag says it."""
-        return _FORMS.get(flag_value(words, "-o", "--output-format") or "", Form.TEXT)
-
-    def read(self, event: Event, notes: Notes) -> None:
-        """Take note of an event of its stream."""
+    def read(self, event: Event, notes: AgentNotes) -> None:
+        """Write what an event says into the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
                 notes.begins()
                 notes.model = label(event.get("model")) or notes.model
             case "assistant" if not _is_error(event):
-                events.assistant(event, notes)
+                read_assistant(event, notes)
             case "user":
-                events.user(event, notes)
+                read_user(event, notes)
             case "result":
                 _result(event, notes)
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """As text it writes errors to standard error."""
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find the error on stderr."""
         return fault_in(complaint(printed.stderr)) if printed.failed else None
 
 
 def _is_error(event: Event) -> bool:
-    """Whether the words are an error's: no model has written them."""
+    """Return whether the text is an error: the model has not written a token of it."""
     message = part(event, "message")
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
@@ -66,7 +67,7 @@ def _is_error(event: Event) -> bool:
     return bool(_ERROR.fullmatch(words)) and not count(part(message, "usage").get("output_tokens"))
 
 
-def _result(event: Event, notes: Notes) -> None:
+def _result(event: Event, notes: AgentNotes) -> None:
     usage = part(event, "usage")
     given, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
     total = count(usage.get("total_tokens")) or given + output
@@ -79,3 +80,6 @@ def _result(event: Event, notes: Notes) -> None:
     if failed:
         notes.fails(error or words or text(event.get("subtype")) or "an error")
     notes.ends(well=not failed, answer="" if failed else words)
+
+
+ADAPTER = Qwen()

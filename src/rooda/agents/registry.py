@@ -1,37 +1,38 @@
-"""Every agent CLI that we know. An adapter is a module and its line here.
+"""Every agent CLI that rooda knows, one line each.
 
-A run needs one of them, so each is loaded when it is asked for.
+A run needs one or two of the adapters, so each module is imported when its adapter is asked for.
+Shell completion reads the names and commands here, so this module imports no adapter.
 """
 
 import importlib
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rooda.agents.adapter import Adapter
-from rooda.agents.plain import Plain
 from rooda.text.lookup import LazyMapping
 
-# name: (module below rooda.agents, class)
-_MODULES: Mapping[str, tuple[str, str]] = {
-    "claude": ("claude", "Claude"),
-    "codex": ("codex", "Codex"),
-    "gemini": ("gemini", "Gemini"),
-    "opencode": ("opencode", "Opencode"),
-    "qwen": ("qwen", "Qwen"),
-    "copilot": ("copilot", "Copilot"),
-    "cursor-agent": ("cursor", "Cursor"),
-    "kiro-cli": ("kiro", "Kiro"),
+if TYPE_CHECKING:
+    from rooda.agents.adapter import Adapter
+
+# The name is the name of the alias, of the program and of the adapter. The text is the command of
+# the built-in alias. The adapter is `ADAPTER` in the module of that name (with `_` for `-`).
+COMMANDS: Final[Mapping[str, str]] = {
+    "claude": "claude -p --dangerously-skip-permissions --output-format stream-json --verbose",
+    "codex": "codex exec --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check --json -",
+    "gemini": "gemini --yolo --skip-trust -o stream-json",
+    "opencode": "opencode run --auto --format json",
+    "qwen": "qwen --yolo -o stream-json",
+    "copilot": "copilot --allow-all --output-format json",
+    "cursor-agent": "cursor-agent -p -f --output-format stream-json",
+    "kiro-cli": "kiro-cli chat --no-interactive --trust-all-tools",
 }
+TEXT: Final = "text"  # the adapter of every other command, in adapter.py
 
 
-def _load(name: str) -> Adapter:
-    module, kind = _MODULES[name]
-    adapter: Adapter = getattr(importlib.import_module(f"rooda.agents.{module}"), kind)()
+def _load(name: str) -> "Adapter":
+    module = "adapter" if name == TEXT else name.replace("-", "_")
+    adapter: Adapter = importlib.import_module(f"rooda.agents.{module}").ADAPTER
     return adapter
 
 
-PLAIN: Final[Adapter] = Plain()
-KNOWN: Final[Mapping[str, Adapter]] = LazyMapping(_MODULES, _load)
-ADAPTERS: Final[Mapping[str, Adapter]] = LazyMapping(
-    (*_MODULES, PLAIN.name), lambda name: PLAIN if name == PLAIN.name else KNOWN[name]
-)
+KNOWN: Final[Mapping[str, "Adapter"]] = LazyMapping(COMMANDS, _load)
+ADAPTERS: Final[Mapping[str, "Adapter"]] = LazyMapping((*COMMANDS, TEXT), _load)

@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rooda.agents.launching import program_name
-from rooda.agents.program import Program, program_of
+from rooda.agents.agent_program import Program, program_name, program_of
 from rooda.config.layers import Alias, Layers, Level, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity

@@ -5,9 +5,10 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from rooda.agents import registry
 from rooda.config import overrides
-from rooda.config.layers import Layer, Layers
-from rooda.config.origin import Tier
+from rooda.config.layers import Alias, Layer, Layers, Valued
+from rooda.config.origin import BUILTIN, Tier
 from rooda.config.problems import Problem
 from rooda.config.settings import PRESETS
 from rooda.config.world import World
@@ -89,8 +90,11 @@ def _read(
 
 @cache
 def read_builtin() -> Layer:
-    """The procedures and aliases that come with rooda."""
-    return _own("builtin.yml", Tier.BUILTIN, "")
+    """Return the built-in procedures, and an alias for every agent that rooda knows."""
+    layer = _own("builtin.yml", Tier.BUILTIN, "")
+    for name, command in registry.COMMANDS.items():
+        layer.aliases[name] = Valued(Alias(command), BUILTIN, f"ai_cmd_aliases.{name}")
+    return layer
 
 
 @cache

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rooda.agents.accounts import passed_on
+from rooda.agents.facts import passed_on
 from rooda.config import checks as look
 from rooda.config.checks import Check
 from rooda.config.command import (

@@ -2,27 +2,34 @@
 
 import contextlib
 import re
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
+
+from rooda.agents.registry import COMMANDS
 
 _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 
 def procedure_names() -> list[str]:
     """The built-in procedures and those of a config file in this folder."""
-    return _names("procedures")
+    return _with_config_names(keys_below(_builtin(), "procedures"), "procedures")
 
 
 def alias_names() -> list[str]:
-    """The same for the aliases of agent commands."""
-    return _names("ai_cmd_aliases")
+    """The built-in aliases of agent commands and those of a config file in this folder."""
+    return _with_config_names(COMMANDS, "ai_cmd_aliases")
 
 
-def _names(section: str) -> list[str]:
-    texts = [(resources.files("rooda") / "presets" / "builtin.yml").read_text(encoding="utf-8")]
+def _builtin() -> str:
+    return (resources.files("rooda") / "presets" / "builtin.yml").read_text(encoding="utf-8")
+
+
+def _with_config_names(builtin: Iterable[str], section: str) -> list[str]:
+    text = ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        texts.append(Path("rooda-config.yml").read_text(encoding="utf-8"))
-    return list(dict.fromkeys(name for text in texts for name in keys_below(text, section)))
+        text = Path("rooda-config.yml").read_text(encoding="utf-8")
+    return list(dict.fromkeys([*builtin, *keys_below(text, section)]))
 
 
 def keys_below(text: str, section: str) -> list[str]:

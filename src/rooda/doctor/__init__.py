@@ -1,1 +1,1 @@
-"""`rooda doctor`: is everything there that a run needs, and how to mend what is not."""
+"""`rooda doctor`: check everything that a run needs, and say how to correct what is wrong."""

@@ -1,4 +1,4 @@
-"""Look at everything. Nothing is refused: what is broken is a finding, and the look goes on."""
+"""Run all checks. A check that fails is a finding, and the others still run."""
 
 import platform
 from dataclasses import dataclass
@@ -10,32 +10,30 @@ from rooda.config.origin import Tier
 from rooda.config.resolve import Values
 from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES
 from rooda.config.world import World
-from rooda.doctor import machine
-from rooda.doctor.agent_report import AgentReport
-from rooda.doctor.agents_here import look_at_agents
-from rooda.doctor.findings import Finding, is_broken
-from rooda.doctor.repository import look_at_git
-from rooda.doctor.surroundings import Surroundings, Wish
-from rooda.doctor.versions import PATIENCE
+from rooda.doctor import machine_checks
+from rooda.doctor.agent_checks import AgentExamination, check_agents
+from rooda.doctor.doctor_context import DoctorContext, DoctorOptions
+from rooda.doctor.findings import Finding, has_problem
+from rooda.doctor.programs import VERSION_TIMEOUT
 
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found: of each agent, and of the machine."""
+    """What the checks found: about each agent, and about the machine."""
 
-    agents: tuple[AgentReport, ...]
+    agents: tuple[AgentExamination, ...]
     machine: tuple[Finding, ...]
 
     @property
     def problems(self) -> int:
-        """How many things are broken that the configuration chooses or needs."""
+        """The number of problems: things that the configuration needs and that do not work."""
         everything = [*self.machine, *(one for agent in self.agents for one in agent.findings)]
-        return sum(is_broken([one]) for one in everything)
+        return sum(has_problem([one]) for one in everything)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return everything under the names that the JSON output has."""
         return {
             "schema_version": SCHEMA_VERSION,
             "ok": self.problems == 0,
@@ -49,29 +47,31 @@ class Examination:
 
 def examine(
     world: World,
-    wish: Wish,
-    patience: float = PATIENCE,
+    options: DoctorOptions,
+    timeout: float = VERSION_TIMEOUT,
     commands: frozenset[str] = frozenset(),
 ) -> Examination:
-    """Look at every agent and at the machine; `commands` are the names that procedures can't have.
+    """Check every agent and the machine; `commands` are names that procedures can't have.
 
-    `patience` is how long a program may take to tell its version.
+    `timeout` is how many seconds a program may take to print its version.
     """
-    found = inspect(world, config=wish.config, commands=commands)
-    here = Surroundings.of(world, wish, [])
+    found = inspect(world, config=options.config, commands=commands)
+    context = DoctorContext.read(world, options, [])
     return Examination(
-        agents=tuple(look_at_agents(here, patience)),
+        agents=tuple(check_agents(context, timeout)),
         machine=(
-            *look_at_git(here.working_dir, here.tools, needed=_needs_git(here.values)),
-            machine.look_at_lock(world.folder),
-            machine.look_at_disk(world.folder),
-            *machine.look_at_places(here.values, here.working_dir, world),
-            *machine.look_at_config(found.layers, found.problems),
+            *machine_checks.check_git(
+                context.working_dir, context.tools, needed=_needs_git(context.values)
+            ),
+            machine_checks.check_lock(world.folder),
+            machine_checks.check_free_space(world.folder),
+            *machine_checks.check_permissions(context.values, context.working_dir, world),
+            *machine_checks.check_config(found.layers, found.problems),
         ),
     )
 
 
 def _needs_git(values: Values) -> bool:
-    """Whether a run would fail without git; who chose a preset that pushes can do without."""
+    """Return whether a run fails without git. A preset that pushes only does so if it can."""
     pushes = values[GIT_PUSH] and values.origin(GIT_PUSH).tier > Tier.PRESET
     return pushes or values[GIT_COMMIT] or values[GIT_REQUIRE_CHANGES]

@@ -1,15 +1,23 @@
-"""What a look has found: a mark, a sentence, and how to mend it."""
+"""What a check found: a mark, a sentence, and what to do. Findings show no values of secrets."""
 
-from collections.abc import Iterable
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from rooda.config.sensitive import HIDDEN, names_a_secret
+from rooda.text.controls import one_line
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
+_SHORTEST_SECRET = 8  # characters: a shorter value may be an ordinary word
+
 
 class Mark(StrEnum):
-    """How a thing stands, best first."""
+    """The result of a check, best first."""
 
     OK = "ok"
-    ABSENT = "absent"  # not there, and nobody asks for it
+    ABSENT = "absent"  # not installed, and the configuration does not choose it
     UNKNOWN = "unknown"
     WARNING = "warning"
     PROBLEM = "problem"
@@ -20,7 +28,7 @@ _IN_ORDER = tuple(Mark)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `topic` is its name for programs."""
+    """The result of one check; `topic` is the name of the check in the JSON output."""
 
     topic: str
     mark: Mark
@@ -28,7 +36,7 @@ class Finding:
     advice: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """For programs."""
+        """Return the fields by name."""
         return {
             "topic": self.topic,
             "mark": str(self.mark),
@@ -38,17 +46,53 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Mark:
-    """The mark of them all together."""
+    """Return the worst mark of all; OK where there is none."""
     return max((one.mark for one in findings), key=_IN_ORDER.index, default=Mark.OK)
 
 
-def is_broken(findings: Iterable[Finding]) -> bool:
-    """Whether one of them is a problem."""
+def has_problem(findings: Iterable[Finding]) -> bool:
+    """Return whether one of the findings is a problem."""
     return worst(findings) is Mark.PROBLEM
 
 
-def softened(findings: Iterable[Finding]) -> list[Finding]:
-    """The same of something that nobody has chosen: what is wrong with it breaks nothing."""
+def as_warnings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings with warnings in place of problems.
+
+    This is for agents that the configuration does not choose: they can't break a run.
+    """
     return [
         replace(one, mark=Mark.WARNING) if one.mark is Mark.PROBLEM else one for one in findings
     ]
+
+
+# -- secrets ---------------------------------------------------------------------------------
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """Return a command line without the values of variables and of flags for secrets."""
+    shown: list[str] = []
+    hide = False
+    for word in words:
+        shown.append(HIDDEN if hide else _shown_word(word))
+        name, equals, _ = word.partition("=")
+        hide = not hide and name.startswith("-") and not equals and names_a_secret(name)
+    return one_line(shlex.join(shown).replace(f"'{HIDDEN}'", HIDDEN))
+
+
+def _shown_word(word: str) -> str:
+    if found := _ASSIGNMENT.fullmatch(word):
+        return f"{found[1]}={HIDDEN}"
+    name, equals, _ = word.partition("=")
+    is_secret_flag = equals and name.startswith("-") and names_a_secret(name)
+    return f"{name}={HIDDEN}" if is_secret_flag else word
+
+
+def without_secrets(text: str, environ: Mapping[str, str]) -> str:
+    """Return the text of a program on one line, without the values of secret variables."""
+    shown = one_line(text)
+    secrets = {name: value for name, value in environ.items() if names_a_secret(name)}
+    # The longest value first: a shorter one may be a part of it.
+    for name, value in sorted(secrets.items(), key=lambda pair: -len(pair[1])):
+        if len(value) >= _SHORTEST_SECRET:
+            shown = shown.replace(value, f"[{name}]")
+    return shown

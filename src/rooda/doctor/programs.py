@@ -1,59 +1,75 @@
-"""Where a program is, and whether it can be started at all. Looks, and starts nothing."""
+"""Find the program of an agent, and ask the program for its version.
+
+Each program runs in a process tree of its own, of which nothing is left afterwards.
+"""
 
 import os
 import re
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from rooda.doctor.findings import Finding, Mark
+from rooda.process.clocks import Clock, Since
+from rooda.process.events import Output, ProcessEvent
+from rooda.process.exits import CalledOff, Exited, Lingered, NotStarted, Signalled, TimedOut
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Request, Result
+from rooda.process.run import Runner
+from rooda.text.controls import one_line
 from rooda.text.paths import file_mode
+from rooda.text.times import format_seconds
 from rooda.workspace.state import read_plain_file
 
-_FIRST_LINE = 512
+# -- where a program is ----------------------------------------------------------------------
+
+_FIRST_LINE = 512  # bytes of a script
 _SHEBANG = re.compile(rb"#![ \t]*(\S+)[ \t]*([^\r\n]*)")
 _ADVICE = {"node": "Install Node.js, 20 or newer (22 for qwen and copilot), and put it on the PATH"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The path of a program that may be executed; else what is wrong with what is there."""
+class ProgramPath:
+    """The path of an executable program; without one, what is wrong with the file of that name."""
 
     path: str | None
     trouble: str = ""
     advice: str = ""
 
 
-def find(name: str, folder: Path, environ: Mapping[str, str]) -> Place:
-    """Look for a program as the system does: by its path, or along the PATH."""
+def find_program(name: str, folder: Path, environ: Mapping[str, str]) -> ProgramPath:
+    """Look for a program as the system does: by its path, or in the folders of the PATH."""
     path = environ.get("PATH", os.defpath)
     found = shutil.which(str(folder / name) if "/" in name else name, path=path)
     if found is not None:
-        return Place(str(folder / found))
+        return ProgramPath(str(folder / found))
     places = (
         [folder / name] if "/" in name else [Path(one) / name for one in path.split(os.pathsep)]
     )
-    return next((_unusable(one) for one in places if os.path.lexists(one)), Place(None))
+    return next((_not_executable(one) for one in places if os.path.lexists(one)), ProgramPath(None))
 
 
-def _unusable(path: Path) -> Place:
-    """Why something of that name is no program."""
+def _not_executable(path: Path) -> ProgramPath:
     mode = file_mode(path)
     if not mode:
-        return Place(None, f"{path} is a link to nothing", "Install it again")
+        return ProgramPath(None, f"{path} is a link to a missing file", "Install it again")
     if stat.S_ISDIR(mode):
-        return Place(None, f"{path} is a folder", "Correct the path")
-    return Place(None, f"{path} may not be executed", f"chmod +x {path}")
+        return ProgramPath(None, f"{path} is a folder", "Correct the path")
+    return ProgramPath(None, f"{path} is not executable", f"chmod +x {path}")
 
 
 def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None:
-    """A script whose interpreter is not there: the system only says that the script is not."""
+    """Return a finding for a script whose interpreter is missing, else None.
+
+    The system's own error message would say that the script is missing.
+    """
     try:
         first = read_plain_file(Path(path).resolve(), _FIRST_LINE)
     except (OSError, RuntimeError):
-        return None  # it can be executed, and that is enough
+        return None  # a program may be executable and not readable
     found = _SHEBANG.match(first)
     if found is None:
         return None
@@ -68,8 +84,101 @@ def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None
 
 
 def _interpreter(program: str, arguments: list[str]) -> str:
-    """What really runs a script: `#!/usr/bin/env -S node --flag` means node."""
+    """Return the program that runs a script: node for `#!/usr/bin/env -S node --flag`."""
     if Path(program).name != "env":
         return program
     rest = (word for word in arguments if not word.startswith("-") and "=" not in word)
     return next(rest, program)
+
+
+# -- which version it is ---------------------------------------------------------------------
+
+VERSION_TIMEOUT = 10.0  # seconds: gemini needs some of them on a slow machine
+_KILL_GRACE = 0.5
+_MOST_OUTPUT = 64 * 1024  # bytes: a version is one line
+_AT_ONCE = 8
+_LONGEST = 200
+_VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:[-+][\w.+-]{1,40})?)")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionQuestion:
+    """A program, and the environment to run it in."""
+
+    path: str
+    environ: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The version of a program; without one, why. `can_start`: the system could start it."""
+
+    text: str | None
+    trouble: str = ""
+    can_start: bool = True
+
+
+def ask_versions(
+    questions: Iterable[VersionQuestion], folder: Path, limit: float = VERSION_TIMEOUT
+) -> dict[str, Version]:
+    """Ask all programs at the same time; return their versions by path."""
+    wanted = {question.path: question for question in questions}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = pool.map(lambda one: ask_version(one, folder, limit), wanted.values())
+        return dict(zip(wanted, answers, strict=True))
+
+
+def ask_version(question: VersionQuestion, folder: Path, limit: float = VERSION_TIMEOUT) -> Version:
+    """Run `PROGRAM --version`; stop it after `limit` seconds, or if it prints too much."""
+    printed = 0
+
+    def hear(event: ProcessEvent) -> None:
+        nonlocal printed
+        if isinstance(event, Output):
+            printed += len(event.data)
+
+    def enough() -> CalledOff | None:
+        return CalledOff("flood") if printed > _MOST_OUTPUT else None
+
+    with Path(os.devnull).open("rb") as nothing, Runner() as runner:
+        request = Request(
+            argv=(question.path, "--version"),
+            cwd=folder,
+            environ=question.environ,
+            stdin=nothing,
+            output_limit=_MOST_OUTPUT,
+            clocks=(Clock("version", limit, Since.START),),
+            kill_grace=_KILL_GRACE,
+            enough=enough,
+        )
+        return _version_in(runner.run(request, Interrupts(), hear))
+
+
+def _version_in(result: Result) -> Version:
+    head = result.stdout.head or result.stderr.head
+    said = _first_line(head)
+    match result.exit:
+        case Exited(0) | Lingered() if said:
+            found = _VERSION.search(head.decode("utf-8", "replace"))
+            return Version(found[1] if found else said)
+        case Exited(0) | Lingered():
+            return Version(None, "it printed nothing")
+        case Exited(code):
+            words = _first_line(result.stderr.head) or said
+            return Version(None, f"exit code {code}{f': {words}' if words else ''}")
+        case Signalled():
+            return Version(None, f"killed by {result.exit.name}")
+        case TimedOut(after=after):
+            return Version(None, f"no answer within {format_seconds(after)}")
+        case CalledOff():
+            return Version(None, "it does not stop printing")
+        case NotStarted(reason):
+            return Version(None, reason, can_start=False)
+        case _:
+            return Version(None, "it was stopped")
+
+
+def _first_line(data: bytes) -> str:
+    """Return the first line that is not blank."""
+    lines = map(one_line, data.decode("utf-8", "replace").splitlines())
+    return next((line[:_LONGEST] for line in lines if line), "")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from rooda.agents.reader import Reader
+from rooda.agents.output_reader import OutputReader
 from rooda.agents.report import Said, Usage
 from rooda.config.plan import Plan
 from rooda.config.setting import Setting
@@ -130,12 +130,12 @@ class _AgentRun:
         self._context.report = report
         return replace(response, spoken=report.spoken) if report.speaks_events else response
 
-    def _new_reader(self) -> Reader | None:
+    def _new_reader(self) -> OutputReader | None:
         """Who reads what it prints; nobody where we know nothing of it."""
         program = self._agent.program
         if not program.is_known:
             return None
-        return Reader(
+        return OutputReader(
             program.adapter,
             program.form,
             folder=str(self._plan.working_dir),

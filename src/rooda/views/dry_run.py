@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from rooda.agents.accounts import account_of, dropped
+from rooda.agents.facts import account_of, dropped
 from rooda.config.origin import Tier
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import Problem, Severity, errors, in_order, warnings

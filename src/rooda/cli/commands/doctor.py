@@ -1,4 +1,4 @@
-"""`rooda doctor`: is everything there that a run needs, and how to mend what is not."""
+"""`rooda doctor`: check everything that a run needs, and say how to correct what is wrong."""
 
 import json
 import os
@@ -32,11 +32,11 @@ _MOST_LINES, _LONGEST_LINE = 40, 160  # of what the canary does: it must never f
     shell_complete=complete_from(alias_names),
     help="Run an agent once in a scratch repository, for real: it costs money.",
 )
-@click.option("--ai-cmd", metavar="CMD", default="", help="Look at, or run, this command instead.")
+@click.option("--ai-cmd", metavar="CMD", default="", help="Check, or run, this command instead.")
 @click.option(
     "--timeout",
     metavar="DURATION",
-    help="How long a program may take to tell its version (10s), and the canary (5m).",
+    help="How long a program may take to print its version (10s), and the canary (5m).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
@@ -51,10 +51,10 @@ def doctor(
     as_json: bool,
     config: str | None,
 ) -> int:
-    """Look at every agent, git, the disk and the configuration: what is wrong, how to mend it.
+    """Check every agent, git, the disk and the configuration, and say what to do about problems.
 
-    Starts no agent, unless --canary asks for it. Exit code 0 when nothing is broken that the
-    configuration chooses, else 1.
+    Starts no agent, unless --canary asks for it. The exit code is 1 if something is broken that
+    the configuration chooses or needs, else 0.
     """
     if canary is None:
         return _examine(config, ai_cmd, timeout, as_json=as_json)
@@ -65,15 +65,16 @@ def doctor(
 
 
 def _examine(config: str | None, ai_cmd: str, timeout: str | None, *, as_json: bool) -> int:
-    from rooda.doctor import report  # noqa: PLC0415 - pressing Tab needs none of it
+    # Imported here, because shell completion needs none of it.
+    from rooda.doctor.doctor_context import DoctorOptions  # noqa: PLC0415
     from rooda.doctor.examine import examine  # noqa: PLC0415
-    from rooda.doctor.surroundings import Wish  # noqa: PLC0415
-    from rooda.doctor.versions import PATIENCE  # noqa: PLC0415
+    from rooda.doctor.programs import VERSION_TIMEOUT  # noqa: PLC0415
+    from rooda.doctor.report_text import examination_text  # noqa: PLC0415
 
-    patience = PATIENCE if timeout is None else _seconds(timeout)
+    limit = VERSION_TIMEOUT if timeout is None else _seconds(timeout)
     flags = {"ai_cmd": ("--ai-cmd", ai_cmd)} if ai_cmd else {}
-    found = examine(_world(), Wish(config, flags), patience, RESERVED)
-    text = json.dumps(found.to_json(), indent=2) + "\n" if as_json else report.render(found)
+    found = examine(_world(), DoctorOptions(config, flags), limit, RESERVED)
+    text = json.dumps(found.to_json(), indent=2) + "\n" if as_json else examination_text(found)
     click.echo(text, nl=False)
     return 1 if found.problems else 0
 
@@ -89,7 +90,7 @@ def _seconds(text: str) -> float:
 
 
 def _world() -> World:
-    """The machine as it is; a folder that is gone is one more thing to tell, and no end."""
+    """Return this machine; a working directory that is gone is a finding, not an error."""
     try:
         return this_world()
     except InvalidInput:
@@ -104,37 +105,37 @@ def _canary(
     *,
     as_json: bool,
 ) -> int:
-    from rooda.doctor.canary import text  # noqa: PLC0415 - pressing Tab needs none of it
-    from rooda.doctor.canary.choice import TIMEOUT, choose_canary  # noqa: PLC0415
-    from rooda.doctor.canary.run import run_canary  # noqa: PLC0415
+    # Imported here, because shell completion needs none of it.
+    from rooda.doctor.canary import TIMEOUT, choose_canary, run_canary  # noqa: PLC0415
+    from rooda.doctor.report_text import canary_introduction, canary_text  # noqa: PLC0415
 
     canary = choose_canary(_world(), config, *chosen, timeout or TIMEOUT)
-    click.echo(text.introduction(canary), err=True)
-    # Deferred from here on: an interruption must not leave the folder behind.
+    click.echo(canary_introduction(canary), err=True)
+    # From here on signals wait: an interrupt must not leave the scratch folder behind.
     with session.interrupts.deferred():
         try:
-            report = run_canary(canary, session.interrupts, _Lines(canary.discreet))
+            report = run_canary(canary, session.interrupts, _Lines(canary.without_secrets))
         except OSError as error:
-            advice = "Check the folder for temporary files (TMPDIR), and its disk"
-            message = f"there is no room for a scratch repository: {error.strerror or error}"
+            advice = "Check the folder for temporary files (TMPDIR), and the free space on its disk"
+            message = f"could not create a scratch repository: {error.strerror or error}"
             raise InvalidInput([Problem(message, advice)]) from None
         if report is None:
             click.echo("Interrupted", err=True)
             return INTERRUPTED
-        said = json.dumps(report.to_json(), indent=2) + "\n" if as_json else text.render(report)
+        said = json.dumps(report.to_json(), indent=2) + "\n" if as_json else canary_text(report)
         click.echo(said, nl=False)
         return 0 if report.ok else 1
 
 
 class _Lines:
-    """Shows what the agent does, so that whoever waits sees that it lives; the first lines only."""
+    """Shows the first lines of what the agent does, so that the user sees that it works."""
 
-    def __init__(self, discreet: Callable[[str], str]) -> None:
-        self._discreet = discreet
+    def __init__(self, without_secrets: Callable[[str], str]) -> None:
+        self._without_secrets = without_secrets
         self._left = _MOST_LINES
 
     def __call__(self, said: "AgentSaid") -> None:
-        words = self._discreet(said.text) if self._left else ""
+        words = self._without_secrets(said.text) if self._left else ""
         if not words:
             return
         self._left -= 1

@@ -2,30 +2,39 @@
 
 import re
 
-from rooda.agents.adapter import Adapter, Facts, Printed
+from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.endings import fault_in, is_complaint
+from rooda.agents.facts import AgentFacts
+from rooda.agents.flag_rules import ToolPermissions, needs_flag
 from rooda.agents.report import Fault, FaultKind
 
 _MOST_LINES = 30
 _TROUBLE = re.compile(r"\s*(?:error: )?(?:Kiro|Amazon Q) is having trouble", re.IGNORECASE)
-# What its runtime prints below an error: the causes, numbered, and where in the code it was.
+# What the Rust runtime prints below an error: numbered causes, and the place in the code.
 _BELOW = re.compile(r"\s+\d+: |\s*(?:Location:|Backtrace omitted|Run with |\S+\.rs:\d+\s*$|<|$)")
 
 
 class Kiro(Adapter):
-    """Kiro CLI. It prints text alone, on either stream."""
+    """Kiro CLI. It prints only text, on either stream."""
 
     name = "kiro-cli"
-    facts = Facts(
+    facts = AgentFacts(
         install="see Kiro's documentation of its CLI",
         payers={"KIRO_API_KEY": "the account of the API key"},
         otherwise="the account that `kiro-cli login` chose",
         speaks_on_stderr=True,
         advice={FaultKind.AUTH: "Run `kiro-cli login`"},
     )
+    permissions = ToolPermissions(
+        all_tools=("--trust-all-tools", "-a"), some_tools=("--trust-tools",)
+    )
+    flag_rules = (
+        needs_flag("chat", write="kiro-cli chat --no-interactive"),
+        needs_flag("--no-interactive", write="kiro-cli chat --no-interactive"),
+    )
 
-    def last_words(self, printed: Printed) -> Fault | None:
-        """Its errors are on standard error, as is what the assistant says: the last one counts."""
+    def last_words(self, printed: LastOutput) -> Fault | None:
+        """Find the last error on stderr; the assistant's answer may be there too."""
         if not printed.failed:
             return None
         lines = printed.stderr.rstrip().splitlines()[-_MOST_LINES:]
@@ -35,3 +44,6 @@ class Kiro(Adapter):
         if not lines or not (is_complaint(lines[-1]) or _TROUBLE.match(lines[-1])):
             return None
         return fault_in(" ".join([lines[-1].strip(), *filter(None, causes)]))
+
+
+ADAPTER = Kiro()

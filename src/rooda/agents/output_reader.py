@@ -1,27 +1,26 @@
-"""Read what a CLI prints, as it grows, through its adapter."""
+"""Read the output of a CLI while it runs, through the adapter of the CLI."""
 
 from dataclasses import replace
 from typing import Any
 
-from rooda.agents.adapter import Adapter, Printed
-from rooda.agents.lines import GAP, Lines
-from rooda.agents.notes import Notes
+from rooda.agents.adapter import Adapter, LastOutput
+from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.buffers import LineBuffer, OutputTail
+from rooda.agents.json_events import Event, parse_event
 from rooda.agents.report import Form, Report, Said, SaidKind, Usage
-from rooda.agents.tail import Tail
-from rooda.agents.values import Event
 from rooda.text.controls import clean, one_line
-from rooda.text.formats import parse_json
 
-_LAST_WORDS = 64 * 1024
-_SHOWN = 1000
-_BEGINNING = 4096
-_TRIES = 24  # to read a document that may be complete
+_LAST_WORDS = 64 * 1024  # bytes kept of the end of each stream
+_LONGEST_NOTE = 1000  # bytes shown of a line that is no event
+_BEGINNING = 4096  # bytes kept of the beginning of standard error
+_MOST_TRIES = 24  # to parse a document that may be complete
 
 
-class Reader:
-    """One run of a CLI: takes the pieces of both streams, and knows what they amount to.
+class OutputReader:
+    """Reads one run of a CLI: takes the pieces of both streams, and reports what they mean.
 
-    `model` is the one that was asked for, `limit` how much of the assistant's text is kept.
+    `folder` is the working directory of the CLI. `model` is the model that the command line names.
+    `limit` is how many bytes of the assistant's text are kept.
     """
 
     def __init__(
@@ -36,27 +35,30 @@ class Reader:
         self._adapter = adapter
         self._form = form
         self._asked_for = model
-        self._notes = Notes(folder, limit)
-        self._lines = Lines()
+        self._notes = AgentNotes(folder, limit)
+        self._lines = LineBuffer()
         self._events = 0
         self._tries = 0
         self._shows_text = False
         self._held = b""
         self._beginning = b""
-        self._ends = {"stdout": Tail(_LAST_WORDS), "stderr": Tail(_LAST_WORDS)}
+        self._ends = {"stdout": OutputTail(_LAST_WORDS), "stderr": OutputTail(_LAST_WORDS)}
 
     @property
     def is_result_in(self) -> bool:
-        """Whether the CLI has reported its result, and does nothing more."""
+        """Whether the CLI has reported its result and has not continued to work."""
         return self._notes.is_result_in
 
     @property
     def usage(self) -> Usage:
-        """The numbers so far. Who does not name its model is believed to use the one asked for."""
+        """The numbers so far. If the CLI names no model, it is the one of the command line."""
         return self._notes.usage(self._asked_for)
 
     def feed(self, stream: str, data: bytes) -> list[Said]:
-        """Take a piece of a stream; what a person can read of it, where it is made of events."""
+        """Take a piece of a stream; return the lines in it that a person can read.
+
+        There are none where the output is text from the start: the user sees that as it is.
+        """
         self._ends[stream].add(data)
         if stream == "stderr" and len(self._beginning) < _BEGINNING:
             self._beginning += data[:_BEGINNING]
@@ -75,7 +77,7 @@ class Reader:
         return self._notes.take_said()
 
     def finish(self) -> list[Said]:
-        """Nothing more comes."""
+        """Read what is left after the end of the output; return the readable lines."""
         said = self._find_out(b"\n") if self._form is Form.UNKNOWN else []
         if self._form is Form.DOCUMENT and not self._events:
             self._take_document(self._lines.peek())
@@ -87,7 +89,11 @@ class Reader:
         return said + self._notes.take_said()
 
     def report(self, exit_code: int | None, *, had_last_words: bool = True) -> Report:
-        """What can be said of it now that it has ended, with this exit code if it has one."""
+        """Return what is known of the CLI after its end.
+
+        `exit_code` is None where there is none. `had_last_words` is false where a signal killed the
+        CLI: it could not print an error then.
+        """
         notes, speaks = self._notes, self._events > 0
         printed = self._printed(exit_code)
         fault = notes.the_fault()
@@ -109,10 +115,10 @@ class Reader:
 
     @property
     def form(self) -> Form:
-        """The form that the output turned out to have; text where no event came."""
+        """The form that the output really has: text if no event came."""
         return self._form if self._events else Form.TEXT
 
-    def _answered(self, printed: Printed) -> bool:
+    def _answered(self, printed: LastOutput) -> bool:
         if self._events:
             return not self._notes.speech.is_blank
         if self._broke_off(printed):
@@ -120,30 +126,30 @@ class Reader:
         on_stderr = self._adapter.facts.speaks_on_stderr and printed.stderr.strip()
         return bool(printed.stdout.strip() or on_stderr)
 
-    def _broke_off(self, printed: Printed) -> bool:
-        """Whether its first event has a beginning and no end."""
+    def _broke_off(self, printed: LastOutput) -> bool:
+        """Return whether the output ends within its first event."""
         is_json = printed.stdout.lstrip()[:1] in ("{", "[")
         return is_json and not self._events and self._form is not Form.TEXT
 
-    def _text_usage(self, printed: Printed) -> Usage:
+    def _text_usage(self, printed: LastOutput) -> Usage:
         usage = self._adapter.text_usage(printed)
         return usage if usage.model else replace(usage, model=self._asked_for)
 
-    def _printed(self, exit_code: int | None) -> Printed:
+    def _printed(self, exit_code: int | None) -> LastOutput:
         stdout, stderr = self._ends["stdout"].get(), self._ends["stderr"].get()
-        return Printed(
+        return LastOutput(
             _text(stdout), _text(stderr), _text(self._beginning), exit_code != 0, self.form
         )
 
     def _show_text(self, data: bytes) -> list[Said]:
-        """What turned out to be text is for a person to read as it is."""
+        """Return the lines of output that was expected to be JSON and is text."""
         if not self._shows_text:
             return []
         return [Said(SaidKind.TEXT, one_line(_text(line))) for line in self._lines.feed(data)]
 
     def _find_out(self, data: bytes) -> list[Said]:
-        """The first bytes that say anything show the form."""
-        self._held = (self._held + data).lstrip()  # space shows nothing, and need not be kept
+        """Detect the form of the output by its first bytes that are not white space."""
+        self._held = (self._held + data).lstrip()
         held = self._held
         if held and held[:1] not in (b"{", b"["):
             self._form = Form.TEXT
@@ -151,7 +157,7 @@ class Reader:
             return self._show_text(self._held)
         first, newline, _ = held.partition(b"\n")
         if not newline and len(held) < _LAST_WORDS:
-            return []  # more of the first line shows more
+            return []  # wait for the rest of the first line
         self._form = Form.DOCUMENT if first.strip() in (b"{", b"[") else Form.EVENTS
         held, self._held = self._held, b""
         return self._read(held)
@@ -162,10 +168,10 @@ class Reader:
         line = line.strip()
         if not line:
             return
-        found = parse(line) if line[:1] in (b"{", b"[") else None
+        found = parse_event(line) if line[:1] in (b"{", b"[") else None
         if not self._take(found):
-            # Not the CLI's own: a warning of its runtime, or foreign output.
-            self._notes.note(line[:_SHOWN].decode("utf-8", "replace"))
+            # Not an event of the CLI: a warning of its runtime, or the output of another program.
+            self._notes.note(line[:_LONGEST_NOTE].decode("utf-8", "replace"))
 
     def _take(self, found: Any) -> bool:
         events = found if isinstance(found, list) else [found]
@@ -176,17 +182,17 @@ class Reader:
         return bool(known)
 
     def _add_to_document(self, data: bytes) -> None:
-        # It has no lines of its own, so it is one long one.
+        # The line breaks in a document mean nothing: treat it as one long line.
         for _ in self._lines.feed(data.replace(b"\n", b" ")):
             pass
-        if data.rstrip()[-1:] in (b"}", b"]") and self._tries < _TRIES and not self._events:
+        if data.rstrip()[-1:] in (b"}", b"]") and self._tries < _MOST_TRIES and not self._events:
             self._tries += 1
             self._take_document(self._lines.peek())
 
     def _take_document(self, text: bytes) -> None:
-        # Something else may stand in front of it.
+        # Other output may come before the document.
         starts = sorted(at for at in (text.find(b"{"), text.find(b"[")) if at != -1)
-        any(self._take(parse(text[start:].strip())) for start in starts)
+        any(self._take(parse_event(text[start:].strip())) for start in starts)
 
 
 def _is_event(found: Event) -> bool:
@@ -195,13 +201,3 @@ def _is_event(found: Event) -> bool:
 
 def _text(data: bytes) -> str:
     return clean(data.decode("utf-8", "replace"))
-
-
-def parse(line: bytes) -> Event | list[Any] | None:
-    """Return the JSON object or list in a line; None for anything else."""
-    found = parse_json(line)
-    if found is None and GAP in line:
-        # The kept end of a long line may begin in the middle of an escaped quote.
-        head, _, tail = line.rpartition(GAP)
-        found = parse_json(head + GAP + tail[1:])
-    return found if isinstance(found, dict | list) else None

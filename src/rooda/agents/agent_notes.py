@@ -1,17 +1,16 @@
-"""Gather what a CLI's events tell, in bounded memory."""
+"""Collect what the events of a CLI say, in bounded memory."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from rooda.agents.buffers import OutputTail
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
 from rooda.agents.report import Fault, FaultKind, Said, SaidKind, Tokens, Usage
-from rooda.agents.tail import Tail
-from rooda.agents.windows import percent, window_of
 from rooda.text.controls import clean
 
 _LONGEST_DETAIL = 200
-# What a tool is about, most telling first.
+# The arguments of a tool that tell best what it does, best first.
 _DETAILS = (
     "file_path",
     "filePath",
@@ -26,14 +25,38 @@ _DETAILS = (
     "description",
     "prompt",
 )
-_LONGEST_LINE = 4000  # characters, for a person to read
+_LONGEST_LINE = 4000  # characters of a readable line
+
+# Tokens in the context of a model, by the beginning of its name. The longest match counts.
+_CONTEXT_WINDOWS = {
+    "claude": 200_000,
+    "gemini": 1_048_576,
+    "gpt-4.1": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-5": 272_000,
+    "o3": 200_000,
+    "o4": 200_000,
+    "qwen3-coder": 262_144,
+    "qwen3-coder-plus": 1_000_000,
+    "qwen3-coder-flash": 1_000_000,
+    "kimi-k2": 262_144,
+    "grok-code": 256_000,
+    "deepseek": 128_000,
+    "glm-4.5": 131_072,
+    "glm-4.6": 200_000,
+}
+_MILLION = 1_000_000
 
 
-class Notes:
-    """What is known of a CLI's run so far. The adapters write here, event by event."""
+class AgentNotes:
+    """What is known so far about one run of a CLI. The adapters write here, event by event.
+
+    `folder` is the working directory, left out of the paths that readable lines show. `limit` is
+    how many bytes of the assistant's text are kept.
+    """
 
     def __init__(self, folder: str = "", limit: int = 10 * 1024 * 1024) -> None:
-        self.speech = Tail(limit)  # the assistant's own text
+        self.speech = OutputTail(limit)  # the assistant's own text
         self.model: str | None = None
         self.session_id: str | None = None
         self.turns: int | None = None
@@ -47,23 +70,23 @@ class Notes:
         self.retrying = ""
         self.fault: Fault | None = None
         self.resets: float | None = None
-        self._status: int | None = None  # of the last error
+        self._status: int | None = None  # the HTTP status of the last error
         self._folder = f"{folder.rstrip('/')}/" if folder else ""
         self._said: list[Said] = []
         self._line: list[str] = []
         self._length = 0
         self._in_turn = False
 
-    # -- what it does ----------------------------------------------------------------------
+    # -- what the agent does ---------------------------------------------------------------
 
     def say(self, message: str) -> None:
-        """The assistant said a whole message."""
+        """Note a whole message of the assistant."""
         if message:
             self.say_piece(message)
             self.end_message()
 
     def say_piece(self, piece: str) -> None:
-        """The assistant said a piece of a message."""
+        """Note a piece of a message of the assistant."""
         self._works()
         self._speak(piece)
 
@@ -79,13 +102,13 @@ class Notes:
             self._end_line()
 
     def end_message(self) -> None:
-        """The message is complete."""
+        """Note that the message is complete."""
         self.speech.end_line()
         if self._length:
             self._end_line()
 
     def uses_tool(self, name: str, about: object = None) -> None:
-        """The assistant uses a tool."""
+        """Note that the assistant uses a tool; `about` are the arguments of the tool."""
         self._works()
         self.end_message()
         detail = self._detail(about)
@@ -94,30 +117,30 @@ class Notes:
         self._said.append(Said(SaidKind.TOOL, words))
 
     def tool_ended(self) -> None:
-        """A tool has ended, so the model is asked again."""
+        """Note that a tool has ended: the next event belongs to a new turn."""
         self._in_turn = False
 
     def note(self, words: str) -> None:
-        """The CLI says something that is no answer."""
+        """Note a message of the CLI that is not part of the answer."""
         if words:
             self._said.append(Said(SaidKind.NOTE, brief(words)))
 
     def complains(self, words: str) -> None:
-        """The CLI speaks of trouble that need not be its end."""
+        """Note an error of the CLI that may not be fatal."""
         self.note(words)
         self.complaint = brief(words)
 
     def retries(self, words: str) -> None:
-        """The CLI tries a request again."""
+        """Note that the CLI retries a request."""
         self.retrying = brief(words)
         self.note(f"retrying: {words}")
 
-    # -- how it goes -----------------------------------------------------------------------
+    # -- errors, results and numbers -------------------------------------------------------
 
     def fails(
         self, message: str, status: int | None = None, *, retry_after: float | None = None
     ) -> None:
-        """The CLI speaks of an error of its own."""
+        """Note an error that the CLI reports about itself."""
         self.end_message()
         self.complaint = brief(message)
         self._said.append(Said(SaidKind.ERROR, self.complaint))
@@ -128,7 +151,7 @@ class Notes:
             self.fault = Fault(kind, self.complaint, words=words, retry_after=retry_after)
 
     def ends(self, *, well: bool, answer: str = "") -> None:
-        """The CLI reports its result. A good one shows that earlier errors were overcome."""
+        """Note the result that the CLI reports. A good result cancels earlier errors."""
         if well and answer and not self.speech.ends_with(answer.encode("utf-8", "replace")):
             self._speak(answer)
         self.end_message()
@@ -138,23 +161,23 @@ class Notes:
             self.fault, self.complaint = None, ""
 
     def adds_tokens(self, tokens: Tokens) -> None:
-        """A request has cost these."""
+        """Note the tokens of one more request."""
         self.tokens = tokens if self.tokens is None else self.tokens + tokens
 
     def adds_cost(self, cost: float | None) -> None:
-        """A request has cost so many dollars."""
+        """Note the cost of one more request in dollars."""
         if cost is not None:
             self.cost = cost if self.cost is None else self.cost + cost
 
-    # -- what others see -------------------------------------------------------------------
+    # -- what the reader of the output takes -----------------------------------------------
 
     def take_said(self) -> list[Said]:
-        """The readable lines since the last time."""
+        """Return the readable lines since the last call."""
         said, self._said = self._said, []
         return said
 
     def the_fault(self) -> Fault | None:
-        """The fault with all that is known of it. A limit that resets is one of usage."""
+        """Return the failure. A limit gets the time at which it resets, if the CLI reported one."""
         if self.fault is None or self.resets is None:
             return self.fault
         if classify(self.fault.words, self._status, math.inf) is not FaultKind.LIMIT:
@@ -162,29 +185,29 @@ class Notes:
         return replace(self.fault, kind=FaultKind.LIMIT, resets=self.resets)
 
     def usage(self, asked_for: str | None = None) -> Usage:
-        """The numbers so far; `asked_for` is the model, where nothing names another."""
+        """Return the numbers so far; `asked_for` is the model if the events name none."""
         model = self.model or asked_for
-        window = self.window or (window_of(model) if model else None)
+        window = self.window or (context_window(model) if model else None)
         return Usage(
             model,
             self.session_id,
             self.turns,
             self.tokens,
             self.cost,
-            percent(self.context_used, window) if self.context_used and window else None,
+            _percent(self.context_used, window) if self.context_used and window else None,
         )
 
     def begins(self) -> None:
-        """It goes to work (again), so whatever was the result before is none."""
+        """Note that the CLI works (again): an earlier result was not the last one."""
         self.is_result_in, self.ended_well = False, None
 
     def asks(self) -> None:
-        """It asks the model, as it says itself."""
+        """Note that the CLI sends a request to the model."""
         self._in_turn = False
         self._begin_turn()
 
     def _works(self) -> None:
-        """It is at work, so whatever was wrong before was overcome."""
+        """Note that the agent works: earlier errors did not stop it."""
         self.begins()
         self.retrying = self.complaint = ""
         self.fault = None
@@ -214,3 +237,16 @@ class Notes:
         if self._folder:
             shown = shown.replace(self._folder, "")
         return shown if len(shown) <= _LONGEST_DETAIL else f"{shown[: _LONGEST_DETAIL - 3]}..."
+
+
+def context_window(model: str) -> int | None:
+    """Return how many tokens fit into the context of a model; None for an unknown model."""
+    name = model.rpartition("/")[2].lower()
+    if name.endswith("[1m]"):
+        return _MILLION
+    known = [start for start in _CONTEXT_WINDOWS if name.startswith(start)]
+    return _CONTEXT_WINDOWS[max(known, key=len)] if known else None
+
+
+def _percent(used: int, window: int) -> int:
+    return min(100, round(100 * used / window))

@@ -1,0 +1,87 @@
+"""Facts about an agent CLI that its output does not show, and what they mean in an environment.
+
+Messages name environment variables and never show their values.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rooda.agents.report import FaultKind
+
+_OFF = ("", "0", "false", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What rooda knows about a CLI besides its output.
+
+    `install` is the command or the sentence that tells how to install it.
+    `nesting` lists the variables by which the CLI detects that it runs inside another agent; some
+    CLIs refuse to start then. `payers` maps the variables that decide which account pays to a
+    description of that account; `otherwise` describes the account without any of them.
+    `tells_cost`: the output contains the cost in dollars. `speaks_on_stderr`: the assistant's
+    answer may be on standard error too. `advice` tells the user what to do about a failure.
+    """
+
+    install: str
+    nesting: tuple[str, ...] = ()
+    payers: Mapping[str, str] = field(default_factory=dict)
+    otherwise: str = "its own login"
+    tells_cost: bool = False
+    speaks_on_stderr: bool = False
+    advice: Mapping[FaultKind, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account that pays for a CLI.
+
+    `variables` are those that are set and decide it, each with the account that it means;
+    `otherwise` describes the account that pays if there are none.
+    """
+
+    variables: tuple[tuple[str, str], ...]
+    otherwise: str
+
+    @property
+    def text(self) -> str:
+        """The account in words."""
+        if not self.variables:
+            return self.otherwise
+        return "; ".join(f"{name} is set: {meaning}" for name, meaning in self.variables)
+
+    def to_json(self) -> dict[str, object]:
+        """The names of the variables, and the account in words."""
+        return {"variables": [name for name, _ in self.variables], "text": self.text}
+
+
+def is_enabled(environ: Mapping[str, str], name: str) -> bool:
+    """Return whether a variable is set to a value other than `0`, `false`, `no`, `off` or empty."""
+    return environ.get(name, "").strip().lower() not in _OFF
+
+
+def account_of(facts: AgentFacts, environ: Mapping[str, str]) -> Account:
+    """Return the account that pays for a CLI in this environment."""
+    found = tuple(
+        (name, meaning) for name, meaning in facts.payers.items() if is_enabled(environ, name)
+    )
+    return Account(found, facts.otherwise)
+
+
+def passed_on(
+    facts: AgentFacts, environ: Mapping[str, str], kept: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the environment without the variables that `dropped` lists."""
+    gone = dropped(facts, environ, kept)
+    return {name: value for name, value in environ.items() if name not in gone}
+
+
+def dropped(
+    facts: AgentFacts, environ: Mapping[str, str], kept: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return the variables that rooda does not pass on: the CLI may refuse to run nested.
+
+    `kept` are the variables that the configuration sets itself: the user wants those.
+    """
+    wanted = set(kept)
+    return tuple(name for name in facts.nesting if name in environ and name not in wanted)

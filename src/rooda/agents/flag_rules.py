@@ -1,0 +1,126 @@
+"""Read the flags of an agent's command line, and the rules that `rooda doctor` checks them with.
+
+The rules say what a CLI needs when it runs unattended: it must read its prompt from standard input
+and must use its tools without asking.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+_SHORT_FLAG = re.compile(r"-[A-Za-z]")
+_SHORT_FLAGS = re.compile(r"-[A-Za-z]+")
+_ON_STDIN = "the prompt comes on standard input"
+ASKS_FIRST = "it asks before it uses a tool, and in a run no user can answer: the tool is denied"
+OPENS_SCREEN = "opens its interactive screen, which needs a user at a terminal"
+
+
+def flag_value(words: Sequence[str], *names: str) -> str | None:
+    """Return the last value given to a flag, as `--flag value` or `--flag=value`; else None."""
+    found = None
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name in names and equals:
+            found = value
+        elif word in names and place + 1 < len(words):
+            found = words[place + 1]
+    return found
+
+
+def has_flag(words: Sequence[str], *names: str) -> bool:
+    """Return whether a command line has one of these flags."""
+    return any(word.partition("=")[0] in names for word in words)
+
+
+def matches(words: Sequence[str], pattern: str) -> bool:
+    """Return whether a command line has a flag.
+
+    The pattern is `--flag`, `--flag=value`, `-f` (which is also found in `-pf`), or `*text` for
+    text anywhere in a word.
+    """
+    if pattern.startswith("*"):
+        return any(pattern[1:] in word for word in words)
+    name, equals, value = pattern.partition("=")
+    if equals:
+        return flag_value(words, name) == value
+    if has_flag(words, name):
+        return True
+    is_short = _SHORT_FLAG.fullmatch(name) is not None
+    return is_short and any(_SHORT_FLAGS.fullmatch(word) and name[1] in word for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPermissions:
+    """Patterns of the flags that let a CLI use all, or some, of its tools without asking.
+
+    `otherwise` says what happens without them.
+    """
+
+    all_tools: tuple[str, ...] = ()
+    some_tools: tuple[str, ...] = ()
+    otherwise: str = ASKS_FIRST
+
+    def missing_flag(self, words: Sequence[str]) -> str:
+        """Return the flag to add so that the CLI may use all its tools; empty if it may."""
+        if not self.all_tools or any(matches(words, flag) for flag in self.all_tools):
+            return ""
+        return self.all_tools[0]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command from the agent's program on, the agent's environment, and whether root runs it."""
+
+    words: Sequence[str]
+    environ: Mapping[str, str]
+    is_root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRule:
+    """A mistake in a command line: how to detect it, what it causes, how to correct it.
+
+    `is_fatal`: the CLI refuses to start.
+    """
+
+    topic: str
+    is_broken: Callable[[CommandLine], bool]
+    text: str
+    advice: str
+    is_fatal: bool = False
+
+
+def needs_flag(*flags: str, write: str) -> FlagRule:
+    """Return the rule that one of these words is there; without it the CLI opens its screen."""
+
+    def is_missing(line: CommandLine) -> bool:
+        return not any(matches(line.words, flag) for flag in flags)
+
+    return FlagRule(
+        "prompt", is_missing, f"without {flags[0]} it {OPENS_SCREEN}", f"Write `{write}`"
+    )
+
+
+def rejects_flags(*flags: str, because: str = OPENS_SCREEN) -> tuple[FlagRule, ...]:
+    """Return the rules that none of these flags is there; `because` says what the flag does."""
+    return tuple(_rejects(flag, because) for flag in flags)
+
+
+def _rejects(flag: str, because: str) -> FlagRule:
+    def is_there(line: CommandLine) -> bool:
+        return has_flag(line.words, flag)
+
+    return FlagRule("prompt", is_there, f"{flag} {because}", f"Leave {flag} out: {_ON_STDIN}")
+
+
+def _adds_words(line: CommandLine) -> bool:
+    return bool(flag_value(line.words, "-p", "--prompt"))
+
+
+# For the CLIs that join the value of -p and the prompt on standard input.
+ADDS_WORDS = FlagRule(
+    "prompt",
+    _adds_words,
+    "-p adds its words to every prompt",
+    f"Leave -p out: {_ON_STDIN}",
+)

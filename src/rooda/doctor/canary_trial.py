@@ -1,0 +1,276 @@
+"""One try of an agent: the task, a scratch repository, and one iteration of the engine."""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rooda.agents.report import Report
+from rooda.config.command import Agent
+from rooda.config.plan import Plan
+from rooda.config.resolve import Values
+from rooda.loop.agent_events import AgentSaid
+from rooda.loop.events import Event, IterationEnded, PromptFailed
+from rooda.loop.iteration import run_iteration
+from rooda.loop.promises import Promises
+from rooda.loop.services import Services
+from rooda.loop.state import State
+from rooda.process.events import ProcessEvent
+from rooda.process.interrupts import Interrupts
+from rooda.process.request import Listener, Request, Result
+from rooda.process.run import Runner
+from rooda.prompts.compose import promise_tag
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.state import read_plain_file
+from rooda.workspace.tools import Tools
+
+# -- the task --------------------------------------------------------------------------------
+
+WRITTEN, COMMANDED = "canary-written.txt", "canary-command.txt"
+_PROMPT_SIZE = 20_000  # bytes: more than a pipe or a line buffer lets through by chance
+_POLYNOMIAL = 0x04C11DB7
+_TOP_BIT, _ALL_BITS = 0x80000000, 0xFFFFFFFF
+
+_PROMPT = """\
+This is a test of the command that starts you, in an empty repository. Do these four things, one
+after the other, and nothing else. No user is there to answer a question.
+
+1. Write a file named {written} in the current folder with your own tool for writing files, not
+   with a shell command. Its only content is this word:
+   {word}
+2. Run this shell command, exactly as it is:
+   {command}
+3. This prompt is long on purpose, and its very last line is a mark. Repeat that mark in your
+   answer, exactly as it is. It begins with `mark-`.
+4. When all of this is done, end your answer with this on a line of its own: {tag}
+
+If you are not allowed to do one of them, say which one and why, and do the others all the same.
+
+What follows has no meaning. It only makes the prompt long.
+
+"""
+_FILLER = "Line {number}: nothing to do here, the mark is on the very last line of this prompt.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryTask:
+    """What the agent is asked to do, with random words: it can't be right by chance."""
+
+    word: str
+    seed: str
+    mark: str
+    signal: str
+
+    @classmethod
+    def new(cls, signal: str) -> "CanaryTask":
+        """Return a new task; `signal` is the word for success."""
+        word, seed, mark = (secrets.token_hex(8) for _ in range(3))
+        return cls(word, seed, f"mark-{mark}", signal)
+
+    @property
+    def command(self) -> str:
+        """The shell command to run. It prints a checksum, which a model can't guess."""
+        return f"printf %s {self.seed} | cksum > {COMMANDED}"
+
+    def prompt(self) -> str:
+        """Return the prompt, with the mark on its last line."""
+        tag = promise_tag(self.signal)
+        text = _PROMPT.format(written=WRITTEN, word=self.word, command=self.command, tag=tag)
+        number = 0
+        while len(text) < _PROMPT_SIZE:
+            number += 1
+            text += _FILLER.format(number=number)
+        return f"{text}{self.mark}\n"
+
+    def read(self, _iteration: int, /) -> str:
+        """Return the prompt, as the template of a plan."""
+        return self.prompt()
+
+    def is_written(self, content: bytes) -> bool:
+        """Return whether a file has the word that the agent was to write."""
+        return content.strip() == self.word.encode()
+
+    def is_commanded(self, content: bytes) -> bool:
+        """Return whether a file has what the command prints."""
+        return content.split()[:1] == [str(cksum(self.seed.encode())).encode()]
+
+    def is_repeated(self, answer: bytes) -> bool:
+        """Return whether the mark is in the agent's answer."""
+        return self.mark.encode() in answer
+
+
+def cksum(data: bytes) -> int:
+    """Return the checksum that the POSIX command `cksum` prints."""
+    size = len(data)
+    length = size.to_bytes((size.bit_length() + 7) // 8, "little")
+    crc = 0
+    for byte in data + length:
+        crc ^= byte << 24
+        for _ in range(8):
+            crc = (crc << 1) ^ (_POLYNOMIAL if crc & _TOP_BIT else 0)
+            crc &= _ALL_BITS
+    return crc ^ _ALL_BITS
+
+
+# -- the scratch repository ------------------------------------------------------------------
+
+_README = "# A scratch repository\n\nrooda made it to try an agent, and deletes it afterwards.\n"
+_LARGEST_FILE = 4096  # bytes read of a file that the agent wrote
+# The settings of the user must not fail the first commit here.
+_GIT_SETTINGS = {"commit.gpgSign": "false", "init.defaultBranch": "main"}
+
+
+class ScratchRepository:
+    """A new folder for temporary use, a git repository if git works.
+
+    `trouble` says why it is no repository.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        """Create the folder. Raises OSError, for example where the disk is full."""
+        self.folder = Path(tempfile.mkdtemp(prefix="rooda-canary-")).resolve()
+        self.trouble = ""
+        try:
+            (self.folder / "README.md").write_text(_README, encoding="utf-8")
+            git = Git(self.folder, tools, settings=_GIT_SETTINGS)
+            git("init", "-q")
+            git("add", "-A")
+            git("commit", "-q", "-m", "A scratch repository")
+        except GitError as error:
+            self.trouble = str(error)
+        except OSError:
+            self.remove()
+            raise
+
+    def read(self, name: str) -> bytes | None:
+        """Return the beginning of a file; None if there is none, or no regular file."""
+        try:
+            return read_plain_file(self.folder / name, _LARGEST_FILE)
+        except OSError:
+            return None
+
+    def remove(self) -> None:
+        """Delete the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# -- one iteration ---------------------------------------------------------------------------
+
+_MOST_NOTES = 20
+
+# Settings of a run that must not act in a trial, as flags that switch them off.
+OFF: Mapping[str, tuple[str, str]] = {
+    key: ("--canary", value)
+    for key, value in {
+        "ai_cmd_fallbacks": "none",
+        "verify.command": "none",
+        "git.commit": "false",
+        "git.push": "false",
+        "git.require_changes": "false",
+        "hooks.pre_iteration": "none",
+        "hooks.post_iteration": "none",
+        "hooks.on_failure": "none",
+        "ignore_exit_status": "false",
+        "parse_tests": "false",
+        "max_duration": "none",
+    }.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """What the engine reports about the iteration.
+
+    `result_after` is the number of seconds from the start until the agent reported its result.
+    `trouble` says why the prompt could not be written.
+    """
+
+    ended: IterationEnded | None = None
+    process: Result | None = None
+    report: Report | None = None
+    promises: Promises = field(default_factory=Promises)
+    result_after: float | None = None
+    notes: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class _TrialListener:
+    """Listens to the events of the iteration, and shows the lines that a person can read."""
+
+    show: Callable[[AgentSaid], None]
+    ended: IterationEnded | None = None
+    notes: list[str] = field(default_factory=list)
+    trouble: str = ""
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case AgentSaid(kind=kind, text=text):
+                self.show(event)
+                if kind == "note" and len(self.notes) < _MOST_NOTES:
+                    self.notes.append(text)
+            case IterationEnded():
+                self.ended = event
+            case PromptFailed(error=error):
+                self.trouble = error
+
+
+@dataclass(slots=True)
+class _TimedRunner:
+    """Runs programs, and measures when the agent has reported its result."""
+
+    runner: Runner
+    result_after: float | None = None
+
+    def __call__(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
+        now = interrupts.stopwatch.now
+        began = now()
+
+        def hear(event: ProcessEvent) -> None:
+            listener(event)
+            if not request.result_is_in():  # an agent that works on has not ended with its result
+                self.result_after = None
+            elif self.result_after is None:
+                self.result_after = now() - began
+
+        return self.runner.run(request, interrupts, hear)
+
+
+def run_trial(
+    agent: Agent,
+    task: CanaryTask,
+    folder: Path,
+    values: Values,
+    environ: Mapping[str, str],
+    interrupts: Interrupts,
+    show: Callable[[AgentSaid], None],
+) -> TrialResult:
+    """Run the agent once in the folder, as an iteration of a run would."""
+    plan = Plan(
+        procedure="canary",
+        phases={},
+        contexts=(),
+        agents=(agent,),
+        values=values,
+        workspace=folder,
+        working_dir=folder,
+        environ=environ,
+        template=task,
+    )
+    listener = _TrialListener(show)
+    name = f"canary-{task.mark.removeprefix('mark-')}"
+    with Runner(name) as runner:
+        timed = _TimedRunner(runner)
+        services = Services(listener, interrupts, timed, interrupts.stopwatch.now, run=name)
+        report = run_iteration(plan, State(), services)
+    return TrialResult(
+        listener.ended,
+        report.process,
+        report.agent,
+        report.promises,
+        timed.result_after,
+        tuple(listener.notes),
+        listener.trouble,
+    )

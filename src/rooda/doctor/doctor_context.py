@@ -1,0 +1,122 @@
+"""The configuration as a run here would use it, and every agent that it names."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rooda.agents.agent_program import variables
+from rooda.agents.facts import dropped, passed_on
+from rooda.config.command import Agent, AgentCommand, choose, command_of, fallbacks_of
+from rooda.config.environment import with_changes
+from rooda.config.layers import Alias, Layers
+from rooda.config.locate import read_layers
+from rooda.config.problems import Problem
+from rooda.config.resolve import Values, resolve
+from rooda.config.settings import AI_CMD_FALLBACKS, ENV, WORKING_DIR
+from rooda.config.world import World
+from rooda.workspace.tools import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """The config file to read (None: the usual one), and flags as a run takes them."""
+
+    config: str | None = None
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorContext:
+    """What the checks look at: the configuration, and where and in what an agent would run.
+
+    `values` are the settings of the loop, `environ` is the environment with the changes of `env`.
+    """
+
+    world: World
+    layers: Layers
+    values: Values
+    environ: Mapping[str, str]
+    working_dir: Path
+    tools: Tools
+    is_root: bool = False
+
+    @classmethod
+    def read(cls, world: World, options: DoctorOptions, problems: list[Problem]) -> "DoctorContext":
+        """Read the configuration; a wrong value is left out and added to `problems`."""
+        layers = read_layers(world, options.config, options.flags, problems)
+        values = resolve(layers)
+        added: Mapping[str, str | None] = values[ENV]
+        environ = with_changes(world.environ, added)
+        chosen = values[WORKING_DIR]
+        working_dir = Path(chosen) if chosen else world.folder
+        tools = Tools(environ, [world.folder, working_dir])
+        return cls(world, layers, values, environ, working_dir, tools, os.geteuid() == 0)
+
+    def environ_of(self, agent: Agent) -> dict[str, str]:
+        """Return the environment of an agent, with the changes that its command line makes."""
+        passed = passed_on(agent.program.adapter.facts, self.environ, self._own_variables)
+        return with_changes(passed, variables(agent.argv))
+
+    def dropped(self, agent: Agent) -> tuple[str, ...]:
+        """Return the variables that rooda does not pass on to the agent."""
+        return dropped(agent.program.adapter.facts, self.environ, self._own_variables)
+
+    @property
+    def _own_variables(self) -> tuple[str, ...]:
+        """The variables that the configuration sets."""
+        added: Mapping[str, str | None] = self.values[ENV]
+        return tuple(added)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An alias, or a command that a setting gives without an alias.
+
+    `source` is where it is defined. `chosen_by` are the settings that choose it.
+    """
+
+    command: AgentCommand
+    source: str
+    chosen_by: tuple[str, ...] = ()
+
+
+def candidates(layers: Layers) -> list[Candidate]:
+    """Return every alias in its order, then the commands without an alias."""
+    choosers: dict[tuple[str | None, str], list[str]] = {}
+    direct: dict[str, AgentCommand] = {}
+    for command in _chosen_commands(layers):
+        chooser = f"{command.field} ({command.origin.exact})"
+        choosers.setdefault((command.alias, command.text), []).append(chooser)
+        if command.alias is None:
+            direct.setdefault(command.text, command)
+    found = [
+        (_alias_command(layers, name), defined.origin.exact)
+        for name, defined in layers.aliases().items()
+    ]
+    found += [(command, command.origin.exact) for command in direct.values()]
+    return [
+        Candidate(
+            command, source, tuple(dict.fromkeys(choosers.get((command.alias, command.text), [])))
+        )
+        for command, source in found
+    ]
+
+
+def _alias_command(layers: Layers, name: str) -> AgentCommand:
+    defined = layers.aliases()[name]
+    alias: Alias = defined.value
+    origin = defined.origin
+    return AgentCommand(alias.command, str(origin), origin, defined.field, alias.adapter, name)
+
+
+def _chosen_commands(layers: Layers) -> Iterator[AgentCommand]:
+    """Yield the commands and fallbacks of the loop and of every procedure."""
+    for procedure in ("", *layers.procedure_names()):
+        command = command_of(layers, choose(layers, procedure))
+        if command is not None:
+            yield command
+        values = resolve(layers, procedure)
+        origin, field_name = values.origin(AI_CMD_FALLBACKS), values.field(AI_CMD_FALLBACKS)
+        words = values[AI_CMD_FALLBACKS]
+        yield from fallbacks_of(layers, words, origin, field_name)

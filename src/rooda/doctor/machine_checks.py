@@ -1,0 +1,177 @@
+"""Check the machine and the folder: git, a run at work, disk space, permissions, the config."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rooda.config.checks import LITTLE_DISK, check_disk, check_places
+from rooda.config.git_checks import Obstacle, find_top
+from rooda.config.layers import Layers
+from rooda.config.locate import CONFIG_NAME, global_folder
+from rooda.config.problems import Problem, errors, warnings
+from rooda.config.resolve import Values
+from rooda.config.world import World
+from rooda.doctor.findings import Finding, Mark
+from rooda.text.controls import one_line
+from rooda.text.numbers import approximate_size, count
+from rooda.text.paths import is_folder
+from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.lock import Note, read_note, who_holds
+from rooda.workspace.tools import Tools
+from rooda.workspace.tree import work_tree
+
+# What git needs for a commit: a word, the setting, and the variables that stand in for it.
+_IDENTITY = (
+    ("name", "user.name", ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")),
+    ("email", "user.email", ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")),
+)
+
+
+def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[Finding]:
+    """Check that git is installed and knows the user, and the state of the repository.
+
+    `needed`: the settings need git, so what is wrong with it is a problem, not a warning.
+    """
+    bad = Mark.PROBLEM if needed else Mark.WARNING
+    if tools.git is None:
+        text = "git is not installed: no snapshots, no diff, no commits"
+        yield Finding("git", bad, text, "Install git")
+        return
+    git = Git(folder, tools)
+    try:
+        yield Finding("git", Mark.OK, one_line(git.line("version")))
+        yield _identity(git, tools.environ, bad)
+    except GitError as error:
+        yield Finding("git", bad, str(error), "Check that `git --version` works here")
+        return
+    top = find_top(folder, tools)
+    if isinstance(top, Obstacle):
+        yield Finding("repository", bad, top.reason, top.fix)
+        return
+    yield Finding("repository", Mark.OK, f"inside the work tree {top}")
+    yield from _state(git)
+
+
+def _identity(git: Git, environ: Mapping[str, str], bad: Mark) -> Finding:
+    missing = [
+        (word, key)
+        for word, key, variables in _IDENTITY
+        if not git.ask("config", "--get", key) and not all(environ.get(one) for one in variables)
+    ]
+    if not missing:
+        return Finding("identity", Mark.OK, "git knows a name and an email for commits")
+    words = " and no ".join(word for word, _ in missing)
+    advice = "; ".join(f"git config --global {key} ..." for _, key in missing)
+    return Finding("identity", bad, f"git knows no {words} for commits", advice)
+
+
+def _state(git: Git) -> Iterator[Finding]:
+    """Check for states of the repository in which commits of an agent get lost or fail."""
+    try:
+        folder = Path(git.line("rev-parse", "--absolute-git-dir"))
+        is_detached = git.ask("symbolic-ref", "--quiet", "HEAD") is None
+    except GitError as error:
+        yield Finding(
+            "repository", Mark.WARNING, str(error), "Run `git status` to see what is wrong"
+        )
+        return
+    if is_detached:
+        text = "HEAD is detached: commits of the agent belong to no branch"
+        yield Finding("head", Mark.WARNING, text, "git switch -c BRANCH")
+    if (words := unfinished(folder)) is not None:
+        advice = "Finish or abort it: `git status` says how"
+        yield Finding("unfinished", Mark.WARNING, words, advice)
+    lock = folder / "index.lock"
+    if os.path.lexists(lock):
+        text = f"git's index is locked: {lock}"
+        advice = "If no git command is running here, remove that file: a killed git left it"
+        yield Finding("index", Mark.WARNING, text, advice)
+
+
+# -- the folder -----------------------------------------------------------------------------
+
+
+def check_lock(folder: Path) -> Finding:
+    """Check whether a run is at work here."""
+    try:
+        top = work_tree(folder)
+        pid, note = who_holds(top)
+        left = read_note(top)
+    except (OSError, RuntimeError) as error:
+        text = f"rooda could not check whether a run is at work here: {error}"
+        return Finding(
+            "lock", Mark.UNKNOWN, text, "Check that the folder exists, and its permissions"
+        )
+    if pid is not None and (note is None or note.process.is_alive):
+        text = f"a run is at work in {top}: {_described(pid, note)}"
+        advice = "A second run has to wait; `rooda follow` shows this one, `rooda stop` ends it"
+        return Finding("lock", Mark.OK, text, advice)
+    if left is not None and not left.process.is_alive:
+        text = f"an earlier run ({left.procedure}, pid {left.pid}) was killed here"
+        advice = "Nothing to do: the next run cleans up"
+        return Finding("lock", Mark.WARNING, text, advice)
+    return Finding("lock", Mark.OK, "no run is at work here")
+
+
+def _described(pid: int, note: Note | None) -> str:
+    if note is None:
+        return f"pid {pid}"
+    since = note.since.replace("T", " ")
+    return f"{note.procedure}, pid {pid} on {note.host} since {since}"
+
+
+def check_free_space(folder: Path) -> Finding:
+    """Check the free disk space."""
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError as error:
+        text = f"rooda could not read the free disk space: {error.strerror}"
+        return Finding("disk", Mark.UNKNOWN, text, f"Check that {folder} exists")
+    if found := check_disk(folder):
+        return Finding("disk", Mark.WARNING, found[0].message, found[0].suggestion)
+    if usage.total == 0 and usage.free < LITTLE_DISK:
+        return Finding("disk", Mark.UNKNOWN, "this file system does not report its free space")
+    return Finding("disk", Mark.OK, f"{approximate_size(usage.free)} of disk space left")
+
+
+def check_permissions(values: Values, working_dir: Path, world: World) -> Iterator[Finding]:
+    """Check that a run can write its files, and that the user's own config can be read."""
+    wrong = list(check_places(values, working_dir, world.folder))
+    for check in wrong:
+        yield Finding("permissions", Mark.PROBLEM, check.text, "; ".join(check.details))
+    if not wrong:
+        yield Finding("permissions", Mark.OK, f"{world.folder} can be written to")
+    yield _global_folder(world)
+
+
+def _global_folder(world: World) -> Finding:
+    folder = global_folder(world)
+    if folder is None:
+        text = (
+            "HOME is not set: rooda reads no config of your own, and agents do not find their login"
+        )
+        return Finding("global-config", Mark.WARNING, text, "Set HOME")
+    if not is_folder(folder):
+        return Finding("global-config", Mark.OK, f"no config of your own in {folder}")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        text = f"rooda may not read {folder}"
+        return Finding("global-config", Mark.WARNING, text, f"chmod u+rwx {folder}")
+    there = "" if (folder / CONFIG_NAME).exists() else "no "
+    return Finding("global-config", Mark.OK, f"{there}config of your own in {folder}")
+
+
+def check_config(layers: Layers, problems: Sequence[Problem]) -> Iterator[Finding]:
+    """Count the errors and warnings of the config files."""
+    wrong, doubtful = errors(problems), warnings(problems)
+    advice = "`rooda config check` shows them"
+    if wrong:
+        text = f"the configuration has {count(len(wrong), 'error')}: {wrong[0].message}"
+        yield Finding("config", Mark.PROBLEM, text, advice)
+    if doubtful:
+        text = f"the configuration has {count(len(doubtful), 'warning')}: {doubtful[0].message}"
+        yield Finding("config", Mark.WARNING, text, advice)
+    if not wrong and not doubtful:
+        names = [layer.file for layer in layers.files() if layer.file]
+        text = f"no errors in {', '.join(names)}" if names else "no config file: the defaults count"
+        yield Finding("config", Mark.OK, text)
