@@ -205,6 +205,40 @@ def test_the_doctor_lists_every_agent_and_looks_at_the_machine(
     assert listing(workspace.path, workspace.home) == before, "it only looks"
 
 
+@pytest.mark.parametrize("config", ["", "loop: {failure_threshold: 2}"])
+def test_doctor_without_any_agent_says_that_none_was_found_and_what_to_do(
+    workspace: Workspace, inside: Inside, config: str
+) -> None:
+    workspace.config(config)
+    done = inside("doctor")
+    assert (done.code, done.err) == (0, "")
+    assert set(rows(done).values()) == {"absent"}
+    summary = done.out.splitlines()[-1]
+    assert summary.startswith("No agent was found: install one")
+    for words in ("--ai-cmd", "`loop.ai_cmd`", "`rooda init`"):
+        assert words in summary
+
+
+def test_doctor_with_an_agent_that_no_setting_chooses_says_how_to_choose_it(
+    tools: Path, inside: Inside
+) -> None:
+    claude(tools)
+    done = inside("doctor")
+    assert done.code == 0
+    assert "No problems found. No agent is chosen yet" in done.out
+    assert "`loop.ai_cmd_alias`" in done.out.splitlines()[-1]
+
+
+def test_doctor_with_a_missing_chosen_agent_counts_a_problem(
+    workspace: Workspace, inside: Inside
+) -> None:
+    workspace.config("loop: {ai_cmd_alias: claude}")
+    done = inside("doctor")
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == "1 problem found: the lines above say what to do."
+    assert "npm install -g @anthropic-ai/claude-code" in done.out
+
+
 def test_an_agent_that_is_chosen_and_missing_is_a_problem_with_its_cure(
     workspace: Workspace, tools: Path, inside: Inside
 ) -> None:

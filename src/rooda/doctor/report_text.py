@@ -16,6 +16,10 @@ from rooda.views.table import render_table
 _TITLES = ("", "AGENT", "VERSION", "READ AS", "PROGRAM")
 _WIDTH = max(len(mark) for mark in Mark)
 _TRY = "`rooda doctor --canary ALIAS` runs an agent once, to be sure."
+_INSTALL = (
+    "No agent was found: install one (the table shows how), or name the command of your own agent "
+    "with --ai-cmd, or as `loop.ai_cmd` in rooda-config.yml (`rooda init` writes that file).\n"
+)
 
 
 def examination_text(found: Examination) -> str:
@@ -71,6 +75,8 @@ def _lines(findings: Iterable[Finding]) -> str:
 def _summary(found: Examination) -> str:
     if found.problems:
         return f"{count(found.problems, 'problem')} found: the lines above say what to do.\n"
+    if not any(agent.path for agent in found.agents):
+        return _INSTALL
     if not any(agent.chosen_by for agent in found.agents):
         return (
             "No problems found. No agent is chosen yet: choose one with --ai-cmd-alias, or as "
