@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rooda.agents.faults import classify
-from rooda.agents.report import Fault, FaultKind, Report
+from rooda.agents.report import AgentReport, Fault, FaultKind
 from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.loop.state import Limits, State, Status
@@ -37,13 +37,13 @@ from support.voices import VOICES, Object, Voice, line
 
 NONE, SUCCESS, FAILURE = Promises(), Promises(success=True), Promises(failure=True)
 KILLED = Signalled(signal.SIGKILL)
-WELL = Report(speaks_events=True, ended_well=True)
-SILENT = Report(speaks_events=True, ended_well=True, answered=False)
-BADLY = Report(speaks_events=True, ended_well=False, complaint="no")
-CUT = Report(speaks_events=True, is_complete=False, retrying="429 (try 3 of 10)")
-MUTE = Report(is_mute=True, answered=False)
-TEXT_INSTEAD = Report(is_mute=True)
-TEXT = Report()
+WELL = AgentReport(speaks_events=True, ended_well=True)
+SILENT = AgentReport(speaks_events=True, ended_well=True, answered=False)
+BADLY = AgentReport(speaks_events=True, ended_well=False, complaint="no")
+CUT = AgentReport(speaks_events=True, is_complete=False, retrying="429 (try 3 of 10)")
+MUTE = AgentReport(is_mute=True, answered=False)
+TEXT_INSTEAD = AgentReport(is_mute=True)
+TEXT = AgentReport()
 
 FAULT_VERDICTS = {
     FaultKind.LIMIT: Verdict.LIMITED,  # no failure: the same iteration is tried again
@@ -56,8 +56,8 @@ FAULT_VERDICTS = {
 }
 
 
-def faulty(kind: FaultKind) -> Report:
-    return Report(speaks_events=True, ended_well=False, fault=Fault(kind, "its own words"))
+def faulty(kind: FaultKind) -> AgentReport:
+    return AgentReport(speaks_events=True, ended_well=False, fault=Fault(kind, "its own words"))
 
 
 # -- what a report amounts to ----------------------------------------------------------------
@@ -85,7 +85,7 @@ def faulty(kind: FaultKind) -> Report:
     ],
 )
 def test_without_a_signal_the_report_decides(
-    end: Exit, report: Report, verdict: Verdict, kind: FailureKind | None
+    end: Exit, report: AgentReport, verdict: Verdict, kind: FailureKind | None
 ) -> None:
     outcome = judge(end, NONE, report)
     assert (outcome.verdict, outcome.kind) == (verdict, kind)
@@ -96,13 +96,13 @@ def test_without_a_signal_the_report_decides(
     [
         (Exited(0), SILENT, FailureKind.EMPTY),
         (Lingered("result_grace", 30), SILENT, FailureKind.EMPTY),
-        (Exited(0), Report(answered=False), FailureKind.EMPTY),  # as text
+        (Exited(0), AgentReport(answered=False), FailureKind.EMPTY),  # as text
         (Exited(0), WELL, None),
         (Exited(0), TEXT, None),
     ],
 )
 def test_success_that_said_nothing_and_changed_nothing_is_empty(
-    end: Exit, report: Report, kind: FailureKind | None
+    end: Exit, report: AgentReport, kind: FailureKind | None
 ) -> None:
     assert judge(end, NONE, report, changed=False).kind is kind
 
@@ -162,7 +162,7 @@ def test_an_end_without_the_result_names_what_was_being_tried() -> None:
 
 
 def test_who_ignores_exit_codes_still_hears_of_limits() -> None:
-    def verdict(end: Exit, report: Report) -> Verdict:
+    def verdict(end: Exit, report: AgentReport) -> Verdict:
         return judge(end, NONE, report, ignore_exit_status=True).verdict
 
     assert verdict(Exited(1), CUT) is Verdict.CONTINUE

@@ -18,7 +18,7 @@ import pytest
 from rooda.agents.adapter import Adapter
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS, KNOWN
-from rooda.agents.report import Form, Report, Said
+from rooda.agents.report import AgentReport, Form, Said
 from rooda.loop.outcome import Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
@@ -68,7 +68,7 @@ def check_lines(said: list[Said]) -> None:
         assert not odd, one
 
 
-def check(report: Report) -> None:
+def check(report: AgentReport) -> None:
     """Whatever was printed, the report makes sense."""
     usage = report.usage
     assert usage.cost is None or (math.isfinite(usage.cost) and usage.cost >= 0)
@@ -360,7 +360,7 @@ def cuts(one: Transcript) -> list[int]:
     return sorted(at for at in found if at < len(whole))
 
 
-def verdict_of(one: Transcript, size: int) -> tuple[Report, Verdict]:
+def verdict_of(one: Transcript, size: int) -> tuple[AgentReport, Verdict]:
     report = heard(one.command, [("stdout", one.stdout[:size])]).report
     return report, judge(Exited(0), Promises(), report).verdict
 

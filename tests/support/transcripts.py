@@ -11,7 +11,7 @@ from typing import Any
 
 from rooda.agents.agent_program import program_of
 from rooda.agents.output_reader import OutputReader
-from rooda.agents.report import Report, Said
+from rooda.agents.report import AgentReport, Said
 from rooda.config.command import Agent, AgentCommand
 from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN
@@ -146,7 +146,7 @@ def cut_at_random(pieces: Sequence[Piece], chance: random.Random) -> list[Piece]
 class Heard:
     """What a reader made of a CLI's output."""
 
-    report: Report
+    report: AgentReport
     said: tuple[Said, ...]
     had_result: bool  # before anybody told it that nothing more comes
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.endings import complaint, fault_in
 from rooda.agents.facts import AgentFacts, is_enabled
+from rooda.agents.faults import complaint, fault_in
 from rooda.agents.flag_rules import (
     CommandLine,
     FlagRule,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.endings import complaint, fault_in, last_plain_line
 from rooda.agents.facts import AgentFacts
+from rooda.agents.faults import complaint, fault_in, last_plain_line
 from rooda.agents.flag_rules import (
     CommandLine,
     FlagRule,

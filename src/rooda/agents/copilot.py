@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.endings import fault_in
 from rooda.agents.facts import AgentFacts
+from rooda.agents.faults import fault_in
 from rooda.agents.flag_rules import ToolPermissions, rejects_flags
 from rooda.agents.json_events import Event, label, part, status_code, text
 from rooda.agents.report import Fault, FaultKind, Form

@@ -1,13 +1,16 @@
-"""What kind of failure a CLI speaks of. Only ever asked about the CLI's own words."""
+"""Find the error message of a CLI in its last output, and classify it.
+
+Only the CLI's own messages are classified, never the assistant's answer or the output of a tool.
+"""
 
 import re
 from datetime import UTC, datetime
 
-from rooda.agents.report import FaultKind
+from rooda.agents.report import Fault, FaultKind
 from rooda.text.controls import clean
 
 _LONGEST = 300
-LONGEST_MESSAGE = 4000  # characters of a message: nobody says it later than that
+LONGEST_MESSAGE = 4000  # characters: the reason is near the beginning of a message
 
 # The HTTP status as the CLIs write it into their messages.
 _STATUS = (
@@ -19,14 +22,14 @@ _STATUS = (
 _BY_STATUS = {
     401: FaultKind.AUTH,
     403: FaultKind.AUTH,
-    402: FaultKind.AUTH,  # somebody has to pay
+    402: FaultKind.AUTH,  # the user has to pay
     404: FaultKind.USAGE,
     408: FaultKind.OFFLINE,
     413: FaultKind.CONTEXT,
 }
 _TOO_MANY, _SERVER = 429, 500
 _ANY_TIME = datetime(2001, 2, 3, tzinfo=UTC)
-_SHORT = 600.0  # seconds: a limit that is over by then is one of requests, and not of usage
+_SHORT = 600.0  # seconds: a limit that ends sooner is a limit of requests, not of usage
 
 
 def _words(*patterns: str) -> str:
@@ -34,11 +37,11 @@ def _words(*patterns: str) -> str:
 
 
 def _speaks_of(pattern: str, words: str) -> bool:
-    # Compiled when it is first needed: most runs never see a failure.
+    # Compiled at the first use: most runs never see a failure.
     return re.search(pattern, words, re.IGNORECASE) is not None
 
 
-# What a status of 400 may stand for, and what is known whatever the status.
+# A status of 400 may mean this.
 _CONTEXT = _words(
     r"(?:prompt|input|context|request) (?:is )?too (?:long|large)",
     r"context[ _](?:window|length)",
@@ -63,8 +66,8 @@ _LIMIT = _words(
     r"(?:tokens|requests) (?:per|a) (?:min|sec)",
     r"temporarily limiting",
 )
-# What tells a limit of usage (hours, days) from one of requests (seconds, minutes), in the order in
-# which it is looked for.
+# These tell a limit of usage (hours, days) from a limit of requests (seconds, minutes), in this
+# order.
 _NOT_USAGE = r"not your usage"
 _OF_USAGE = _words(
     r"\b(?:usage|session|weekly|daily|hourly|monthly|spending|message|plan)[ _-](?:\w+ )?"
@@ -140,7 +143,7 @@ _USAGE = _words(
     r"required option",
     r"the following (?:required )?arguments",
 )
-# What the network itself says. Whatever the CLI wanted to do there, it was not the reason.
+# Errors of the network itself. They win over the words that say what the CLI wanted to do.
 _NETWORK = _words(
     r"\bE(?:NOTFOUND|CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|AI_\w+|NETDOWN)\b",
     r"\bE(?:HOST|NET)(?:UNREACH|DOWN)\b",
@@ -189,16 +192,16 @@ _IN_ORDER = (
 def classify(
     message: str, status: int | None = None, left: float | None = None
 ) -> FaultKind | None:
-    """The kind of failure that a CLI's own error message speaks of, if it is one of ours.
+    """Return the kind of failure that an error message of a CLI reports; None if unknown.
 
-    `left` is for how many seconds a limit lasts, where the CLI tells that beside the message.
+    `left` is how many seconds a limit lasts, where the CLI gives that beside the message.
     """
     words = message[:LONGEST_MESSAGE]
     if status is None and (found := re.search(_STATUS, words, re.IGNORECASE)):
         status = int(found[1])
     if _speaks_of(_CREDIT, words):
-        return FaultKind.AUTH  # waiting does not help, somebody has to pay
-    is_busy = _speaks_of(_THROTTLED, words)  # "too many tokens", says Bedrock, for the moment
+        return FaultKind.AUTH  # waiting does not help, the user has to pay
+    is_busy = _speaks_of(_THROTTLED, words)  # Bedrock says "too many tokens" for a short time
     if status in (None, 400, 413, 422) and not is_busy and _speaks_of(_CONTEXT, words):
         return FaultKind.CONTEXT
     if status is not None and status >= _SERVER:
@@ -212,9 +215,9 @@ def classify(
 
 
 def _limited(words: str, left: float | None) -> FaultKind:
-    """Whether the limit is one of usage, or one of requests: then the service is only busy.
+    """Return LIMIT for a limit of usage, OVERLOADED for a limit of requests.
 
-    Where nothing tells, it is one of usage: the run waits for that with more patience.
+    In doubt it is a limit of usage: the run waits longer for the end of one.
     """
     if _speaks_of(_NOT_USAGE, words):
         return FaultKind.OVERLOADED
@@ -225,7 +228,7 @@ def _limited(words: str, left: float | None) -> FaultKind:
 
         left = told_delay(words)
         if left is None and reset_time(words, _ANY_TIME) is not None:
-            return FaultKind.LIMIT  # until a time on the clock
+            return FaultKind.LIMIT  # it lasts until a time of day
     if left is not None and left > _SHORT:
         return FaultKind.LIMIT
     if _speaks_of(_OF_REQUESTS, words):
@@ -237,6 +240,58 @@ def _limited(words: str, left: float | None) -> FaultKind:
 
 
 def brief(words: str) -> str:
-    """A message as evidence: one line, without control codes, not too long."""
+    """Return a message as evidence: one short line without control codes."""
     line = " ".join(clean(words[:LONGEST_MESSAGE]).split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
+# -- errors in the last output ---------------------------------------------------------------
+
+# How programs begin an error message.
+_BEGINNING = re.compile(
+    r"\s*(?:\[?(?:fatal |api |critical |unexpected )?(?:error|failed|failure)\b|✗|✘|⚠|×"
+    r"|[\w.$]{1,60}(?:error|exception)\b(?=:)"
+    r"|unknown (?:argument|option|command|flag)s?\b)",
+    re.IGNORECASE,
+)
+
+
+def last_line(words: str) -> str:
+    """Return the last line that is not empty."""
+    return next((line.strip() for line in reversed(words.splitlines()) if line.strip()), "")
+
+
+def last_plain_line(words: str) -> str:
+    """Return the last line that is neither empty nor markup.
+
+    The error page of a proxy may follow an error message.
+    """
+    lines = (line.strip() for line in reversed(words.splitlines()))
+    return next((line for line in lines if line and not line.startswith("<")), "")
+
+
+def last_lines(words: str, most: int) -> str:
+    """Return the last lines that are not empty, joined."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return " ".join(lines[-most:])
+
+
+def complaint(stderr: str) -> str:
+    """Return the last line of stderr that begins like an error message, else the last line."""
+    found = (line.strip() for line in reversed(stderr.splitlines()) if is_complaint(line))
+    return next(found, last_line(stderr))
+
+
+def is_complaint(line: str) -> bool:
+    """Return whether a line begins like an error message."""
+    return _BEGINNING.match(line) is not None
+
+
+def fault_in(
+    words: str, status: int | None = None, retry_after: float | None = None
+) -> Fault | None:
+    """Return the failure that a message of a CLI reports; None if its kind is unknown."""
+    kind = classify(words, status, retry_after)
+    if kind is None:
+        return None
+    return Fault(kind, brief(words), words=words[:LONGEST_MESSAGE], retry_after=retry_after)

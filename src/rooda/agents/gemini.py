@@ -4,8 +4,8 @@ import re
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.endings import complaint, fault_in, last_lines
 from rooda.agents.facts import AgentFacts, is_enabled
+from rooda.agents.faults import complaint, fault_in, last_lines
 from rooda.agents.flag_rules import (
     ADDS_WORDS,
     CommandLine,

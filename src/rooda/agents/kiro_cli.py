@@ -3,8 +3,8 @@
 import re
 
 from rooda.agents.adapter import Adapter, LastOutput
-from rooda.agents.endings import fault_in, is_complaint
 from rooda.agents.facts import AgentFacts
+from rooda.agents.faults import fault_in, is_complaint
 from rooda.agents.flag_rules import ToolPermissions, needs_flag
 from rooda.agents.report import Fault, FaultKind
 

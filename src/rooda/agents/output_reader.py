@@ -7,7 +7,7 @@ from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.buffers import LineBuffer, OutputTail
 from rooda.agents.json_events import Event, parse_event
-from rooda.agents.report import Form, Report, Said, SaidKind, Usage
+from rooda.agents.report import AgentReport, Form, Said, SaidKind, Usage
 from rooda.text.controls import clean, one_line
 
 _LAST_WORDS = 64 * 1024  # bytes kept of the end of each stream
@@ -88,7 +88,7 @@ class OutputReader:
         self._notes.end_message()
         return said + self._notes.take_said()
 
-    def report(self, exit_code: int | None, *, had_last_words: bool = True) -> Report:
+    def report(self, exit_code: int | None, *, had_last_words: bool = True) -> AgentReport:
         """Return what is known of the CLI after its end.
 
         `exit_code` is None where there is none. `had_last_words` is false where a signal killed the
@@ -99,7 +99,7 @@ class OutputReader:
         fault = notes.the_fault()
         if fault is None and notes.ended_well is not True and had_last_words:
             fault = self._adapter.last_words(printed)
-        return Report(
+        return AgentReport(
             spoken=notes.speech.get(),
             truncated=notes.speech.truncated,
             speaks_events=speaks,

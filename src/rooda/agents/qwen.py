@@ -4,8 +4,8 @@ import re
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.endings import complaint, fault_in
 from rooda.agents.facts import AgentFacts
+from rooda.agents.faults import complaint, fault_in
 from rooda.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags
 from rooda.agents.json_events import Event, count, label, part, read_assistant, read_user, text
 from rooda.agents.report import Fault, FaultKind, Tokens

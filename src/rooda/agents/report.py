@@ -1,4 +1,4 @@
-"""What an agent's CLI tells of itself: answer, numbers, how it ended."""
+"""What a CLI reports about itself: the answer, numbers, the result, a failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 
 class Form(StrEnum):
-    """The form in which a CLI prints, as far as its flags tell."""
+    """The form of a CLI's output, by its flags."""
 
     TEXT = "text"
-    EVENTS = "events"  # one JSON object a line
+    EVENTS = "events"  # one JSON object per line
     DOCUMENT = "document"  # one JSON value, at the end
-    UNKNOWN = "unknown"  # the first line shows it
+    UNKNOWN = "unknown"  # the first line of output shows the form
 
 
 class FaultKind(StrEnum):
-    """Why a CLI could not do its work."""
+    """Why a CLI failed."""
 
     LIMIT = "limit"
     OVERLOADED = "overloaded"
@@ -24,20 +24,21 @@ class FaultKind(StrEnum):
     AUTH = "auth"
     CONTEXT = "context"
     USAGE = "usage"
-    EMPTY = "empty"  # the model gave no answer, and the CLI says so
+    EMPTY = "empty"  # the CLI reports that the model gave no answer
 
 
-# An outage: the service comes back by itself.
+# Outages: the service recovers without the user.
 OUTAGES = (FaultKind.OVERLOADED, FaultKind.OFFLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failure that the CLI itself speaks of, and the words that tell.
+    """A failure that the CLI itself reports.
 
+    `evidence` is the beginning of the message, on one line, and `words` the whole message.
+    `advice` is what to do about this failure, where the general advice for its kind does not fit.
     `resets` is the unix time at which a limit ends, `retry_after` how many seconds are left of it
-    or of an outage, where the CLI gives either as a number. `advice` is what to do about this very
-    one. `words` is the whole message, where the evidence is only its beginning.
+    or of an outage, where the CLI gives either as a number.
     """
 
     kind: FaultKind
@@ -50,7 +51,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens as the CLI counts them; `total` is all that was read and written."""
+    """Tokens as the CLI counts them; `total` is everything that the model read and wrote."""
 
     input: int = 0
     output: int = 0
@@ -63,21 +64,21 @@ class Tokens:
         return Tokens(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def to_json(self) -> dict[str, int]:
-        """Every count by its name."""
+        """Return every count by its name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Tokens":
-        """The counts that were written; raises KeyError, TypeError or ValueError."""
+        """Return the counts that `to_json` wrote; raises KeyError, TypeError or ValueError."""
         return cls(*(int(data[field.name]) for field in fields(cls)))
 
 
 class SaidKind(StrEnum):
-    """What a readable line is about."""
+    """What a readable line shows."""
 
-    TEXT = "text"  # the assistant speaks
-    TOOL = "tool"  # it uses a tool
-    NOTE = "note"  # the CLI says something
+    TEXT = "text"  # text of the assistant
+    TOOL = "tool"  # the assistant uses a tool
+    NOTE = "note"  # a message of the CLI
     ERROR = "error"
 
 
@@ -90,7 +91,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The numbers of one run of a CLI; what is unknown is None."""
+    """The numbers of one run of a CLI; an unknown number is None."""
 
     model: str | None = None
     session_id: str | None = None
@@ -100,7 +101,7 @@ class Usage:
     context_percent: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As the record has it."""
+        """Return the numbers that the record keeps."""
         return {
             "model": self.model,
             "session_id": self.session_id,
@@ -111,14 +112,15 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What can be said of a CLI once it has ended.
+class AgentReport:
+    """What is known of a CLI after its end.
 
-    `spoken` is the end of the assistant's own text, its messages joined, where it `speaks_events`;
-    else that is all it printed. `answered`: it said anything at all. `is_mute`: events were to be
-    expected, and none came. `is_complete`: the last event was its result, or there are none at all.
-    `ended_well` is what that result says, None where there is none. `complaint` are the words of an
-    end that was not good. `retrying` is what it tried again when it was cut off.
+    `speaks_events`: the output has events. `spoken` is then the end of the assistant's text, with
+    its messages joined; else the whole output is the assistant's text. `truncated`: the beginning
+    of `spoken` is missing. `answered`: the assistant said anything at all. `is_mute`: the flags ask
+    for events, and none came. `is_complete`: the last event is a result, or there are no events.
+    `ended_well` is what that result says, None without one. `complaint` is the message of a bad
+    result. `retrying` is the request that the CLI retried when it was stopped.
     """
 
     spoken: bytes = b""

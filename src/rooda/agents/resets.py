@@ -1,13 +1,14 @@
-"""When a usage limit is over, read from a CLI's own words. No time is better than a wrong one."""
+"""Read from the message of a CLI when a limit ends. No time is better than a wrong time."""
 
 import re
+from calendar import isleap
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 from rooda.text.controls import clean
 
-_END = 4096  # characters looked at on either end: nobody says it in the middle
+_END = 4096  # characters read at either end of a text: CLIs do not put the time in the middle
 _ONE_DAY = timedelta(days=1)
 _LAG = timedelta(minutes=15)
 _MINUTE = timedelta(minutes=1)
@@ -18,18 +19,18 @@ def _rx(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII | re.IGNORECASE)
 
 
-# JSON inside of JSON keeps its escapes; terminals put frames around things.
+# A JSON string inside JSON keeps its escapes; terminals draw frames.
 _NOISE = _rx(r"\\(?:[nrt]|u[0-9a-f]{4})|[\u2500-\u257f]")
 
-# Only a time that belongs to such a word counts, or one that is the whole message. Names of fields
-# are among them (resetsAt, retry-after, quotaResetTimeStamp), but not those of paid extra use.
+# A time counts only after such a word, or where it is the whole message. Names of fields are among
+# the words (resetsAt, retry-after, quotaResetTimeStamp), but not those of paid extra usage.
 _PROMISE = _rx(
     r"(?<!p)(?<!overage)(?<!overage[_-])(?<!connection )reset(?:s?\b (?:time|date)\b|[\w-]*)"
     r"|retry(?: after\b|[\w-]*)"
     r"|\b(?:again|until|wait|return|come back|renews?)\b"
     r"|\blimit reached(?=\|)|\A(?=in |tomorrow\b)"
 )
-# What may stand between such a word and its time. Bounded, for the sake of hostile texts.
+# What may be between such a word and its time. Bounded, because a hostile text may repeat it.
 _LINK = _rx(
     r"(?:[\s:=\"'`|(\[*>~\u2248\u00b7\u2219\u2022]|\s-\s"
     r"|(?:(?:your|the|this) request|when your (?:\w+ ){0,2}(?:cycle|period) (?:ends|renews|resets)"
@@ -50,7 +51,7 @@ _DURATION = _rx(
     rf"(?:(?:{_AMOUNT}) ?(?:{_UNIT})(?![a-z])(?:,? ?(?:and |& )?(?=\d|an? ))?){{1,8}}+(?! ?ago\b)"
 )
 
-# A number without a unit says by the name before it what it counts.
+# The name before a number without a unit says what the number counts.
 _NUMBER = _rx(r"\d{1,9}(?:\.\d{1,20})?(?![\w:/%-])")
 _NAMES_OF_MILLISECONDS = ("ms", "millis", "milliseconds")
 _NAMES_OF_SECONDS = ("after", "delay", "seconds", "secs", "_in", "-in")
@@ -73,7 +74,7 @@ _CLOCK = (
 )
 _TWELVE = (0, *range(1, 12), 0)  # 12am is midnight, 12pm is noon
 
-# As JavaScript prints them: China's CST comes as GMT+8. Those that mean several are left out.
+# The zones that JavaScript prints: it prints China's CST as GMT+8. Ambiguous names are left out.
 _HOURS_FROM_UTC = {"UTC": 0, "GMT": 0, "Z": 0, "HST": -10, "AKST": -9, "AKDT": -8, "PST": -8}
 _HOURS_FROM_UTC |= {"PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4}
 _HOURS_FROM_UTC |= {"CET": 1, "CEST": 2, "JST": 9}
@@ -86,14 +87,14 @@ _REGIONS = {
 _OFFSET = (
     r"\(?(?:UTC|GMT)? ?(?P<sign>[+\-\u2212])(?P<hours>0?\d|1[0-4])(?::?(?P<minutes>\d{2}))?(?!\w)"
 )
-# Whatever looks like a zone is taken for one: not to know it is better than to overlook it.
+# Every word that looks like a zone counts as one: an unknown zone gives no time, not a wrong one.
 _ZONE = (
     r"(?-i:\((?P<quoted>[A-Z][^()]{0,40}|[a-z_]{1,20}/[\w/+-]{1,40}|utc|gmt)\)"
     r"|(?P<plain>[A-Z][A-Za-z_]{1,20}(?:/[\w+-]{1,30}){1,2}"
     r"|(?:Pacific|Mountain|Central|Eastern) Time"
     rf"|(?i:{'|'.join(_HOURS_FROM_UTC)})|[A-Z]{{2,5}})(?!\w))"
 )
-# The pieces of a moment, in whatever order they come; each counts once.
+# The pieces of a point in time, in any order; each counts once.
 _PIECES = tuple(
     (kind, _rx(pattern))
     for kind, pattern in (
@@ -114,9 +115,9 @@ _Pieces = Mapping[str, re.Match[str]]
 
 
 def reset_time(text: str, now: datetime) -> datetime | None:
-    """The moment (in UTC) at which a limit ends, by what a CLI said at `now`; None if it didn't.
+    """Return when a limit ends (in UTC), by what a CLI said at `now`; None if it gave no time.
 
-    Where several are promised the latest counts: to wait too short is worse than too long.
+    If there are several times the latest counts: a wait that is too short fails again.
     """
     words = _readable(text)
     promised = (_promised(promise, words, now) for promise in _PROMISE.finditer(words))
@@ -124,9 +125,9 @@ def reset_time(text: str, now: datetime) -> datetime | None:
 
 
 def told_delay(text: str) -> float | None:
-    """The seconds that a CLI asks to wait; None if it names no time, or one on the clock."""
+    """Return how many seconds a CLI asks to wait; None for no time, or for a time of day."""
     delays = {_delay_at(text, now) for now in _TWO_TIMES}
-    return delays.pop() if len(delays) == 1 else None  # whatever the time is, it is the same
+    return delays.pop() if len(delays) == 1 else None  # a delay does not depend on the time of day
 
 
 def _delay_at(text: str, now: datetime) -> float | None:
@@ -135,7 +136,7 @@ def _delay_at(text: str, now: datetime) -> float | None:
 
 
 def _readable(text: str) -> str:
-    """Both ends of a text, on one line and without what only machines want."""
+    """Return both ends of a text, on one line, without escapes and frames."""
     if len(text) > 2 * _END:
         text = f"{text[:_END]} ... {text[-_END:]}"
     return " ".join(_NOISE.sub(" ", clean(text)).replace("\\", "").split())
@@ -156,7 +157,7 @@ def _promised(promise: re.Match[str], words: str, now: datetime) -> datetime | N
             seconds = _by_name(found, promise[0], between)
             return None if seconds is None else now.astimezone(UTC) + timedelta(seconds=seconds)
     except (ArithmeticError, LookupError, OSError, ValueError):
-        return None  # no such day, hour or zone, or beyond all calendars
+        return None  # no such day, hour or zone, or too far in the future
     return None
 
 
@@ -182,7 +183,7 @@ def _unit(word: str) -> float:
 
 
 def _by_name(number: re.Match[str], name: str, between: str) -> float | None:
-    """The seconds of `retry-after: 2` or `retryDelayMs: 2000`, but not of `retry after 2 tries`."""
+    """Return the seconds of `retry-after: 2`; None for `retry after 2 tries`."""
     is_field = any(sign in between for sign in ":=\"'")
     if not is_field and not _END_OF_CLAUSE.match(number.string, number.end()):
         return None
@@ -192,7 +193,7 @@ def _by_name(number: re.Match[str], name: str, between: str) -> float | None:
 
 
 def _pieces(words: str, start: int) -> _Pieces:
-    """A day, a clock and a zone, as far as they follow one another."""
+    """Return the day, the time of day and the zone that follow one another."""
     found: dict[str, re.Match[str]] = {}
     while True:
         between = _BETWEEN_PIECES.match(words, start)
@@ -212,41 +213,44 @@ def _moment(pieces: _Pieces, now: datetime) -> datetime | None:
     today = now.astimezone(zone).date()
     days = _days(pieces, today)
     if "clock" not in pieces and today in days:
-        return None  # some time today, and nobody knows when
+        return None  # some time today
     clock = _clock(pieces["clock"]) if "clock" in pieces else time()
     moments = [_later(day, clock, zone) for day in days]
     if "date" in pieces and timedelta() < now - moments[0] < _ONE_DAY:
-        return moments[0]  # we have slept, and it is over; nobody means the next year
+        return moments[0]  # the machine slept until after that day: it is not next year
     return moments[0] if len(moments) == 1 else _next(moments, now.astimezone(UTC))
 
 
 def _next(moments: list[datetime], now: datetime) -> datetime | None:
-    """The first that is still to come. What names a minute isn't over before the minute is."""
+    """Return the first time in the future. A time ends with its minute."""
     for moment in moments:
         if moment >= now:
             return moment
         if moment + _MINUTE > now:
             return moment + _MINUTE
         if moment + _LAG > now:
-            return moment  # clocks differ, and nobody means tomorrow
+            return moment  # clocks differ by minutes: it is not tomorrow
     return None
 
 
 def _later(day: date, clock: time, zone: tzinfo | None) -> datetime:
-    """In UTC; the later reading of a time that a change of the clock shows twice, or leaves out."""
+    """Return a local time in UTC.
+
+    A time that a change of the clocks repeats or skips has two meanings: the later one counts.
+    """
     shown = datetime.combine(day, clock, zone)
     return max(shown.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
 def _days(pieces: _Pieces, today: date) -> list[date]:
-    """The day that is meant, or where that depends on what has passed, all that may be."""
+    """Return the day; several candidates where the day depends on the time that has passed."""
     if found := pieces.get("date"):
         return _dates(found, today)
     if found := pieces.get("weekday"):
         ahead = (_WEEKDAYS.index(found[0][:3].lower()) - today.weekday()) % 7
         return [today + timedelta(days=ahead), today + timedelta(days=ahead + 7)]
     tomorrow = today + _ONE_DAY
-    # Yesterday too: it may just have passed, and midnight with it.
+    # Yesterday too: the time may be a few minutes ago, before midnight.
     return [tomorrow] if "tomorrow" in pieces else [today - _ONE_DAY, today, tomorrow]
 
 
@@ -254,17 +258,13 @@ def _dates(found: re.Match[str], today: date) -> list[date]:
     part = found.groupdict()
     name, day = part.get("name"), int(part["day"])
     month = _MONTHS.index(name[:3].lower()) + 1 if name else int(part["month"])
-    if month > len(_MONTHS):  # the month comes first in the US, and last almost everywhere else
+    if month > len(_MONTHS):  # the day came first, as outside of the US
         month, day = day, month
     if part["year"]:
         return [date(int(part["year"]), month, day)]
     years = range(today.year, today.year + 9)
     is_leap_day = (month, day) == (2, 29)
-    return [date(year, month, day) for year in years if not is_leap_day or _is_leap(year)]
-
-
-def _is_leap(year: int) -> bool:
-    return (date(year, 3, 1) - timedelta(days=1)).day == 29  # noqa: PLR2004 - its last day
+    return [date(year, month, day) for year in years if not is_leap_day or isleap(year)]
 
 
 def _clock(found: re.Match[str]) -> time:
@@ -278,7 +278,7 @@ def _clock(found: re.Match[str]) -> time:
 
 
 def _zone(pieces: _Pieces) -> tzinfo | None:
-    """The zone that is named, None where none is. One that nobody knows is an error."""
+    """Return the zone; None without one. An unknown zone raises an error."""
     if found := pieces.get("offset"):
         offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
         return timezone(offset if found["sign"] == "+" else -offset)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rooda.agents.report import Report
+from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
@@ -189,7 +189,7 @@ class TrialResult:
 
     ended: IterationEnded | None = None
     process: Result | None = None
-    report: Report | None = None
+    report: AgentReport | None = None
     promises: Promises = field(default_factory=Promises)
     result_after: float | None = None
     notes: tuple[str, ...] = ()

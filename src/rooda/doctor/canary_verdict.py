@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rooda.agents.agent_program import Program
-from rooda.agents.endings import last_line
+from rooda.agents.faults import last_line
 from rooda.agents.report import Usage
 from rooda.config.settings import ITERATION_TIMEOUT
 from rooda.doctor.canary_trial import (

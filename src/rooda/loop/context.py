@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from rooda.agents.report import Report
+from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.task import CurrentTask
@@ -43,7 +43,7 @@ class IterationContext:
     agent_ms: int = 0
     process: Result | None = None
     response: Response | None = None
-    report: Report | None = None
+    report: AgentReport | None = None
     seen: Seen = field(default_factory=Seen)
     promises: Promises = field(default_factory=Promises)
     feedback: str = ""

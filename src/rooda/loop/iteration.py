@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rooda.agents.report import Report
+from rooda.agents.report import AgentReport
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     GIT_COMMIT,
@@ -39,7 +39,7 @@ class IterationReport:
     state: State
     iteration: Iteration
     process: Result | None
-    agent: Report | None
+    agent: AgentReport | None
     promises: Promises
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rooda.agents.report import Fault, FaultKind, Report
+from rooda.agents.report import AgentReport, Fault, FaultKind
 from rooda.loop.promises import Promises
 from rooda.process.exits import (
     CalledOff,
@@ -88,7 +88,7 @@ CUT_OFF = (TimedOut, CalledOff, Interrupted, Lost, NotStarted)
 def judge(
     end: Exit,
     promises: Promises,
-    report: Report | None = None,
+    report: AgentReport | None = None,
     *,
     changed: bool = True,
     ignore_exit_status: bool = False,
@@ -145,7 +145,9 @@ def _exit_says(end: Exit, more: str = "") -> Outcome:
     return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"exit code {code}{more}")
 
 
-def _told(end: Exit, report: Report, *, changed: bool, ignore_exit_status: bool) -> Outcome | None:
+def _told(
+    end: Exit, report: AgentReport, *, changed: bool, ignore_exit_status: bool
+) -> Outcome | None:
     """What a known CLI's own report amounts to, where it speaks against the iteration."""
     if report.fault is not None:
         return _faulted(report.fault)
@@ -168,7 +170,7 @@ def _told(end: Exit, report: Report, *, changed: bool, ignore_exit_status: bool)
     return None
 
 
-def _without_result(report: Report) -> str:
+def _without_result(report: AgentReport) -> str:
     trying = f"; it was retrying: {report.retrying}" if report.retrying else ""
     return f", without the result that ends its output{trying}"
 
