@@ -1,4 +1,5 @@
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
 if "COVERAGE_PROCESS_CONFIG" in os.environ:
-    # Coverage gets into a process by the start-up files, which a warden does without.
-    client.PYTHON_FLAGS = ("-I",)
+    # Coverage gets into a process by the start-up files of the virtual environment.
+    client.PYTHON, client.PYTHON_FLAGS = sys.executable, ("-I",)
 
 
 @pytest.fixture

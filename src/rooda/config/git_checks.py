@@ -15,6 +15,7 @@ from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES
 from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError
+from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.state import read_plain_file
 from rooda.workspace.tools import Tools
 
@@ -56,6 +57,7 @@ def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
     if tools.git is None:
         return Obstacle("git is not installed", _INSTALL)
     try:
+        check_git_folder(folder)
         return Path(Git(folder, tools).line("rev-parse", "--show-toplevel"))
     except GitError as error:
         if any(sign in str(error) for sign in _NO_WORK_TREE):

@@ -39,7 +39,12 @@ _PATIENCE = 20  # tries to get an index that somebody else has locked for a mome
 _PAUSE = 0.1
 # Git tidies up now and then, and would do so behind our back: there it would be stopped with the
 # rest of the tree, each time anew.
-_IN_FRONT = ("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false")
+_IN_FRONT = (
+    *("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false"),
+    *("-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=dirty"),
+)
+# The settings that name a program that signs, and the program that git would look for on PATH.
+_SIGNERS = {"gpg.program": "gpg", "gpg.ssh.program": "ssh-keygen", "gpg.x509.program": "gpgsm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,8 @@ class Publisher:
             return Refusal(f"{trouble}; nothing was pushed", _CHECK_REMOTE)
         upstream_flag = () if upstream else ("--set-upstream",)
         timeout = self._plan.values[GIT_PUSH_TIMEOUT]
-        done = self._git("push", *upstream_flag, remote, f"HEAD:refs/heads/{branch}", limit=timeout)
+        refspec = f"HEAD:refs/heads/{branch}"
+        done = self._git("push", *upstream_flag, "--", remote, refspec, limit=timeout)
         if not done.passed:
             return _refusal(done)
         return Pushed(self._number, remote, branch, self._ask("rev-parse", "HEAD"))
@@ -259,8 +265,15 @@ class Publisher:
     @cached_property
     def _signing(self) -> tuple[str, ...]:
         """The program that signs, by its path: git would look for its name on PATH."""
-        path = self._services.tools.program("gpg")
-        return () if self._ask("config", "gpg.program") else ("-c", f"gpg.program={path}")
+        settings = {} if self._pin is None else self._pin.settings
+        chosen = {key for key in settings if key.startswith("gpg.")}
+        if "gpg.openpgp.program" in chosen:
+            chosen.add("gpg.program")
+        words: list[str] = []
+        for key, name in _SIGNERS.items():
+            if key not in chosen:
+                words += ["-c", f"{key}={self._services.tools.program(name)}"]
+        return tuple(words)
 
 
 def _stopped(error: GitStoppedError) -> Refusal:

@@ -140,22 +140,23 @@ class Git:
         program = self._tools.git
         if program is None:
             raise GitError("git is not installed outside of the work tree")
+        name = _name(arguments)
         command = Command(
             what="",
             argv=(program, *self._options, *arguments),
             cwd=self.folder,
             environ=self._environ,
-            timeout=_AFTER_A_TIMEOUT if self._tools.git_hung else _PATIENCE,
+            timeout=_AFTER_A_TIMEOUT if name in self._tools.hung else _PATIENCE,
             stdin=given,
             kill_grace=_GRACE,
             closing=True,
             umask=umask,
         )
         end, printed, errors = self._tools.output_of(command)
-        self._tools.git_hung = isinstance(end, TimedOut)
+        (self._tools.hung.add if isinstance(end, TimedOut) else self._tools.hung.discard)(name)
         if isinstance(end, Exited):
             return end.code, printed, errors
-        raise _failure(_name(arguments), end)
+        raise _failure(name, end)
 
 
 def _failure(name: str, end: Exit) -> GitError:

@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.workspace.git import Git, GitError, GitInterruptedError
+from rooda.workspace.git_files import changed_link
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
+
+_WATCHED = (
+    r"^(gpg\..*|commit\.gpgsign|core\.(sshcommand|gitproxy|askpass|alternaterefscommand)"
+    r"|credential\..*|http\..*|remote\..*\.(receivepack|vcs|proxy)|push\.recursesubmodules"
+    r"|url\..*)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,9 @@ class Pin:
         self._held = [
             _hold(path) for path in dict.fromkeys((found.top, self.git_dir, found.common))
         ]
+        self._links = found.links
         self._remotes = _push_addresses(Git(folder, tools))
+        self.settings = _watched_settings(Git(folder, tools))
 
     @classmethod
     def of(cls, folder: Path, tools: Tools) -> "Pin | None":
@@ -66,7 +75,7 @@ class Pin:
                 return f"{held.path} was deleted or replaced during the run"
         try:
             now = Repository.find(self._folder, self._tools)
-        except GitStoppedError:
+        except GitInterruptedError:
             raise
         except GitError as error:
             return f"git can't use the repository any more: {error}"
@@ -76,7 +85,17 @@ class Pin:
         for then, place in zip((self.top, self.git_dir, self._common), places, strict=True):
             if then != place:
                 return f"git now works with {place} instead of {then}"
-        return ""
+        if moved := changed_link(self._links, now.links):
+            return f"{moved} is a link now that leads elsewhere"
+        return self._changed_setting()
+
+    def _changed_setting(self) -> str:
+        """A setting that names a program or an address, and is another one now."""
+        now = _watched_settings(Git(self._folder, self._tools))
+        changed = sorted(
+            key for key in {*now, *self.settings} if now.get(key) != self.settings.get(key)
+        )
+        return f"the setting {changed[0]} of git was changed" if changed else ""
 
     def remote_trouble(self, remote: str) -> str:
         """Why a remote is none of those at the start of the run; empty if it is one of them.
@@ -94,12 +113,22 @@ def _hold(path: Path) -> _Held:
     return _Held(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
-def _push_addresses(git: Git) -> Mapping[str, tuple[str, ...]]:
+def _push_addresses(git: Git) -> Mapping[str, str]:
     """Where each remote is pushed to, with the user's rewriting rules applied."""
+    found: dict[str, str] = {}
+    for name in (git.ask("remote") or "").splitlines():
+        if not name.startswith("-"):  # git would take it for an option
+            with contextlib.suppress(GitError):
+                found[name] = git.line("remote", "get-url", "--push", "--all", name)
+    return found
+
+
+def _watched_settings(git: Git) -> Mapping[str, tuple[str, ...]]:
+    """The settings by which git runs a program, or sends data elsewhere, in a commit or push."""
     found: dict[str, tuple[str, ...]] = {}
-    with contextlib.suppress(GitError):
-        for line in git.line("remote", "-v").splitlines():
-            name, _, address = line.partition("\t")
-            if address.endswith(" (push)"):
-                found[name] = (*found.get(name, ()), address)
+    raw = git.ask("config", "--null", "--get-regexp", _WATCHED) or ""
+    for entry in raw.split("\0"):
+        if entry:
+            key, _, value = entry.partition("\n")
+            found[key] = (*found.get(key, ()), value)
     return found

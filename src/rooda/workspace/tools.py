@@ -160,7 +160,7 @@ class Tools:
         self.listener: Callable[[Command, ProcessEvent], None] = _ignore
         self.deadline: Deadline | None = None
         self.tick: float | None = None
-        self.git_hung = False  # the last git ran into its time limit
+        self.hung: set[str] = set()  # commands of git that ran into their time limit
         self._execute = execute or self.runner.run
         avoid = tuple(str(top) for folder in folders for top in _tops(folder))
         self._path = self.environ.get("PATH", os.defpath)
@@ -168,7 +168,7 @@ class Tools:
         # PATH without the folders of the work trees
         self.path = os.pathsep.join(safe_folders(self._path, avoid)) or os.defpath
         self._avoid = avoid
-        for name in ("git", "sh", "true", "cat", "ssh", "gpg"):
+        for name in ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen"):
             self._programs[name]
 
     @property

@@ -17,7 +17,7 @@ from rooda.console.recorded import Recorded
 from rooda.process.ending import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
-from rooda.workspace.git import GitError
+from rooda.workspace.git import Git, GitError
 from rooda.workspace.lock import Lock, Taken
 from rooda.workspace.snapshots.refs import UNDO
 from rooda.workspace.snapshots.series import Snapshots
@@ -73,10 +73,14 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     for one in (earlier, wanted):
         if one not in names:
             raise _refusal(GitError(f"there is no snapshot {one} of run {run}"), names)
-    command = snapshots.diff(run, earlier, wanted, *flags)
+    # A diff program or a converter in the repository's settings may be the agent's.
+    command = snapshots.diff(run, earlier, wanted, "--no-ext-diff", "--no-textconv", *flags)
     if sys.stdout is not None:
         sys.stdout.flush()
-    environ = {**os.environ, "PATH": tools.path}  # for the pager
+    # The pager of the user, found outside of the work tree: the agent may have set another one.
+    pager = os.environ.get("GIT_PAGER") or Git(Path("/"), tools).ask("config", "core.pager")
+    pager = pager or os.environ.get("PAGER") or "less"
+    environ = {**os.environ, "PATH": tools.path, "GIT_PAGER": pager}
     return subprocess.run(command, cwd=record.workspace, env=environ, check=False).returncode
 
 
@@ -121,7 +125,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
         except GitError as error:
             if undo not in snapshots.names(UNDO):
-                raise _refusal(error, names) from None
+                raise _refusal(error, [*names, *undos]) from None
             click.echo(f"Error: the work tree is only partly restored: {error}", err=True)
             click.echo(f"To undo: rooda restore {undo}")
             return INTERRUPTED if session.interrupts.received else 1

@@ -21,7 +21,7 @@ _SLICE = 0.2
 # imported, and it starts in half the time.
 PYTHON_FLAGS: tuple[str, ...] = ("-I", "-S")
 # The interpreter itself and not the link in a virtual environment, which may be in the work tree.
-_PYTHON = os.path.realpath(sys.executable)
+PYTHON = os.path.realpath(sys.executable)
 _PROGRAM = (
     "import sys; sys.path += sys.argv[1].split(chr(0x1f)); "
     "from rooda.process.warden.program import main; main(sys.argv[2:])"
@@ -58,7 +58,7 @@ class Warden:
             try:
                 self._process = subprocess.Popen(
                     [
-                        *(_PYTHON, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
+                        *(PYTHON, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
                         *(str(theirs.fileno()), contain),
                     ],
                     stdin=subprocess.DEVNULL,

@@ -4,6 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+_LARGEST = 1024**3  # bytes: an index of ten million files
+
 
 def read_index(path: Path, object_format: str) -> tuple[bytes, os.stat_result] | None:
     """Its bytes and times; None if it is missing, is no file, or is not what git has written.
@@ -15,7 +17,8 @@ def read_index(path: Path, object_format: str) -> tuple[bytes, os.stat_result] |
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
-            data = file.read() if stat.S_ISREG(found.st_mode) else b""
+            is_readable = stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST
+            data = file.read() if is_readable else b""
     except OSError:
         return None
     import hashlib  # noqa: PLC0415 - OpenSSL takes megabytes, and this is needed once

@@ -1,12 +1,13 @@
 """The user's own repository. We read it, and write nothing but objects and refs of ours."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.workspace.git_files import changed_link, check_git_folder, links_in
 from rooda.workspace.snapshots.index import read_index
 from rooda.workspace.tools import Tools
 
@@ -32,6 +33,7 @@ class Repository:
 
     top: Path
     git_dir: Path
+    links: Mapping[str, str]  # in git's own folders, when it was found
     common: Path  # what all of its work trees share
     index: Path
     objects: Path
@@ -47,6 +49,7 @@ class Repository:
         """
         if tools.git is None:
             return None
+        check_git_folder(folder)
         try:
             top, git_dir, common, index, objects, kind = _places(Git(folder, tools))
         except GitError as error:
@@ -59,16 +62,23 @@ class Repository:
         place = {"GIT_DIR": git_dir, "GIT_WORK_TREE": top}
         # Most commands need no index. Without one they are faster, and a broken one is no matter.
         no_index = {"GIT_INDEX_FILE": f"{git_dir}/no-index"}
+        shared = (folder / common).resolve()
         return cls(
             Path(top),
             Path(git_dir),
-            common=(folder / common).resolve(),
+            links=links_in([Path(git_dir), shared]),
+            common=shared,
             index=(folder / index).absolute(),
             objects=(folder / objects).resolve(),
             object_format=kind,
             git=Git(Path(top), tools, place | no_index),
             git_with_index=Git(Path(top), tools, place),
         )
+
+    def check(self) -> None:
+        """Raise GitError if a file in git's own folders would stop git or lead it elsewhere."""
+        if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
+            raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
     def head(self) -> str | None:
         """The commit that HEAD stands for; None before the first one."""

@@ -102,6 +102,7 @@ class Snapshots:
         """
         if run is not None:
             ref(run, name)
+        self._repository.check()
         head = self._repository.head()
         try:
             return self._take(run, name, head, self._keeper.newest or head)

@@ -5,12 +5,12 @@ Git tells which files are not as they were the last time; only those are read.
 
 import os
 import stat
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rooda.workspace.git import GitError, GitInterruptedError, GitStoppedError
+from rooda.workspace.git_files import check_rules, pipes_in
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.folder import Mark, Shadow, listed
 from rooda.workspace.snapshots.shadow.sorting import Sorted, Sorter
@@ -27,8 +27,6 @@ _STATUS = (
 )
 _UPDATE = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 _REMOVE = ("update-index", "--force-remove", "-z", "--stdin")
-_RULES = (".gitignore", ".gitattributes", ".gitmodules")
-_SEARCH = 2.0  # seconds for the search for a pipe
 _AT_ONCE = 256 * 1024 * 1024  # bytes for one git to read, so that it ends within its time
 
 
@@ -55,13 +53,26 @@ class Lookout:
         self._sorter = Sorter(repository, own, largest)
         self._tracking = Tracking(repository, shadow.git)
         self._young = Young(self._top)
-        self._pipes: set[Path] = {Path(self._top, name) for name in _RULES}
+        self._pipes: set[Path] = set()
         self._tree: str | None = None
         self._apart: Mapping[str, Mark | None] = {}
 
     def look(self, head: str | None) -> Sight:
-        """Look, with a commit that should be close to what is there: it only saves time."""
-        self._check_rules()
+        """Look, with a commit that should be close to what is there: it only saves time.
+
+        A named pipe that made git wait is remembered, so that the next look fails at once.
+        """
+        try:
+            return self._look(head)
+        except GitInterruptedError:
+            raise
+        except GitStoppedError:
+            self._pipes |= pipes_in(Path(self._top))
+            check_rules(Path(self._top), self._pipes)
+            raise
+
+    def _look(self, head: str | None) -> Sight:
+        check_rules(Path(self._top), self._pipes)
         names = self._shadow.prepare(head)
         if names is not None:
             self._learn(names)
@@ -118,7 +129,7 @@ class Lookout:
 
         And those of them that git has not seen.
         """
-        names = dict(_parse(self._status()))
+        names = dict(_parse(self._shadow.git(*_STATUS)))
         unseen = [name for name in self._young.changed() if name not in names]
         also = (*unseen, *self._tracking.newly_tracked())
         return dict.fromkeys(also, False) | names, unseen
@@ -151,34 +162,6 @@ class Lookout:
             return True
         is_readable = stat.S_ISREG(kind) and os.access(path, os.R_OK)
         return not is_readable and not stat.S_ISLNK(kind)
-
-    def _check_rules(self) -> None:
-        """Git opens these wherever they are, and would wait for the other end of a pipe."""
-        for path in self._pipes:
-            if path.is_fifo() and not path.is_symlink():
-                raise GitError(f"{path} is a named pipe, and git would wait for it: delete it")
-
-    def _status(self) -> bytes:
-        """What git says of the tree. A pipe that made git wait is remembered for the next time."""
-        try:
-            return self._shadow.git(*_STATUS)
-        except GitInterruptedError:
-            raise
-        except GitStoppedError:
-            self._pipes |= set(_pipes(self._top))
-            self._check_rules()
-            raise
-
-
-def _pipes(top: str) -> Iterator[Path]:
-    """Pipes that have the name of a file with rules; within a few seconds, so perhaps not all."""
-    end = time.monotonic() + _SEARCH
-    for folder, _, names in os.walk(top):
-        if time.monotonic() > end:
-            return
-        for name in _RULES:
-            if name in names and (path := Path(folder, name)).is_fifo():
-                yield path
 
 
 def _parse(raw: bytes) -> Iterator[tuple[str, bool]]:

@@ -5,10 +5,9 @@ import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from rooda.workspace.git_files import LARGEST_FILE
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.folder import Mark, mark
-
-_LARGEST_TRACKED = 2 * 1024**3  # bytes; git reads some 30 MB a second
 
 
 @dataclass(slots=True)
@@ -104,7 +103,7 @@ class Sorter:
         """A large file is kept if the user has it in git anyway, and git can read it in time."""
         tracked = self._repository.tracked(large)
         for name, status in large.items():
-            if name in tracked and status.st_size <= _LARGEST_TRACKED:
+            if name in tracked and status.st_size <= LARGEST_FILE:
                 found.update[name] = status.st_size
             else:
                 _leave_out(name, status, found, is_new=names[name])
