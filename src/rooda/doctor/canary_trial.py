@@ -11,6 +11,7 @@ from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
+from rooda.iteration.tracker import FileChangeTracker
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.events import Event, IterationEnded, PromptFailed
 from rooda.loop.iteration import run_iteration
@@ -263,7 +264,14 @@ def run_trial(
     name = f"canary-{task.mark.removeprefix('mark-')}"
     with Runner(name) as runner:
         timed = _TimedRunner(runner)
-        services = Services(listener, interrupts, timed, interrupts.stopwatch.now, run=name)
+        services = Services(
+            listener,
+            interrupts,
+            timed,
+            interrupts.stopwatch.now,
+            run=name,
+            tracker=FileChangeTracker(folder, plan.tools),
+        )
         report = run_iteration(plan, State(), services)
     return TrialResult(
         listener.ended,

@@ -36,6 +36,7 @@ from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.memory import give_back_at_once
 from rooda.record.given import Given
+from rooda.text.times import local_now
 from rooda.views import live, timestamps
 from rooda.views.agent_output import AgentOutput
 from rooda.views.live import LiveLine
@@ -83,6 +84,7 @@ def start_run(
     except OSError as error:
         raise InvalidInput([_unwritable(error)]) from None
     give_back_at_once()
+    local_now()  # loads what it needs now: later there may be no descriptor left
     plan.tools.interrupts = interrupts
     # From here on a signal ends the run in order: noted, acted upon, told.
     with interrupts.deferred(), ExitStack() as closing:

@@ -47,7 +47,7 @@ class Request:
     `result_is_in` is asked after each piece of output; while it is true, clocks that count from the
     result run. `enough` is asked then too, and may call the program off. `changed_within` tells how
     many seconds ago a file was changed that shows life, if that was within the given time.
-    With `heed_earlier_signals` off, only a signal that comes after the start stops the program.
+    The first `earlier_signals` that rooda has received do not stop the program.
     """
 
     argv: tuple[str, ...]
@@ -64,7 +64,7 @@ class Request:
     enough: Callable[[], CalledOff | None] = _go_on
     changed_within: Callable[[float], float | None] = _nobody_knows
     umask: int = -1  # -1: the one that rooda has itself
-    heed_earlier_signals: bool = True
+    earlier_signals: int = 0
 
 
 @dataclass(frozen=True, slots=True)

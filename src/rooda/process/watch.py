@@ -91,8 +91,7 @@ class Watch:
         self._gone = False  # the whole tree, or we gave up on the rest
         self._held = False  # somebody had our files open when the program ended
         self._overdue: float | None = None  # when a warden that says nothing more is given up
-        heeded = request.heed_earlier_signals
-        self._seen_interrupts = interrupts.acknowledged if heeded else len(interrupts.received)
+        self._seen_interrupts = max(interrupts.acknowledged, request.earlier_signals)
         now = self._stopwatch.now()
         self._began = self._last_activity = now
         self._uncounted = self._stopwatch.uncounted()

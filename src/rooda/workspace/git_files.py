@@ -19,14 +19,20 @@ LARGEST_FILE = 2 * 1024**3  # bytes; git reads about 30 MB a second
 _RULES = (".gitignore", ".gitattributes", ".gitmodules")
 _LOOKED_INTO = {"": ("refs", "logs", "info", "objects"), "objects": ("info", "pack")}
 _MAY_BE_LINKED = ("HEAD", "hooks")  # by old versions of git, and by users
+_INDEX = "index"
 _SEARCH = 2.0  # seconds for the search for named pipes in the work tree
 
 
-def links_in(folders: Iterable[Path]) -> dict[str, str]:
-    """The links in git's own folders. Raises GitStoppedError for a file that would stop git."""
+def links_in(folders: Iterable[Path], *, index: bool = False) -> dict[str, str]:
+    """The links in git's own folders. Raises GitStoppedError for a file that would stop git.
+
+    Without `index` the user's index may be anything: snapshots have an index of their own.
+    """
     found: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
         for entry in _entries(str(folder), ""):
+            if entry.name == _INDEX and not index and not entry.is_symlink():
+                continue
             is_plain = entry.is_file(follow_symlinks=False)
             if entry.is_symlink() and entry.name not in _MAY_BE_LINKED:
                 found[entry.path] = str(Path(entry.path).readlink())

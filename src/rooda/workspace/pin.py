@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError, GitInterruptedError
-from rooda.workspace.git_files import changed_link
+from rooda.workspace.git_files import changed_link, links_in
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.tools import Tools
 
@@ -85,7 +85,11 @@ class Pin:
         for then, place in zip((self.top, self.git_dir, self._common), places, strict=True):
             if then != place:
                 return f"git now works with {place} instead of {then}"
-        if moved := changed_link(self._links, now.links):
+        try:
+            links = links_in([self.git_dir, self._common], index=True)
+        except GitError as error:
+            return str(error)
+        if moved := changed_link(self._links, links):
             return f"{moved} is a link now that leads elsewhere"
         return self._changed_setting()
 

@@ -217,6 +217,8 @@ class Tools:
 
     def _run(self, command: Command, limit: int, listen: Listener) -> Result | NotStarted:
         interrupts = self._signals
+        # Counted before the start: a signal that comes from now on stops the command.
+        earlier = len(interrupts.received) if command.closing else 0
         try:
             with _standard_input(command.stdin) as stdin:
                 request = Request(
@@ -229,7 +231,7 @@ class Tools:
                     kill_grace=command.kill_grace,
                     tick=self.tick,
                     umask=command.umask,
-                    heed_earlier_signals=not command.closing,
+                    earlier_signals=earlier,
                 )
                 return self._execute(request, interrupts, listen)
         except OSError as error:  # no room for a temporary file
