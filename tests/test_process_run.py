@@ -20,7 +20,7 @@ from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, Time
 from rooda.process.interrupts import SIGNALS, Interrupts
 from rooda.process.request import Listener, Request, Result
 from rooda.process.run import Runner
-from support.children import Nursery
+from support.children import Nursery, until
 from support.workspace import alive
 
 STUBBORN = "trap '' TERM; while :; do sleep 60; done"
@@ -637,8 +637,8 @@ def test_who_has_ended_is_not_called_interrupted(stage: Stage) -> None:
     def hold_up(event: ProcessEvent) -> None:
         """As a slow terminal does: when it is done, the program has long ended."""
         if isinstance(event, happened.Output) and b"SUCCESS" in event.data:
-            with contextlib.suppress(ChildProcessError):  # it was awaited already
-                os.waitid(os.P_PID, stage.pid, os.WEXITED | os.WNOWAIT)
+            # The program is a child of the warden's, so this process can't wait for it.
+            until(lambda: not alive(stage.pid), "the end of the program")
             ourselves(signal.SIGINT)
 
     assert stage.sh("echo SUCCESS", hold_up).exit == Exited(0)

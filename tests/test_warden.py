@@ -121,7 +121,9 @@ def test_it_tells_the_cpu_time_of_the_tree(warden: Warden, tmp_path: Path) -> No
 
 
 def test_with_something_to_keep_the_rest_is_stopped(warden: Warden, tmp_path: Path) -> None:
-    body = "sleep 61 & echo $! > kept.pid; sleep 62 & echo $! > left.pid; exit 0"
+    # A shell forks first and becomes `sleep` a moment later: only then it has the name to keep.
+    named = "until grep -q ^sleep /proc/$kept/cmdline || [ ! -e /proc/self ]; do :; done"
+    body = f"sleep 61 & kept=$!; echo $kept > kept.pid; sleep 62 & echo $! > left.pid; {named}"
     start(warden, tmp_path, body, keep=("sleep 61",))
     heard(warden, "exited")
     warden.stop(0)
