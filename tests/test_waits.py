@@ -276,7 +276,7 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
         ),
         # The wait is over, or another agent works: one more try.
         (replace(IN_OUTAGE, blocked=None), Limits(5, 3, patience=A_MINUTE), None),
-        # Somebody stops it, or its time is up: that is the reason then.
+        # If the user stops the run, or its time is up, that is the reason.
         (replace(IN_OUTAGE, stopping=True), Limits(5, 3, patience=A_MINUTE), Rule.STOPPED),
         (IN_OUTAGE, Limits(5, 3, 90.0, patience=A_MINUTE), Rule.MAX_DURATION),
         (State(cost=2.0), Limits(5, 3, max_cost=2.0), Rule.MAX_COST),

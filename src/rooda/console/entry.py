@@ -52,7 +52,7 @@ def _print_version(name: str) -> int:
     try:
         os.write(1, f"{name} {__version__}\n".encode())
     except OSError:
-        return 1  # nobody there, or no room
+        return 1  # the reader is gone, or the disk is full
     return 0
 
 
@@ -64,7 +64,7 @@ def _end_on_signals() -> None:
 
 
 def _open_standard_descriptors() -> None:
-    """Started with one of them closed (`>&-`), a file or pipe of ours would take its place."""
+    """Open 0, 1 and 2 where the caller closed them: rooda's next file would take their place."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)

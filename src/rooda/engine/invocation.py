@@ -55,7 +55,7 @@ class TakenUp:
     world: World
     given: Given
     parameters: Mapping[str, Any]  # of the command, with the flags of both
-    news: RunResumed  # but for the iteration, which the state says
+    news: RunResumed  # `told` fills in the iteration
 
     def told(self, state: State) -> RunResumed:
         """What to say of it."""

@@ -59,7 +59,7 @@ def _resume(plan: Plan, wanted: str, reader: Reader, front: Front) -> Resumed:
 
 
 def restored(row: RunRow) -> State:
-    """Where a run stood. After an abort the failures are counted anew."""
+    """The recorded state of a run. After an abort the count of failures starts again at 0."""
     data = row.data.get("state")
     if data is None:
         return State()

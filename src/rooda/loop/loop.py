@@ -79,7 +79,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> even
     if found.rule is Rule.STOPPED:
         services.emit(events.StopRequested())
     if found.rule is Rule.INTERRUPTED and not (services.interrupts.told or _was_interrupted(state)):
-        # Between two programs nobody watches, so nobody has said it yet.
+        # The signal came between two programs, where no watch reports it.
         services.emit(InterruptSeen(signal_name(services.interrupts.received[0])))
     total = before + services.monotonic() - began
     ended = _ended(plan, limits, state, found, services, total)

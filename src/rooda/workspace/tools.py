@@ -11,7 +11,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -40,6 +40,8 @@ OUTPUT_LIMIT = 4 * 1024 * 1024
 # What may still be done when the run is past its end, or the user wants it to end: the commit of
 # work that is done, the last snapshot, the hook that sends a message.
 LAST_SECONDS = 5.0
+# Looked up before the first agent starts; git runs the later ones.
+_PROGRAMS = ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen")
 
 Execute = Callable[[Request, Interrupts, Listener], Result]
 
@@ -124,20 +126,6 @@ def _ignore(command: Command, event: ProcessEvent) -> None:
     """Tell no listener."""
 
 
-@dataclass(slots=True)
-class _Programs:
-    """Paths by name, each looked up once."""
-
-    path: str
-    avoid: tuple[str, ...]
-    known: dict[str, str | None] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> str | None:
-        if name not in self.known:
-            self.known[name] = find_program(name, self.path, self.avoid)
-        return self.known[name]
-
-
 class Tools:
     """Finds rooda's own programs and runs them.
 
@@ -163,13 +151,11 @@ class Tools:
         self.hung: set[str] = set()  # commands of git that ran into their time limit
         self._execute = execute or self.runner.run
         avoid = tuple(str(top) for folder in folders for top in _tops(folder))
-        self._path = self.environ.get("PATH", os.defpath)
-        self._programs = _Programs(self._path, avoid)
+        folders_of_path = safe_folders(self.environ.get("PATH", os.defpath), avoid)
         # PATH without the folders of the work trees
-        self.path = os.pathsep.join(safe_folders(self._path, avoid)) or os.defpath
+        self.path = os.pathsep.join(folders_of_path) or os.defpath
         self._avoid = avoid
-        for name in ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen"):
-            self._programs[name]
+        self._programs = {name: find_program(name, folders_of_path, avoid) for name in _PROGRAMS}
 
     @property
     def git(self) -> str | None:
@@ -181,12 +167,12 @@ class Tools:
         return is_below(path, self._avoid)
 
     def program(self, name: str) -> str:
-        """The path of a program; its bare name where it was not found."""
-        return self._programs[name] or name
+        """The path of a program, also of one that is missing: git would look for a bare name."""
+        return self._programs[name] or f"/bin/{name}"
 
     def shell(self, command: str) -> tuple[str, ...]:
         """The words that make a shell run a command."""
-        return self._programs["sh"] or "/bin/sh", "-c", command
+        return self.program("sh"), "-c", command
 
     def run(self, command: Command) -> Finished:
         """Run a command to its end, and return the end of what it printed."""
@@ -298,9 +284,9 @@ def safe_folders(path: str, avoid: Sequence[str]) -> list[str]:
     return [one for one in entries if not is_below(one, avoid)]
 
 
-def find_program(name: str, path: str, avoid: Sequence[str]) -> str | None:
-    """The absolute path of a program on PATH that is in none of the folders to avoid."""
-    for entry in safe_folders(path, avoid):
+def find_program(name: str, folders: Sequence[str], avoid: Sequence[str]) -> str | None:
+    """The path of a program in one of the folders, that is no link into a folder to avoid."""
+    for entry in folders:
         found = os.path.join(os.path.realpath(entry), name)  # noqa: PTH118 - text is faster here
         if os.path.isfile(found) and os.access(found, os.X_OK) and not is_below(found, avoid):  # noqa: PTH113
             return found
