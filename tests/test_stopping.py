@@ -16,6 +16,7 @@ from rooda.process.tree.census import census
 from rooda.process.tree.process import Census, Process
 from rooda.process.tree.stopping import Stopping
 from support.children import Nursery, frozen_cgroup, until
+from support.jobs import is_stopped
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 
@@ -170,12 +171,14 @@ def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
     workspace.config(PROCEDURE)
     running = workspace.start("work", "--ai-cmd", agent, "-n", "1")
     wait_for(workspace.path / "up")
+    own = nursery.pid("own")
+    until(lambda: is_stopped(own), "the agent's child has stopped itself")
     running.signal(signal.SIGTSTP)
     running.signal(signal.SIGCONT)
     (workspace.path / "go").touch()
     assert running.finish().code == 2
     assert not (workspace.path / "woken").exists()
-    assert not alive(nursery.pid("own"))
+    assert not alive(own)
 
 
 # -- what must never happen ------------------------------------------------------------------
