@@ -14,11 +14,11 @@ from rooda.loop.promises import Promises
 from rooda.loop.state import Limits, State, Status
 from rooda.loop.stops import Rule, stop
 from rooda.process.exits import (
-    CalledOff,
+    Canceled,
     Exit,
     Exited,
+    HungAfterResult,
     Interrupted,
-    Lingered,
     Lost,
     NotStarted,
     Signalled,
@@ -80,8 +80,8 @@ def faulty(kind: FaultKind) -> AgentReport:
         (KILLED, CUT, Verdict.FAILURE, FailureKind.CRASH),
         (KILLED, MUTE, Verdict.FAILURE, FailureKind.CRASH),
         (KILLED, TEXT, Verdict.FAILURE, FailureKind.CRASH),
-        (Lingered("result_grace", 30), WELL, Verdict.CONTINUE, None),
-        (Lingered("result_grace", 30), BADLY, Verdict.FAILURE, FailureKind.EXIT),
+        (HungAfterResult("result_grace", 30), WELL, Verdict.CONTINUE, None),
+        (HungAfterResult("result_grace", 30), BADLY, Verdict.FAILURE, FailureKind.EXIT),
     ],
 )
 def test_without_a_signal_the_report_decides(
@@ -95,7 +95,7 @@ def test_without_a_signal_the_report_decides(
     "end,report,kind",
     [
         (Exited(0), SILENT, FailureKind.EMPTY),
-        (Lingered("result_grace", 30), SILENT, FailureKind.EMPTY),
+        (HungAfterResult("result_grace", 30), SILENT, FailureKind.EMPTY),
         (Exited(0), AgentReport(answered=False), FailureKind.EMPTY),  # as text
         (Exited(0), WELL, None),
         (Exited(0), TEXT, None),
@@ -113,7 +113,7 @@ def test_for_a_command_that_nobody_knows_silence_is_no_failure() -> None:
 
 @pytest.mark.parametrize("kind", FaultKind)
 @pytest.mark.parametrize(
-    "end", [Exited(0), Exited(1), Exited(145), KILLED, Lingered("result_grace", 30)]
+    "end", [Exited(0), Exited(1), Exited(145), KILLED, HungAfterResult("result_grace", 30)]
 )
 def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FaultKind) -> None:
     outcome = judge(end, NONE, faulty(kind))
@@ -134,7 +134,7 @@ def test_a_signal_of_the_agent_beats_its_own_error(kind: FaultKind) -> None:
     "end,verdict,kind",
     [
         (TimedOut("idle_timeout", 5), Verdict.FAILURE, FailureKind.TIMEOUT),
-        (CalledOff("max_cost", "too much"), Verdict.FAILURE, FailureKind.BUDGET),
+        (Canceled("max_cost", "too much"), Verdict.FAILURE, FailureKind.BUDGET),
         (Interrupted(signal.SIGINT), Verdict.INTERRUPTED, None),
         (Lost("no warden"), Verdict.FAILURE, FailureKind.CRASH),
         (NotStarted("no such file"), Verdict.ABORT, FailureKind.NOT_STARTED),
@@ -149,7 +149,7 @@ def test_who_was_cut_off_is_not_asked_what_it_said(
 
 
 def test_the_result_of_an_agent_that_lingers_counts_as_if_it_had_ended() -> None:
-    end = Lingered("result_grace", 30)
+    end = HungAfterResult("result_grace", 30)
     assert judge(end, SUCCESS, WELL) == Outcome(Verdict.COMPLETE)
     assert judge(end, NONE, WELL) == Outcome(Verdict.CONTINUE)
 

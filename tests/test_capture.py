@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rooda.loop.promises import Prompt, Words, scan
-from rooda.process.capture.bounds import BLOCK, hole, shares
-from rooda.process.capture.order import Order, combined
-from rooda.process.capture.tail import TailBuffer
+from rooda.process.capture.buffers import TailBuffer
+from rooda.process.capture.disk import BLOCK, hole, shares
+from rooda.process.capture.order import StreamOrder, combined
 from rooda.process.events import Stream
 
 MEGABYTE = 1024 * 1024
@@ -113,7 +113,7 @@ ARRIVALS = st.lists(
 Arrivals = list[tuple[Stream, bytes]]
 
 
-def noted(arrivals: Arrivals, order: Order) -> tuple[bytes, bytes]:
+def noted(arrivals: Arrivals, order: StreamOrder) -> tuple[bytes, bytes]:
     """Have the order take note of them; what each stream said in all."""
     said: dict[Stream, bytes] = dict.fromkeys(STREAMS, b"")
     for stream, data in arrivals:
@@ -132,14 +132,14 @@ def of_stderr(mixed: bytes) -> bytes:
 
 @given(ARRIVALS)
 def test_the_combined_view_is_in_order_of_arrival(arrivals: Arrivals) -> None:
-    order = Order()
+    order = StreamOrder()
     stdout, stderr = noted(arrivals, order)
     assert combined(order, stdout, stderr) == b"".join(data for _, data in arrivals)
 
 
 @given(ARRIVALS, st.integers(4, 20))
 def test_a_coarser_order_loses_and_mixes_nothing(arrivals: Arrivals, most: int) -> None:
-    order = Order(most)
+    order = StreamOrder(most)
     stdout, stderr = noted(arrivals, order)
     mixed = combined(order, stdout, stderr)
     assert (of_stdout(mixed), of_stderr(mixed)) == (stdout, stderr)
@@ -149,7 +149,7 @@ def test_a_coarser_order_loses_and_mixes_nothing(arrivals: Arrivals, most: int) 
 
 
 def test_a_coarser_order_is_coarse_long_ago_and_fine_of_late() -> None:
-    order = Order(64)
+    order = StreamOrder(64)
     arrivals: Arrivals = [(STREAMS[n % 2], b"%03d" % n) for n in range(1000)]
     mixed = combined(order, *noted(arrivals, order))
     assert len(list(order.pieces())) <= 64
@@ -161,7 +161,7 @@ def test_a_coarser_order_is_coarse_long_ago_and_fine_of_late() -> None:
 def test_ends_of_streams_are_combined_as_the_whole_is(
     arrivals: Arrivals, out_kept: int, err_kept: int
 ) -> None:
-    order = Order()
+    order = StreamOrder()
     stdout, stderr = noted(arrivals, order)
     out_tail, err_tail = stdout[len(stdout) - out_kept :], stderr[len(stderr) - err_kept :]
     if out_kept > len(stdout):
@@ -180,9 +180,9 @@ def test_ends_of_streams_are_combined_as_the_whole_is(
 
 @given(ARRIVALS, st.sampled_from([8, 1000]))
 def test_an_order_comes_back_as_it_was_kept(arrivals: Arrivals, most: int) -> None:
-    order = Order(most)
+    order = StreamOrder(most)
     stdout, stderr = noted(arrivals, order)
-    loaded = Order.load(order.dump())
+    loaded = StreamOrder.load(order.dump())
     assert list(loaded.pieces()) == list(order.pieces())
     assert combined(loaded, stdout, stderr) == combined(order, stdout, stderr)
     for one in (order, loaded):
@@ -192,18 +192,18 @@ def test_an_order_comes_back_as_it_was_kept(arrivals: Arrivals, most: int) -> No
 
 @given(ARRIVALS, st.binary(max_size=7))
 def test_a_torn_order_is_read_as_far_as_it_goes(arrivals: Arrivals, torn: bytes) -> None:
-    order = Order()
+    order = StreamOrder()
     stdout, stderr = noted(arrivals, order)
-    loaded = Order.load(order.dump() + torn)
+    loaded = StreamOrder.load(order.dump() + torn)
     assert combined(loaded, stdout, stderr) == combined(order, stdout, stderr)
 
 
 def test_what_the_order_knows_nothing_of_comes_at_the_end() -> None:
-    order = Order()
+    order = StreamOrder()
     order.add("stderr", 2)
     order.add("stdout", 2)
     assert combined(order, b"ab more", b"cd") == b"cdab more"
-    assert combined(Order(), b"out", b"err") == b"outerr"
+    assert combined(StreamOrder(), b"out", b"err") == b"outerr"
 
 
 # -- what stays on disk: the arithmetic ----------------------------------------------------

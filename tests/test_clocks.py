@@ -6,23 +6,22 @@ import pytest
 
 from rooda.process.clocks import (
     BUSY,
-    SLEPT,
     Clock,
-    Facts,
-    Pulse,
+    ClockFacts,
+    CpuActivity,
     Since,
-    Stopwatch,
-    alarm,
     evidence,
     expired,
+    expires_at,
 )
+from rooda.process.stopwatch import SHORTEST_SLEEP, Stopwatch
 from support.children import until
 from support.clocks import CLOCKS, CPU, DURATION, FIRST, GRACE, IDLE, ITERATION
 
-SILENT = Facts(began=100, last_activity=100)
-SPEAKING = Facts(began=100, last_output=130, printed=6, last_activity=130)
-WORKING = Facts(began=100, last_activity=140, cpu=3.5)
-REPORTED = Facts(began=100, last_output=150, printed=6, last_activity=151, result_at=150)
+SILENT = ClockFacts(began=100, last_activity=100)
+SPEAKING = ClockFacts(began=100, last_output=130, printed=6, last_activity=130)
+WORKING = ClockFacts(began=100, last_activity=140, cpu=3.5)
+REPORTED = ClockFacts(began=100, last_output=150, printed=6, last_activity=151, result_at=150)
 
 
 # -- when they run out ---------------------------------------------------------------------
@@ -47,9 +46,9 @@ REPORTED = Facts(began=100, last_output=150, printed=6, last_activity=151, resul
     ],
 )
 def test_each_clock_counts_from_its_own_moment(
-    clock: Clock, facts: Facts, when: float | None
+    clock: Clock, facts: ClockFacts, when: float | None
 ) -> None:
-    assert alarm(clock, facts) == when
+    assert expires_at(clock, facts) == when
 
 
 @pytest.mark.parametrize(
@@ -65,13 +64,13 @@ def test_each_clock_counts_from_its_own_moment(
         (WORKING, 1000, FIRST),
         (REPORTED, 159.9, None),
         (REPORTED, 1000, ITERATION),
-        (Facts(100, 101, 1, last_activity=900), 1000, ITERATION),
-        (Facts(200, 201, 1, last_activity=220, result_at=202), 1000, IDLE),
-        (Facts(200, 201, 1, last_activity=230, result_at=202), 1000, GRACE),
+        (ClockFacts(100, 101, 1, last_activity=900), 1000, ITERATION),
+        (ClockFacts(200, 201, 1, last_activity=220, result_at=202), 1000, IDLE),
+        (ClockFacts(200, 201, 1, last_activity=230, result_at=202), 1000, GRACE),
     ],
 )
 def test_of_several_clocks_the_one_that_ran_out_first_is_named(
-    facts: Facts, now: float, late: Clock | None
+    facts: ClockFacts, now: float, late: Clock | None
 ) -> None:
     assert expired(CLOCKS, facts, now) == late
     assert expired(CLOCKS[::-1], facts, now) == late
@@ -102,7 +101,7 @@ def test_no_clock_never_runs_out() -> None:
         ),
         (
             IDLE,
-            Facts(100, 130, 2_000_000, 135, cpu=0.25),
+            ClockFacts(100, 130, 2_000_000, 135, cpu=0.25),
             145,
             f"1.9 MB printed, the last 15s ago; {CPU.format(0.25)}; no change of a file was seen",
         ),
@@ -110,7 +109,7 @@ def test_no_clock_never_runs_out() -> None:
     ],
 )
 def test_the_evidence_says_what_was_seen(
-    clock: Clock, facts: Facts, now: float, words: str
+    clock: Clock, facts: ClockFacts, now: float, words: str
 ) -> None:
     assert evidence(clock, facts, now) == words
 
@@ -164,7 +163,7 @@ def test_two_clocks_that_drift_a_little_are_no_sleep() -> None:
     machine = Machine()
     watch = machine.stopwatch()
     for _ in range(10):
-        machine.sleep(SLEPT * 0.9)
+        machine.sleep(SHORTEST_SLEEP * 0.9)
         assert watch.slept() == 0
 
 
@@ -213,7 +212,7 @@ def test_this_machine_is_awake() -> None:
     "limit,pace", [(0.5, 0.0625), (8, 1), (0.1, 0.05), (0.0, 0.05), (600, 30), (1e9, 30)]
 )
 def test_a_tree_is_looked_at_several_times_within_the_limit(limit: float, pace: float) -> None:
-    pulse = Pulse(limit, 100)
+    pulse = CpuActivity(limit, 100)
     assert pulse.next_look == 100
     pulse.take(0, 100)
     assert pulse.next_look == 100 + pace
@@ -238,14 +237,14 @@ def test_a_tree_works_that_uses_a_share_of_a_core(
     seconds: float,
     works: bool,  # noqa: FBT001 - a table's column
 ) -> None:
-    pulse = Pulse(8, 100)
+    pulse = CpuActivity(8, 100)
     assert not pulse.take(before, 100)  # one look says nothing
     assert pulse.take(after, 100 + seconds) is works
     assert pulse.used == pytest.approx(abs(after - before))
 
 
 def test_while_the_answer_is_awaited_it_is_not_asked_again() -> None:
-    pulse = Pulse(8, 100)
+    pulse = CpuActivity(8, 100)
 
     def state() -> tuple[bool, float]:
         return pulse.is_asked, pulse.next_look
@@ -258,7 +257,7 @@ def test_while_the_answer_is_awaited_it_is_not_asked_again() -> None:
 
 
 def test_only_a_recent_look_may_decide() -> None:
-    pulse = Pulse(8, 100)
+    pulse = CpuActivity(8, 100)
     assert not pulse.is_fresh(100)
     pulse.take(1.0, 100)
     assert pulse.is_fresh(100.4)

@@ -13,14 +13,11 @@ import pytest
 
 from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
 from rooda.loop.promises import Prompt, Words, scan
-from rooda.process.clocks import (
-    Clock,
-    Since,
-    Stopwatch,
-)
+from rooda.process.clocks import Clock, Since
 from rooda.process.events import ClockExpired, MachineSlept, Output, ProcessEvent, Tick
-from rooda.process.exits import Exited, Lingered, TimedOut
-from rooda.process.request import Listener, Result
+from rooda.process.exits import Exited, HungAfterResult, TimedOut
+from rooda.process.request import Listener, ProcessResult
+from rooda.process.stopwatch import Stopwatch
 from rooda.workspace.state import STATE_FOLDER, place_of
 from rooda.workspace.tree import changed_within
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
@@ -210,7 +207,7 @@ raise SystemExit(3)
 READS = "import os; fd = os.open('way', os.O_RDONLY); os.read(fd, 9); raise SystemExit(3)"
 
 
-def changing(bench: Bench, change: Callable[[int], None]) -> Result:
+def changing(bench: Bench, change: Callable[[int], None]) -> ProcessResult:
     """Run a sleeping program while the work tree changes, for much longer than the limit."""
     work = bench.folder / "work"
     (work / "deep" / "down").mkdir(parents=True)
@@ -271,7 +268,7 @@ def grace(limit: float) -> tuple[Clock, ...]:
     return (Clock("result_grace", limit, Since.RESULT),)
 
 
-def judged(result: Result) -> Outcome:
+def judged(result: ProcessResult) -> Outcome:
     promises = scan(result.stdout.tail, WORDS, Prompt(b"the prompt\n"))
     return judge(result.exit, promises)
 
@@ -299,7 +296,7 @@ def test_who_lingers_after_its_result_is_stopped_and_the_result_counts(
         kill_grace=0.3,
         result_is_in=lambda: bool(said),
     )
-    assert result.exit == Lingered("result_grace", 0.3)
+    assert result.exit == HungAfterResult("result_grace", 0.3)
     assert judged(result) == Outcome(Verdict.COMPLETE)
     assert bench.clock_expired().evidence == "its result was in, and it did not exit"
     assert result.duration >= 0.3
@@ -308,7 +305,7 @@ def test_who_lingers_after_its_result_is_stopped_and_the_result_counts(
 
 def test_a_result_without_a_signal_is_a_good_iteration(bench: Bench) -> None:
     result = bench.studio.sh("exec sleep 60", "file", clocks=grace(0.2), result_is_in=lambda: True)
-    assert result.exit == Lingered("result_grace", 0.2)
+    assert result.exit == HungAfterResult("result_grace", 0.2)
     assert judged(result) == Outcome(Verdict.CONTINUE)
 
 
@@ -321,7 +318,7 @@ def test_failure_that_was_said_with_the_result_counts_as_well(bench: Bench) -> N
         clocks=grace(0.2),
         result_is_in=lambda: bool(said),
     )
-    assert isinstance(result.exit, Lingered)
+    assert isinstance(result.exit, HungAfterResult)
     assert judged(result).verdict is Verdict.FAILURE
     assert judged(result).kind is FailureKind.SIGNAL
 

@@ -35,11 +35,11 @@ from rooda.doctor.programs import (
 )
 from rooda.loop.outcome import FailureKind
 from rooda.loop.promises import Promises
-from rooda.process.events import Named
+from rooda.process.events import NamedProcess
 from rooda.process.exits import (
     Exited,
+    HungAfterResult,
     Interrupted,
-    Lingered,
     Lost,
     NotStarted,
     Signalled,
@@ -737,9 +737,9 @@ UNKNOWN = {
             {"signal": "problem", "file": "problem"},
         ),
         (but(end=Exited(3)), {"exit": "warning"}),
-        (but(end=Lingered("result_grace", 30)), {"exit": "warning", "leftovers": "unknown"}),
-        (but(cleaned_up=(Named(7, "sleep"),)), {"leftovers": "warning"}),
-        (but(survivors=(Named(7, "sleep"),)), {"leftovers": "problem"}),
+        (but(end=HungAfterResult("result_grace", 30)), {"exit": "warning", "leftovers": "unknown"}),
+        (but(cleaned_up=(NamedProcess(7, "sleep"),)), {"leftovers": "warning"}),
+        (but(survivors=(NamedProcess(7, "sleep"),)), {"leftovers": "problem"}),
         (but(usage=Usage()), {"model": "unknown", "cost": "unknown"}),
         (
             but(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from rooda.loop.failure import FailureContext, context, excerpt, suggestion
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
-from rooda.process.capture.tail import Captured, TailBuffer
+from rooda.process.capture.buffers import Captured, TailBuffer
 from rooda.process.exits import Exit, Exited, NotStarted, Signalled, TimedOut
-from rooda.process.request import Result
+from rooda.process.request import ProcessResult
 
 NOTHING = Captured(b"", b"", 0)
 SEGV = Signalled(signal.SIGSEGV)
@@ -31,7 +31,7 @@ def failed(
     reason: str = "why",
 ) -> FailureContext:
     outcome = Outcome(Verdict.FAILURE, kind, reason)
-    return context("agent --flag", outcome, Result(end, stdout, stderr, 1.5))
+    return context("agent --flag", outcome, ProcessResult(end, stdout, stderr, 1.5))
 
 
 # -- first and last 500 characters -------------------------------------------------------------

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rooda.process.tree.census import census
-from rooda.process.tree.family import descendants
+from rooda.process.tree import process_table
+from rooda.process.tree.processes import descendants
 from support.capturing import BOTH_CAPTURES, Capture
 from support.children import Nursery
 from support.workspace import PROCEDURE, Workspace, wait_for
@@ -48,12 +48,12 @@ def field(pid: int, name: str) -> int:
 
 
 def warden_of(rooda: int) -> int:
-    who = census()
+    who = process_table()
     found = [
         one.pid
-        for one in who.everyone()
+        for one in who.all_processes()
         if one.parent == rooda
-        and any("rooda.process.warden" in word for word in who.words(one.pid))
+        and any("rooda.process.warden" in word for word in who.command_line(one.pid))
     ]
     assert len(found) == 1
     return found[0]
@@ -187,7 +187,7 @@ def look_at(pid: int) -> Look:
     return Look(
         len(os.listdir(f"/proc/{pid}/fd")),  # noqa: PTH208 - names are enough
         field(pid, "Threads"),
-        len(descendants(census().everyone(), {pid})),
+        len(descendants(process_table().all_processes(), {pid})),
         field(pid, "VmRSS"),
     )
 
@@ -218,6 +218,6 @@ def test_hundreds_of_iterations_leave_no_trace(
         assert late.memory - early.memory < 2 * MEGABYTE, (name, early, late)
     assert not [
         one.pid
-        for one in census().everyone()
-        if not one.ended and census().folder(one.pid) == str(workspace.path)
+        for one in process_table().all_processes()
+        if not one.ended and process_table().folder(one.pid) == str(workspace.path)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rooda.config.plan import Plan, Request, prepare
+from rooda.config.plan import Plan, RunRequest, prepare
 from rooda.config.world import World
 from rooda.engine import resume as resuming
 from rooda.engine.recording import Recording
@@ -22,7 +22,7 @@ from rooda.loop.events import Event, IterationEnded, IterationStarted, RunEnded
 from rooda.loop.loop import run_loop
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
-from rooda.process.run import Runner
+from rooda.process.runner import Runner
 from rooda.workspace.state import make_state_folder
 from support.workspace import PROCEDURE, Workspace
 
@@ -78,7 +78,7 @@ class Night:
         path = f"{self.workspace.path / 'bin'}:{os.environ['PATH']}"
         environ = {"PATH": path, "HOME": str(self.workspace.home)}
         given = {"ai_cmd_alias": "claude"} | flags
-        request = Request("work", {key: (f"--{key}", text) for key, text in given.items()})
+        request = RunRequest("work", {key: (f"--{key}", text) for key, text in given.items()})
         prepared = prepare(request, World(self.workspace.path, environ))
         assert prepared.valid, prepared.all_problems()
         assert prepared.plan is not None
@@ -215,7 +215,7 @@ def test_a_limit_is_no_failure_and_uses_no_iteration_up(night: Night) -> None:
 
 
 def test_a_limit_whose_end_nobody_names_is_waited_for_longer_each_time(night: Night) -> None:
-    limited = says(INIT, failed("API Error: Request rejected (429)", 429), code=1)
+    limited = says(INIT, failed("API Error: RunRequest rejected (429)", 429), code=1)
     night.script("claude", limited, limited, limited, says(INIT, DONE))
     ended = night.run(night.plan(limit_wait="60"))
     assert ended.status == "success"
@@ -544,14 +544,14 @@ def test_a_run_that_was_stopped_in_an_outage_tries_at_once_when_it_goes_on(night
 
 
 def test_the_service_is_given_the_time_that_it_asks_for(night: Night) -> None:
-    words = "API Error: Request rejected (429) · Too many requests, retry after 45 seconds"
+    words = "API Error: RunRequest rejected (429) · Too many requests, retry after 45 seconds"
     night.script("claude", says(INIT, failed(words, 429), code=1), says(INIT, DONE))
     assert night.run(night.plan(failure_threshold="1")).status == "success"
     assert night.waits() == [("outage", "claude", 45.0)]
 
 
 def test_a_limit_of_requests_is_waited_for_as_an_outage(night: Night) -> None:
-    words = "API Error: Request rejected (429) · rate limit of 30,000 input tokens per minute."
+    words = "API Error: RunRequest rejected (429) · rate limit of 30,000 input tokens per minute."
     night.script("claude", says(INIT, failed(words, 429), code=1))
     ended = night.run(night.plan(max_outage_wait="5m"))
     assert (ended.rule, ended.iterations) == ("max-outage-wait", 0)

@@ -278,8 +278,8 @@ from pathlib import Path
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import ProcessStarted
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Request
-from rooda.process.run import Runner
+from rooda.process.request import ProcessRequest
+from rooda.process.runner import Runner
 
 def listen(event):
     if isinstance(event, ProcessStarted):
@@ -292,7 +292,7 @@ body = "import os, time\\nwhile not os.path.exists('go'): time.sleep(0.01)\\nrai
 argv = (sys.executable, "-S", "-c", body)
 with interrupts.deferred(), Runner() as runner, open(os.devnull, "rb") as stdin:
     clocks = (Clock("iteration_timeout", 1, Since.START),)
-    request = Request(argv, Path.cwd(), os.environ, stdin, 1000, clocks=clocks)
+    request = ProcessRequest(argv, Path.cwd(), os.environ, stdin, 1000, clocks=clocks)
     print(runner.run(request, interrupts, listen).exit)
 """
 

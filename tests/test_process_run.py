@@ -18,8 +18,8 @@ from rooda.process.clocks import Clock, Since
 from rooda.process.events import ProcessEvent
 from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import SIGNALS, Interrupts
-from rooda.process.request import Listener, Request, Result
-from rooda.process.run import Runner
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.process.runner import Runner
 from support.children import Nursery, until
 from support.workspace import alive
 
@@ -48,10 +48,10 @@ class Stage:
     runner: Runner
     events: list[ProcessEvent] = field(default_factory=list)
 
-    def sh(self, body: str, listener: Listener | None = None, **bounds: Any) -> Result:
+    def sh(self, body: str, listener: Listener | None = None, **bounds: Any) -> ProcessResult:
         return self.run(("sh", "-c", body), listener, **bounds)
 
-    def python(self, body: str, listener: Listener | None = None, **bounds: Any) -> Result:
+    def python(self, body: str, listener: Listener | None = None, **bounds: Any) -> ProcessResult:
         return self.run((sys.executable, "-S", "-c", body), listener, **bounds)
 
     def run(
@@ -64,7 +64,7 @@ class Stage:
         cwd: Path | None = None,
         timeout: float | None = None,
         **bounds: Any,
-    ) -> Result:
+    ) -> ProcessResult:
         def listen(event: ProcessEvent) -> None:
             self.events.append(event)
             if listener is not None:
@@ -73,7 +73,9 @@ class Stage:
         file = self.folder / "prompt"
         file.write_bytes(prompt)
         with file.open("rb") as stdin:
-            request = Request(argv, cwd or self.folder, environ or os.environ, stdin, 10_000_000)
+            request = ProcessRequest(
+                argv, cwd or self.folder, environ or os.environ, stdin, 10_000_000
+            )
             if timeout is not None:
                 bounds["clocks"] = (Clock("iteration_timeout", timeout, Since.START),)
             request = replace(request, **bounds)

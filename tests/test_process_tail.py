@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rooda.process.capture.tail import HEAD, Captured, TailBuffer
+from rooda.process.capture.buffers import HEAD, Captured, TailBuffer
 
 # Every four bytes are different, so that a shift by one would be seen.
 STREAM = b"".join(n.to_bytes(4, "big") for n in range(100_000))
@@ -86,3 +86,23 @@ def test_megabytes_cost_no_more_memory_than_the_limit_and_a_little() -> None:
         tracemalloc.stop()
     assert peak < 3 * limit
     assert buffer.captured().total == 25_600_000
+
+
+@given(
+    size=st.integers(0, len(STREAM)),
+    cuts=st.lists(st.integers(0, len(STREAM)), max_size=10),
+    limit=st.integers(1, 200_000),
+    count=st.integers(0, 1000),
+)
+@settings(deadline=None)
+def test_the_last_bytes_are_known_without_joining_the_blocks(
+    size: int, cuts: list[int], limit: int, count: int
+) -> None:
+    whole = STREAM[:size]
+    buffer = TailBuffer(limit)
+    for start, end in pairwise([0, *sorted(cut for cut in cuts if cut < size), size]):
+        buffer.append(whole[start:end])
+        buffer.tail()
+    wanted = min(count, limit)
+    assert buffer.last(wanted) == whole[len(whole) - min(wanted, size) :]
+    assert buffer.truncated == (size > limit)

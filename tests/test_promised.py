@@ -16,13 +16,13 @@ import pytest
 from rooda.loop.events import Event
 from rooda.loop.loop import run_loop
 from rooda.loop.services import Services
-from rooda.process.capture.tail import Captured
+from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent, Tick
 from rooda.process.exits import Exited, Interrupted
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result
-from rooda.process.run import Runner
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.process.runner import Runner
 from support.children import Nursery, frozen_cgroup, state_of_freezer, until
 from support.surface import plan
 from support.workspace import PROCEDURE, Finished, Workspace, alive
@@ -156,15 +156,17 @@ def test_log_level_and_output_can_be_set_for_good(
 def test_with_nothing_set_there_is_no_clock_and_ten_megabytes_and_five_seconds(
     workspace: Workspace,
 ) -> None:
-    requests: list[Request] = []
+    requests: list[ProcessRequest] = []
     events: list[Event] = []
     nothing = Captured(b"", b"", 0)
 
-    def execute(request: Request, interrupts: Interrupts, listener: Listener) -> Result:
+    def execute(
+        request: ProcessRequest, interrupts: Interrupts, listener: Listener
+    ) -> ProcessResult:
         listener(Tick())
         assert (interrupts.received, events[-1]) == ([], Tick())
         requests.append(request)
-        return Result(Exited(0), nothing, nothing, 1.0)
+        return ProcessResult(Exited(0), nothing, nothing, 1.0)
 
     run_loop(plan(workspace), Services(events.append, Interrupts(), execute))
     bounds = {(one.clocks, one.output_limit, one.kill_grace) for one in requests}
@@ -309,7 +311,7 @@ def test_an_agent_that_a_signal_stopped_is_no_zombie(tmp_path: Path, ignores: st
     (tmp_path / "prompt").touch()
     with (tmp_path / "prompt").open("rb") as stdin:
         argv = (sys.executable, "-S", "-c", body)
-        request = Request(argv, tmp_path, os.environ, stdin, 1024, kill_grace=0.2)
+        request = ProcessRequest(argv, tmp_path, os.environ, stdin, 1024, kill_grace=0.2)
         with Runner() as runner:
             result = runner.run(request, interrupts, listen)
     assert result.exit == Interrupted(signal.SIGINT)

@@ -36,12 +36,12 @@ from rooda.loop.loop import run_loop
 from rooda.loop.outcome import FailureKind
 from rooda.loop.services import Services
 from rooda.loop.state import Status
-from rooda.process.capture.tail import Captured
+from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import InterruptSeen, Output, ProcessStarted
 from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import FilePart, Part, TextPart
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
@@ -74,7 +74,7 @@ class World:
         self.folder = folder
         self.now = 100.0
         self.happened: list[Event] = []
-        self.requests: list[Request] = []
+        self.requests: list[ProcessRequest] = []
         self.prompts: list[bytes] = []
         self.interrupts = interrupts
         self._agents: list[Agent] = []
@@ -108,21 +108,23 @@ class World:
         edge = Services(self.happened.append, self.interrupts, self._execute, lambda: self.now)
         return run_loop(plan, edge)
 
-    def _execute(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
+    def _execute(
+        self, request: ProcessRequest, interrupts: Interrupts, listener: Listener
+    ) -> ProcessResult:
         assert interrupts is self.interrupts
         self.requests.append(request)
         self.prompts.append(request.stdin.read())
         agent = self._agents.pop(0) if len(self._agents) > 1 else self._agents[0]
         nothing = Captured(b"", b"", 0)
         if isinstance(agent.end, NotStarted):
-            return Result(agent.end, nothing, nothing, 0.0)
+            return ProcessResult(agent.end, nothing, nothing, 0.0)
         listener(ProcessStarted(4711))
         if agent.stdout:
             listener(Output("stdout", agent.stdout))
         agent.meanwhile()
         self.now += agent.seconds
         out, err = agent.stdout, agent.stderr
-        return Result(
+        return ProcessResult(
             agent.end,
             Captured(out[:4096], out, len(out) + agent.dropped),
             Captured(err[:4096], err, len(err)),

@@ -12,9 +12,9 @@ from typing import cast
 import pytest
 
 from rooda.agents.agent_program import program_of
-from rooda.process.tree.census import census
-from rooda.process.tree.process import Census, Process
-from rooda.process.tree.stopping import Stopping
+from rooda.process.tree import process_table
+from rooda.process.tree.processes import Process, ProcessTable
+from rooda.process.tree.stopping import TreeStop
 from support.children import Nursery, frozen_cgroup, until
 from support.jobs import is_stopped
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
@@ -283,13 +283,13 @@ def test_a_pause_within_the_grace_is_no_part_of_it(tmp_path: Path) -> None:
     child = subprocess.Popen(["sh", "-c", stubborn], cwd=tmp_path)
     try:
         wait_for(tmp_path / "up.pid")
-        who = census()
+        who = process_table()
 
         def members() -> list[Process]:
-            found = who.look_at(child.pid)
+            found = who.find(child.pid)
             return [found] if found is not None and not found.ended else []
 
-        stopping = Stopping(who, members, child.pid)
+        stopping = TreeStop(who, members, child.pid)
         stopping.within(0.2)
         assert not stopping.look()
         stopping.hold()
@@ -310,12 +310,12 @@ def test_an_agent_can_not_write_to_its_own_prompt(workspace: Workspace) -> None:
     assert "more" not in (workspace.path / "got").read_text().splitlines()
 
 
-def test_hunting_needs_no_census() -> None:
+def test_hunting_needs_no_process_table() -> None:
     class Blind:
         def __getattr__(self, name: str) -> object:
             return (lambda *_: 0.0) if name == "now" else (lambda *_: None)
 
-    stopping = Stopping(cast("Census", Blind()), list)
+    stopping = TreeStop(cast("ProcessTable", Blind()), list)
     stopping.within(0)
     assert stopping.look(), "nobody is seen"
     assert stopping.killing, "so the warden goes hunting"

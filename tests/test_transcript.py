@@ -12,12 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rooda.process.capture.bounds import BLOCK, Kept
-from rooda.process.capture.disk import NO_HOLES, Disk
+from rooda.process.capture.disk import BLOCK, NO_HOLES, BoundedTranscript, KeptBytes
 from rooda.process.capture.order import combined
 from rooda.process.events import Output, ProcessEvent, Stream, TranscriptTrimmed
 from rooda.process.exits import Exited
-from rooda.process.request import Listener, Result
+from rooda.process.request import Listener, ProcessResult
 from support.capturing import (
     BOTH_CAPTURES,
     Capture,
@@ -63,7 +62,7 @@ def counted(size: int) -> bytes:
     return numbers()[:size]
 
 
-def check_kept(path: Path, whole: bytes, kept: Kept) -> None:
+def check_kept(path: Path, whole: bytes, kept: KeptBytes) -> None:
     """The file has head and tail of the whole, and nothing in between."""
     on_disk = path.read_bytes()
     if kept.is_whole:
@@ -92,7 +91,7 @@ def test_a_transcript_keeps_what_it_says(writes: list[tuple[Stream, int]], limit
     with tempfile.TemporaryDirectory() as folder:
         paths: dict[Stream, Path] = {name: Path(folder) / name for name in STREAMS}
         with paths["stdout"].open("a+b", 0) as stdout, paths["stderr"].open("a+b", 0) as stderr:
-            disk = Disk({"stdout": stdout.fileno(), "stderr": stderr.fileno()}, limit)
+            disk = BoundedTranscript({"stdout": stdout.fileno(), "stderr": stderr.fileno()}, limit)
             for stream, size in writes:
                 before = len(whole[stream])
                 data = counted(before + size)[before:]
@@ -229,7 +228,7 @@ def skip_without_holes(studio: Studio) -> None:
         pytest.skip("this file system can't punch holes")
 
 
-def check_transcripts(studio: Studio, result: Result, limit: int, **sizes: int) -> None:
+def check_transcripts(studio: Studio, result: ProcessResult, limit: int, **sizes: int) -> None:
     """Head and tail are on disk within the limit, and everybody was told the truth."""
     assert result.kept is not None
     paths = studio.transcripts
@@ -258,7 +257,7 @@ def test_of_a_flood_head_and_tail_stay_on_disk(studio: Studio, capture: Capture)
     kept = result.kept["stdout"]
     assert abs(kept.head - limit // 2) <= BLOCK
     assert abs((kept.size - kept.tail) - limit // 2) <= BLOCK
-    assert result.kept["stderr"] == Kept(0, 0, 0)
+    assert result.kept["stderr"] == KeptBytes(0, 0, 0)
 
 
 @BOTH_CAPTURES

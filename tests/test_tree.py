@@ -12,17 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from rooda.process.clocks import Stopwatch
 from rooda.process.events import LeftoversStopped, Output, ProcessEvent, ProcessKilled
 from rooda.process.exits import Exited, TimedOut
-from rooda.process.leftovers import Trace, find
-from rooda.process.tree.census import census
-from rooda.process.tree.family import descendants, is_named, without_kept
-from rooda.process.tree.process import LONGEST_NAME, Census, Process, title
-from rooda.process.tree.signalling import send
-from rooda.process.tree.sweep import Sweep
+from rooda.process.leftovers import RunTrace, find_leftovers
+from rooda.process.stopwatch import Stopwatch
+from rooda.process.tree import process_table
+from rooda.process.tree.portable import PsutilProcessTable
+from rooda.process.tree.processes import (
+    LONGEST_NAME,
+    Process,
+    ProcessTable,
+    descendants,
+    is_named,
+    title,
+    without_kept,
+)
+from rooda.process.tree.stopping import send_signal
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
-from support.children import Nursery, until
+from support.children import Nursery, started_at, until
 from support.workspace import Workspace, alive, wait_for
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
@@ -74,7 +81,7 @@ def test_descendants_are_all_below_and_not_the_roots(roots: set[int], expected: 
     assert len(found) == len(expected)
 
 
-def test_a_census_that_contradicts_itself_has_an_end() -> None:
+def test_a_process_table_that_contradicts_itself_has_an_end() -> None:
     """Pids are used again while one looks, so two may seem to be each other's parent."""
     assert pids(descendants([process(2, 3), process(3, 2), process(4, 4)], {2})) == {3}
     assert pids(descendants([process(2, 3), process(3, 2), process(4, 4)], {4})) == set()
@@ -175,28 +182,29 @@ def tree(tmp_path: Path) -> Iterator[dict[str, int]]:
         nursery.clear()
 
 
-def both() -> tuple[Census, Census]:
-    from rooda.process.tree.proc import ProcFs  # noqa: PLC0415 - there is no /proc on macOS
+def both() -> tuple[ProcessTable, ProcessTable]:
+    from rooda.process.tree.linux import LinuxProcessTable  # noqa: PLC0415 - there is no /proc on macOS
 
-    return ProcFs(), Sweep()
+    return LinuxProcessTable(), PsutilProcessTable()
 
 
 @linux_only
 @pytest.mark.parametrize("name", NAMES)
-def test_both_censuses_see_the_same_process(tree: dict[str, int], name: str) -> None:
+def test_both_process_tables_see_the_same_process(tree: dict[str, int], name: str) -> None:
     pid = tree[name]
     proc, sweep = both()
-    one, other = proc.look_at(pid), sweep.look_at(pid)
+    one, other = proc.find(pid), sweep.find(pid)
     assert one is not None
     assert other is not None
-    assert one._replace(started=0, cpu=0) == other._replace(started=0, cpu=0)
+    for field in set(Process.__slots__) - {"started", "cpu"}:
+        assert getattr(one, field) == getattr(other, field), field
     assert one.cpu == pytest.approx(other.cpu, abs=0.2)
     assert one.ended is (name == "zombie")
     if name != "tree":
         assert one.parent == tree["tree"]
     assert (one.session == pid) is (name == "own")
     if name != "zombie":
-        assert proc.words(pid) == sweep.words(pid)
+        assert proc.command_line(pid) == sweep.command_line(pid)
         assert proc.folder(pid) == sweep.folder(pid) is not None
     for mark in ("THE_MARK=of this test", "EMPTY=", "THE_MARK=of this", "THE_MARK", "X=", ""):
         marked = name == "own" and mark in ("THE_MARK=of this test", "EMPTY=")
@@ -205,25 +213,25 @@ def test_both_censuses_see_the_same_process(tree: dict[str, int], name: str) -> 
 
 
 @linux_only
-def test_both_censuses_see_the_same_tree(tree: dict[str, int], tmp_path: Path) -> None:
+def test_both_process_tables_see_the_same_tree(tree: dict[str, int], tmp_path: Path) -> None:
     for who in both():
-        everyone = who.everyone()
+        everyone = who.all_processes()
         below = descendants(everyone, {tree["tree"]})
         assert pids(below) == set(tree.values()) - {tree["tree"]}
         assert {os.getpid(), tree["tree"]} < pids(everyone)
         started = {one.pid: one.started for one in everyone}
         assert all(started[one.pid] >= started[tree["tree"]] for one in below)
         assert who.folder(tree["group"]) == str(tmp_path / "inside")
-        assert who.words(tree["words"])[5:] == ["two words", "", "ünïcode", "line\nbreak"]
+        assert who.command_line(tree["words"])[5:] == ["two words", "", "ünïcode", "line\nbreak"]
 
 
 @linux_only
-def test_both_censuses_know_who_is_gone() -> None:
+def test_both_process_tables_know_who_is_gone() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     for who in both():
-        assert who.look_at(gone.pid) is None
-        assert who.words(gone.pid) == []
+        assert who.find(gone.pid) is None
+        assert who.command_line(gone.pid) == []
         assert who.folder(gone.pid) is None
         assert not who.has_mark(gone.pid, "PATH=" + os.environ["PATH"])
         assert not who.writes_to(gone.pid, frozenset({(1, 1)}))
@@ -254,7 +262,7 @@ def test_a_name_may_contain_anything() -> None:
     try:
         assert child.stdout is not None
         child.stdout.readline()
-        found = both()[0].look_at(child.pid)
+        found = both()[0].find(child.pid)
         assert found is not None
         assert found.name == ") R 1 (2 3\ufffd"
         assert found.parent == os.getpid()
@@ -266,19 +274,19 @@ def test_a_name_may_contain_anything() -> None:
 # -- signals reach who is meant ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("who", [census(), Sweep()], ids=["proc", "sweep"])
-def test_a_signal_reaches_only_the_very_process_that_is_meant(who: Census) -> None:
+@pytest.mark.parametrize("who", [process_table(), PsutilProcessTable()], ids=["proc", "sweep"])
+def test_a_signal_reaches_only_the_very_process_that_is_meant(who: ProcessTable) -> None:
     child = subprocess.Popen(["sleep", "60"])
     try:
-        meant = who.look_at(child.pid)
+        meant = who.find(child.pid)
         assert meant is not None
         for other in (meant.started - 1, meant.started + 1, 0):
-            assert not send(who, meant._replace(started=other), signal.SIGKILL)
+            assert not send_signal(who, started_at(meant, other), signal.SIGKILL)
         assert child.poll() is None
         assert alive(child.pid)
-        assert send(who, meant, signal.SIGTERM)
+        assert send_signal(who, meant, signal.SIGTERM)
         assert child.wait(20) == -signal.SIGTERM
-        assert not send(who, meant, signal.SIGKILL), "it is gone"
+        assert not send_signal(who, meant, signal.SIGKILL), "it is gone"
     finally:
         child.kill()
         child.wait()
@@ -463,10 +471,10 @@ RUNNER = """
 import os, sys
 from pathlib import Path
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Request
-from rooda.process.run import Runner
+from rooda.process.request import ProcessRequest
+from rooda.process.runner import Runner
 with Runner("killed", contain="sweep") as runner, open(os.devnull, "rb") as stdin:
-    request = Request(("sh", "-c", sys.argv[1]), Path.cwd(), os.environ, stdin, 1024)
+    request = ProcessRequest(("sh", "-c", sys.argv[1]), Path.cwd(), os.environ, stdin, 1024)
     runner.run(request, Interrupts(), lambda event: None)
 """
 
@@ -513,9 +521,9 @@ def test_the_sweep_leaves_strangers_alone(studio: Studio) -> None:
 
 FINDER = """
 import json, os, sys
-from rooda.process.leftovers import Trace, find
-from rooda.process.tree.census import census
-found = find(Trace(sys.argv[1], os.getcwd()), census())
+from rooda.process.leftovers import RunTrace, find_leftovers
+from rooda.process.tree import process_table
+found = find_leftovers(RunTrace(sys.argv[1], os.getcwd()), process_table())
 print(json.dumps({"found": [one.pid for one in found], "we": os.getpid(), "parent": os.getppid()}))
 """
 
@@ -554,8 +562,8 @@ def orphan(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
     )
     nursery.started.append(leader)
     try:
-        first = census().look_at(nursery.pid("leader"))
-        left_over = census().look_at(nursery.pid("left"))
+        first = process_table().find(nursery.pid("leader"))
+        left_over = process_table().find(nursery.pid("left"))
         assert first is not None
         assert left_over is not None
         leader.communicate("go\n", timeout=20)
@@ -568,22 +576,24 @@ def test_the_session_of_a_leader_is_found_in_its_folder(
     orphan: tuple[Process, Process], tmp_path: Path
 ) -> None:
     leader, child = orphan
-    trace = Trace("ROODA_RUN=nobody", str(tmp_path), (leader.key,))
-    assert pids(find(trace, census())) == {child.pid}
-    assert pids(find(replace(trace, keep=("sleep",)), census())) == set()
+    trace = RunTrace("ROODA_RUN=nobody", str(tmp_path), (leader.key,))
+    assert pids(find_leftovers(trace, process_table())) == {child.pid}
+    assert pids(find_leftovers(replace(trace, keep=("sleep",)), process_table())) == set()
     elsewhere = replace(trace, folder=str(tmp_path / "inside"))
-    assert find(elsewhere, census()) == []
+    assert find_leftovers(elsewhere, process_table()) == []
     beside = replace(trace, folder=str(tmp_path)[:-1])
-    assert find(beside, census()) == [], "a folder that only begins with the same letters"
+    assert find_leftovers(beside, process_table()) == [], (
+        "a folder that only begins with the same letters"
+    )
 
 
 def test_a_leader_is_found_by_pid_and_start_time_and_never_by_pid_alone(
     orphan: tuple[Process, Process],
 ) -> None:
     _, child = orphan
-    trace = Trace("ROODA_RUN=nobody", "/nowhere", (child.key,))
-    assert pids(find(trace, census())) == {child.pid}
+    trace = RunTrace("ROODA_RUN=nobody", "/nowhere", (child.key,))
+    assert pids(find_leftovers(trace, process_table())) == {child.pid}
     for started in (child.started - 1, child.started + 1):
         other = replace(trace, leaders=((child.pid, started),))
-        assert find(other, census()) == []
-    assert find(replace(trace, leaders=()), census()) == []
+        assert find_leftovers(other, process_table()) == []
+    assert find_leftovers(replace(trace, leaders=()), process_table()) == []

@@ -17,39 +17,39 @@ from typing import Any
 import pytest
 
 from rooda.loop.failure import room_advice
-from rooda.process.capture.disk import Disk
-from rooda.process.capture.files import Files
-from rooda.process.capture.follow import Follower
-from rooda.process.capture.spoken import Spoken
-from rooda.process.capture.tail import TailBuffer
+from rooda.process.capture.buffers import OutputBuffer, TailBuffer
+from rooda.process.capture.disk import BoundedTranscript
+from rooda.process.capture.files import FileCapture, WriteWatch
 from rooda.process.events import Output
-from rooda.process.tree.census import census
-from rooda.process.tree.proc import Children, ProcFs
-from rooda.process.tree.signalling import send
-from rooda.process.warden.channel import Channel, Closed, Message
-from rooda.process.warden.client import Dead, Refused, Warden
+from rooda.process.tree import process_table
+from rooda.process.tree.linux import LinuxProcessTable, OwnChildren
+from rooda.process.tree.stopping import send_signal
+from rooda.process.warden.channel import Channel, ChannelClosed
+from rooda.process.warden.client import StartRefused, WardenClient, WardenDead
 from rooda.views.sink import Sink
 from rooda.workspace.state import open_prompt, open_transcript, place_of
-from support.children import until
+from support.children import started_at, until
 from support.workspace import alive, wait_for
 
 LOOP = "while :; do sleep 0.05; done"
 
 
 @pytest.fixture
-def warden() -> Iterator[Warden]:
-    found = Warden("adopt", os.environ)
+def warden() -> Iterator[WardenClient]:
+    found = WardenClient("adopt", os.environ)
     yield found
     found.close()
 
 
-def start(warden: Warden, folder: Path, body: str, keep: tuple[str, ...] = ()) -> tuple[int, float]:
+def start(
+    warden: WardenClient, folder: Path, body: str, keep: tuple[str, ...] = ()
+) -> tuple[int, float]:
     with Path(os.devnull).open("r+b") as nothing:
         files = (nothing.fileno(),) * 3
         return warden.start(("sh", "-c", body), folder, os.environ, files, keep, "")
 
 
-def heard(warden: Warden, name: str) -> Message:
+def heard(warden: WardenClient, name: str) -> tuple[Any, ...]:
     """Everything that it says, up to the message of this name."""
     while True:
         for message in warden.messages():
@@ -64,14 +64,16 @@ def state(pid: int) -> str:
 # -- what it is told, and what it says -----------------------------------------------------
 
 
-def test_a_program_that_ends_alone_is_told_with_its_code(warden: Warden, tmp_path: Path) -> None:
+def test_a_program_that_ends_alone_is_told_with_its_code(
+    warden: WardenClient, tmp_path: Path
+) -> None:
     pid, started = start(warden, tmp_path, "exit 3")
     assert pid > 0
     assert started > 0
     assert heard(warden, "exited") == ("exited", 3, True, False)
 
 
-def test_what_it_left_behind_is_stopped_on_demand(warden: Warden, tmp_path: Path) -> None:
+def test_what_it_left_behind_is_stopped_on_demand(warden: WardenClient, tmp_path: Path) -> None:
     start(warden, tmp_path, "sleep 60 & echo $! > left.pid; exit 0")
     assert heard(warden, "exited")[2] is False
     assert warden.is_held() is True, "it has its output open"
@@ -82,7 +84,7 @@ def test_what_it_left_behind_is_stopped_on_demand(warden: Warden, tmp_path: Path
     assert not alive(pid)
 
 
-def test_it_holds_a_tree_and_lets_it_go_on(warden: Warden, tmp_path: Path) -> None:
+def test_it_holds_a_tree_and_lets_it_go_on(warden: WardenClient, tmp_path: Path) -> None:
     pid, _ = start(warden, tmp_path, f"echo > up; {LOOP}")
     wait_for(tmp_path / "up")
     warden.pause()
@@ -94,7 +96,7 @@ def test_it_holds_a_tree_and_lets_it_go_on(warden: Warden, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_grace_stands_still_with_the_tree(warden: Warden, tmp_path: Path) -> None:
+def test_the_grace_stands_still_with_the_tree(warden: WardenClient, tmp_path: Path) -> None:
     body = f"trap 'sleep 0.2; echo done > cleaned; exit' TERM; echo > up; {LOOP}"
     start(warden, tmp_path, body)
     wait_for(tmp_path / "up")
@@ -107,7 +109,7 @@ def test_the_grace_stands_still_with_the_tree(warden: Warden, tmp_path: Path) ->
     assert (tmp_path / "cleaned").exists()
 
 
-def test_it_tells_the_cpu_time_of_the_tree(warden: Warden, tmp_path: Path) -> None:
+def test_it_tells_the_cpu_time_of_the_tree(warden: WardenClient, tmp_path: Path) -> None:
     start(warden, tmp_path, "while :; do :; done")
 
     def used() -> float:
@@ -120,7 +122,7 @@ def test_it_tells_the_cpu_time_of_the_tree(warden: Warden, tmp_path: Path) -> No
     heard(warden, "gone")
 
 
-def test_with_something_to_keep_the_rest_is_stopped(warden: Warden, tmp_path: Path) -> None:
+def test_with_something_to_keep_the_rest_is_stopped(warden: WardenClient, tmp_path: Path) -> None:
     # A shell forks first and becomes `sleep` a moment later: only then it has the name to keep.
     named = "until grep -q ^sleep /proc/$kept/cmdline || [ ! -e /proc/self ]; do :; done"
     body = f"sleep 61 & kept=$!; echo $kept > kept.pid; sleep 62 & echo $! > left.pid; {named}"
@@ -136,20 +138,20 @@ def test_with_something_to_keep_the_rest_is_stopped(warden: Warden, tmp_path: Pa
         os.kill(kept, signal.SIGKILL)
 
 
-def test_what_can_not_be_started_is_refused(warden: Warden, tmp_path: Path) -> None:
-    with Path(os.devnull).open("r+b") as nothing, pytest.raises(Refused) as refused:
+def test_what_can_not_be_started_is_refused(warden: WardenClient, tmp_path: Path) -> None:
+    with Path(os.devnull).open("r+b") as nothing, pytest.raises(StartRefused) as refused:
         warden.start(("/no/such/program",), tmp_path, {}, (nothing.fileno(),) * 3, (), "")
     assert refused.value.number == errno.ENOENT
-    with Path(os.devnull).open("r+b") as nothing, pytest.raises(Refused) as refused:
+    with Path(os.devnull).open("r+b") as nothing, pytest.raises(StartRefused) as refused:
         warden.start(("a\0b",), tmp_path, {}, (nothing.fileno(),) * 3, (), "")
     assert refused.value.number == errno.EINVAL
 
 
 def test_a_dead_warden_is_known_for_dead(tmp_path: Path) -> None:
-    warden = Warden("adopt", os.environ)
+    warden = WardenClient("adopt", os.environ)
     os.kill(warden.pid, signal.SIGKILL)
     until(lambda: state(warden.pid) == "Z", "its end")
-    with pytest.raises(Dead):
+    with pytest.raises(WardenDead):
         start(warden, tmp_path, "exit 0")
     warden.keep_going()
     warden.close()
@@ -157,7 +159,7 @@ def test_a_dead_warden_is_known_for_dead(tmp_path: Path) -> None:
 
 def test_a_warden_that_nothing_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rooda.process.warden.client.PATIENCE", 0.3)
-    warden = Warden("adopt", os.environ)
+    warden = WardenClient("adopt", os.environ)
     os.kill(warden.pid, signal.SIGSTOP)
     until(lambda: state(warden.pid) == "T", "its standstill")
     warden.close()
@@ -166,13 +168,13 @@ def test_a_warden_that_nothing_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_warden_that_fails_leaves_nothing_alive(tmp_path: Path) -> None:
     """Not even who shed everything that it could be found by."""
-    warden = Warden("adopt", os.environ)
+    warden = WardenClient("adopt", os.environ)
     daemon = "cd /; exec env -i setsid sh -c 'echo $$ > \"$0\"; exec sleep 60' "
     body = f"({daemon} {tmp_path}/daemon.pid) & trap '' TERM; echo $$ > a.pid; {LOOP}"
     start(warden, tmp_path, body)
     pids = [int(wait_for(tmp_path / f"{name}.pid")) for name in ("a", "daemon")]
     warden._channel.send(("stop", "soon"))  # noqa: SLF001 - nonsense that no client would say
-    with pytest.raises(Closed, match="TypeError"):
+    with pytest.raises(ChannelClosed, match="TypeError"):
         heard(warden, "gone")
     until(lambda: not any(map(alive, pids)), "the end of everyone")
     warden.close()
@@ -214,7 +216,7 @@ def test_nonsense_on_the_channel_is_its_end(garbage: bytes) -> None:
     channel = Channel(ours)
     with theirs:
         theirs.sendall(garbage)
-    with pytest.raises(Closed):
+    with pytest.raises(ChannelClosed):
         channel.receive()
     channel.close()
 
@@ -229,12 +231,12 @@ def test_a_message_may_come_in_pieces_and_many_at_once() -> None:
         assert channel.receive() == []
         theirs.sendall(data[7:])
         assert channel.receive() == [("a", 1), ("a", 1)]
-    with pytest.raises(Closed):
+    with pytest.raises(ChannelClosed):
         channel.send(("x" * 10_000_000,))
     channel.close()
 
 
-# -- signals and the census ----------------------------------------------------------------
+# -- signals and the process table ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENOSYS])
@@ -246,23 +248,23 @@ def test_without_a_descriptor_for_it_the_right_process_is_still_meant(
 
     monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
     with subprocess.Popen(["sleep", "60"]) as child:
-        who = census()
-        meant = who.look_at(child.pid)
+        who = process_table()
+        meant = who.find(child.pid)
         assert meant is not None
-        assert not send(who, meant._replace(started=0), signal.SIGKILL)
-        assert send(who, meant, signal.SIGKILL)
+        assert not send_signal(who, started_at(meant, 0), signal.SIGKILL)
+        assert send_signal(who, meant, signal.SIGKILL)
         assert child.wait(10) == -signal.SIGKILL
-    assert not send(who, meant, signal.SIGKILL)
+    assert not send_signal(who, meant, signal.SIGKILL)
 
 
 def test_where_proc_is_not_ours_nobody_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rooda.process.tree.proc._is_ours", lambda: False)
-    who = ProcFs()
-    assert (who.everyone(), who.look_at(os.getpid()), Children().pids()) == ([], None, [])
+    monkeypatch.setattr("rooda.process.tree.linux._is_ours", lambda: False)
+    who = LinuxProcessTable()
+    assert (who.all_processes(), who.find(os.getpid()), OwnChildren().pids()) == ([], None, [])
 
 
-def test_our_children_are_known_without_a_census() -> None:
-    children = Children()
+def test_the_children_of_a_process_are_known_without_a_process_table() -> None:
+    children = OwnChildren()
     with subprocess.Popen(["sleep", "60"]) as child:
         assert child.pid in children.pids()
         child.kill()
@@ -271,15 +273,15 @@ def test_our_children_are_known_without_a_census() -> None:
 # -- files and disks -----------------------------------------------------------------------
 
 
-def following(folder: Path, limit: int = 1000) -> tuple[Files, Spoken, Path]:
+def following(folder: Path, limit: int = 1000) -> tuple[FileCapture, OutputBuffer, Path]:
     paths = {name: folder / name for name in ("stdout", "stderr")}
     fds = {
         name: os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) for name, path in paths.items()
     }
     heard: list[Output] = []
-    spoken = Spoken(limit, heard.append, time.monotonic)
-    disk = Disk(fds, 1024 * 1024)  # type: ignore[arg-type]  # the names are those of streams
-    return Files(fds, spoken, disk, time.monotonic), spoken, paths["stdout"]  # type: ignore[arg-type]
+    spoken = OutputBuffer(limit, heard.append, time.monotonic)
+    disk = BoundedTranscript(fds, 1024 * 1024)  # type: ignore[arg-type]  # the names are those of streams
+    return FileCapture(fds, spoken, disk, time.monotonic), spoken, paths["stdout"]  # type: ignore[arg-type]
 
 
 def test_a_hole_of_terabytes_is_passed_over(tmp_path: Path) -> None:
@@ -313,8 +315,8 @@ def test_without_inotify_files_are_looked_at_now_and_then(
     def refuse(_: object) -> int:
         raise OSError(errno.EMFILE, "no more")
 
-    monkeypatch.setattr("rooda.process.capture.follow._inotify", refuse)
-    assert Follower(()).fd is None
+    monkeypatch.setattr("rooda.process.capture.files.watch_writes", refuse)
+    assert WriteWatch(()).fd is None
     files, spoken, path = following(tmp_path)
     path.write_bytes(b"hello")
     files.look(None)

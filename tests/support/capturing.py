@@ -15,8 +15,8 @@ import pytest
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent, ProcessStarted, Stream
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result, Transcript
-from rooda.process.run import Runner
+from rooda.process.request import Listener, ProcessRequest, ProcessResult, Transcript
+from rooda.process.runner import Runner
 from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT, open_transcript, place_of
 
 Capture = Literal["file", "pipe"]
@@ -36,12 +36,12 @@ class Studio:
 
     def sh(
         self, body: str, capture: Capture, listener: Listener | None = None, **how: Any
-    ) -> Result:
+    ) -> ProcessResult:
         return self.run(("sh", "-c", body), capture, listener, **how)
 
     def python(
         self, body: str, capture: Capture, listener: Listener | None = None, **how: Any
-    ) -> Result:
+    ) -> ProcessResult:
         return self.run((sys.executable, "-S", "-c", body), capture, listener, **how)
 
     def run(
@@ -54,7 +54,7 @@ class Studio:
         environ: Mapping[str, str] | None = None,
         timeout: float | None = None,
         **bounds: Any,
-    ) -> Result:
+    ) -> ProcessResult:
         def listen(event: ProcessEvent) -> None:
             self.events.append(event)
             if listener is not None:
@@ -63,7 +63,7 @@ class Studio:
         if timeout is not None:
             bounds["clocks"] = (Clock("iteration_timeout", timeout, Since.START),)
         with Path(os.devnull).open("rb") as stdin:
-            request = Request(argv, self.folder, environ or os.environ, stdin, 10_000_000)
+            request = ProcessRequest(argv, self.folder, environ or os.environ, stdin, 10_000_000)
             request = replace(request, **bounds)
             if capture is None:
                 return self.runner.run(request, self.interrupts, listen)

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from rooda.process.tree.processes import Process
 from support.workspace import ROODA, Running, Workspace, wait_for
 
 # A script that is not interactive, and so starts its command with SIGINT ignored.
@@ -85,6 +87,13 @@ def state_of_freezer(pid: int) -> str:
     assert found is not None
     file = Path("/sys/fs/cgroup/freezer") / found[1].lstrip("/") / "freezer.state"
     return file.read_text() if file.exists() else ""
+
+
+def started_at(process: Process, started: float) -> Process:
+    """Another process with the same pid."""
+    other = copy(process)
+    other.started = started
+    return other
 
 
 def until(done: Callable[[], bool], what: str, timeout: float = 20) -> None:

@@ -32,7 +32,7 @@ from rooda.config.kinds import (
 from rooda.config.layers import Layer
 from rooda.config.locate import CONFIG_NAME
 from rooda.config.origin import Tier
-from rooda.config.plan import Prepared, Request, prepare
+from rooda.config.plan import Prepared, RunRequest, prepare
 from rooda.config.problems import Problem
 from rooda.config.reader import ConfigFile
 from rooda.config.setting import Setting
@@ -94,7 +94,7 @@ def planned(
 ) -> Prepared:
     """What `rooda run ARGUMENTS` would do; the arguments go through the real command line."""
     given = run.make_context("run", list(arguments)).params
-    request = Request(
+    request = RunRequest(
         procedure=given["procedure"],
         flags=given_flags(given),
         contexts=given["contexts"],

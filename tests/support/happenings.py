@@ -183,7 +183,7 @@ ERROR = loop.ProblemFound(
     "loop.iteration_timeout",
 )
 
-NAMED = process.Named(4711, "sleep 600")
+NAMED = process.NamedProcess(4711, "sleep 600")
 COMMIT, TREE = "c0ffee" * 6 + "c0de", "decade" * 6 + "dead"
 HOOK = loop.HookEnded("pre_iteration", "make deps", 0, "", "abort", 2.5, "up to date")
 VERIFIED = loop.VerifyEnded(1, "make test", 0, "", 12.5, "3 passed")
@@ -359,10 +359,12 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.IterationStarted(EVIL, 1, 3),
     loop.PromptFailed(1, EVIL, EVIL),
     loop.StateUnwritable(1, EVIL),
-    loop.EarlierRunCleared(EVIL, (process.Named(1, EVIL),), (process.Named(2, EVIL),)),
-    process.LeftoversStopped(1, (process.Named(2, EVIL),)),
-    process.ProcessSurvived(1, (process.Named(2, EVIL),)),
-    process.ProcessLost(1, EVIL, (process.Named(2, EVIL),)),
+    loop.EarlierRunCleared(
+        EVIL, (process.NamedProcess(1, EVIL),), (process.NamedProcess(2, EVIL),)
+    ),
+    process.LeftoversStopped(1, (process.NamedProcess(2, EVIL),)),
+    process.ProcessSurvived(1, (process.NamedProcess(2, EVIL),)),
+    process.ProcessLost(1, EVIL, (process.NamedProcess(2, EVIL),)),
     loop.ListenerFailed(EVIL, EVIL),
     loop.StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
@@ -376,7 +378,7 @@ EVIL_EVENTS: tuple[Event, ...] = (
     ended(
         *(1, 3, 5.0, Verdict.FAILURE),
         failure=dataclasses.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),
-        cleaned_up=(process.Named(2, EVIL),),
+        cleaned_up=(process.NamedProcess(2, EVIL),),
         reason=EVIL,
         evidence=EVIL,
         result=dataclasses.replace(RESULT, files_created=(EVIL,), summary=EVIL),
@@ -387,8 +389,8 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.ChangesUnknown(1, EVIL),
     loop.SnapshotTrouble(1, EVIL),
     loop.CommandStarted(EVIL, 1, 1.0),
-    loop.HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.Named(2, EVIL),)),
-    loop.VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.Named(2, EVIL),)),
+    loop.HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
+    loop.VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
     loop.Committed(1, EVIL, EVIL),
     loop.CommitFailed(1, EVIL, EVIL),
     loop.Pushed(1, EVIL, EVIL, EVIL),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rooda.cli.app import app
-from rooda.config.plan import Plan, Prepared, Request, prepare
+from rooda.config.plan import Plan, Prepared, RunRequest, prepare
 from rooda.config.world import World
 from rooda.console import errors
 from rooda.console.flags import without_dry_run
@@ -41,7 +41,7 @@ def planned(
     if not (workspace.path / "rooda-config.yml").exists():
         workspace.config(PROCEDURE)
     environ = {"PATH": os.environ["PATH"], "HOME": str(workspace.home), **(env or {})}
-    return prepare(Request(name, flags, **request), World(workspace.path, environ))
+    return prepare(RunRequest(name, flags, **request), World(workspace.path, environ))
 
 
 def plan(workspace: Workspace, name: str = "work", **request: Any) -> Plan:

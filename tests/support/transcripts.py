@@ -23,11 +23,11 @@ from rooda.loop import events
 from rooda.loop.events import Event
 from rooda.loop.loop import run_loop
 from rooda.loop.services import Services
-from rooda.process.capture.tail import HEAD, Captured
+from rooda.process.capture.buffers import HEAD, Captured
 from rooda.process.events import Output, Stream
 from rooda.process.exits import Exit, Exited, Signalled, from_returncode
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import Part, TextPart
 
 _CORPUS = Path(__file__).parent.parent / "corpus" / "agents"
@@ -206,12 +206,12 @@ def play(
     happened: list[Event] = []
     printed: dict[Stream, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
 
-    def execute(request: Request, _: Interrupts, listener: Listener) -> Result:
+    def execute(request: ProcessRequest, _: Interrupts, listener: Listener) -> ProcessResult:
         request.stdin.read()
         for stream, data in pieces:
             printed[stream] += data
             listener(Output(stream, data))
-        return Result(end or Exited(0), captured("stdout"), captured("stderr"), 1.0)
+        return ProcessResult(end or Exited(0), captured("stdout"), captured("stderr"), 1.0)
 
     def captured(stream: Stream) -> Captured:
         data = bytes(printed[stream])

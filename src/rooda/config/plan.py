@@ -49,7 +49,7 @@ from rooda.workspace.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """What the user asked for. `flags` is `{setting key: (flag as written, text)}`."""
 
     procedure: str = ""
@@ -116,7 +116,7 @@ class Plan:
 class Prepared:
     """The plan as far as there is one, what is wrong with it, and what was looked at."""
 
-    request: Request
+    request: RunRequest
     values: Values
     command: AgentCommand | None
     plan: Plan | None
@@ -134,7 +134,7 @@ class Prepared:
         return self.plan is not None and not errors(self.all_problems())
 
 
-def prepare(request: Request, world: World) -> Prepared:
+def prepare(request: RunRequest, world: World) -> Prepared:
     """Read everything, decide everything, and collect every problem on the way."""
     problems: list[Problem] = []
     layers = read_layers(world, request.config, request.flags, problems)
@@ -187,7 +187,7 @@ def prepare(request: Request, world: World) -> Prepared:
 
 
 def _command(
-    layers: Layers, request: Request, problems: list[Problem]
+    layers: Layers, request: RunRequest, problems: list[Problem]
 ) -> tuple[AgentCommand | None, tuple[str, ...]]:
     name = request.procedure
     known = name in layers.procedure_names() or set(request.phases) == set(PHASES)

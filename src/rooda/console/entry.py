@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rooda import __version__
-from rooda.process.ending import end_at_once, stays_ignored
+from rooda.process.interrupts import Interrupts, end_at_once, stays_ignored
 
 if TYPE_CHECKING:
     import click
@@ -32,11 +32,9 @@ def front(
     _end_on_signals()
     try:
         _open_standard_descriptors()
-        # Imported here: they are heavy, and the signals must be ours before.
-        from rooda.process.interrupts import Interrupts  # noqa: PLC0415
-
         interrupts = Interrupts()
         interrupts.install()
+        # Imported here: it is heavy, and the handlers must be installed before.
         from rooda.console import errors  # noqa: PLC0415
     except OSError as error:
         # No descriptor is left, or the installation can't be read.

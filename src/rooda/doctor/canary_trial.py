@@ -20,8 +20,8 @@ from rooda.loop.services import Services
 from rooda.loop.state import State
 from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result
-from rooda.process.run import Runner
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.process.runner import Runner
 from rooda.prompts.compose import promise_tag
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.state import read_plain_file
@@ -189,7 +189,7 @@ class TrialResult:
     """
 
     ended: IterationEnded | None = None
-    process: Result | None = None
+    process: ProcessResult | None = None
     report: AgentReport | None = None
     promises: Promises = field(default_factory=Promises)
     result_after: float | None = None
@@ -225,7 +225,9 @@ class _TimedRunner:
     runner: Runner
     result_after: float | None = None
 
-    def __call__(self, request: Request, interrupts: Interrupts, listener: Listener) -> Result:
+    def __call__(
+        self, request: ProcessRequest, interrupts: Interrupts, listener: Listener
+    ) -> ProcessResult:
         now = interrupts.stopwatch.now
         began = now()
 

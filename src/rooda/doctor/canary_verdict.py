@@ -18,13 +18,13 @@ from rooda.doctor.findings import Finding, Mark
 from rooda.loop.failure import suggestion
 from rooda.loop.outcome import OUTAGES, FailureKind, Verdict
 from rooda.loop.promises import Promises
-from rooda.process.events import Named
+from rooda.process.events import NamedProcess
 from rooda.process.exits import (
-    CalledOff,
+    Canceled,
     Exit,
     Exited,
+    HungAfterResult,
     Interrupted,
-    Lingered,
     Lost,
     NotStarted,
     Signalled,
@@ -64,8 +64,8 @@ class Evidence:
     promises: Promises = field(default_factory=Promises)
     exit_after: float | None = None
     duration: float = 0.0
-    cleaned_up: tuple[Named, ...] = ()
-    survivors: tuple[Named, ...] = ()
+    cleaned_up: tuple[NamedProcess, ...] = ()
+    survivors: tuple[NamedProcess, ...] = ()
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
     retrying: str = ""
@@ -235,7 +235,7 @@ def _exit(found: Evidence) -> Finding:
             # A finding above shows a failure; without one the code contradicts the agent's signal.
             mark = Mark.WARNING if found.failure is None else Mark.OK
             return Finding(topic, mark, f"exits by itself, with code {code}")
-        case Lingered(_, after):
+        case HungAfterResult(_, after):
             text = f"did not exit within {format_seconds(after)} of its result, and was stopped"
             advice = "A run continues then; `result_grace` is how long each iteration waits"
             return Finding(topic, Mark.WARNING, text, advice)
@@ -247,7 +247,7 @@ def _exit(found: Evidence) -> Finding:
         case Signalled():
             text = f"was killed by {found.end.name}, which rooda did not send"
             return Finding(topic, Mark.PROBLEM, text, _BY_HAND)
-        case Lost(reason) | CalledOff(_, reason) | NotStarted(reason):
+        case Lost(reason) | Canceled(_, reason) | NotStarted(reason):
             return Finding(topic, Mark.PROBLEM, reason, _BY_HAND)
         case Interrupted():
             return Finding(topic, Mark.UNKNOWN, "was interrupted")

@@ -15,10 +15,10 @@ from pathlib import Path
 from rooda.doctor.findings import Finding, Mark
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent
-from rooda.process.exits import CalledOff, Exited, Lingered, NotStarted, Signalled, TimedOut
+from rooda.process.exits import Canceled, Exited, HungAfterResult, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Request, Result
-from rooda.process.run import Runner
+from rooda.process.request import ProcessRequest, ProcessResult
+from rooda.process.runner import Runner
 from rooda.text.controls import one_line
 from rooda.text.paths import file_mode
 from rooda.text.times import format_seconds
@@ -137,11 +137,11 @@ def ask_version(question: VersionQuestion, folder: Path, limit: float = VERSION_
         if isinstance(event, Output):
             printed += len(event.data)
 
-    def enough() -> CalledOff | None:
-        return CalledOff("flood") if printed > _MOST_OUTPUT else None
+    def enough() -> Canceled | None:
+        return Canceled("flood") if printed > _MOST_OUTPUT else None
 
     with Path(os.devnull).open("rb") as nothing, Runner() as runner:
-        request = Request(
+        request = ProcessRequest(
             argv=(question.path, "--version"),
             cwd=folder,
             environ=question.environ,
@@ -149,19 +149,19 @@ def ask_version(question: VersionQuestion, folder: Path, limit: float = VERSION_
             output_limit=_MOST_OUTPUT,
             clocks=(Clock("version", limit, Since.START),),
             kill_grace=_KILL_GRACE,
-            enough=enough,
+            canceled=enough,
         )
         return _version_in(runner.run(request, Interrupts(), hear))
 
 
-def _version_in(result: Result) -> Version:
+def _version_in(result: ProcessResult) -> Version:
     head = result.stdout.head or result.stderr.head
     said = _first_line(head)
     match result.exit:
-        case Exited(0) | Lingered() if said:
+        case Exited(0) | HungAfterResult() if said:
             found = _VERSION.search(head.decode("utf-8", "replace"))
             return Version(found[1] if found else said)
-        case Exited(0) | Lingered():
+        case Exited(0) | HungAfterResult():
             return Version(None, "it printed nothing")
         case Exited(code):
             words = _first_line(result.stderr.head) or said
@@ -170,7 +170,7 @@ def _version_in(result: Result) -> Version:
             return Version(None, f"killed by {result.exit.name}")
         case TimedOut(after=after):
             return Version(None, f"no answer within {format_seconds(after)}")
-        case CalledOff():
+        case Canceled():
             return Version(None, "it does not stop printing")
         case NotStarted(reason):
             return Version(None, reason, can_start=False)

@@ -12,8 +12,8 @@ from rooda.config.settings import KEEP_PROCESSES
 from rooda.loop.emitter import Stamped
 from rooda.loop.events import CommandStarted, EarlierRunCleared, Event, Unlocked
 from rooda.process.events import ProcessStarted
-from rooda.process.leftovers import Trace, identity, stop
-from rooda.process.run import MARK
+from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
+from rooda.process.runner import MARK
 from rooda.record.places import run_folder
 from rooda.workspace.lock import Lock, Note, ProcessIdentity, Taken, here
 from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT
@@ -50,7 +50,7 @@ class RunLock:
         for lock in self._locks:
             earlier = lock.left_behind()
             if earlier is not None and not earlier.process.is_alive:
-                stopped, left = stop(_trace(earlier), _GRACE)
+                stopped, left = stop_leftovers(_trace(earlier), _GRACE)
                 if stopped or left:
                     emit(EarlierRunCleared(earlier.run, tuple(stopped), tuple(left)))
         if self._locks:
@@ -82,9 +82,9 @@ class RunLock:
             lock.close()
 
 
-def _trace(earlier: Note) -> Trace:
-    files = [identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
-    return Trace(
+def _trace(earlier: Note) -> RunTrace:
+    files = [file_identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
+    return RunTrace(
         f"{MARK}={earlier.run}",
         earlier.workspace,
         earlier.agents,

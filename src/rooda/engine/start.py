@@ -34,7 +34,7 @@ from rooda.loop.levels import Level
 from rooda.loop.loop import run_loop
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
-from rooda.process.memory import give_back_at_once
+from rooda.process.libc import return_large_blocks_to_system
 from rooda.record.given import Given
 from rooda.text.times import local_now
 from rooda.views import live, timestamps
@@ -83,7 +83,7 @@ def start_run(
         make_state_folder(plan.workspace)
     except OSError as error:
         raise InvalidInput([_unwritable(error)]) from None
-    give_back_at_once()
+    return_large_blocks_to_system()
     local_now()  # loads what it needs now: later there may be no descriptor left
     plan.tools.interrupts = interrupts
     # From here on a signal ends the run in order: noted, acted upon, told.

@@ -11,20 +11,10 @@ from rooda.iteration.config import IterationConfig
 from rooda.iteration.types import IterationStatus, Printed
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import ProcessEvent
-from rooda.process.exits import (
-    CalledOff,
-    Exit,
-    Exited,
-    Interrupted,
-    Lingered,
-    Lost,
-    NotStarted,
-    Signalled,
-    TimedOut,
-)
+from rooda.process.exits import Exit, Interrupted, TimedOut, describe, exit_code, succeeded
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Request
-from rooda.process.run import Runner
+from rooda.process.request import ProcessRequest
+from rooda.process.runner import Runner
 
 _OUTPUT_LIMIT = 10 * 1024 * 1024
 
@@ -55,19 +45,15 @@ class Session(Protocol):
 
 def response_of(end: Exit, printed: Printed) -> Response:
     """The answer of a process that has ended. A clean exit is all that is good."""
+    if succeeded(end):
+        return Response(IterationStatus.COMPLETED, 0, printed)
     match end:
-        case Exited(0) | Lingered():
-            return Response(IterationStatus.COMPLETED, 0, printed)
-        case Exited(code):
-            return Response(IterationStatus.FAILED, code, printed, f"exit code {code}")
-        case Signalled():
-            return Response(IterationStatus.FAILED, end.code, printed, f"killed by {end.name}")
         case TimedOut(clock):
             return Response(IterationStatus.TIMED_OUT, None, printed, clock)
         case Interrupted():
             return Response(IterationStatus.INTERRUPTED, None, printed, end.name)
-        case Lost(reason) | NotStarted(reason) | CalledOff(_, reason):
-            return Response(IterationStatus.FAILED, None, printed, reason)
+        case _:
+            return Response(IterationStatus.FAILED, exit_code(end), printed, describe(end))
 
 
 class CommandSession:
@@ -100,7 +86,7 @@ class CommandSession:
         with tempfile.TemporaryFile() as stdin:
             stdin.write(prompt.encode("utf-8", "surrogateescape"))
             stdin.seek(0)
-            request = Request(
+            request = ProcessRequest(
                 argv=self._argv,
                 cwd=config.working_dir.absolute(),
                 environ={**os.environ, **config.env_vars},

@@ -29,8 +29,8 @@ from rooda.loop.failure import room_advice
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent
-from rooda.process.exits import CalledOff, Signalled
-from rooda.process.request import Request, Result, Transcript
+from rooda.process.exits import Canceled, Signalled
+from rooda.process.request import ProcessRequest, ProcessResult, Transcript
 from rooda.prompts.parts import PromptError
 from rooda.workspace.state import ORDER, keep_file, open_prompt, open_transcript
 from rooda.workspace.tree import changed_within, work_tree
@@ -69,15 +69,15 @@ class Budget:
             None if limits.max_tokens is None else limits.max_tokens - state.tokens,
         )
 
-    def exceeded(self, usage: Usage) -> CalledOff | None:
+    def exceeded(self, usage: Usage) -> Canceled | None:
         """Whether this is more than what is left."""
         cost, tokens = usage.cost, usage.tokens.total if usage.tokens else None
         if self.cost is not None and cost is not None and cost >= self.cost:
             reason = f"${cost:.2f} spent, ${max(0.0, self.cost):.2f} were left (max_cost)"
-            return CalledOff("max_cost", reason)
+            return Canceled("max_cost", reason)
         if self.tokens is not None and tokens is not None and tokens >= self.tokens:
             reason = f"{tokens:,} tokens used, {max(0, self.tokens):,} were left (max_tokens)"
-            return CalledOff("max_tokens", reason)
+            return Canceled("max_tokens", reason)
         return None
 
 
@@ -117,7 +117,7 @@ class _AgentRun:
         context.process = result
         context.response = self._response(result)
 
-    def _response(self, result: Result) -> Response:
+    def _response(self, result: ProcessResult) -> Response:
         response = response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
         if self._reader is None:
             return response
@@ -159,7 +159,7 @@ class _AgentRun:
         for line in said:
             self._services.emit(agent_events.AgentSaid(self._number, str(line.kind), line.text))
 
-    def _is_enough(self) -> CalledOff | None:
+    def _is_over_budget(self) -> Canceled | None:
         """Whether it has used up what is left; a result that is in has been paid for."""
         if self._reader is None or self._reader.is_result_in:
             return None
@@ -183,11 +183,11 @@ class _AgentRun:
             direct = plan.writes_to_files(self._agent)
             yield Transcript(stdout, stderr, direct, plan.values[MAX_TRANSCRIPT])
 
-    def _execute(self, stdin: IO[bytes], transcript: Transcript | None) -> Result:
+    def _execute(self, stdin: IO[bytes], transcript: Transcript | None) -> ProcessResult:
         plan, values = self._plan, self._plan.values
         interrupts = self._services.interrupts
         hurried = len(interrupts.received)
-        request = Request(
+        request = ProcessRequest(
             argv=self._agent.argv,
             cwd=plan.working_dir,
             environ=plan.environ_of(self._agent),
@@ -199,7 +199,7 @@ class _AgentRun:
             keep=values[KEEP_PROCESSES],
             tick=self._services.tick,
             result_is_in=lambda: self._reader is not None and self._reader.is_result_in,
-            enough=self._is_enough,
+            canceled=self._is_over_budget,
             changed_within=lambda seconds: changed_within(
                 work_tree(plan.working_dir), seconds, lambda: len(interrupts.received) > hurried
             ),

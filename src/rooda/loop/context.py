@@ -17,7 +17,7 @@ from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
-from rooda.process.request import Result
+from rooda.process.request import ProcessResult
 from rooda.testresults.results import TestResults
 from rooda.workspace.state import place_of
 
@@ -41,7 +41,7 @@ class IterationContext:
     prompt: bytes = b""
     agent_started: float = field(default_factory=time.time)
     agent_ms: int = 0
-    process: Result | None = None
+    process: ProcessResult | None = None
     response: Response | None = None
     report: AgentReport | None = None
     seen: Seen = field(default_factory=Seen)

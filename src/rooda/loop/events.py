@@ -148,7 +148,7 @@ class HookEnded:
     on_error: str
     duration: float
     output: str
-    cleaned_up: tuple[process.Named, ...] = ()
+    cleaned_up: tuple[process.NamedProcess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class VerifyEnded:
     error: str
     duration: float
     output: str
-    cleaned_up: tuple[process.Named, ...] = ()
+    cleaned_up: tuple[process.NamedProcess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ class IterationEnded:
     consecutive_failures: int
     threshold: int
     failure: FailureContext | None
-    cleaned_up: tuple[process.Named, ...] = ()
+    cleaned_up: tuple[process.NamedProcess, ...] = ()
     status: IterationStatus = IterationStatus.COMPLETED
     kind: FailureKind | None = None
     reason: str = ""
@@ -350,8 +350,8 @@ class EarlierRunCleared:
     """An earlier run here was killed and left processes behind: they were stopped now."""
 
     run: str
-    processes: tuple[process.Named, ...]
-    survivors: tuple[process.Named, ...]
+    processes: tuple[process.NamedProcess, ...]
+    survivors: tuple[process.NamedProcess, ...]
 
 
 @dataclass(frozen=True, slots=True)

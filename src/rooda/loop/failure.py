@@ -8,9 +8,19 @@ from rooda.agents.report import Fault, FaultKind
 from rooda.config.sensitive import without_secret_values
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.promises import Promises
-from rooda.process.capture.tail import HEAD, Captured
-from rooda.process.exits import CalledOff, Exit, Exited, Lost, NotStarted, Signalled, TimedOut
-from rooda.process.request import Result
+from rooda.process.capture.buffers import HEAD, Captured
+from rooda.process.exits import (
+    Canceled,
+    Exit,
+    Exited,
+    Lost,
+    NotStarted,
+    Signalled,
+    TimedOut,
+    describe,
+    exit_code,
+)
+from rooda.process.request import ProcessResult
 from rooda.text.controls import clean
 
 PREVIEW = 500
@@ -51,7 +61,7 @@ class FailureContext:
 def context(
     command: str,
     outcome: Outcome,
-    result: Result,
+    result: ProcessResult,
     promise_signal: str | None = None,
     advice: Mapping[FaultKind, str] | None = None,
     spoken: bytes | None = None,
@@ -70,7 +80,7 @@ def context(
         kind=kind,
         reason=outcome.reason,
         duration=result.duration,
-        exit_code=end.code if isinstance(end, Exited | Signalled) else None,
+        exit_code=exit_code(end),
         signal=end.name if isinstance(end, Signalled) else None,
         timeout=end.after if isinstance(end, TimedOut) else None,
         promise_signal=promise_signal,
@@ -87,7 +97,7 @@ def _advised(fault: Fault | None, advice: Mapping[FaultKind, str]) -> str:
     return "" if fault is None else fault.advice or advice.get(fault.kind, "")
 
 
-def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str:
+def evidence(outcome: Outcome, promises: Promises, result: ProcessResult | None) -> str:
     """What decided: the line with the signal, or how the process ended."""
     by_signal = outcome.verdict is Verdict.COMPLETE or outcome.kind is FailureKind.SIGNAL
     if by_signal and promises.lines:
@@ -97,13 +107,9 @@ def evidence(outcome: Outcome, promises: Promises, result: Result | None) -> str
     if result is None:
         return ""
     match result.exit:
-        case CalledOff(_, reason):
-            return reason
-        case Exited(code):
-            return f"exit code {code}"
-        case Signalled():
-            return f"killed by {result.exit.name}"
-        case TimedOut(evidence=seen) if seen:
+        case Canceled() | Exited() | Signalled():
+            return describe(result.exit)
+        case TimedOut(evidence=seen):
             return seen
         case _:
             return ""

@@ -26,7 +26,7 @@ from rooda.loop.publish import Publisher
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
-from rooda.process.request import Result
+from rooda.process.request import ProcessResult
 from rooda.prompts.parts import PromptError
 from rooda.workspace.state import VERIFY, keep_file
 
@@ -38,7 +38,7 @@ class IterationReport:
     outcome: Outcome
     state: State
     iteration: Iteration
-    process: Result | None
+    process: ProcessResult | None
     agent: AgentReport | None
     promises: Promises
 

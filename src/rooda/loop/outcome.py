@@ -6,15 +6,16 @@ from enum import StrEnum
 from rooda.agents.report import AgentReport, Fault, FaultKind
 from rooda.loop.promises import Promises
 from rooda.process.exits import (
-    CalledOff,
+    Canceled,
     Exit,
     Exited,
     Interrupted,
-    Lingered,
     Lost,
     NotStarted,
     Signalled,
     TimedOut,
+    describe,
+    succeeded,
 )
 
 
@@ -82,7 +83,7 @@ class Outcome:
 
 
 # What was said before one of these is not believed: the agent was cut off, or never spoke.
-CUT_OFF = (TimedOut, CalledOff, Interrupted, Lost, NotStarted)
+CUT_OFF = (TimedOut, Canceled, Interrupted, Lost, NotStarted)
 
 
 def judge(
@@ -106,13 +107,13 @@ def judge(
             return Outcome(Verdict.INTERRUPTED, reason=end.name)
         case TimedOut(clock):
             return Outcome(Verdict.FAILURE, FailureKind.TIMEOUT, clock)
-        case CalledOff(_, reason):
+        case Canceled(_, reason):
             return Outcome(Verdict.FAILURE, FailureKind.BUDGET, reason)
         case Lost(reason):
             return Outcome(Verdict.FAILURE, FailureKind.CRASH, reason)
     if promises.failure:
         return Outcome(Verdict.FAILURE, FailureKind.SIGNAL, "the agent says that it is blocked")
-    ended_well = isinstance(end, Lingered) or end == Exited(0) or ignore_exit_status
+    ended_well = succeeded(end) or ignore_exit_status
     if promises.success:
         return Outcome(Verdict.COMPLETE, despite_exit=not ended_well)
     if report is not None:
@@ -139,10 +140,8 @@ def without_stand_in(outcome: Outcome) -> Outcome:
 
 def _exit_says(end: Exit, more: str = "") -> Outcome:
     """What an exit that is not good amounts to."""
-    if isinstance(end, Signalled):
-        return Outcome(Verdict.FAILURE, FailureKind.CRASH, f"killed by {end.name}{more}")
-    code = end.code if isinstance(end, Exited) else 0
-    return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"exit code {code}{more}")
+    kind = FailureKind.CRASH if isinstance(end, Signalled) else FailureKind.EXIT
+    return Outcome(Verdict.FAILURE, kind, f"{describe(end)}{more}")
 
 
 def _told(
@@ -153,12 +152,11 @@ def _told(
         return _faulted(report.fault)
     if ignore_exit_status:
         return None
-    exited_well = isinstance(end, Lingered) or end == Exited(0)
     if report.ended_well is False:
         return Outcome(Verdict.FAILURE, FailureKind.EXIT, f"it reports: {report.complaint}")
-    if not exited_well:
+    if not succeeded(end):
         if report.is_mute and isinstance(end, Exited):
-            reason = f"exit code {end.code} before its first event"
+            reason = f"{describe(end)} before its first event"
             return Outcome(Verdict.FAILURE, FailureKind.STARTUP, reason)
         return None if report.is_complete else _exit_says(end, _without_result(report))
     says_nothing = not report.answered

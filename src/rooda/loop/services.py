@@ -13,12 +13,12 @@ from rooda.loop.stops import Rule
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Command, Tools
 
-Execute = Callable[[Request, Interrupts, Listener], Result]
+Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
 # What concerns the whole run, whichever program it happens to.
 _PASSED_ON = (

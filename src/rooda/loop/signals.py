@@ -14,7 +14,7 @@ from rooda.loop import events
 from rooda.loop.context import IterationContext
 from rooda.loop.outcome import CUT_OFF, judge, without_stand_in
 from rooda.loop.promises import Promises, Prompt, Words, scan
-from rooda.process.request import Result
+from rooda.process.request import ProcessResult
 
 
 def read_signals(context: IterationContext) -> None:
@@ -33,7 +33,7 @@ def read_signals(context: IterationContext) -> None:
     context.outcome = without_stand_in(outcome) if context.state.agent > 0 else outcome
 
 
-def _scan(context: IterationContext, result: Result) -> Promises:
+def _scan(context: IterationContext, result: ProcessResult) -> Promises:
     """Look for signals on each stream, each on its own."""
     values, services, number = context.plan.values, context.services, context.number
     streams = values[SIGNALS_STREAMS]

@@ -1,1 +1,4 @@
-"""Start a program, follow what it prints, keep time, stop it. Knows nothing of agents or loops."""
+"""Run one program to its end: start it, follow its output, keep its time limits, stop its tree.
+
+A library of its own: it knows neither agents nor the loop.
+"""

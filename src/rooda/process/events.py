@@ -1,4 +1,4 @@
-"""What a process does while it is watched."""
+"""What happens to a program while rooda watches it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,8 +7,8 @@ Stream = Literal["stdout", "stderr"]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A process, as people know it."""
+class NamedProcess:
+    """A process: its pid, and its command line or name."""
 
     pid: int
     name: str
@@ -16,7 +16,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStarted:
-    """The program runs. With its start time (in the system's unit) the pid is unmistakable."""
+    """The program runs. Its pid and start time (in the system's unit) together identify it."""
 
     pid: int
     started: float = 0.0
@@ -32,12 +32,12 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed; sent only when the watcher asked for it."""
+    """Time passed; sent only if the caller asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockExpired:
-    """The program ran out of time and is asked to stop; `evidence` is what was seen."""
+    """A clock expired, and rooda asks the program to stop; `evidence` is what rooda saw."""
 
     clock: str
     after: float
@@ -46,7 +46,7 @@ class ClockExpired:
 
 @dataclass(frozen=True, slots=True)
 class ProcessCalledOff:
-    """The program is asked to stop, because whoever started it has had enough of it."""
+    """The caller canceled the program (for example over budget), and rooda asks it to stop."""
 
     rule: str
     reason: str
@@ -54,7 +54,7 @@ class ProcessCalledOff:
 
 @dataclass(frozen=True, slots=True)
 class InterruptSeen:
-    """We were sent a signal; `again` when it was not the first."""
+    """rooda received a signal; `again` if it was not the first."""
 
     signal: str
     again: bool = False
@@ -62,60 +62,60 @@ class InterruptSeen:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStopping:
-    """The program is asked to stop because of a signal to us."""
+    """rooda received a signal and asks the program to stop."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessKilled:
-    """Not all of the program's processes stopped when asked, so they are killed."""
+    """Some of the program's processes did not stop when asked, so the warden kills them."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSurvived:
-    """Not even SIGKILL ended these; the run goes on without them."""
+    """SIGKILL did not end these processes; the run goes on without them."""
 
     pid: int
-    processes: tuple[Named, ...] = ()
+    processes: tuple[NamedProcess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessStopped:
-    """The program is gone, after a signal to us."""
+    """The program is gone, after a signal to rooda."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class LeftoversStopped:
-    """The program ended by itself and left these behind: they were stopped."""
+    """The program ended by itself and left these processes behind: the warden stopped them."""
 
     pid: int
-    processes: tuple[Named, ...] = ()
+    processes: tuple[NamedProcess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLost:
-    """Our hold on the program is lost; what could be found of it was stopped."""
+    """The warden died while the program ran; rooda stopped what it could find of the program."""
 
     pid: int
     reason: str
-    processes: tuple[Named, ...] = ()
+    processes: tuple[NamedProcess, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessPaused:
-    """We are about to be stopped (Ctrl+Z), and the program stands still with us."""
+    """The user pressed Ctrl+Z: the program stands still, and rooda is about to stop too."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessResumed:
-    """We were continued, and the program with us."""
+    """rooda was continued, and the program with it."""
 
     pid: int
     after: float
@@ -130,7 +130,7 @@ class MachineSlept:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptTrimmed:
-    """More was printed than is kept on disk; `reason` says why, where it is not the limit."""
+    """The program printed more than is kept on disk; `reason` is set if it is not the limit."""
 
     stream: Stream
     size: int

@@ -1,20 +1,31 @@
-"""How a process ended. A union, so that nonsense can't be built."""
+"""How a process ended, as a union of types; and the words for it."""
 
 import errno
 import signal
 from dataclasses import dataclass, field
 
+from rooda.text.times import format_seconds
+
+_FILE_ERRORS = (
+    errno.ENOENT,
+    errno.EACCES,
+    errno.ENOEXEC,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EPERM,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """It ended by itself with an exit code."""
+    """The process ended by itself with an exit code."""
 
     code: int
 
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """A signal ended it, and it was not us who sent that."""
+    """A signal that rooda did not send ended the process."""
 
     number: int
 
@@ -31,7 +42,7 @@ class Signalled:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """A clock ran out and we stopped it: the name of the clock, its limit, and what was seen."""
+    """A clock expired and rooda stopped the process: the clock, its limit, and what was seen."""
 
     clock: str
     after: float
@@ -39,16 +50,19 @@ class TimedOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Lingered:
-    """Its result was in but it did not exit in time, so we stopped it. The result counts."""
+class HungAfterResult:
+    """The process reported its result, did not exit in time, and rooda stopped it.
+
+    The result counts.
+    """
 
     clock: str
     after: float
 
 
 @dataclass(frozen=True, slots=True)
-class CalledOff:
-    """Whoever started it has had enough of it, so we stopped it: by which rule, and why."""
+class Canceled:
+    """The caller canceled the process while it ran: by which rule, and why."""
 
     rule: str
     reason: str = field(default="", compare=False)
@@ -56,26 +70,26 @@ class CalledOff:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Our hold on it was lost (somebody killed the warden), so what could be found was stopped."""
+    """The warden died, so rooda lost the process and stopped what it could find of its tree."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The user asked us to stop, and we stopped it."""
+    """The user sent rooda a signal, and rooda stopped the process."""
 
     number: int
 
     @property
     def name(self) -> str:
-        """The signal that we were sent."""
+        """The name of the signal that rooda received."""
         return signal_name(self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """The system refused to start it; `error` is its number for that."""
+    """The system refused to start the process; `error` is the system's error number."""
 
     reason: str
     error: int = errno.ENOENT
@@ -83,27 +97,48 @@ class NotStarted:
     @property
     def is_about_files(self) -> bool:
         """Whether the program or its folder is the reason, and not the machine."""
-        files = (
-            errno.ENOENT,
-            errno.EACCES,
-            errno.ENOEXEC,
-            errno.ENOTDIR,
-            errno.EISDIR,
-            errno.EPERM,
-        )
-        return self.error in files
+        return self.error in _FILE_ERRORS
 
 
-Exit = Exited | Signalled | TimedOut | Lingered | CalledOff | Interrupted | Lost | NotStarted
+Exit = Exited | Signalled | TimedOut | HungAfterResult | Canceled | Interrupted | Lost | NotStarted
+
+
+def succeeded(end: Exit) -> bool:
+    """Whether the process exited with code 0, or was stopped only after its result."""
+    return isinstance(end, HungAfterResult) or end == Exited(0)
+
+
+def exit_code(end: Exit) -> int | None:
+    """The exit code as a shell would report it; None if rooda stopped the process."""
+    return end.code if isinstance(end, Exited | Signalled) else None
+
+
+def describe(end: Exit) -> str:
+    """How the process ended, in words for a message."""
+    match end:
+        case Exited(code):
+            return f"exit code {code}"
+        case Signalled():
+            return f"killed by {end.name}"
+        case TimedOut("max_duration", after):
+            return f"stopped, because the run reached max_duration ({format_seconds(after)})"
+        case TimedOut(_, after):
+            return f"timed out after {format_seconds(after)}"
+        case HungAfterResult(_, after):
+            return f"stopped, because it did not exit within {format_seconds(after)} of its result"
+        case Interrupted():
+            return "interrupted"
+        case Lost(reason) | NotStarted(reason) | Canceled(_, reason):
+            return reason
 
 
 def from_returncode(returncode: int) -> Exited | Signalled:
-    """What `waitpid` told, in our words."""
+    """The exit for a return code in the form of `subprocess`: negative for a signal."""
     return Signalled(-returncode) if returncode < 0 else Exited(returncode)
 
 
 def signal_name(number: int) -> str:
-    """`SIGTERM` for 15; a number without a name is shown as it is."""
+    """`SIGTERM` for 15; `signal 99` for a number without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -1,8 +1,9 @@
 """Signals to rooda itself.
 
-There are two ways to take one. Outside of a run there is nothing to clean up, so the program ends
-at once, wherever it is. During a run (`deferred`) a signal is only noted and wakes the wait, so
-that an iteration is never left half stopped.
+Outside of a run there is nothing to clean up, so a signal ends rooda at once. During a run
+(`deferred`) rooda notes the signal and wakes up, so that no iteration is left half stopped.
+
+The entry point imports this module before anything else, so it imports only light modules.
 """
 
 import contextlib
@@ -10,26 +11,47 @@ import os
 import select
 import signal
 from collections.abc import Iterator
-from types import FrameType
+from typing import NoReturn
 
-from rooda.process.clocks import Stopwatch
-from rooda.process.ending import end_at_once, stays_ignored
+from rooda.process.stopwatch import Stopwatch
 
-# SIGQUIT too: who presses Ctrl+\\ does not want the agent to live on.
+INTERRUPTED = 130  # exit code
+# SIGQUIT too: after Ctrl+\ the agent must not live on.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-END = signal.SIGUSR1  # `rooda stop`: go on until the iteration has ended
+END = signal.SIGUSR1  # sent by `rooda stop`: end after the current iteration
+
+_STANDARD_ERROR = 2
+
+
+def end_at_once(*_: object) -> NoReturn:
+    """End rooda now; it can be used as a signal handler.
+
+    It raises no exception: Python swallows one that is raised in a destructor or in a callback of
+    a weak reference, and imports run many of those.
+    """
+    try:
+        if select.select([], [_STANDARD_ERROR], [], 0)[1]:
+            os.write(_STANDARD_ERROR, b"Interrupted\n")
+    except OSError:
+        pass
+    os._exit(INTERRUPTED)
+
+
+def stays_ignored(number: signal.Signals) -> bool:
+    """Whether rooda leaves a signal ignored: SIGHUP, if `nohup` started rooda."""
+    return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 
 class Interrupts:
-    """Owns the handlers and a pipe that wakes a `select` when a signal comes."""
+    """Owns the signal handlers, and a pipe that wakes a `select` when a signal comes."""
 
     def __init__(self) -> None:
         self.received: list[int] = []
         self.acknowledged = 0
-        self.told = False  # somebody has said that a signal came
-        self.stopwatch = Stopwatch()  # stands still while we are stopped
-        self.stop_wanted = False  # Ctrl+Z came while a program was watched
-        self.end_wanted = False  # somebody asks for an end, when the work at hand is done
+        self.told = False  # an event has reported that a signal came
+        self.stopwatch = Stopwatch()  # stands still while rooda is stopped
+        self.stop_wanted = False  # Ctrl+Z came while rooda watched a program
+        self.end_wanted = False  # `rooda stop` asks for an end after the current iteration
         self._deferred = False
         self._watching = False
         self.wake_fd, self._write_fd = os.pipe()
@@ -37,11 +59,10 @@ class Interrupts:
         os.set_blocking(self._write_fd, False)
 
     def install(self) -> None:
-        """Take over the signals.
+        """Install the handlers.
 
-        SIGHUP that we inherited as ignored stays ignored (`nohup`). The others never do: a script
-        that is not interactive starts `rooda ... &` with SIGINT ignored, and no wish of the user's
-        is behind that.
+        An ignored SIGHUP stays ignored (`nohup`). The other signals do not: a non-interactive
+        shell starts `rooda ... &` with SIGINT ignored, which is no decision of the user.
         """
         for number in SIGNALS:
             if not stays_ignored(number):
@@ -50,15 +71,15 @@ class Interrupts:
             signal.signal(signal.SIGTSTP, self._handle_stop)
             signal.signal(signal.SIGCONT, self._handle_continue)
         signal.signal(END, self._handle_end)
-        # A handler, so that it wakes us; a careless parent may even have ignored it.
-        signal.signal(signal.SIGCHLD, _nothing)
-        # Or blocked: a program would inherit that.
+        # A handler makes SIGCHLD wake the pipe; rooda's parent may have left the signal ignored.
+        signal.signal(signal.SIGCHLD, _do_nothing)
+        # The parent may have left signals blocked, and a program would inherit that from rooda.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, END, signal.SIGTSTP, signal.SIGCHLD})
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
-        """Note signals instead of ending; who runs the loop looks at `received`."""
+        """Note signals in `received` instead of ending rooda; the loop looks there."""
         before, self._deferred = self._deferred, True
         try:
             yield
@@ -67,7 +88,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Note a Ctrl+Z as well: who watches a program stops that first, and then us."""
+        """Note Ctrl+Z in `stop_wanted`: the caller stops the program first, and then rooda."""
         self._watching = True
         try:
             yield
@@ -77,9 +98,9 @@ class Interrupts:
                 self.stop_ourselves()
 
     def stop_ourselves(self) -> float:
-        """Be stopped as by Ctrl+Z; returns when we are continued, and says how long that took.
+        """Stop rooda as Ctrl+Z does, until SIGCONT; returns how long rooda was stopped.
 
-        Who was told to go on before he could stop does not: nobody would wake us again.
+        If SIGCONT came before this call, rooda does not stop: no second SIGCONT would wake it.
         """
         wanted, self.stop_wanted = self.stop_wanted, False
         return self.stopwatch.hold(self._be_stopped) if wanted else 0.0
@@ -90,20 +111,20 @@ class Interrupts:
         signal.signal(signal.SIGTSTP, self._handle_stop)
 
     def ignore_from_now_on(self) -> None:
-        """The end has been decided; a signal changes nothing any more.
+        """Ignore all signals: the exit code is decided.
 
-        Ignored, because Python gives every handler back at its end, and would die of one.
+        Python restores the default handlers when it ends, and a signal would then kill it.
         """
         self._deferred = True
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
     def acknowledge(self) -> None:
-        """What was received so far is dealt with: it stops no process that is started from now."""
+        """Mark the received signals as handled: they stop no program that starts from now on."""
         self.acknowledged = len(self.received)
 
     def rest(self, seconds: float) -> None:
-        """Let time pass, but no longer than until a signal comes."""
+        """Sleep until the time is over or a signal comes."""
         select.select([self.wake_fd], [], [], seconds)
         self.drain()
 
@@ -113,22 +134,22 @@ class Interrupts:
             while os.read(self.wake_fd, 4096):
                 pass
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signal's form
+    def _handle(self, number: int, _: object) -> None:
         self.received.append(number)
         if not self._deferred:
             end_at_once()
 
-    def _handle_end(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
+    def _handle_end(self, *_: object) -> None:
         self.end_wanted = True
 
-    def _handle_stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
+    def _handle_stop(self, *_: object) -> None:
         self.stop_wanted = True
         if not self._watching:
             self.stop_ourselves()
 
-    def _handle_continue(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as above
+    def _handle_continue(self, *_: object) -> None:
         self.stop_wanted = False
 
 
-def _nothing(number: int, frame: FrameType | None) -> None:
-    """Exist, so that a change of a child's state wakes the pipe."""
+def _do_nothing(*_: object) -> None:
+    """Handle SIGCHLD, so that a change of a child's state wakes the pipe."""

@@ -1,25 +1,28 @@
-"""What to run, and the truth about how it went."""
+"""What to run, and how it went."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from rooda.process.capture.bounds import Kept
-from rooda.process.capture.order import Order
-from rooda.process.capture.tail import Captured
+from rooda.process.capture.buffers import Captured
+from rooda.process.capture.disk import KeptBytes
+from rooda.process.capture.order import StreamOrder
 from rooda.process.clocks import Clock
-from rooda.process.events import Named, ProcessEvent, Stream
-from rooda.process.exits import CalledOff, Exit
+from rooda.process.events import NamedProcess, ProcessEvent, Stream
+from rooda.process.exits import Canceled, Exit
 
 MAX_TRANSCRIPT = 256 * 1024 * 1024
+
+Listener = Callable[[ProcessEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """Two open files for what the program prints.
 
-    With `direct` the program writes to them itself, else it gets pipes and we do.
+    With `direct` the program writes to them itself; otherwise it writes to pipes, and rooda
+    writes the files.
     """
 
     stdout: IO[bytes]
@@ -32,22 +35,22 @@ def _never() -> bool:
     return False
 
 
-def _go_on() -> CalledOff | None:
+def _go_on() -> Canceled | None:
     return None
 
 
-def _nobody_knows(seconds: float) -> float | None:  # noqa: ARG001 - the form of it
+def _no_change(_: float) -> float | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What to run, and within which bounds.
+class ProcessRequest:
+    """What to run, and within which limits.
 
-    `result_is_in` is asked after each piece of output; while it is true, clocks that count from the
-    result run. `enough` is asked then too, and may call the program off. `changed_within` tells how
-    many seconds ago a file was changed that shows life, if that was within the given time.
-    The first `earlier_signals` that rooda has received do not stop the program.
+    `result_is_in` is called after each piece of output; while it is true, clocks that count from
+    the result run. `canceled` is called then too, and may cancel the program. `changed_within`
+    returns how many seconds ago a file changed, if that was within the given time: a change
+    counts as activity. The first `earlier_signals` that rooda has received do not stop the program.
     """
 
     argv: tuple[str, ...]
@@ -58,31 +61,28 @@ class Request:
     transcript: Transcript | None = None
     clocks: tuple[Clock, ...] = ()
     kill_grace: float = 5.0
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # patterns of processes that may outlive the program
     tick: float | None = None
     result_is_in: Callable[[], bool] = _never
-    enough: Callable[[], CalledOff | None] = _go_on
-    changed_within: Callable[[float], float | None] = _nobody_knows
-    umask: int = -1  # -1: the one that rooda has itself
+    canceled: Callable[[], Canceled | None] = _go_on
+    changed_within: Callable[[float], float | None] = _no_change
+    umask: int = -1  # -1: rooda's own
     earlier_signals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The truth about one run of a program, a failed start included.
+class ProcessResult:
+    """How one run of a program went, also if it did not start.
 
-    `cleaned_up` are processes other than the program itself that had to be stopped, `survivors`
-    those that could not be. `kept` says what is on disk, `order` which stream spoke when.
+    `cleaned_up` are processes other than the program itself that the warden stopped, `survivors`
+    those that it could not stop. `kept` is what is on disk, `order` which stream came when.
     """
 
     exit: Exit
     stdout: Captured
     stderr: Captured
     duration: float
-    cleaned_up: tuple[Named, ...] = ()
-    survivors: tuple[Named, ...] = ()
-    kept: Mapping[Stream, Kept] | None = None
-    order: Order | None = None
-
-
-Listener = Callable[[ProcessEvent], None]
+    cleaned_up: tuple[NamedProcess, ...] = ()
+    survivors: tuple[NamedProcess, ...] = ()
+    kept: Mapping[Stream, KeptBytes] | None = None
+    order: StreamOrder | None = None

@@ -1,4 +1,4 @@
-"""Watch one program: its output, its end, its clocks, signals to us, and what the warden says."""
+"""Watch one program: its output, its end, its clocks, signals to rooda, the warden's messages."""
 
 import selectors
 import signal
@@ -6,91 +6,99 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rooda.process import events as happened
-from rooda.process.capture.spoken import Spoken
-from rooda.process.clocks import Clock, Facts, Pulse, Since, alarm, evidence, expired
-from rooda.process.events import Named
+from rooda.process.capture.buffers import OutputBuffer
+from rooda.process.clocks import (
+    Clock,
+    ClockFacts,
+    CpuActivity,
+    Since,
+    evidence,
+    expired,
+    expires_at,
+)
+from rooda.process.events import NamedProcess
 from rooda.process.exits import (
-    CalledOff,
+    Canceled,
     Exit,
+    HungAfterResult,
     Interrupted,
-    Lingered,
     Signalled,
     TimedOut,
     from_returncode,
     signal_name,
 )
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request
+from rooda.process.request import Listener, ProcessRequest
 from rooda.process.tree.stopping import KILL_WAIT
-from rooda.process.warden.channel import Closed, Message
-from rooda.process.warden.client import PATIENCE, Warden
+from rooda.process.warden.channel import ChannelClosed, Message
+from rooda.process.warden.client import PATIENCE, WardenClient
 
-DRAIN_WAIT = 0.5  # how long the rest of a tree may finish what it has in hand
-_LOOK_AGAIN = 0.02  # meanwhile, whether they still can
-_LONGEST_WAIT = 3600.0  # the system takes no wait of years
+DRAIN_WAIT = 0.5  # seconds in which leftovers of the program may finish their output
+_DRAIN_STEP = 0.02  # seconds between two looks meanwhile
+_LONGEST_WAIT = 3600.0  # seconds; the system accepts no wait of years
 _SIGNALS, _WARDEN = "signals", "warden"  # what a descriptor stands for, beside the capture
 
 
 class Capture(Protocol):
-    """Where the output comes from: pipes or files."""
+    """Where the output comes from: files or pipes."""
 
     def start(self, selector: selectors.BaseSelector) -> None:
-        """The program runs."""
+        """Begin: the program runs."""
 
     def look(self, fd: int | None) -> None:
-        """Read what is there; `fd` is what woke us, if that did."""
+        """Read what is there; `fd` is the readable descriptor, or None for a scheduled look."""
 
     def next_look(self) -> float | None:
-        """When to look although nothing wakes us."""
+        """When to look although no descriptor is readable."""
 
     def may_grow(self, *, held: bool) -> bool:
-        """Whether somebody may still write; `held` is whether the warden saw it open."""
+        """Whether a process may still write; `held`: the warden saw the output open."""
 
 
 class Source(Protocol):
-    """What a program prints, on its way to us."""
+    """What a program prints, on its way to rooda."""
 
     @property
     def capture(self) -> Capture:
-        """Where it comes from."""
+        """Where the output comes from."""
 
     @property
     def selector(self) -> selectors.BaseSelector:
-        """What wakes us."""
+        """What to wait for."""
 
     @property
-    def spoken(self) -> Spoken:
+    def buffer(self) -> OutputBuffer:
         """What has come so far."""
 
 
-class Watch:
+class ProcessWatch:
     """One program under watch."""
 
     def __init__(
         self,
         pid: int,
-        request: Request,
+        request: ProcessRequest,
         interrupts: Interrupts,
         listener: Listener,
-        warden: Warden,
+        warden: WardenClient,
         output: Source,
     ) -> None:
-        self.cleaned_up: tuple[Named, ...] = ()
-        self.survivors: tuple[Named, ...] = ()
+        self.cleaned_up: tuple[NamedProcess, ...] = ()
+        self.survivors: tuple[NamedProcess, ...] = ()
         self._pid = pid
         self._request = request
         self._interrupts = interrupts
         self._listener = listener
         self._warden = warden
         self._capture = output.capture
-        self._spoken = output.spoken
+        self._buffer = output.buffer
         self._selector = output.selector
         self._stopwatch = interrupts.stopwatch
-        self._verdict: TimedOut | Lingered | CalledOff | Interrupted | None = None
+        self._verdict: TimedOut | HungAfterResult | Canceled | Interrupted | None = None
         self._returncode: int | None = None
-        self._gone = False  # the whole tree, or we gave up on the rest
-        self._held = False  # somebody had our files open when the program ended
-        self._overdue: float | None = None  # when a warden that says nothing more is given up
+        self._gone = False  # the whole tree is gone, or the warden gave up on the rest
+        self._held = False  # a process had the output open when the program ended
+        self._overdue: float | None = None  # when to give up on a warden that does not answer
         self._seen_interrupts = max(interrupts.acknowledged, request.earlier_signals)
         now = self._stopwatch.now()
         self._began = self._last_activity = now
@@ -98,16 +106,16 @@ class Watch:
         self._result_at: float | None = None
         self._next_tick = None if request.tick is None else now + request.tick
         idle = [clock.limit for clock in request.clocks if clock.since is Since.ACTIVITY]
-        self._pulse = Pulse(min(idle), now) if idle else None
+        self._activity = CpuActivity(min(idle), now) if idle else None
 
     def until_the_end(self) -> Exit:
-        """Watch until nothing is left to wait for, and say how it ended."""
+        """Watch until the whole tree is gone; returns how the program ended."""
         self._selector.register(self._interrupts.wake_fd, selectors.EVENT_READ, _SIGNALS)
         self._selector.register(self._warden, selectors.EVENT_READ, _WARDEN)
         self._capture.start(self._selector)
         self._step_until(lambda: self._returncode is not None or self._gone)
         if self._verdict is None:
-            self._clear_the_rest()
+            self._stop_leftovers()
         self._step_until(lambda: self._gone)
         return self._end()
 
@@ -117,7 +125,7 @@ class Watch:
 
     @property
     def end_so_far(self) -> Exit | None:
-        """How it ended, as far as that is known by now."""
+        """How the program ended, as far as that is known."""
         if self._verdict is None and self._returncode is not None:
             return from_returncode(self._returncode)
         return self._verdict
@@ -127,7 +135,7 @@ class Watch:
             end = from_returncode(self._returncode or 0)
             new = self._interrupts.received[self._interrupts.acknowledged :]
             if isinstance(end, Signalled) and end.number in new:
-                # Whoever wants us to end has sent it to both of us.
+                # rooda received the same signal: the sender wanted both to end.
                 self._interrupts.told = True
                 self._listener(happened.InterruptSeen(end.name))
                 return Interrupted(end.number)
@@ -136,12 +144,12 @@ class Watch:
             self._listener(happened.ProcessStopped(self._pid))
         return self._verdict
 
-    def _clear_the_rest(self) -> None:
-        """It ended by itself; see that what it left behind goes too."""
-        # `exec > >(tee log)`: who holds our pipes may still have the last words in hand.
+    def _stop_leftovers(self) -> None:
+        """Stop what a program left behind that ended by itself."""
+        # `exec > >(tee log)`: a process that has the output open may still have to write the end.
         end = self._stopwatch.now() + DRAIN_WAIT
-        while not self._gone and self._may_speak() and self._stopwatch.now() < end:
-            self._step(self._stopwatch.now() + _LOOK_AGAIN)
+        while not self._gone and self._may_print() and self._stopwatch.now() < end:
+            self._step(self._stopwatch.now() + _DRAIN_STEP)
             self._held = self._warden.is_held()
         if self._gone:
             return
@@ -150,13 +158,13 @@ class Watch:
         if self.cleaned_up:
             self._listener(happened.LeftoversStopped(self._pid, self.cleaned_up))
 
-    def _may_speak(self) -> bool:
+    def _may_print(self) -> bool:
         return self._capture.may_grow(held=self._held)
 
     # -- waiting ---------------------------------------------------------------------------
 
     def _step(self, until: float | None = None) -> None:
-        """Wait for the next thing to happen, and see to it."""
+        """Wait until something happens, and react to it."""
         for key, _ in self._selector.select(self._wait(until)):
             if key.data == _WARDEN:
                 self._hear(self._warden.messages())
@@ -178,29 +186,29 @@ class Watch:
         self._note_interrupts()
         self._check_clocks(self._stopwatch.now())
         if self._overdue is not None and self._stopwatch.now() >= self._overdue and not self._gone:
-            raise Closed("no answer")
+            raise ChannelClosed("no answer")
 
     def _wait(self, until: float | None) -> float | None:
         if self._warden.has_news:
             return 0.0
-        alarms = [until, self._next_tick, self._capture.next_look(), self._overdue]
+        moments = [until, self._next_tick, self._capture.next_look(), self._overdue]
         if self._is_running:
             facts = self._facts()
-            alarms += [alarm(clock, facts) for clock in self._clocks()]
-            alarms.append(self._pulse.next_look if self._pulse else None)
-        waits = [moment for moment in alarms if moment is not None]
+            moments += [expires_at(clock, facts) for clock in self._clocks()]
+            moments.append(self._activity.next_look if self._activity else None)
+        waits = [moment for moment in moments if moment is not None]
         if not waits:
             return None
         return max(0.0, min(min(waits) - self._stopwatch.now(), _LONGEST_WAIT))
 
     @property
     def _is_running(self) -> bool:
-        """Whether it still works, and nobody has told it to stop."""
+        """Whether the program works, and rooda has not told it to stop."""
         return self._verdict is None and self._returncode is None
 
     def _clocks(self) -> Sequence[Clock]:
-        """Those that may run out now: not the idle one while we wait for the tree's CPU time."""
-        if self._pulse is None or not self._pulse.is_asked:
+        """The clocks that may expire now: not the idle one while the CPU time is awaited."""
+        if self._activity is None or not self._activity.is_asked:
             return self._request.clocks
         return [clock for clock in self._request.clocks if clock.since is not Since.ACTIVITY]
 
@@ -223,19 +231,19 @@ class Watch:
                     if left:
                         self._listener(happened.ProcessSurvived(self._pid, self.survivors))
                 case ("cpu", float(seconds)):
-                    self._feel_the_pulse(seconds)
+                    self._take_cpu_time(seconds)
                 case _:
-                    raise Closed("nonsense")
+                    raise ChannelClosed("nonsense")
 
     def _pause(self) -> None:
-        """Ctrl+Z: the program stands still first, then we do; no clock counts it."""
+        """Ctrl+Z: halt the program first, then rooda; no clock counts that time."""
         self._listener(happened.ProcessPaused(self._pid))
         self._warden.pause()
         took = self._interrupts.stop_ourselves()
         self._warden.resume()
         self._listener(happened.ProcessResumed(self._pid, took))
 
-    # -- signals to us ---------------------------------------------------------------------
+    # -- signals to rooda ------------------------------------------------------------------
 
     def _note_interrupts(self) -> None:
         received = self._interrupts.received
@@ -243,13 +251,13 @@ class Watch:
             return
         new = received[self._seen_interrupts :]
         number = new[0]
-        # When a terminal is closed both the shell and the kernel send SIGHUP: no second wish.
+        # When a terminal closes, both the shell and the kernel send SIGHUP: that is one request.
         again = (self._seen_interrupts > 0 or len(new) > 1) and set(new) != {signal.SIGHUP}
         self._seen_interrupts = len(received)
         grace = 0.0 if again else self._request.kill_grace
         ended = self._returncode is not None
         if self._verdict is None and (ended or not self._stop(grace)):
-            # It is too late to stop it; here a signal only hurries the cleaning up.
+            # The program has ended by itself; a second signal only hurries the cleanup.
             if again and not self._gone:
                 self._stop(0.0)
             return
@@ -259,29 +267,29 @@ class Watch:
             self._listener(happened.ProcessStopping(self._pid))
         elif not self._gone:
             self._stop(grace)
-        # The user's wish is the stronger reason, even when a clock had run out before.
+        # The user's signal is the stronger reason, even if a clock had expired before.
         self._verdict = Interrupted(number)
 
     def _stop(self, grace: float) -> bool:
-        """Have the tree stopped; False when the program itself had ended before.
+        """Make the warden stop the tree; False if the program itself had ended before.
 
-        From now on there is a moment by which the warden must have said that it is gone.
+        From now on there is a moment by which the warden must have reported that it is gone.
         """
         self._overdue = self._stopwatch.now() + grace + KILL_WAIT + PATIENCE
         return self._warden.stop(grace)
 
     # -- clocks ----------------------------------------------------------------------------
 
-    def _facts(self) -> Facts:
-        last = self._spoken.last_at
+    def _facts(self) -> ClockFacts:
+        last = self._buffer.last_at
         if last is not None:
             self._note_activity(last)
-        return Facts(
+        return ClockFacts(
             began=self._began,
             last_output=last,
-            printed=self._spoken.total,
+            printed=self._buffer.total,
             last_activity=self._last_activity,
-            cpu=self._pulse.used if self._pulse else 0.0,
+            cpu=self._activity.used if self._activity else 0.0,
             result_at=self._result_at,
         )
 
@@ -292,45 +300,45 @@ class Watch:
         if not self._is_running:
             return
         self._note_result(now)
-        if self._is_enough():
+        if self._was_canceled():
             return
-        if self._pulse is not None and now >= self._pulse.next_look:
-            self._pulse.ask()
+        if self._activity is not None and now >= self._activity.next_look:
+            self._activity.ask()
             self._warden.ask_for_cpu()
         late = expired(self._clocks(), self._facts(), now)
         if late is None or (late.since is Since.ACTIVITY and not self._is_idle(late, now)):
             return
-        # Who has ended in the meantime did not run out of time.
+        # A program that has ended in the meantime did not run out of time.
         if self._stop(self._request.kill_grace):
-            self._give_verdict(late, now)
+            self._time_out(late, now)
 
     def _note_result(self, now: float) -> None:
-        """Whoever goes on working after his result had none yet."""
+        """Note when the result came; a program that goes on working has no result yet."""
         if not self._request.result_is_in():
             self._result_at = None
         elif self._result_at is None:
             self._result_at = now
 
-    def _is_enough(self) -> bool:
-        """Whether the program is called off."""
-        called_off = self._request.enough()
-        if called_off is None or not self._stop(self._request.kill_grace):
+    def _was_canceled(self) -> bool:
+        """Stop the program if the caller cancels it; whether that happened."""
+        canceled = self._request.canceled()
+        if canceled is None or not self._stop(self._request.kill_grace):
             return False
-        self._verdict = called_off
-        self._listener(happened.ProcessCalledOff(called_off.rule, called_off.reason))
+        self._verdict = canceled
+        self._listener(happened.ProcessCalledOff(canceled.rule, canceled.reason))
         return True
 
-    def _give_verdict(self, late: Clock, now: float) -> None:
+    def _time_out(self, late: Clock, now: float) -> None:
         seen = evidence(late, self._facts(), now)
-        if self._result_at is not None:  # whichever clock it is: the result counts
-            self._verdict = Lingered(late.name, late.shown)
+        if self._result_at is not None:  # whichever clock expired: the result counts
+            self._verdict = HungAfterResult(late.name, late.shown)
         else:
             self._verdict = TimedOut(late.name, late.shown, seen)
         self._listener(happened.ClockExpired(late.name, late.shown, seen))
 
-    def _feel_the_pulse(self, cpu: float) -> None:
+    def _take_cpu_time(self, cpu: float) -> None:
         now = self._stopwatch.now()
-        if self._pulse is not None and self._pulse.take(cpu, now):
+        if self._activity is not None and self._activity.take(cpu, now):
             self._note_activity(now)
 
     def _note_activity(self, at: float) -> None:
@@ -338,11 +346,11 @@ class Watch:
             self._last_activity, self._uncounted = at, self._stopwatch.uncounted()
 
     def _is_idle(self, clock: Clock, now: float) -> bool:
-        """Neither output nor CPU time for so long; the last look is at the files."""
-        if self._pulse is not None and not self._pulse.is_fresh(now):
-            self._pulse.next_look = now
+        """Whether there was neither output nor CPU time, nor a change of a file, for so long."""
+        if self._activity is not None and not self._activity.is_fresh(now):
+            self._activity.next_look = now
             return False
-        # Files are dated by the wall clock, which goes on while ours stands still.
+        # Files carry the wall clock's time, which goes on while the stopwatch stands still.
         more = self._stopwatch.uncounted() - self._uncounted
         ago = self._request.changed_within(clock.limit + more)
         if ago is None:
@@ -351,6 +359,6 @@ class Watch:
         return False
 
 
-def _named(found: list[object]) -> tuple[Named, ...]:
+def _named(found: list[object]) -> tuple[NamedProcess, ...]:
     pairs = [one for one in found if isinstance(one, tuple) and len(one) == 2]  # noqa: PLR2004 - pairs
-    return tuple(Named(int(pid), str(name)) for pid, name in pairs)
+    return tuple(NamedProcess(int(pid), str(name)) for pid, name in pairs)

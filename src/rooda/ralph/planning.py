@@ -16,7 +16,7 @@ from rooda.config.git_checks import Obstacle, check_git, find_top
 from rooda.config.layers import Layer, Layers, Valued
 from rooda.config.locate import read_builtin, read_preset
 from rooda.config.origin import Origin, Tier
-from rooda.config.plan import Plan, Prepared, Request
+from rooda.config.plan import Plan, Prepared, RunRequest
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
 from rooda.config.setting import Setting
@@ -99,7 +99,7 @@ class _Planning:
         plan = None
         if command is not None and argv and template is not None:
             plan = self._plan(values, template, command, argv, tools)
-        request = Request(f"ralph {wish.mode}")
+        request = RunRequest(f"ralph {wish.mode}")
         return Prepared(request, values, command, plan, tuple(self._problems), tuple(found))
 
     def _plan(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from rooda.process.capture.order import Order
+from rooda.process.capture.order import StreamOrder
 from rooda.workspace.state import ORDER, STDERR, STDOUT, read_plain_file
 
 _CHUNK = 1024 * 1024
@@ -38,9 +38,9 @@ def end_of(path: Path, most: int) -> bytes:
 def both_streams(folder: Path) -> Iterator[bytes]:
     """Both streams of an iteration in order of arrival. Raises OSError when there is nothing."""
     try:
-        order = Order.load(read_plain_file(folder / ORDER, _LONGEST_ORDER))
+        order = StreamOrder.load(read_plain_file(folder / ORDER, _LONGEST_ORDER))
     except OSError:
-        order = Order()
+        order = StreamOrder()
     with ExitStack() as closing:
         files = {}
         for stream, name in (("stdout", STDOUT), ("stderr", STDERR)):

@@ -82,7 +82,7 @@ def of_process(event: ProcessEvent) -> Message | None:  # noqa: C901, PLR0912 - 
             return None
 
 
-def names(processes: Sequence[process.Named]) -> str:
+def names(processes: Sequence[process.NamedProcess]) -> str:
     """`sleep 600 (pid 4711), node (pid 4712), 3 more`."""
     shown = [f"{one.name} (pid {one.pid})" for one in processes[:_SHOWN]]
     more = [f"{len(processes) - _SHOWN} more"] if len(processes) > _SHOWN else []

@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from rooda.process.exits import Exit, Exited, Interrupted, TimedOut
+from rooda.process.exits import Exit, Exited, Interrupted, TimedOut, describe
 from rooda.text.controls import one_line
-from rooda.workspace.tools import Command, Finished, Tools
+from rooda.workspace.tools import Command, Tools
 
 _PATIENCE = 120.0  # for one plumbing command
 _AFTER_A_TIMEOUT = 20.0  # for the next ones, until one ends by itself
@@ -161,7 +161,7 @@ class Git:
 
 def _failure(name: str, end: Exit) -> GitError:
     """The error for a git that did not exit by itself."""
-    error = Finished(end, b"", 0.0).error
+    error = describe(end)
     if isinstance(end, Interrupted):
         return GitInterruptedError(f"git {name}: {error}")
     if isinstance(end, TimedOut):

@@ -15,25 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from rooda.process.capture.order import Order, combined
+from rooda.process.capture.order import StreamOrder, combined
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Named, Output, ProcessEvent
+from rooda.process.events import NamedProcess, Output, ProcessEvent
 from rooda.process.exits import (
-    CalledOff,
     Exit,
     Exited,
     Interrupted,
-    Lingered,
-    Lost,
     NotStarted,
-    Signalled,
-    TimedOut,
+    describe,
+    exit_code,
+    succeeded,
 )
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, Request, Result
-from rooda.process.run import Runner
+from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.process.runner import Runner
 from rooda.text.controls import clean
-from rooda.text.times import format_seconds
 from rooda.workspace.tree import work_tree
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
@@ -43,7 +40,7 @@ LAST_SECONDS = 5.0
 # Looked up before the first agent starts; git runs the later ones.
 _PROGRAMS = ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen")
 
-Execute = Callable[[Request, Interrupts, Listener], Result]
+Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class Finished:
     exit: Exit
     output: bytes
     duration: float
-    cleaned_up: tuple[Named, ...] = ()
+    cleaned_up: tuple[NamedProcess, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -87,26 +84,12 @@ class Finished:
     @property
     def exit_code(self) -> int | None:
         """Its exit code, as a shell would report it."""
-        return self.exit.code if isinstance(self.exit, Exited | Signalled) else None
+        return exit_code(self.exit)
 
     @property
     def error(self) -> str:
         """Why it failed; empty if it did not."""
-        match self.exit:
-            case Exited(0) | Lingered():
-                return ""
-            case Exited(code):
-                return f"exit code {code}"
-            case Signalled():
-                return f"killed by {self.exit.name}"
-            case TimedOut("max_duration", after):
-                return f"stopped, because the run reached max_duration ({format_seconds(after)})"
-            case TimedOut(_, after):
-                return f"timed out after {format_seconds(after)}"
-            case Interrupted():
-                return "interrupted"
-            case Lost(reason) | NotStarted(reason) | CalledOff(_, reason):
-                return reason
+        return "" if succeeded(self.exit) else describe(self.exit)
 
     def last_words(self, most: int) -> str:
         """The end of the output, fit for reading."""
@@ -183,7 +166,7 @@ class Tools:
         result = self._run(command, OUTPUT_LIMIT, listen)
         if isinstance(result, NotStarted):
             return Finished(result, b"", 0.0)
-        output = combined(result.order or Order(), result.stdout.tail, result.stderr.tail)
+        output = combined(result.order or StreamOrder(), result.stdout.tail, result.stderr.tail)
         return Finished(result.exit, output, result.duration, result.cleaned_up)
 
     def output_of(self, command: Command) -> tuple[Exit, bytes, bytes]:
@@ -201,13 +184,13 @@ class Tools:
             return result, b"", b""
         return result.exit, b"".join(printed), result.stderr.tail
 
-    def _run(self, command: Command, limit: int, listen: Listener) -> Result | NotStarted:
+    def _run(self, command: Command, limit: int, listen: Listener) -> ProcessResult | NotStarted:
         interrupts = self._signals
         # Counted before the start: a signal that comes from now on stops the command.
         earlier = len(interrupts.received) if command.closing else 0
         try:
             with _standard_input(command.stdin) as stdin:
-                request = Request(
+                request = ProcessRequest(
                     argv=command.argv,
                     cwd=command.cwd,
                     environ=command.environ,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from rooda.config.plan import Request, prepare
+from rooda.config.plan import RunRequest, prepare
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
 from rooda.console.command_table import CliContext
@@ -51,7 +51,7 @@ def _show(folder: Path, session: CliContext) -> int:
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
     from rooda.engine.start import start_run  # noqa: PLC0415 - pressing Tab needs no database
 
-    request = Request("tasks", flags={"show_ai_output": ("--verbose", "true")})
+    request = RunRequest("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code
     if code == 0:
         click.echo(f"\nWhat the run left in git:\n{workspace.history(folder)}", err=True)

@@ -13,7 +13,7 @@ from rooda.config.world import World, this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.completion import alias_names
 from rooda.console.flags import complete_from, config_option
-from rooda.process.ending import INTERRUPTED
+from rooda.process.interrupts import INTERRUPTED
 from rooda.text.times import parse_duration
 
 if TYPE_CHECKING:

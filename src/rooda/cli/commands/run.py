@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rooda.config.locate import read_layers
-from rooda.config.plan import Prepared, Request, prepare
+from rooda.config.plan import Prepared, RunRequest, prepare
 from rooda.config.problems import InvalidInput
 from rooda.config.resolve import Values, resolve
 from rooda.config.world import this_world
@@ -95,7 +95,7 @@ def _start(
     taken_up: "TakenUp | None" = None,
 ) -> int:
     """Run the procedure, or show what a run would do."""
-    request = Request(
+    request = RunRequest(
         procedure=procedure,
         flags=given_flags(parameters),
         contexts=parameters["contexts"],

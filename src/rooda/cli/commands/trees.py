@@ -14,7 +14,7 @@ import click
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.command_table import CliContext
 from rooda.console.recorded import Recorded
-from rooda.process.ending import INTERRUPTED
+from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.workspace.git import Git, GitError

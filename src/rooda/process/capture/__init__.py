@@ -1,1 +1,1 @@
-"""What a program prints: taken from pipes or files, kept within bounds, in memory and on disk."""
+"""What a program prints: read from files or pipes, kept in bounded memory and on a bounded disk."""

@@ -1,8 +1,4 @@
-"""In which order two streams spoke, in bounded memory.
-
-Lengths of pieces, standard output and standard error by turns. When there are too many, neighbours
-are joined: the order gets coarser, and nothing else is lost.
-"""
+"""The order in which a program wrote to its two streams, in bounded memory."""
 
 from array import array
 from collections.abc import Iterator
@@ -13,15 +9,19 @@ MOST = 1 << 16
 _STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
 
 
-class Order:
-    """Takes note of every piece as it arrives."""
+class StreamOrder:
+    """The lengths of the pieces that came, standard output and standard error by turns.
+
+    When there are too many, neighboring pieces are joined: the order gets coarser, and nothing
+    else is lost.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._lengths = array("Q")
 
     def add(self, stream: Stream, length: int) -> None:
-        """So many bytes came on this stream."""
+        """Note that so many bytes came on this stream."""
         if length == 0:
             return
         turn = _STREAMS.index(stream)
@@ -48,27 +48,27 @@ class Order:
         self._lengths = joined
 
     def pieces(self) -> Iterator[tuple[Stream, int]]:
-        """The streams by turns, each with the number of bytes that it said then."""
+        """The streams by turns, each with the number of bytes that came then."""
         for place, length in enumerate(self._lengths):
             if length:
                 yield _STREAMS[place % 2], length
 
     def dump(self) -> bytes:
-        """For keeping."""
+        """The order as bytes, for a file."""
         return self._lengths.tobytes()
 
     @classmethod
-    def load(cls, data: bytes) -> "Order":
-        """What was kept."""
+    def load(cls, data: bytes) -> "StreamOrder":
+        """The order that `dump` wrote; an incomplete last number is left out."""
         order = cls()
         order._lengths.frombytes(data[: len(data) - len(data) % 8])
         return order
 
 
-def combined(order: Order, stdout: bytes, stderr: bytes) -> bytes:
-    """Both streams in order of arrival; what the order knows nothing of comes at the end.
+def combined(order: StreamOrder, stdout: bytes, stderr: bytes) -> bytes:
+    """Both streams in order of arrival; bytes that the order does not cover come at the end.
 
-    Each may be the end of its stream only: the order is read from its end as well.
+    Each may be only the end of its stream, so the order is counted from its end as well.
     """
     left = {"stdout": stdout, "stderr": stderr}
     found: list[bytes] = []

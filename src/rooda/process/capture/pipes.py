@@ -1,43 +1,45 @@
-"""Capture by pipes: for programs that may open `/dev/stdout` anew, which would truncate a file.
+"""Capture by pipes: for programs that may open `/dev/stdout` again, which would truncate a file.
 
-The pipes are as large as the system allows and drained at once.
+The pipes are as large as the system allows, and rooda reads them as soon as they hold something.
 """
 
 import contextlib
 import fcntl
+import functools
 import os
 import selectors
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from rooda.process.capture.disk import Disk
-from rooda.process.capture.spoken import STREAMS, Spoken
+from rooda.process.capture.buffers import STREAMS, OutputBuffer
+from rooda.process.capture.disk import BoundedTranscript
 from rooda.process.events import Stream
 
 _LARGEST = Path("/proc/sys/fs/pipe-max-size")
-_READ = 1024 * 1024
+_CHUNK = 1024 * 1024
+_LAST_CHUNKS = 64  # after the program's end, from each pipe
 
 
-class Pipes:
+class PipeCapture:
     """Two pipes, read into memory and onto the disk."""
 
-    direct = False  # we write the transcript
+    direct = False  # rooda writes the transcript
 
-    def __init__(self, spoken: Spoken, disk: Disk | None) -> None:
-        """Raises OSError when there is no descriptor left."""
-        self._spoken = spoken
-        self._disk = disk
+    def __init__(self, output: OutputBuffer, transcript: BoundedTranscript | None) -> None:
+        """Raises OSError if rooda can open no more descriptors."""
+        self._output = output
+        self._transcript = transcript
         self._read: dict[int, Stream] = {}
         self._write: list[int] = []
         self._selector: selectors.BaseSelector | None = None
         try:
             for stream in STREAMS:
-                ours, theirs = os.pipe()
-                self._read[ours] = stream
-                self._write.append(theirs)
-                os.set_blocking(ours, False)
-                _grow(theirs)
+                read, write = os.pipe()
+                self._read[read] = stream
+                self._write.append(write)
+                os.set_blocking(read, False)
+                _grow(write)
         except OSError:
             self.close()
             raise
@@ -49,16 +51,16 @@ class Pipes:
 
     @property
     def readers(self) -> tuple[int, ...]:
-        """Our own descriptors of what the program writes to."""
+        """Rooda's own descriptors of the pipes that the program writes to."""
         return tuple(self._read)
 
     @property
     def sizes(self) -> Mapping[Stream, int]:
-        """How much has come."""
-        return self._spoken.sizes()
+        """How many bytes rooda has read from each pipe."""
+        return self._output.sizes()
 
     def start(self, selector: selectors.BaseSelector) -> None:
-        """The program has its ends, so ours of those are closed."""
+        """Read the pipes from now on; the program has its own copies of their other ends."""
         for fd in self._write:
             os.close(fd)
         self._write = []
@@ -67,28 +69,29 @@ class Pipes:
             selector.register(fd, selectors.EVENT_READ, self)
 
     def next_look(self) -> float | None:
-        """No need: pipes wake us."""
+        """Never: a pipe is readable as soon as it holds something."""
         return None
 
     def look(self, fd: int | None) -> None:
-        """Read what is there, once: who prints without end must not keep us here."""
+        """Read once, so that rooda checks signals and clocks while a program prints endlessly."""
         if fd is not None:
             self._take(fd)
 
-    def may_grow(self, *, held: bool) -> bool:  # noqa: ARG002 - the pipes themselves know better
-        """Whether somebody still holds one of the pipes."""
+    def may_grow(self, *, held: bool) -> bool:
+        """Whether a process still has one of the pipes open: then it has no end of file yet."""
+        del held
         return bool(self._read)
 
     def finish(self) -> None:
-        """Read the rest; who goes on printing is not waited for (a pipe holds a megabyte)."""
-        self._selector = None  # nobody waits any more
+        """Read the rest, within a bound: a surviving process may go on printing."""
+        self._selector = None
         for fd in list(self._read):
-            for _ in range(64):
+            for _ in range(_LAST_CHUNKS):
                 if not self._take(fd):
                     break
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all descriptors."""
         for fd in (*self._read, *self._write):
             with contextlib.suppress(OSError):
                 os.close(fd)
@@ -97,7 +100,7 @@ class Pipes:
     def _take(self, fd: int) -> bool:
         """Read once; whether there may be more."""
         try:
-            data = os.read(fd, _READ)
+            data = os.read(fd, _CHUNK)
         except BlockingIOError:
             return False
         stream = self._read[fd]
@@ -107,15 +110,20 @@ class Pipes:
             os.close(fd)
             del self._read[fd]
             return False
-        if self._disk is not None:
-            self._disk.write(stream, data)
-        self._spoken.take(stream, data)
+        if self._transcript is not None:
+            self._transcript.write(stream, data)
+        self._output.take(stream, data)
         return True
 
 
 def _grow(fd: int) -> None:
-    """As large as the system lets us: a program that exits without waiting loses less."""
+    """Enlarge a pipe to the system's limit: a program that exits without waiting loses less."""
     if sys.platform != "linux":
         return
     with contextlib.suppress(OSError, ValueError):
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, int(_LARGEST.read_text()))
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _largest())
+
+
+@functools.cache
+def _largest() -> int:
+    return int(_LARGEST.read_text())

@@ -1,45 +1,48 @@
-"""Stop a whole tree: SIGTERM to everyone, a grace for all of them together, SIGKILL, a second."""
+"""Stop a whole tree: SIGTERM to all, one grace period for all of them together, then SIGKILL."""
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterable
 
-from rooda.process.tree.process import Census, Process, title
-from rooda.process.tree.signalling import send
+from rooda.process.tree.processes import Process, ProcessTable, named
 
-KILL_WAIT = 1.0  # how long a SIGKILL may take
-MOST_NAMES = 100  # of processes that were stopped; a fork bomb has thousands
+KILL_WAIT = 1.0  # seconds that a SIGKILL may take
+MOST_NAMES = 100  # of stopped processes; a fork bomb has thousands
 
-_FIRST_LOOK, _LAST_LOOK = 0.005, 0.1  # between two looks at a tree that was told to stop
-_ROUNDS = 20  # of SIGSTOP for those that are new
+_FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.1  # seconds between two looks at a tree that is stopping
+_ROUNDS = 20  # of SIGSTOP for processes that are new
 
 Members = Callable[[], list[Process]]
 
 
-class Stopping:
-    """One tree on its way out. Call `look` when it is due, until it says that it is over."""
+class TreeStop:
+    """Stops one tree. Call `look` whenever it is `due`, until it returns True.
 
-    def __init__(self, census: Census, members: Members, leader: int | None = None) -> None:
-        self.killing = False  # the grace is over
+    `stopped` are the processes that had to be stopped, except for the leader.
+    """
+
+    def __init__(self, table: ProcessTable, members: Members, leader: int | None = None) -> None:
+        self.killing = False  # the grace period is over
         self.stopped: dict[tuple[int, float], tuple[int, str]] = {}
         self.due = 0.0
-        self._census = census
+        self._table = table
         self._members = members
         self._leader = leader
         self._asked: set[tuple[int, float]] = set()
-        self._told_at = census.now()
+        self._told_at = table.now()
         self._kill_at = float("inf")
         self._give_up_at = float("inf")
         self._held_at = 0.0
-        self._pace = _FIRST_LOOK
+        self._pause = _FIRST_PAUSE
 
     def within(self, grace: float) -> None:
-        """SIGKILL after so many seconds; said again, it can only hurry."""
+        """Set the time until SIGKILL; a second call can only shorten it."""
         self._kill_at = min(self._kill_at, time.monotonic() + grace)
         self.due = 0.0
 
     def look(self) -> bool:
-        """See who is left, and do what is due; whether nobody is left, or nothing helps."""
+        """Send the signals that are due; whether no process is left, or SIGKILL does not help."""
         members = self._members()
         now = time.monotonic()
         if now >= self._kill_at and not self.killing:
@@ -50,30 +53,30 @@ class Stopping:
         elif members:
             self._ask(members)
         now = time.monotonic()
-        self._pace = min(_LAST_LOOK, self._pace * 1.5)
-        alarms = (now + self._pace, self._kill_at, self._give_up_at)
-        self.due = min(alarm for alarm in alarms if alarm > now)
+        self._pause = min(_LAST_PAUSE, self._pause * 1.5)
+        moments = (now + self._pause, self._kill_at, self._give_up_at)
+        self.due = min(moment for moment in moments if moment > now)
         return not members or self.is_hopeless
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether even SIGKILL had its time."""
+        """Whether the time for SIGKILL is over too."""
         return time.monotonic() >= self._give_up_at
 
     def hold(self) -> None:
-        """Everyone stands still, and the grace with them."""
+        """Stop the clock of the grace period: the whole tree stands still (Ctrl+Z)."""
         self._held_at = time.monotonic()
 
     def go_on(self) -> None:
-        """The grace goes on where it stood."""
+        """Let the grace period continue where it was held."""
         held, self.due = time.monotonic() - self._held_at, 0.0
         self._kill_at += held
         self._give_up_at += held
 
     def _ask(self, members: Iterable[Process]) -> None:
-        """SIGTERM, once each, to those who were there when it was decided.
+        """Send SIGTERM, once each, to the processes that existed when the stop was decided.
 
-        Who is started later is somebody's cleaning up, and has the grace like all others.
+        Processes started later are treated as cleanup: they get no SIGTERM, only the grace period.
         """
         was_there = self._told_at if self._asked else float("inf")  # all, at the first look
         old = (member for member in members if member.started < was_there)
@@ -81,38 +84,70 @@ class Stopping:
         self._asked.update(member.key for member in new)
         self._note(new)
         for member in new:
-            send(self._census, member, signal.SIGTERM)
-            # A stopped process gets its SIGTERM only when it is continued.
-            send(self._census, member, signal.SIGCONT)
+            send_signal(self._table, member, signal.SIGTERM)
+            # A stopped process receives its SIGTERM only after SIGCONT.
+            send_signal(self._table, member, signal.SIGCONT)
 
     def _kill(self, members: list[Process]) -> None:
-        """Stop everyone first, so that nobody forks away while others are killed."""
-        frozen = freeze(self._census, self._members)
+        """Halt all processes first, so that none can fork while others are killed."""
+        frozen = freeze(self._table, self._members)
         everyone = {member.key: member for member in (*members, *frozen)}.values()
         self._note(everyone)
         for member in everyone:
-            send(self._census, member, signal.SIGKILL)
+            send_signal(self._table, member, signal.SIGKILL)
 
     def _note(self, members: Iterable[Process]) -> None:
-        """Remember by name who had to be stopped; the leader is no surprise."""
         for member in members:
             if member.pid != self._leader and len(self.stopped) < MOST_NAMES:
-                self.stopped.setdefault(member.key, named(self._census, member))
+                self.stopped.setdefault(member.key, named(self._table, member))
 
 
-def freeze(census: Census, members: Members) -> list[Process]:
-    """SIGSTOP until no new one appears; those that we stopped."""
+def freeze(table: ProcessTable, members: Members) -> list[Process]:
+    """Send SIGSTOP until no new process appears; returns the processes that it halted."""
     frozen: dict[tuple[int, float], Process] = {}
     for _ in range(_ROUNDS):
         new = [one for one in members() if one.key not in frozen and not one.halted]
         if not new:
             break
         for member in new:
-            send(census, member, signal.SIGSTOP)
+            send_signal(table, member, signal.SIGSTOP)
             frozen[member.key] = member
     return list(frozen.values())
 
 
-def named(census: Census, process: Process) -> tuple[int, str]:
-    """Its pid, and what people know it by."""
-    return process.pid, title(process, census.words(process.pid))
+def send_signal(table: ProcessTable, process: Process, number: int) -> bool:
+    """Send a signal to exactly this process, and to no later one with the same pid.
+
+    False if the process is gone, or belongs to another user (sudo).
+    """
+    try:
+        fd = os.pidfd_open(process.pid)
+    except AttributeError:  # macOS: between the look and the signal there is a short race
+        return _is_there(table, process) and _kill(process.pid, number)
+    except ProcessLookupError:
+        return False
+    except OSError:  # no descriptor left, or an old kernel
+        return _is_there(table, process) and _kill(process.pid, number)
+    try:
+        # The descriptor stands for one process from now on, so one look is enough.
+        if not _is_there(table, process):
+            return False
+        signal.pidfd_send_signal(fd, number)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _is_there(table: ProcessTable, process: Process) -> bool:
+    now = table.find(process.pid)
+    return now is not None and now.key == process.key
+
+
+def _kill(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True

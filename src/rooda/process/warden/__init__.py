@@ -1,4 +1,5 @@
 """The warden: a small process that starts a program, adopts all it starts, and stops all of it.
 
-It lives in a session of its own and takes the end of its channel as the death of who it works for.
+The warden lives in a session of its own. When its channel closes, rooda has died or wants no more,
+and the warden stops the program.
 """

@@ -1,4 +1,4 @@
-"""Our end of the warden: start one, tell it what to do, hear what it has to say."""
+"""rooda's end of the warden: start a warden, give it orders, receive its messages."""
 
 import contextlib
 import errno
@@ -12,13 +12,13 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rooda.process.warden.channel import Channel, Closed, Message
+from rooda.process.warden.channel import Channel, ChannelClosed, Message
 
-PATIENCE = 15.0  # for an answer that should take milliseconds
+PATIENCE = 15.0  # seconds for an answer that should take milliseconds
 _SLICE = 0.2
 
-# Isolated, and without the user's start-up files: nothing but our own path decides what is
-# imported, and it starts in half the time.
+# Isolated, and without the user's start-up files: only this installation's path decides what is
+# imported, and the warden starts in half the time.
 PYTHON_FLAGS: tuple[str, ...] = ("-I", "-S")
 # The interpreter itself and not the link in a virtual environment, which may be in the work tree.
 PYTHON = os.path.realpath(sys.executable)
@@ -29,13 +29,13 @@ _PROGRAM = (
 
 
 def _path() -> str:
-    """Where we find modules ourselves, this very installation first."""
+    """Where this process finds modules, this installation of rooda first."""
     root = str(Path(__file__).parents[3])
     return "\x1f".join([root, *filter(None, sys.path)])
 
 
-class Refused(Exception):  # noqa: N818 - what the system did
-    """The program could not be started."""
+class StartRefused(Exception):  # noqa: N818 - what the system did
+    """The system did not start the program."""
 
     def __init__(self, number: int, file: str, text: str) -> None:
         super().__init__(text)
@@ -44,15 +44,18 @@ class Refused(Exception):  # noqa: N818 - what the system did
         self.text = text
 
 
-class Dead(Closed):
-    """It was gone before it could be told anything."""
+class WardenDead(ChannelClosed):
+    """The warden was gone before it could receive an order."""
 
 
-class Warden:
-    """A running warden. Every method may raise Closed: then it is dead, and with it our hold."""
+class WardenClient:
+    """A running warden.
+
+    Every method may raise ChannelClosed: then the warden is dead, and its program is on its own.
+    """
 
     def __init__(self, contain: str, environ: Mapping[str, str]) -> None:
-        """Start it; raises OSError where the system has no room for one more process."""
+        """Start a warden; raises OSError if the system can start no more processes."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -79,11 +82,11 @@ class Warden:
 
     @property
     def pid(self) -> int:
-        """Of the warden itself."""
+        """The pid of the warden itself."""
         return self._process.pid
 
     def fileno(self) -> int:
-        """Readable when it has something to say."""
+        """A descriptor that is readable when the warden has sent a message."""
         return self._channel.fileno()
 
     def start(
@@ -96,73 +99,73 @@ class Warden:
         mark: str,
         umask: int = -1,
     ) -> tuple[int, float]:
-        """Start a program; its pid and start time.
+        """Start a program; returns its pid and start time.
 
-        Raises Refused with the system's reason, Dead when nothing can have been started, and
-        Closed when that is not known.
+        Raises StartRefused with the system's reason, WardenDead if nothing can have been started,
+        and ChannelClosed if that is not known.
         """
         request = ("start", tuple(argv), str(folder), dict(environ), tuple(keep), mark, umask)
         try:
             self._channel.send(request, files)
-        except Closed as closed:
-            raise Dead(str(closed)) from None
+        except ChannelClosed as closed:
+            raise WardenDead(str(closed)) from None
         match self._answer("started", "refused"):
             case ("started", int(pid), int(started) | float(started)):
                 return pid, started
             case (_, int(number), str(file), str(text)):
-                raise Refused(number, file, text)
-        raise Closed("nonsense")
+                raise StartRefused(number, file, text)
+        raise ChannelClosed("nonsense")
 
     def stop(self, grace: float) -> bool:
-        """Stop the whole tree: SIGTERM, and SIGKILL after the grace. Again to hurry.
+        """Stop the whole tree: SIGTERM, and SIGKILL after the grace. A second call can shorten it.
 
-        False when the program itself had ended before; what it left is stopped all the same.
+        False if the program itself had ended before; the warden stops its leftovers all the same.
         """
         self._channel.send(("stop", grace))
         return self._answer("stopping") == ("stopping", True)
 
     def pause(self) -> None:
-        """Hold the whole tree where it is, and return when it stands."""
+        """Halt the whole tree; returns when it stands still."""
         self._channel.send(("pause",))
         self._answer("paused")
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue a paused tree."""
         self._channel.send(("resume",))
 
     def keep_going(self) -> None:
-        """If somebody has stopped the warden itself (the program may try), continue it."""
+        """Continue the warden itself, if a process has stopped it (the program may try that)."""
         with contextlib.suppress(OSError):
-            os.kill(self.pid, signal.SIGCONT)  # does nothing to one that runs
+            os.kill(self.pid, signal.SIGCONT)  # no effect on a running warden
 
     def is_held(self) -> bool:
-        """Whether somebody of the tree has the program's output open for writing."""
+        """Whether a process of the tree has the program's output open for writing."""
         self._channel.send(("held",))
         return self._answer("held") == ("held", True)
 
     def ask_for_cpu(self) -> None:
-        """The answer comes as a message: the seconds that the tree has used."""
+        """Ask for the CPU time of the tree in seconds; the answer comes as a message."""
         self._channel.send(("cpu",))
 
     @property
     def has_news(self) -> bool:
-        """Whether it said something while we waited for another answer: read without waiting."""
+        """Whether messages came while another answer was awaited; `messages` returns them."""
         return bool(self._early)
 
     def messages(self) -> list[Message]:
-        """What it has said; call when it is readable or has news."""
+        """The warden's messages; call this when the warden is readable or has news."""
         if self._early:
             early, self._early = self._early, []
             return early
         return self._receive()
 
     def _answer(self, *names: str) -> Message:
-        """Wait for one of these; what else it says meanwhile is kept for later."""
+        """Wait for one of these messages, and keep all others for later."""
         end = time.monotonic() + PATIENCE
         while True:
             while not self._poll.poll(_SLICE * 1000):
                 if time.monotonic() > end:
-                    raise Closed("no answer")
+                    raise ChannelClosed("no answer")
                 self.keep_going()
             messages = self._receive()
             self._early += [message for message in messages if message[0] not in names]
@@ -173,11 +176,11 @@ class Warden:
         messages = self._channel.receive()
         for message in messages:
             if message[0] == "failed":
-                raise Closed(*message[1:])
+                raise ChannelClosed(*message[1:])
         return messages
 
     def close(self) -> None:
-        """Let it end. It has nothing to do any more, or sees to it by itself."""
+        """Let the warden end. If a program still runs, the warden stops it first."""
         self._channel.close()
         try:
             self._process.wait(PATIENCE / 3)
@@ -185,7 +188,7 @@ class Warden:
             self.kill()
 
     def kill(self) -> None:
-        """End one that does not work any more."""
+        """Kill a warden that does not answer."""
         self._channel.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, signal.SIGKILL)

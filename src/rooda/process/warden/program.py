@@ -1,8 +1,8 @@
 """What the warden does. It runs as a process of its own: see `client.py`.
 
-On Linux it is a child subreaper: whatever the program starts, by whatever double fork or setsid,
-stays below it, and `waitpid` saying ECHILD proves that nothing is left. Elsewhere it finds what it
-can by session, group, parent and a mark in the environment.
+On Linux the warden is a child subreaper: every process that the program starts, also by a double
+fork or setsid, stays below it, and ECHILD from `waitpid` proves that none is left. Elsewhere the
+warden finds what it can by session, group, parent and a mark in the environment.
 
 Messages in:  ("start", argv, folder, environ, keep, mark, umask) with three descriptors
               ("stop", grace) ("pause",) ("resume",) ("cpu",) ("held",)
@@ -10,10 +10,11 @@ Messages out: ("started", pid, start time) ("refused", errno, file, text)
               ("exited", status, alone, held) ("alone",) ("stopping", whether it still ran)
               ("killing",) ("gone", stopped, left) ("paused",) ("cpu", seconds)
               ("held", whether its output is) ("failed", text)
+
+The warden imports as little as possible: it lives as long as rooda, and its memory counts too.
 """
 
 import contextlib
-import ctypes
 import errno
 import os
 import selectors
@@ -23,91 +24,87 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 
-from rooda.process.tree.census import census
-from rooda.process.tree.proc import Children
-from rooda.process.tree.process import Census
-from rooda.process.tree.stopping import MOST_NAMES, Stopping, named
-from rooda.process.warden.channel import Channel, Closed, Message
-from rooda.process.warden.tree import Tree
+from rooda.process.libc import become_subreaper
+from rooda.process.tree import process_table
+from rooda.process.tree.linux import OwnChildren
+from rooda.process.tree.processes import ProcessTable, named
+from rooda.process.tree.stopping import MOST_NAMES, TreeStop
+from rooda.process.warden.channel import Channel, ChannelClosed, Message
+from rooda.process.warden.process_tree import ProcessTree
 
-ADOPT = "adopt"  # how a tree is kept together; the other way is "sweep"
+ADOPT = "adopt"  # how to keep a tree together; the other way is "sweep"
 UNSEEN = "a process that can't be seen"
-ORPHAN_GRACE = 1.0  # how long the tree may take to end when nobody waits for it any more
+ORPHAN_GRACE = 1.0  # seconds until SIGKILL when rooda is gone
 
-_PR_SET_CHILD_SUBREAPER = 36
-_LOOK = 0.1  # where the end of somebody else's child wakes nobody
+_POLL = 0.1  # seconds, where the end of a process that is no child wakes nothing
 _HUNT = 0.2  # seconds
+_STANDARD_STREAMS = 3
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve on the descriptor that was handed over."""
+    """Serve on the descriptor whose number rooda passed."""
     number, contain = arguments
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
-        # Only the end of the channel ends us. A handler, as what we ignore the program would too.
+        # Only the end of the channel ends the warden. It installs a handler, because the program
+        # would inherit an ignored signal.
         if signal.getsignal(name) is not signal.SIG_IGN:
-            signal.signal(name, _nothing)
+            signal.signal(name, _do_nothing)
     os.chdir("/")
     channel = Channel(socket.socket(fileno=int(number)))
-    os.set_inheritable(channel.fileno(), False)  # noqa: FBT003 - os has it so
+    os.set_inheritable(channel.fileno(), False)  # noqa: FBT003 - the signature of os
     try:
         warden = Warden(channel, *_containment(contain))
     except Exception as error:
-        _tell(channel, error)
+        _report(channel, error)
         raise
     try:
         warden.serve()
     except Exception as error:
-        warden.kill_everyone()
-        _tell(channel, error)
+        warden.kill_everything()
+        _report(channel, error)
         raise
 
 
-def _tell(channel: Channel, error: Exception) -> None:
-    with contextlib.suppress(Closed):
+def _report(channel: Channel, error: Exception) -> None:
+    with contextlib.suppress(ChannelClosed):
         channel.send(("failed", f"{type(error).__name__}: {error}"))
 
 
-def _containment(contain: str) -> tuple[Census, bool]:
-    """Who tells us who is there, and whether orphans become our children."""
+def _containment(contain: str) -> tuple[ProcessTable, bool]:
+    """The process table to use, and whether orphans become children of the warden."""
     if contain == ADOPT:
-        return census(), become_subreaper()
-    from rooda.process.tree.sweep import Sweep  # noqa: PLC0415 - needs psutil
+        return process_table(), become_subreaper()
+    from rooda.process.tree.portable import PsutilProcessTable  # noqa: PLC0415 - needs psutil
 
-    return Sweep(), False
-
-
-def become_subreaper() -> bool:
-    """Ask to be the parent of every orphan below us (Linux)."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    return prctl is not None and bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    return PsutilProcessTable(), False
 
 
-def _nothing(*_: object) -> None:
-    """Exist."""
+def _do_nothing(*_: object) -> None:
+    """Handle a signal."""
 
 
 class Warden:
-    """Waits for messages and for the ends of children, and keeps its promises."""
+    """Waits for orders and for the ends of children, and acts on them."""
 
-    def __init__(self, channel: Channel, who: Census, adopts: bool) -> None:  # noqa: FBT001
+    def __init__(self, channel: Channel, table: ProcessTable, adopts: bool) -> None:  # noqa: FBT001
         self._channel = channel
-        self._census = who
+        self._table = table
         self._adopts = adopts
-        self._tree: Tree | None = None
-        self._deserted = False  # nobody listens any more
+        self._tree: ProcessTree | None = None
+        self._deserted = False  # rooda is gone
         self._given_up: set[tuple[int, float]] = set()
-        self._children = Children()
+        self._children = OwnChildren()
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ)
         self._wake, write = os.pipe()
         for fd in (self._wake, write):
             os.set_blocking(fd, False)
-        signal.signal(signal.SIGCHLD, _nothing)
+        signal.signal(signal.SIGCHLD, _do_nothing)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         self._selector.register(self._wake, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Work until nobody listens and nothing is left."""
+        """Work until rooda is gone and no process is left."""
         while not self._deserted or self._tree is not None:
             self._step()
 
@@ -116,10 +113,10 @@ class Warden:
         wait = None
         if tree is not None and tree.is_paused:
             pass
-        elif tree is not None and tree.stopping is not None:
-            wait = max(0.0, tree.stopping.due - time.monotonic())
+        elif tree is not None and tree.stop is not None:
+            wait = max(0.0, tree.stop.due - time.monotonic())
         elif tree is not None and tree.ended and not self._adopts:
-            wait = _LOOK
+            wait = _POLL
         for key, _ in self._selector.select(wait):
             if key.fd == self._wake:
                 with contextlib.suppress(BlockingIOError):
@@ -128,14 +125,14 @@ class Warden:
                 self._listen()
         self._reap()
         tree = self._tree
-        if tree is not None and tree.stopping is not None and not tree.is_paused:
-            self._go_on_stopping(tree, tree.stopping)
+        if tree is not None and tree.stop is not None and not tree.is_paused:
+            self._go_on_stopping(tree, tree.stop)
 
     def _listen(self) -> None:
-        self._reap()  # who has ended by now did so before we were told anything
+        self._reap()  # a child that has ended by now ended before the next order
         try:
             messages = self._channel.receive()
-        except Closed:
+        except ChannelClosed:
             self._selector.unregister(self._channel)
             self._deserted = True
             if self._tree is not None:
@@ -147,16 +144,24 @@ class Warden:
 
     def _say(self, *message: object) -> None:
         if not self._deserted:
-            # Who has gone is noticed when the channel is read.
-            with contextlib.suppress(Closed):
+            # The next read of the channel shows that rooda is gone.
+            with contextlib.suppress(ChannelClosed):
                 self._channel.send(message)
 
     def _obey(self, message: Message) -> None:
         tree = self._tree
         match message:
-            case ("start", argv, folder, environ, keep, mark, umask):
+            case (
+                "start",
+                tuple(argv),
+                str(folder),
+                dict(environ),
+                tuple(keep),
+                str(mark),
+                int(umask),
+            ):
                 self._start(argv, folder, environ, keep, mark, umask)
-            case ("stop", grace):
+            case ("stop", int(grace) | float(grace)):
                 self._say("stopping", tree is not None and not tree.ended)
                 if tree is not None:
                     self._stop(tree, grace)
@@ -164,12 +169,15 @@ class Warden:
                 if tree is not None:
                     tree.pause()
                 self._say("paused")
-            case ("resume",) if tree is not None:
-                tree.resume()
+            case ("resume",):
+                if tree is not None:
+                    tree.resume()
             case ("cpu",):
                 self._say("cpu", tree.cpu() if tree is not None else 0.0)
             case ("held",):
                 self._say("held", tree is not None and tree.is_held())
+            case _:
+                raise TypeError(f"unknown order: {message[0]}")
 
     # -- starting ---------------------------------------------------------------------------
 
@@ -186,7 +194,7 @@ class Warden:
         try:
             for fd in files:
                 os.set_inheritable(fd, False)  # noqa: FBT003 - as above
-            if len(files) < 3:  # noqa: PLR2004 - the standard streams; the others did not fit
+            if len(files) < _STANDARD_STREAMS:  # the warden had no room for the others
                 self._say("refused", errno.EMFILE, "", os.strerror(errno.EMFILE))
                 return
             child = subprocess.Popen(
@@ -207,13 +215,13 @@ class Warden:
             self._say("refused", 0, "", str(error))
             return
         else:
-            child.returncode = 0  # we wait for it ourselves, and Popen must not
+            child.returncode = 0  # the warden waits for it itself, and Popen must not
             outputs = frozenset((s.st_dev, s.st_ino) for s in map(os.fstat, files[1:3]))
         finally:
             for fd in files:
                 os.close(fd)
-        self._tree = Tree(
-            self._census,
+        self._tree = ProcessTree(
+            self._table,
             child.pid,
             keep,
             mark,
@@ -226,13 +234,13 @@ class Warden:
     # -- ends -------------------------------------------------------------------------------
 
     def _reap(self) -> None:
-        """Wait for every child that has ended, whoever's it was, and say what follows from it."""
+        """Wait for every child that has ended, adopted ones too, and report what follows."""
         none_left = self._wait_for_children()
         tree = self._tree
         if tree is None or tree.status is None:
             return
         if tree.may_leave_some:
-            # Twice, as one look can miss who just moves.
+            # Twice: one look can miss a process that is just forking.
             none_left = not tree.members() and not tree.members()
         if not tree.ended:
             self._leader_ended(tree, tree.status, none_left=none_left)
@@ -240,7 +248,7 @@ class Warden:
             self._empty(tree)
 
     def _wait_for_children(self) -> bool:
-        """Whether there is none left: on Linux the proof that nothing of the tree lives."""
+        """Whether there is none left (ECHILD): on Linux the proof that the whole tree is gone."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -251,70 +259,71 @@ class Warden:
             if self._tree is not None and pid == self._tree.leader:
                 self._tree.status = os.waitstatus_to_exitcode(status)
 
-    def _leader_ended(self, tree: Tree, code: int, *, none_left: bool) -> None:
+    def _leader_ended(self, tree: ProcessTree, code: int, *, none_left: bool) -> None:
         tree.ended = True
         held = not none_left and tree.is_held()
-        alone = none_left and tree.stopping is None  # else "gone" says so, with more to tell
+        alone = none_left and tree.stop is None  # otherwise "gone" follows, which says more
         self._say("exited", code, alone, held)
         if alone:
             self._tree = None
         elif none_left:
             self._empty(tree)
 
-    def _empty(self, tree: Tree) -> None:
+    def _empty(self, tree: ProcessTree) -> None:
         self._tree = None
-        if tree.stopping is None:
+        if tree.stop is None:
             self._say("alone")
         else:
-            self._say("gone", list(tree.stopping.stopped.values()), [])
+            self._say("gone", list(tree.stop.stopped.values()), [])
 
     # -- stopping ---------------------------------------------------------------------------
 
-    def _stop(self, tree: Tree, grace: float) -> None:
-        """SIGTERM now, SIGKILL after the grace; a second call can only hurry."""
-        if tree.stopping is None:
-            tree.stopping = Stopping(self._census, tree.members, tree.leader)
-            if not self._census.everyone():
+    def _stop(self, tree: ProcessTree, grace: float) -> None:
+        """SIGTERM now, SIGKILL after the grace; a second call can only shorten the grace."""
+        if tree.stop is None:
+            tree.stop = TreeStop(self._table, tree.members, tree.leader)
+            if not self._table.all_processes():
                 tree.signal_group(signal.SIGTERM)
-        tree.stopping.within(grace)
+        tree.stop.within(grace)
 
-    def _go_on_stopping(self, tree: Tree, stopping: Stopping) -> None:
-        if time.monotonic() < stopping.due:
+    def _go_on_stopping(self, tree: ProcessTree, stop: TreeStop) -> None:
+        if time.monotonic() < stop.due:
             return
-        was_killing = stopping.killing
-        stopping.look()
-        if stopping.killing and not was_killing:
+        was_killing = stop.killing
+        stop.look()
+        if stop.killing and not was_killing:
             self._say("killing")
-        if stopping.killing:
+        if stop.killing:
             self._hunt(tree)
-        self._reap()  # which has the last word on who is left
-        if self._tree is not None and stopping.is_hopeless:
-            # Not even SIGKILL helped (sudo, a dead network drive). They hold up no later tree.
+        self._reap()  # `waitpid` decides whether a process is left
+        if self._tree is not None and stop.is_hopeless:
+            # SIGKILL did not help (sudo, a dead network drive). No later tree waits for these.
             left = tree.members()
             self._given_up.update(process.key for process in left)
             self._tree = None
-            names = [named(self._census, process) for process in left[:MOST_NAMES]]
-            self._say("gone", list(stopping.stopped.values()), names or [(0, UNSEEN)])
+            names = [named(self._table, process) for process in left[:MOST_NAMES]]
+            self._say("gone", list(stop.stopped.values()), names or [(0, UNSEEN)])
 
-    def _hunt(self, tree: Tree) -> None:
-        """Kill our own children as fast as they come: one that forks and exits outruns a census.
+    def _hunt(self, tree: ProcessTree) -> None:
+        """Kill the warden's own children as fast as they appear.
 
-        Whatever lives below us becomes our child when its parent is killed.
+        A process that forks and exits all the time outruns the process table; when its parent is
+        killed, it becomes a child of the warden.
         """
-        if not self._census.everyone():  # no /proc, or no descriptor to read it with
+        if not self._table.all_processes():  # no /proc, or no descriptor left to read it
             tree.signal_group(signal.SIGKILL)
         end = time.monotonic() + _HUNT
         while time.monotonic() < end:
             prey = [pid for pid in self._children.pids() if not tree.is_spared(pid)]
             for pid in prey:
-                # Ours, and not waited for in between: the pid can't be another's.
+                # A child that the warden has not waited for: its pid can't have been reused.
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             if self._wait_for_children() or not prey:
                 return
 
-    def kill_everyone(self) -> None:
-        """An error of ours: nobody will look after the tree, so it must not live on."""
+    def kill_everything(self) -> None:
+        """Kill the tree after an error of the warden's own, because the warden is about to end."""
         if self._tree is not None:
             self._tree.signal_group(signal.SIGKILL)
             self._hunt(self._tree)

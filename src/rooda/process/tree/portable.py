@@ -1,30 +1,30 @@
-"""The census of systems without /proc (macOS): psutil. Tested on Linux, where it works too."""
+"""The process table of systems without /proc (macOS): psutil. The tests run it on Linux too."""
 
 import os
 import time
 
 import psutil
 
-from rooda.process.tree.process import Process
+from rooda.process.tree.processes import Process, ProcessTable
 
 _GONE = (psutil.Error, OSError)
 _COARSE = 0.02  # seconds
 
 
-class Sweep:
-    """Asks psutil. What vanishes while it is looked at is simply not there."""
+class PsutilProcessTable(ProcessTable):
+    """Asks psutil. A process that ends while it is read counts as gone."""
 
     def now(self) -> float:
         """The start time that a process gets now; it is coarse, and rounded down."""
         return time.time() - _COARSE
 
-    def everyone(self) -> list[Process]:
+    def all_processes(self) -> list[Process]:
         """All processes that can be seen."""
-        found = (self.look_at(pid) for pid in psutil.pids())
+        found = (self.find(pid) for pid in psutil.pids())
         return [process for process in found if process is not None]
 
-    def look_at(self, pid: int) -> Process | None:
-        """One process, or None when it is gone."""
+    def find(self, pid: int) -> Process | None:
+        """One process, or None if it is gone."""
         try:
             with (process := psutil.Process(pid)).oneshot():
                 return Process(
@@ -41,8 +41,8 @@ class Sweep:
         except _GONE:
             return None
 
-    def words(self, pid: int) -> list[str]:
-        """The command line; empty where it can't be read."""
+    def command_line(self, pid: int) -> list[str]:
+        """The words of its command line; empty where it can't be read."""
         try:
             return list(psutil.Process(pid).cmdline())
         except _GONE:
@@ -63,15 +63,16 @@ class Sweep:
         except _GONE:
             return None
 
-    def writes_to(self, pid: int, files: frozenset[tuple[int, int]]) -> bool:  # noqa: ARG002
-        """Nobody can tell here who writes and who only reads."""
+    def writes_to(self, pid: int, files: frozenset[tuple[int, int]]) -> bool:
+        """False: psutil does not tell a writer of a file from a reader."""
+        del pid, files
         return False
 
 
 def _cpu(process: psutil.Process) -> float:
     try:
         times = process.cpu_times()
-    except psutil.Error:  # somebody else's
+    except psutil.Error:  # a process of another user
         return 0.0
     of_children = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
     return float(times.user + times.system + of_children)

@@ -1,4 +1,4 @@
-"""One program and all that it started, as the warden sees it."""
+"""One program and all processes that it started, as the warden sees them."""
 
 import contextlib
 import os
@@ -6,18 +6,26 @@ import resource
 import signal
 from collections.abc import Sequence
 
-from rooda.process.tree.family import descendants, is_named, without_kept
-from rooda.process.tree.process import Census, Process
-from rooda.process.tree.signalling import send
-from rooda.process.tree.stopping import Stopping, freeze
+from rooda.process.tree.processes import (
+    Process,
+    ProcessTable,
+    descendants,
+    is_named,
+    without_kept,
+)
+from rooda.process.tree.stopping import TreeStop, freeze, send_signal
 
 
-class Tree:
-    """Knows who belongs to it. With `adopts` that is everyone below us, else whom can be found."""
+class ProcessTree:
+    """Knows which processes belong to the program.
+
+    With `adopts` they are all descendants of the warden. Otherwise the tree finds what it can by
+    session, group, parent and the mark in the environment.
+    """
 
     def __init__(
         self,
-        census: Census,
+        table: ProcessTable,
         leader: int,
         keep: Sequence[str],
         mark: str,
@@ -26,14 +34,14 @@ class Tree:
         adopts: bool,
         given_up: set[tuple[int, float]],
     ) -> None:
-        found = census.look_at(leader)
+        found = table.find(leader)
         self.leader = leader
         self.started = found.started if found else 0
-        self.status: int | None = None  # of the leader, when it was waited for
-        self.ended = False  # and that was told
-        self.stopping: Stopping | None = None
+        self.status: int | None = None  # of the leader, after the warden has waited for it
+        self.ended = False  # the warden has told rooda of the leader's end
+        self.stop: TreeStop | None = None
         self.is_paused = False
-        self._census = census
+        self._table = table
         self._keep = tuple(keep)
         self._mark = mark
         self._outputs = outputs
@@ -44,12 +52,12 @@ class Tree:
 
     @property
     def may_leave_some(self) -> bool:
-        """Whether some processes of ours may stay, so that only a census can tell who is left."""
+        """Whether children of the warden may stay, so that only the process table tells the end."""
         return not self._adopts or bool(self._keep) or bool(self._given_up)
 
     def members(self) -> list[Process]:
-        """Everyone who still runs and is not to be kept."""
-        everyone = self._census.everyone()
+        """All running processes of the tree, except for those to keep."""
+        everyone = self._table.all_processes()
         found = descendants(everyone, {os.getpid()}) if self._adopts else self._relatives(everyone)
         if self._keep:
             found = without_kept(found, self._is_kept, self.leader)
@@ -67,49 +75,49 @@ class Tree:
         if process.started < self.started or process.pid == os.getpid():
             return False
         if process.pid == self.leader:
-            return not self.ended  # later the pid may be another's
+            return not self.ended  # later, another process may have the pid
         return (
             self.leader in (process.session, process.group)
             or process.key in self._known
-            or (bool(self._mark) and self._census.has_mark(process.pid, self._mark))
+            or (bool(self._mark) and self._table.has_mark(process.pid, self._mark))
         )
 
     def _is_kept(self, process: Process) -> bool:
-        return is_named(process, self._census.words(process.pid), self._keep)
+        return is_named(process, self._table.command_line(process.pid), self._keep)
 
     def is_spared(self, pid: int) -> bool:
-        """Whether a child of ours is to be kept."""
+        """Whether to keep this child of the warden."""
         if not self._keep or pid == self.leader:
             return False
-        process = self._census.look_at(pid)
+        process = self._table.find(pid)
         return process is not None and self._is_kept(process)
 
     def is_held(self) -> bool:
-        """Whether somebody has the program's output open for writing."""
-        return any(self._census.writes_to(one.pid, self._outputs) for one in self.members())
+        """Whether a process of the tree has the program's output open for writing."""
+        return any(self._table.writes_to(one.pid, self._outputs) for one in self.members())
 
     def cpu(self) -> float:
-        """Seconds of all of them, with those who have ended."""
+        """The CPU seconds of all processes, those that have ended included."""
         gone = resource.getrusage(resource.RUSAGE_CHILDREN)
         return sum(one.cpu for one in self.members()) + gone.ru_utime + gone.ru_stime
 
     def pause(self) -> None:
-        """Let everyone stand still."""
-        self._paused += freeze(self._census, self.members)
+        """Halt all processes."""
+        self._paused += freeze(self._table, self.members)
         self.is_paused = True
-        if self.stopping is not None:
-            self.stopping.hold()
+        if self.stop is not None:
+            self.stop.hold()
 
     def resume(self) -> None:
-        """Let those go on who stand still because of us."""
+        """Continue the processes that `pause` has halted."""
         for process in self._paused:
-            send(self._census, process, signal.SIGCONT)
+            send_signal(self._table, process, signal.SIGCONT)
         self._paused, self.is_paused = [], False
-        if self.stopping is not None:
-            self.stopping.go_on()
+        if self.stop is not None:
+            self.stop.go_on()
 
     def signal_group(self, number: int) -> None:
-        """Where nobody can be seen, the leader's group must do, while it is surely its own."""
-        if not self.ended:
+        """Signal the leader's process group: the fallback where no process can be seen."""
+        if not self.ended:  # later, the group's number may be reused
             with contextlib.suppress(OSError):
                 os.killpg(self.leader, number)

@@ -1,47 +1,48 @@
-"""The census of Linux: /proc, read with as few system calls as possible."""
+"""The process table of Linux: /proc, read with as few system calls as possible."""
 
 import os
 import time
 
-from rooda.process.tree.process import Process
+from rooda.process.tree.processes import Process, ProcessTable
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = 4096  # a file of /proc may be given out by the page; less than one is its end
+_PAGE = 4096  # /proc may give out a file page by page; a piece of less than a page is its end
 _PIECE = 64 * 1024
 _LONGEST = 8 << 20  # no environment or command line is read further than this
+_FIELDS = 20  # of /proc/PID/stat behind the name; the last one is the start time
 
 
-class ProcFs:
-    """Reads /proc. What vanishes while it is looked at is simply not there."""
+class LinuxProcessTable(ProcessTable):
+    """Reads /proc. A process that ends while it is read counts as gone."""
 
     def __init__(self) -> None:
-        # In a container /proc may be missing, or be that of another world with other pids.
+        # In a container /proc may be missing, or belong to another PID namespace.
         self._is_ours = _is_ours()
 
     def now(self) -> float:
         """The start time that a process gets now; it is coarse, and rounded down."""
         return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
-    def everyone(self) -> list[Process]:
-        """All processes that can be seen; none where that can't be trusted."""
+    def all_processes(self) -> list[Process]:
+        """All processes that can be seen; none where /proc can't be trusted."""
         if not self._is_ours:
             return []
         try:
-            names = os.listdir("/proc")  # noqa: PTH208 - names are all that is needed, and fast
+            names = os.listdir("/proc")  # noqa: PTH208 - this needs only names, and speed
         except OSError:
             return []
-        seen = (self.look_at(int(name)) for name in names if name.isdigit())
-        return [process for process in seen if process is not None]
+        found = (self.find(int(name)) for name in names if name.isdigit())
+        return [process for process in found if process is not None]
 
-    def look_at(self, pid: int) -> Process | None:
-        """One process, or None when it is gone."""
+    def find(self, pid: int) -> Process | None:
+        """One process, or None if it is gone."""
         if not self._is_ours:
             return None
         line = _read(f"/proc/{pid}/stat", _PAGE)
-        # The name in parentheses may contain anything, so look behind its end.
+        # The name in parentheses may contain anything, parentheses too: split behind the last one.
         start, end = line.find(b"("), line.rfind(b")")
         fields = line[end + 1 :].split()
-        if len(fields) < 20:  # noqa: PLR2004 - the start time is the twentieth
+        if len(fields) < _FIELDS:
             return None
         return Process(
             pid=pid,
@@ -55,8 +56,8 @@ class ProcFs:
             halted=fields[0] == b"T",
         )
 
-    def words(self, pid: int) -> list[str]:
-        """The command line; empty where it can't be read."""
+    def command_line(self, pid: int) -> list[str]:
+        """The words of its command line; empty where it can't be read."""
         line = _read(f"/proc/{pid}/cmdline", 65536).decode("utf-8", "replace")
         return line.rstrip("\0").split("\0") if line.strip("\0") else []
 
@@ -77,7 +78,7 @@ class ProcFs:
             return False
         inodes = {inode for _, inode in files}
         for fd in numbers:
-            # A look at the inode's number first: to stat a file on a dead mount takes for ever.
+            # Compare the inode's number first: `stat` of a file on a dead mount never returns.
             info = _info(_read(f"/proc/{pid}/fdinfo/{fd}", _PAGE))
             if int(info.get(b"flags:", b"0"), 8) & os.O_ACCMODE == os.O_RDONLY:
                 continue
@@ -87,8 +88,8 @@ class ProcFs:
         return False
 
 
-class Children:
-    """Our own children in one look: much faster than a census, and without a new descriptor."""
+class OwnChildren:
+    """The children of this process: much faster to read than a process table, and without open."""
 
     def __init__(self) -> None:
         pid = os.getpid()
@@ -97,11 +98,11 @@ class Children:
             return
         try:
             self._fd = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # a kernel without it
+        except OSError:  # a kernel without this file
             return
 
     def pids(self) -> list[int]:
-        """Those there are now; zombies are among them."""
+        """The children that there are now, zombies included."""
         try:
             return [int(number) for number in os.pread(self._fd, _PIECE, 0).split()]
         except OSError:
@@ -144,7 +145,7 @@ def _info(text: bytes) -> dict[bytes, bytes]:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - once per descriptor of a process
+        found = os.stat(path)  # noqa: PTH116 - once for each descriptor of a process
     except OSError:
         return None
     return (found.st_dev, found.st_ino)

@@ -1,0 +1,92 @@
+"""Calls of the C library that Python's `os` lacks: fallocate, inotify, mallopt and prctl."""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+import sys
+from collections.abc import Sequence
+
+_KEEP_SIZE, _PUNCH_HOLE = 0x01, 0x02  # modes of fallocate(2)
+_F_PUNCHHOLE = 99  # fcntl of macOS
+_IN_MODIFY, _IN_CLOEXEC, _IN_NONBLOCK = 0x02, 0o2000000, 0o4000
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
+_LARGE = 256 * 1024
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def punch_hole(fd: int, start: int, end: int) -> bool:
+    """Free these bytes of a file, which then read as zeros; False where the system can't do it.
+
+    Other processes may go on writing to the end of the file.
+    """
+    try:
+        if sys.platform == "darwin":
+            fcntl.fcntl(fd, _F_PUNCHHOLE, struct.pack("=IIqq", 0, 0, start, end - start))
+        else:
+            _fallocate(_KEEP_SIZE | _PUNCH_HOLE, fd, start, end - start)
+    except OSError:
+        return False
+    return True
+
+
+def reserve(fd: int, size: int) -> None:
+    """Reserve disk space for an empty file. Raises OSError if the disk is full.
+
+    Does nothing on a file system that can't reserve space.
+    """
+    try:
+        _fallocate(_KEEP_SIZE, fd, 0, size)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+
+
+def watch_writes(files: Sequence[int]) -> int:
+    """An inotify descriptor that is readable after a write to one of these open files.
+
+    Raises OSError or AttributeError where there is no inotify (macOS), or no watch left.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.inotify_init1(_IN_CLOEXEC | _IN_NONBLOCK)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), "inotify_init1")
+    for file in files:
+        # By descriptor: the agent may have deleted the file, or put another in its place.
+        path = f"/proc/self/fd/{file}".encode()
+        if libc.inotify_add_watch(fd, path, _IN_MODIFY) < 0:
+            os.close(fd)
+            raise OSError(ctypes.get_errno(), "inotify_add_watch")
+    return fd
+
+
+def return_large_blocks_to_system() -> None:
+    """Make glibc return every large block of memory to the system as soon as it is freed.
+
+    Without this, glibc keeps large blocks in its heap after the first one was freed. An agent that
+    prints a lot would then cost ten megabytes more when its output is joined at its end.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):  # another C library
+        return
+    mallopt(_MMAP_THRESHOLD, _LARGE)
+
+
+def become_subreaper() -> bool:
+    """Make this process the parent of every orphan below it; False where there is no such thing."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    return prctl is not None and bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def _fallocate(mode: int, fd: int, offset: int, length: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    # Some C libraries have only one of the two names, which then takes 64 bits.
+    call = getattr(libc, "fallocate64", None) or getattr(libc, "fallocate", None)
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    if call(fd, mode, offset, length) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
