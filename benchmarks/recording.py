@@ -7,8 +7,9 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmarks.measure import alternate, report
 from rooda.record.rows import IterationRow, RunRow
@@ -91,4 +92,4 @@ def _run(number: int) -> RunRow:
 
 
 def _line(row: RunRow | IterationRow) -> str:
-    return json.dumps({name: getattr(row, name) for name in row.__slots__}) + "\n"
+    return json.dumps({name: getattr(row, name) for name in row.__struct_fields__}) + "\n"

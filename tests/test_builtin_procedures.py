@@ -241,7 +241,7 @@ def test_a_signal_after_it_counts(workspace: Workspace, name: str, word: str) ->
     prompt = plan(workspace, name).prompt()
     output = f"{prompt}Summary: all there\n\n<promise>{word}</promise>\n"
     found = scan(output.encode(), WORDS, Prompt(prompt.encode()))
-    assert found == Promises(success=word == "SUCCESS", failure=word == "FAILURE")
+    assert (found.success, found.failure) == (word == "SUCCESS", word == "FAILURE")
 
 
 @each

@@ -85,7 +85,8 @@ def after_output(act: Callable[[], None]) -> Listener:
 def test_who_prints_nothing_at_first_runs_out_of_time(bench: Bench, capture: Capture) -> None:
     clock = Clock("first_output_timeout", 0.3, Since.FIRST_OUTPUT)
     result = bench.studio.python(SLEEPS, capture, clocks=(clock,))
-    assert result.exit == TimedOut("first_output_timeout", 0.3)
+    assert isinstance(result.exit, TimedOut)
+    assert (result.exit.clock, result.exit.after) == ("first_output_timeout", 0.3)
     assert result.exit.evidence == "nothing was printed"
     assert bench.clock_expired() == ClockExpired("first_output_timeout", 0.3, result.exit.evidence)
     assert result.duration >= 0.3
@@ -118,7 +119,8 @@ def idle(limit: float = 0.5) -> tuple[Clock, ...]:
 @BOTH_CAPTURES
 def test_who_sleeps_is_idle(bench: Bench, capture: Capture) -> None:
     result = bench.studio.python(SLEEPS, capture, clocks=idle())
-    assert result.exit == TimedOut("idle_timeout", 0.5)
+    assert isinstance(result.exit, TimedOut)
+    assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
     assert result.exit.evidence == NOTHING
     assert bench.clock_expired().evidence == NOTHING
     assert not alive(bench.studio.pid)
@@ -127,7 +129,8 @@ def test_who_sleeps_is_idle(bench: Bench, capture: Capture) -> None:
 def test_who_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     body = f"import os; os.write(1, b'hello')\n{SLEEPS}"
     result = bench.studio.python(body, "pipe", clocks=idle())
-    assert result.exit == TimedOut("idle_timeout", 0.5)
+    assert isinstance(result.exit, TimedOut)
+    assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
     assert result.exit.evidence.startswith("5 B printed, the last 0.")
     assert result.exit.evidence.endswith("; no change of a file was seen")
 
@@ -135,14 +138,16 @@ def test_who_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
 def test_who_has_stopped_itself_is_idle(bench: Bench) -> None:
     body = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = bench.studio.python(body, "file", clocks=idle())
-    assert result.exit == TimedOut("idle_timeout", 0.5)
+    assert isinstance(result.exit, TimedOut)
+    assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
 
 
 @pytest.mark.slow
 def test_who_worked_is_idle_only_when_it_has_slept_for_so_long(bench: Bench) -> None:
     body = f"import time\nwhile time.process_time() < 0.8: pass\n{SLEEPS}"
     result = bench.studio.python(body, "file", clocks=idle())
-    assert result.exit == TimedOut("idle_timeout", 0.5)
+    assert isinstance(result.exit, TimedOut)
+    assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
     assert result.duration >= 1.2
     assert result.exit.evidence == NOTHING
 
@@ -255,7 +260,9 @@ def test_what_rooda_itself_writes_is_no_work(bench: Bench) -> None:
         kept.mkdir(parents=True, exist_ok=True)
         (kept / "stdout.log").write_text(str(n))
 
-    assert changing(bench, write).exit == TimedOut("idle_timeout", 0.5)
+    end = changing(bench, write).exit
+    assert isinstance(end, TimedOut)
+    assert (end.clock, end.after) == ("idle_timeout", 0.5)
 
 
 # -- the result is in ----------------------------------------------------------------------

@@ -692,7 +692,7 @@ def judged(evidence: Evidence) -> dict[str, str]:
 
 def but(**other: object) -> Evidence:
     """The good one, with something else."""
-    fields = {name: getattr(GOOD, name) for name in GOOD.__slots__}
+    fields = {name: getattr(GOOD, name) for name in GOOD.__struct_fields__}
     return Evidence(**{**fields, **other})
 
 

@@ -1,15 +1,15 @@
 """`rooda.iteration`: seed 003's types and operations, as anybody's program can use them."""
 
-import dataclasses
 import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import structs
+from msgspec.structs import fields
 
 from rooda import iteration as api
 from rooda.iteration import (
@@ -302,7 +302,7 @@ def shell() -> Iterator[CommandSession]:
 
 
 def config(folder: Path, **more: object) -> IterationConfig:
-    return dataclasses.replace(IterationConfig(working_dir=folder), **more)  # type: ignore[arg-type]
+    return structs.replace(IterationConfig(working_dir=folder), **more)
 
 
 def test_an_iteration_executes_and_is_measured(tmp_path: Path, shell: CommandSession) -> None:

@@ -37,6 +37,11 @@ The tag stands alone on its line.
 )
 
 
+def flags(found: Promises) -> tuple[bool, bool]:
+    """Return whether the output gave the success signal and the failure signal."""
+    return found.success, found.failure
+
+
 def signals(
     output: bytes, prompt: Prompt = NOTHING, words: Words = WORDS, *, truncated: bool = False
 ) -> str:
@@ -104,8 +109,8 @@ def test_the_words_are_the_policy_s() -> None:
 def test_either_stream_counts_and_together_they_add_up() -> None:
     on_stdout = scan(SUCCESS, WORDS, NOTHING)
     on_stderr = scan(FAILURE, WORDS, NOTHING)
-    assert on_stdout | on_stderr == Promises(success=True, failure=True)
-    assert on_stdout | Promises() == Promises(success=True)
+    assert flags(on_stdout | on_stderr) == (True, True)
+    assert flags(on_stdout | Promises()) == (True, False)
 
 
 def test_a_tag_that_is_split_over_both_streams_does_not_count() -> None:
@@ -357,7 +362,7 @@ def test_an_echo_is_known_by_its_end_and_inside_json(line: bytes) -> None:
 )
 def test_a_signal_beside_echoes_and_inside_json_counts(line: bytes) -> None:
     prompt = Prompt(b"# Title\n\n" + TELLING + b"\nmore\n")
-    assert scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt) == Promises(success=True)
+    assert flags(scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt)) == (True, False)
 
 
 def test_an_echo_of_one_word_in_json_does_not_spoil_the_other() -> None:
@@ -365,4 +370,4 @@ def test_an_echo_of_one_word_in_json_does_not_spoil_the_other() -> None:
     prompt = Prompt(b"# Title\n\n" + TELLING + b"\n" + blocked + b"\n")
     text = f"{TELLING.decode()}\n{blocked.decode()}\n\nready\n<promise>SUCCESS</promise>"
     line = json.dumps({"text": text}).encode()
-    assert scan(line, Words("SUCCESS", "FAILURE"), prompt) == Promises(success=True)
+    assert flags(scan(line, Words("SUCCESS", "FAILURE"), prompt)) == (True, False)

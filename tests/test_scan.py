@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rooda.workspace import scan as module
 from rooda.workspace.changes import Changes
@@ -229,7 +229,7 @@ def test_what_could_not_be_read_did_not_change_because_it_now_can(
 
 LOCKED = """
 import json, sys
-from dataclasses import asdict
+from msgspec.structs import asdict
 from pathlib import Path
 from rooda.workspace.scan import changes, scan
 

@@ -81,7 +81,7 @@ def test_a_run_imports_nothing_heavy(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("exit 0")
     found = packages(imported(workspace, *SCRIPT, "work", "-n", "2", "--ai-cmd", agent, code=2))
-    assert found & {"asyncio", "rich", "msgspec", "http", "ssl", "unittest"} == set()
+    assert found & {"asyncio", "rich", "http", "ssl", "unittest"} == set()
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_rooda_loads_only_the_adapter_of_the_chosen_agent(
 
 def test_a_dry_run_imports_nothing_heavy(workspace: Workspace) -> None:
     found = packages(imported(workspace, *SCRIPT, "build", "--dry-run", "--ai-cmd", "true"))
-    assert found & {"asyncio", "rich", "sqlite3", "msgspec", "http", "ssl", "unittest"} == set()
+    assert found & {"asyncio", "rich", "sqlite3", "http", "ssl", "unittest"} == set()

@@ -20,7 +20,7 @@ from support.record import Bench, anybody, nobody
 
 HEAD = f"""
 import hashlib, itertools, os, sys
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 sys.path[:0] = {[str(Path(__file__).parent)]!r}
 from support.record import Bench, a_run, an_iteration, anybody

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rooda.process.events import LeftoversStopped, Output, ProcessEvent, ProcessKilled
 from rooda.process.exits import Exited, TimedOut
@@ -461,7 +461,8 @@ def test_the_sweep_stops_everyone_when_time_is_up(studio: Studio, kind: str) -> 
 
     body = f"{CHILDREN[kind]} {READY} echo ready; exec sleep 60"
     result = studio.sh(body, "pipe", let_time_pass, timeout=3600, kill_grace=0.4)
-    assert result.exit == TimedOut("iteration_timeout", 3600)
+    assert isinstance(result.exit, TimedOut)
+    assert (result.exit.clock, result.exit.after) == ("iteration_timeout", 3600)
     assert not alive(left(studio.folder))
     assert not alive(studio.pid)
     assert result.survivors == ()

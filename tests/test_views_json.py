@@ -1,11 +1,11 @@
 """`log_format: json`: one event a line, in a schema that programs can rely on."""
 
-import dataclasses
 import json
 from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from rooda.loop import events as loop
 from rooda.loop.events import Event
@@ -67,14 +67,14 @@ def test_every_event_has_the_same_head(event: Event) -> None:
 def test_every_field_of_an_event_is_there(event: Event) -> None:
     read = record(event)
     ours = {"state"} if isinstance(event, loop.IterationEnded) else set()  # for the record alone
-    assert {field.name for field in dataclasses.fields(event)} - ours <= set(read)
+    assert {field.name for field in structs.fields(event)} - ours <= set(read)
     assert not ours & set(read)
 
 
 def test_no_field_hides_a_part_of_the_head() -> None:
     head = {"schema_version", "time", "elapsed", "level", "event"}
     for kind in EVENT_CLASSES:
-        assert not head & {field.name for field in dataclasses.fields(kind)}
+        assert not head & {field.name for field in structs.fields(kind)}
 
 
 def test_events_have_names_of_their_own() -> None:
@@ -103,10 +103,10 @@ def test_what_is_unknown_is_null() -> None:
 
 
 def test_a_failure_carries_its_context() -> None:
-    failure = dataclasses.replace(FAILURE, preview="first\nwords", suffix="last")
+    failure = structs.replace(FAILURE, preview="first\nwords", suffix="last")
     read = record(failed(2, 5, 5.1, 1, 3, failure))
     assert (read["iteration"], read["consecutive_failures"], read["threshold"]) == (2, 1, 3)
-    assert read["failure"] == dataclasses.asdict(failure)
+    assert read["failure"] == structs.asdict(failure)
 
 
 def test_the_end_carries_codes_and_counts() -> None:

@@ -1,10 +1,10 @@
 """`log_format: logfmt`: the lines of seed 004's examples, their fields first and in order."""
 
-import dataclasses
 import json
 import re
 
 import pytest
+from msgspec import structs
 
 from rooda.config.problems import Severity
 from rooda.loop import events as loop
@@ -87,7 +87,7 @@ def test_example_1_consecutive_failures_leading_to_abort() -> None:
 
 
 def test_example_2_failure_followed_by_success() -> None:
-    ended = dataclasses.replace(SUCCEEDED, iterations=2, total=20.4, stats=stats(5.1, 15.1))
+    ended = structs.replace(SUCCEEDED, iterations=2, total=20.4, stats=stats(5.1, 15.1))
     log = written(
         "logfmt",
         started("21:00:00.000", 1),
@@ -112,7 +112,7 @@ def test_example_2_failure_followed_by_success() -> None:
 
 
 def test_example_3_the_signal_overrides_the_exit_code() -> None:
-    ended = dataclasses.replace(SUCCEEDED, iterations=1, total=15.2, stats=stats(15.1))
+    ended = structs.replace(SUCCEEDED, iterations=1, total=15.2, stats=stats(15.1))
     log = written(
         "logfmt",
         started("21:00:00.000", 1),
@@ -267,7 +267,7 @@ def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -
 
 
 def test_the_output_of_a_failure_stays_on_its_line() -> None:
-    failure = dataclasses.replace(FAILURE, preview='first "words"\nand more', suffix="last\twords")
+    failure = structs.replace(FAILURE, preview='first "words"\nand more', suffix="last\twords")
     line = logfmt.render(failed(1, 5, 5.0, 1, 3, failure)) or ""
     assert "\n" not in line
     assert fields(line)["output_first"] == 'first "words"\nand more'

@@ -1,10 +1,10 @@
 """`log_format: text`: seed 000's lines to the letter, and the lines that contract 5 adds."""
 
-import dataclasses
 import os
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from rooda.loop import events as loop
 from rooda.loop.events import Event
@@ -95,7 +95,7 @@ def test_example_1_limited_iterations() -> None:
 def test_example_2_consecutive_failure_abort() -> None:
     durations = [42.0, 36.0, 37.0, 15.0, 12.0, 13.0]
     clocks = ["10:00:00", "10:00:42", "10:01:18", "10:01:55", "10:02:10", "10:02:22", "10:02:35"]
-    ended = dataclasses.replace(ABORTED, iterations=6, total=155.0, stats=stats(*durations))
+    ended = structs.replace(ABORTED, iterations=6, total=155.0, stats=stats(*durations))
     log = written(
         "text",
         ("10:00:00", loop.RunStarted("build", 10, "agent")),
@@ -126,7 +126,7 @@ def test_example_2_consecutive_failure_abort() -> None:
 
 
 def test_example_3_the_end_has_its_timing_too() -> None:
-    ended = dataclasses.replace(ENDED, max_iterations=2, total=84.0, stats=stats(45.2, 38.7))
+    ended = structs.replace(ENDED, max_iterations=2, total=84.0, stats=stats(45.2, 38.7))
     assert (
         written("text", ("10:01:24", ended))
         == """\
@@ -164,23 +164,23 @@ def test_example_6_unlimited_with_recovery() -> None:
     "event,line",
     [
         (
-            dataclasses.replace(SUCCEEDED, iterations=2, total=84.0, stats=stats()),
+            structs.replace(SUCCEEDED, iterations=2, total=84.0, stats=stats()),
             "Completed: AI signaled SUCCESS (2 iterations, total: 1m24s)",
         ),
         (
-            dataclasses.replace(SUCCEEDED, iterations=1, total=3.21, stats=stats()),
+            structs.replace(SUCCEEDED, iterations=1, total=3.21, stats=stats()),
             "Completed: AI signaled SUCCESS (1 iteration, total: 3.2s)",
         ),
         (
-            dataclasses.replace(SUCCEEDED, promise_signal="COMPLETE", total=3725.0, stats=stats()),
+            structs.replace(SUCCEEDED, promise_signal="COMPLETE", total=3725.0, stats=stats()),
             "Completed: AI signaled COMPLETE (3 iterations, total: 1h02m05s)",
         ),
         (
-            dataclasses.replace(INTERRUPTED, iterations=2, total=12.3, stats=stats()),
+            structs.replace(INTERRUPTED, iterations=2, total=12.3, stats=stats()),
             "Interrupted (2 iterations completed, total: 12.3s)",
         ),
         (
-            dataclasses.replace(
+            structs.replace(
                 ABORTED, reason="agent: Permission denied", iterations=0, total=0.0, stats=stats()
             ),
             "ERROR: Aborting: agent: Permission denied (0 iterations completed, total: 0.0s)",
@@ -245,20 +245,16 @@ def test_further_lines(event: Event, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ended", [INTERRUPTED, dataclasses.replace(ABORTED, rule=Rule.MAX_COST, reason="too much")]
+    "ended", [INTERRUPTED, structs.replace(ABORTED, rule=Rule.MAX_COST, reason="too much")]
 )
 def test_the_command_that_continues_a_run_is_the_last_line(ended: loop.RunEnded) -> None:
-    *lines, last = (text.render(dataclasses.replace(ended, resume="rooda resume R")) or "").split(
-        "\n"
-    )
+    *lines, last = (text.render(structs.replace(ended, resume="rooda resume R")) or "").split("\n")
     assert "\n".join(lines) == text.render(ended)
     assert last == "  To continue: rooda resume R"
 
 
 def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
-    assert text.render(dataclasses.replace(ABORTED, resume="rooda resume R")) == text.render(
-        ABORTED
-    )
+    assert text.render(structs.replace(ABORTED, resume="rooda resume R")) == text.render(ABORTED)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +289,7 @@ def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
     ],
 )
 def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], line: str) -> None:
-    event = dataclasses.replace(RESUMED, **change)
+    event = structs.replace(RESUMED, **change)
     assert text.render(event) == f"Resuming run 20260301-230000-abcdef {line}"
 
 
@@ -302,7 +298,7 @@ def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], lin
     [((), ""), (("-n", "8"), " with the flags given now: -n 8")],
 )
 def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str) -> None:
-    event = dataclasses.replace(RESUMED, recorded=False, flags=(), given=given, replaced=())
+    event = structs.replace(RESUMED, recorded=False, flags=(), given=given, replaced=())
     assert written("text", ("10:00:00", event), threshold=Level.WARN) == (
         "[10:00:00] WARN: Resuming run 20260301-230000-abcdef at iteration 4"
         f"{words}; the flags of the run were not recorded\n"
@@ -310,7 +306,7 @@ def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str
 
 
 def test_one_iteration_has_a_timing_without_spread() -> None:
-    ended = dataclasses.replace(SUCCEEDED, iterations=1, stats=stats(3.0))
+    ended = structs.replace(SUCCEEDED, iterations=1, stats=stats(3.0))
     assert (text.render(ended) or "").splitlines()[1:] == [
         "  Iteration timing: min=3.0s, max=3.0s, mean=3.0s"
     ]
@@ -371,12 +367,12 @@ def test_the_context_says_how_and_what_to_try(failure: FailureContext, reason: s
 
 
 def test_short_output_is_shown_whole() -> None:
-    below = context(dataclasses.replace(FAILURE, preview="one\n\n<promise>x"))
+    below = context(structs.replace(FAILURE, preview="one\n\n<promise>x"))
     assert below[2:-1] == ["  Output:", "    | one", "    | ", "    | <promise>x"]
 
 
 def test_long_output_is_shown_by_its_ends() -> None:
-    below = context(dataclasses.replace(FAILURE, preview="start\nof it", suffix="end\nof it"))
+    below = context(structs.replace(FAILURE, preview="start\nof it", suffix="end\nof it"))
     assert below[2:-1] == [
         "  Output, first 500 characters:",
         "    | start",

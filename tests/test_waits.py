@@ -1,12 +1,12 @@
 """When a run waits, for how long, and which agent works meanwhile: pure decisions."""
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rooda.agents.report import Fault, FaultKind, Tokens, Usage
 from rooda.loop.agent import Budget

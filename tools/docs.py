@@ -3,9 +3,11 @@
 import inspect
 import re
 import types
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
@@ -65,7 +67,7 @@ def _type_name(hint: Any) -> str:
         return f"list of {_type_name(get_args(hint)[0])}"
     if hint is Stats:
         return "{" + ", ".join(Stats().summary()) + "}, stddev null before the second iteration"
-    if is_dataclass(hint) and isinstance(hint, type):
+    if isinstance(hint, type) and issubclass(hint, Struct):
         hints = get_type_hints(hint)
         return "{" + ", ".join(f"{f.name} {_type_name(hints[f.name])}" for f in fields(hint)) + "}"
     names = {int: "integer", float: "number", bool: "boolean"}

@@ -6,11 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessEvent, ProcessStarted, Stream

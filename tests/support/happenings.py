@@ -1,8 +1,9 @@
 """Events made by hand, for the tests of the views."""
 
-import dataclasses
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args
+
+from msgspec import structs
 
 from rooda.agents.report import Tokens, Usage
 from rooda.config.problems import Severity
@@ -70,17 +71,17 @@ FAILURE = FailureContext(
     truncated=False,
     suggestion="Run the command by hand",
 )
-TIMEOUT = dataclasses.replace(
+TIMEOUT = structs.replace(
     FAILURE,
     kind=FailureKind.TIMEOUT,
     reason="iteration_timeout",
     exit_code=None,
     timeout=60.0,
 )
-CRASH = dataclasses.replace(
+CRASH = structs.replace(
     FAILURE, kind=FailureKind.CRASH, reason="killed by SIGSEGV", exit_code=139, signal="SIGSEGV"
 )
-BLOCKED = dataclasses.replace(
+BLOCKED = structs.replace(
     FAILURE,
     kind=FailureKind.SIGNAL,
     reason="the agent says that it is blocked",
@@ -161,13 +162,13 @@ ENDED = loop.RunEnded(
     total=136.0,
     stats=stats(45.2, 38.7, 52.1),
 )
-SUCCEEDED = dataclasses.replace(
+SUCCEEDED = structs.replace(
     ENDED, status=Status.SUCCESS, rule=Rule.SIGNAL, exit_code=0, promise_signal="SUCCESS"
 )
-ABORTED = dataclasses.replace(
+ABORTED = structs.replace(
     ENDED, status=Status.ABORTED, rule=Rule.FAILURE_THRESHOLD, exit_code=1, consecutive_failures=3
 )
-INTERRUPTED = dataclasses.replace(
+INTERRUPTED = structs.replace(
     ENDED, status=Status.INTERRUPTED, rule=Rule.INTERRUPTED, exit_code=130, signal="SIGINT"
 )
 WARNING = loop.ProblemFound(
@@ -226,7 +227,7 @@ SAMPLES: tuple[Event, ...] = (
     loop.IterationStarted("build", 1, None),
     loop.RunStarted("build", 9, "agent --flag", "20260301-230000-abcdef", "/srv/project", 4),
     RESUMED,
-    dataclasses.replace(RESUMED, recorded=False, flags=(), replaced=(), folder="/srv/project"),
+    structs.replace(RESUMED, recorded=False, flags=(), replaced=(), folder="/srv/project"),
     loop.IterationStarted("build", 4, 9, attempt=2),
     loop.StageEntered(1, IterationStatus.PRE_HOOKS),
     loop.StageEntered(1, IterationStatus.EXECUTING),
@@ -247,7 +248,7 @@ SAMPLES: tuple[Event, ...] = (
     failed(1, 3, 5.0, 1, 3, BLOCKED),
     ended(
         *(2, 5, 5.0, Verdict.FAILURE),
-        failure=dataclasses.replace(FAILURE, kind=FailureKind.VERIFY, evidence="exit code 1"),
+        failure=structs.replace(FAILURE, kind=FailureKind.VERIFY, evidence="exit code 1"),
         cleaned_up=(NAMED,),
         status=IterationStatus.FAILED,
         kind=FailureKind.VERIFY,
@@ -262,7 +263,7 @@ SAMPLES: tuple[Event, ...] = (
     ended(2, 5, 0.0, Verdict.ABORT),
     ended(
         *(2, 5, 1.5, Verdict.ABORT),
-        failure=dataclasses.replace(FAILURE, kind=FailureKind.AUTH, reason="Invalid API key"),
+        failure=structs.replace(FAILURE, kind=FailureKind.AUTH, reason="Invalid API key"),
         kind=FailureKind.AUTH,
         reason="Invalid API key",
         agent="claude",
@@ -275,7 +276,7 @@ SAMPLES: tuple[Event, ...] = (
     ),
     ended(
         *(3, 5, 5.0, Verdict.FAILURE),
-        failure=dataclasses.replace(FAILURE, kind=FailureKind.OVERLOADED, reason="529"),
+        failure=structs.replace(FAILURE, kind=FailureKind.OVERLOADED, reason="529"),
         usage=USAGE,
         same_failures=3,
         incomplete=True,
@@ -288,14 +289,14 @@ SAMPLES: tuple[Event, ...] = (
     agents.UsageSeen(1, None, None, None),
     agents.AgentChanged(2, "claude", "codex", "usage limit of claude"),
     WAIT,
-    dataclasses.replace(WAIT, known=False),
-    dataclasses.replace(WAIT, capped=True),
-    dataclasses.replace(WAIT, kind=WaitKind.BACKOFF, what="startup", seconds=12.5),
-    dataclasses.replace(WAIT, kind=WaitKind.OUTAGE, capped=True, outage="offline", lasted=75.0),
+    structs.replace(WAIT, known=False),
+    structs.replace(WAIT, capped=True),
+    structs.replace(WAIT, kind=WaitKind.BACKOFF, what="startup", seconds=12.5),
+    structs.replace(WAIT, kind=WaitKind.OUTAGE, capped=True, outage="offline", lasted=75.0),
     agents.StillWaiting(2, WaitKind.LIMIT, 7200.0),
     agents.WaitEnded(2, WaitKind.LIMIT, 14400.0),
     process.ProcessCalledOff("max_cost", "$1.20 spent, $1.00 were left (max_cost)"),
-    dataclasses.replace(ENDED, tokens=123456, cost=1.25),
+    structs.replace(ENDED, tokens=123456, cost=1.25),
     loop.SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
     loop.SnapshotTaken(0, TREE, None, None),
     loop.FilesLeftOut(1, ("huge.bin",)),
@@ -304,11 +305,9 @@ SAMPLES: tuple[Event, ...] = (
     loop.SnapshotTrouble(1, "refs/rooda was written again"),
     loop.CommandStarted("verify", 12345, 817.5),
     HOOK,
-    dataclasses.replace(
-        HOOK, exit_code=2, error="exit code 2", output="no rule", cleaned_up=(NAMED,)
-    ),
+    structs.replace(HOOK, exit_code=2, error="exit code 2", output="no rule", cleaned_up=(NAMED,)),
     VERIFIED,
-    dataclasses.replace(
+    structs.replace(
         VERIFIED, exit_code=None, error="timed out after 60s", output="...", cleaned_up=(NAMED,)
     ),
     loop.Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
@@ -325,7 +324,7 @@ SAMPLES: tuple[Event, ...] = (
     ENDED,
     SUCCEEDED,
     ABORTED,
-    dataclasses.replace(ABORTED, reason="agent: Permission denied", stats=stats(), iterations=0),
+    structs.replace(ABORTED, reason="agent: Permission denied", stats=stats(), iterations=0),
     INTERRUPTED,
     process.ProcessStarted(12345),
     process.Output("stdout", b"hello\n"),
@@ -350,11 +349,11 @@ SAMPLES: tuple[Event, ...] = (
 
 # Text that comes from a file, a name or an agent, and should not drive anything.
 EVIL = 'a\x1b[31mb\x1b]0;title\x07\nERROR forged="x"\r\x9b5mz\x7f\x00 \\'
-_EVIL_FAILURE = dataclasses.replace(FAILURE, command=EVIL, preview=EVIL, suffix=EVIL)
+_EVIL_FAILURE = structs.replace(FAILURE, command=EVIL, preview=EVIL, suffix=EVIL)
 EVIL_EVENTS: tuple[Event, ...] = (
     loop.ConfigResolved(EVIL, EVIL, EVIL),
-    dataclasses.replace(WARNING, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
-    dataclasses.replace(ERROR, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
+    structs.replace(WARNING, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
+    structs.replace(ERROR, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
     loop.RunStarted(EVIL, 3, EVIL),
     loop.IterationStarted(EVIL, 1, 3),
     loop.PromptFailed(1, EVIL, EVIL),
@@ -368,20 +367,20 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.ListenerFailed(EVIL, EVIL),
     loop.StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
-    dataclasses.replace(ABORTED, reason=EVIL),
+    structs.replace(ABORTED, reason=EVIL),
     loop.RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
     loop.RunResumed(
         EVIL, 2, recorded=True, flags=(EVIL,), given=(EVIL,), replaced=(EVIL,), folder=EVIL
     ),
     loop.RunResumed(EVIL, 2, recorded=False, flags=(), given=(EVIL,), replaced=()),
-    dataclasses.replace(ABORTED, resume=EVIL),
+    structs.replace(ABORTED, resume=EVIL),
     ended(
         *(1, 3, 5.0, Verdict.FAILURE),
-        failure=dataclasses.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),
+        failure=structs.replace(_EVIL_FAILURE, evidence=EVIL, reason=EVIL),
         cleaned_up=(process.NamedProcess(2, EVIL),),
         reason=EVIL,
         evidence=EVIL,
-        result=dataclasses.replace(RESULT, files_created=(EVIL,), summary=EVIL),
+        result=structs.replace(RESULT, files_created=(EVIL,), summary=EVIL),
         state=State(feedback=EVIL),
     ),
     loop.SnapshotTaken(1, EVIL, EVIL, EVIL, (EVIL,)),
@@ -399,10 +398,10 @@ EVIL_EVENTS: tuple[Event, ...] = (
     loop.HistoryPruned((EVIL,)),
     loop.IterationStarted(EVIL, 1, 3, agent=EVIL),
     ended(1, 3, 1.0, Verdict.LIMITED, kind=FailureKind.LIMIT, reason=EVIL, agent=EVIL),
-    ended(1, 3, 1.0, Verdict.CONTINUE, usage=dataclasses.replace(USAGE, model=EVIL)),
+    ended(1, 3, 1.0, Verdict.CONTINUE, usage=structs.replace(USAGE, model=EVIL)),
     agents.AgentSaid(1, EVIL, EVIL),
     agents.UsageSeen(1, EVIL, 1, 1.0),
     agents.AgentChanged(1, EVIL, EVIL, EVIL),
-    dataclasses.replace(WAIT, what=EVIL, reason=EVIL),
+    structs.replace(WAIT, what=EVIL, reason=EVIL),
     process.ProcessCalledOff(EVIL, EVIL),
 )

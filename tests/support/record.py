@@ -2,9 +2,10 @@
 
 import contextlib
 import tempfile
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from rooda.record.reader import Reader
 from rooda.record.rows import IterationRow, RunRow
@@ -29,7 +30,7 @@ def a_run(run: str = RUN, status: str = "running", **more: object) -> RunRow:
         workspace="/work",
         data={"reason": None, "counters": {"failures": 0}},
     )
-    return replace(row, **more)  # type: ignore[arg-type]  # each test names what it changes
+    return replace(row, **more)
 
 
 def an_iteration(number: int, status: str = "completed", run: str = RUN) -> IterationRow:

@@ -1,8 +1,9 @@
 """The base class of the adapters: everything that rooda knows about one agent CLI."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts
@@ -14,8 +15,7 @@ from rooda.agents.report import Fault, Form, Usage
 JSON_FORMS: Final[Mapping[str, Form]] = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 
 
-@dataclass(frozen=True, slots=True)
-class LastOutput:
+class LastOutput(Struct, frozen=True):
     """The end of what a CLI printed on each stream, as text without control codes.
 
     `beginning` is the start of standard error. `failed`: the exit code was not 0.

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rooda.agents.buffers import OutputTail
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify

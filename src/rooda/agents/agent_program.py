@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.flag_rules import flag_value
@@ -17,8 +18,7 @@ _LAUNCHER_ARGUMENT = re.compile(r"-.*|\w+=.*|[0-9.]+[smhd]?", re.DOTALL)
 _UNSET = re.compile(r"(?:-u|--unset)(?:=?(\w+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """The adapter for a command line, the form of the output, and the model that the flags name."""
 
     adapter: Adapter

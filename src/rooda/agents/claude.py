@@ -1,7 +1,8 @@
 """Claude Code (`claude`)."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes

@@ -4,15 +4,15 @@ Messages name environment variables and never show their values.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rooda.agents.report import FaultKind
 
 _OFF = ("", "0", "false", "no", "off")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
+class AgentFacts(Struct, frozen=True):
     """What rooda knows about a CLI besides its output.
 
     `install` is the command or the sentence that tells how to install it.
@@ -32,8 +32,7 @@ class AgentFacts:
     advice: Mapping[FaultKind, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """The account that pays for a CLI.
 
     `variables` are those that are set and decide it, each with the account that it means;

@@ -6,7 +6,8 @@ and must use its tools without asking.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _SHORT_FLAG = re.compile(r"-[A-Za-z]")
 _SHORT_FLAGS = re.compile(r"-[A-Za-z]+")
@@ -49,8 +50,7 @@ def matches(words: Sequence[str], pattern: str) -> bool:
     return is_short and any(_SHORT_FLAGS.fullmatch(word) and name[1] in word for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolPermissions:
+class ToolPermissions(Struct, frozen=True):
     """Patterns of the flags that let a CLI use all, or some, of its tools without asking.
 
     `otherwise` says what happens without them.
@@ -67,8 +67,7 @@ class ToolPermissions:
         return self.all_tools[0]
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(Struct, frozen=True):
     """A command from the agent's program on, the agent's environment, and whether root runs it."""
 
     words: Sequence[str]
@@ -76,8 +75,7 @@ class CommandLine:
     is_root: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FlagRule:
+class FlagRule(Struct, frozen=True):
     """A mistake in a command line: how to detect it, what it causes, how to correct it.
 
     `is_fatal`: the CLI refuses to start.

@@ -1,7 +1,8 @@
 """Read the output of a CLI while it runs, through the adapter of the CLI."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes

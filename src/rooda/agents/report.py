@@ -1,9 +1,11 @@
 """What a CLI reports about itself: the answer, numbers, the result, a failure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 
 class Form(StrEnum):
@@ -31,8 +33,7 @@ class FaultKind(StrEnum):
 OUTAGES = (FaultKind.OVERLOADED, FaultKind.OFFLINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A failure that the CLI itself reports.
 
     `evidence` is the beginning of the message, on one line, and `words` the whole message.
@@ -49,8 +50,7 @@ class Fault:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Tokens as the CLI counts them; `total` is everything that the model read and wrote."""
 
     input: int = 0
@@ -89,8 +89,7 @@ class Said(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """The numbers of one run of a CLI; an unknown number is None."""
 
     model: str | None = None
@@ -111,8 +110,7 @@ class Usage:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class AgentReport:
+class AgentReport(Struct, frozen=True):
     """What is known of a CLI after its end.
 
     `speaks_events`: the output has events. `spoken` is then the end of the assistant's text, with

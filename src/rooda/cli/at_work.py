@@ -4,8 +4,9 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
@@ -18,8 +19,7 @@ from rooda.workspace.tree import work_tree
 _PACE = 0.05  # seconds between two looks at the process
 
 
-@dataclass(frozen=True, slots=True)
-class AtWork:
+class AtWork(Struct, frozen=True):
     """The process of a run. Its start time tells it from a later process with the same pid."""
 
     pid: int

@@ -5,9 +5,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from rooda.config.command import AgentCommand
 from rooda.config.layers import PhaseValue
@@ -25,8 +26,7 @@ _MOVE = "Move it away"
 LITTLE_DISK = 200 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One thing that was looked at, as a line of the dry run."""
 
     text: str

@@ -4,7 +4,8 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.agents.agent_program import Program, program_name, program_of
 from rooda.config.layers import Alias, Layers, Level, Scope, Valued
@@ -17,8 +18,7 @@ from rooda.text.lookup import did_you_mean
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCommand:
+class AgentCommand(Struct, frozen=True):
     """The AI command as it was chosen; `provenance` is what the dry run shows."""
 
     text: str
@@ -29,8 +29,7 @@ class AgentCommand:
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """An agent that a run may start: the command, its words, and the CLI behind it."""
 
     command: AgentCommand
@@ -48,8 +47,7 @@ class Agent:
         return self.command.alias or program_name(self.argv)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What the layers choose: a direct command or the name of an alias."""
 
     direct: Valued | None = None

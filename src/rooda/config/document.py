@@ -7,9 +7,9 @@ that multiply can hurt.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import yaml
+from msgspec import Struct, field
 
 from rooda.config.locate import LARGEST_FILE
 from rooda.config.problems import Problem, Severity
@@ -34,8 +34,7 @@ _SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 ScalarValue = None | bool | int | float | str
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """A single value; `text` is what was written."""
 
     value: ScalarValue
@@ -43,16 +42,14 @@ class Scalar:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """A list."""
 
     items: "tuple[Node, ...]"
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A key of a mapping, its line, and its value."""
 
     key: str
@@ -60,8 +57,7 @@ class Entry:
     node: "Node"
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """Keys and values in the order of the file, each key once."""
 
     entries: tuple[Entry, ...]
@@ -71,8 +67,7 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A collection whose end has not come yet."""
 
     is_mapping: bool

@@ -1,15 +1,15 @@
 """What is wrong with one config file, as it is found: each with its line and its field."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.config.problems import Problem
 from rooda.config.settings import BY_KEY, SECTIONS
 from rooda.text.lookup import did_you_mean, near_miss
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """Collects the problems of a file that messages call `file`."""
 
     file: str

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity
@@ -32,8 +33,7 @@ _STATUS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """Why git can't work here, and what helps."""
 
     reason: str

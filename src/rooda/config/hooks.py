@@ -1,8 +1,9 @@
 """Hooks: commands of the user's at certain points of a run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from rooda.config.kinds import Choice, Kind, Schema, ShellCommand, Timeout, WrongValue, brief
 
@@ -11,8 +12,7 @@ OnError = Literal["ignore", "fail", "abort"]
 _FORM = "Write a command, or {command: CMD, timeout: 30s, on_error: ignore}"
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """A command for `sh -c`, how many seconds it may take, and what it means when it fails.
 
     `fail` makes it the failure of the iteration: one that it comes before is skipped, one that it
@@ -47,7 +47,7 @@ def hook_of(raw: object) -> Hook:
     return Hook(**cast("dict[str, Any]", checked))
 
 
-class HookList(Kind[tuple[Hook, ...]]):
+class HookList(Kind[tuple[Hook, ...]], frozen=True):
     """One hook or several, run one after the other."""
 
     metavar = "CMD"

@@ -1,7 +1,9 @@
 """Look at the whole configuration, for `config show` and `config check`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config import checks as look
 from rooda.config.command import (
@@ -21,8 +23,7 @@ from rooda.config.validate import check_procedures, check_zero_counts, unknown_p
 from rooda.config.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(Struct, frozen=True):
     """The configuration as it holds, and all that is wrong with it."""
 
     layers: Layers

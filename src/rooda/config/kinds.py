@@ -4,8 +4,9 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from rooda.text.lookup import did_you_mean
 from rooda.text.numbers import SIZE_PATTERN, format_size, parse_size
@@ -29,7 +30,7 @@ class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
         self.suggestion = suggestion
 
 
-class Kind(Generic[T]):
+class Kind(Struct, Generic[T], frozen=True):
     """How a setting's value is checked, read from text, shown and described."""
 
     metavar = "TEXT"
@@ -55,12 +56,12 @@ class Kind(Generic[T]):
         raise NotImplementedError
 
 
-class Boolean(Kind[bool]):
+class Boolean(Kind[bool], frozen=True):
     """`true` or `false`."""
 
     metavar = "BOOL"
-    _WORDS = {"true": True, "false": False, "1": True, "0": False}  # noqa: RUF012 - a constant
-    _OLD_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}  # noqa: RUF012
+    _WORDS = {"true": True, "false": False, "1": True, "0": False}
+    _OLD_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
     def check(self, raw: object) -> bool:
         if isinstance(raw, bool):
@@ -83,8 +84,7 @@ class Boolean(Kind[bool]):
         return {"type": "boolean"}
 
 
-@dataclass(frozen=True)
-class Integer(Kind[int]):
+class Integer(Kind[int], frozen=True):
     """A whole number from `minimum` to `maximum`."""
 
     minimum: int
@@ -112,8 +112,7 @@ class Integer(Kind[int]):
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
 
 
-@dataclass(frozen=True)
-class Seconds(Kind[float]):
+class Seconds(Kind[float], frozen=True):
     """A length of time: a number of seconds, or text such as `90s`, `5m`, `1h30m`."""
 
     minimum: float = 0.0
@@ -153,8 +152,7 @@ class Seconds(Kind[float]):
         return {"anyOf": [number, {"type": "string", "pattern": DURATION_PATTERN}]}
 
 
-@dataclass(frozen=True)
-class Timeout(Seconds):
+class Timeout(Seconds, frozen=True):
     """Seconds after which something ends; seed 004 has its own words for one that is none."""
 
     def check(self, raw: object) -> float:
@@ -167,16 +165,14 @@ class Timeout(Seconds):
         return super().check(raw)
 
 
-@dataclass(frozen=True)
-class Age(Seconds):
+class Age(Seconds, frozen=True):
     """How long ago; whole days are shown as such."""
 
     def show(self, value: float) -> str:
         return f"{value // DAY:.0f}d" if value and value % DAY == 0 else super().show(value)
 
 
-@dataclass(frozen=True)
-class Dollars(Kind[float]):
+class Dollars(Kind[float], frozen=True):
     """An amount of US dollars."""
 
     metavar = "USD"
@@ -200,8 +196,7 @@ class Dollars(Kind[float]):
         return {"type": "number", "exclusiveMinimum": 0}
 
 
-@dataclass(frozen=True)
-class Size(Kind[int]):
+class Size(Kind[int], frozen=True):
     """A number of bytes, or text such as `10MB`."""
 
     minimum: int
@@ -231,8 +226,7 @@ class Size(Kind[int]):
         return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
 
 
-@dataclass(frozen=True)
-class Choice(Kind[str]):
+class Choice(Kind[str], frozen=True):
     """One of a few words."""
 
     options: tuple[str, ...]
@@ -255,7 +249,7 @@ class Choice(Kind[str]):
         return {"enum": list(self.options)}
 
 
-class Text(Kind[str]):
+class Text(Kind[str], frozen=True):
     """Words that are not empty."""
 
     def check(self, raw: object) -> str:
@@ -271,17 +265,17 @@ class Text(Kind[str]):
         return {"type": "string", "pattern": r"\S"}
 
 
-class PathText(Text):
+class PathText(Text, frozen=True):
     """The name of a file or folder, relative to the file that declares it."""
 
     metavar = "PATH"
 
 
-class FolderText(PathText):
+class FolderText(PathText, frozen=True):
     """The name of a folder."""
 
 
-class ShellCommand(Text):
+class ShellCommand(Text, frozen=True):
     """A command for `sh -c`, so it is one text and nobody splits it."""
 
     metavar = "CMD"
@@ -294,8 +288,7 @@ class ShellCommand(Text):
         return super().check(raw)
 
 
-@dataclass(frozen=True)
-class Template(Text):
+class Template(Text, frozen=True):
     """Text with names in braces, each of which somebody fills in (`rooda.text.templates`)."""
 
     names: tuple[str, ...]
@@ -317,7 +310,7 @@ class Template(Text):
         return {"type": "string", "pattern": template_pattern(self.names)}
 
 
-class SignalWord(Text):
+class SignalWord(Text, frozen=True):
     """A word for a `<promise>` tag."""
 
     metavar = "WORD"
@@ -331,7 +324,7 @@ class SignalWord(Text):
         return {"type": "string", "pattern": "^[A-Za-z0-9_.-]+$"}
 
 
-class TextList(Kind[tuple[str, ...]]):
+class TextList(Kind[tuple[str, ...]], frozen=True):
     """Several texts."""
 
     metavar = "PATTERN"
@@ -357,7 +350,7 @@ class TextList(Kind[tuple[str, ...]]):
         return {"anyOf": [item, {"type": "array", "items": item}]}
 
 
-class TextMap(Kind[Mapping[str, str | None]]):
+class TextMap(Kind[Mapping[str, str | None]], frozen=True):
     """Names with values; a null value takes a name away."""
 
     metavar = "NAME=VALUE"

@@ -1,10 +1,11 @@
 """One layer of configuration: what a single file, the environment or the flags say."""
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
@@ -12,8 +13,7 @@ from rooda.config.settings import PRESET
 from rooda.prompts.parts import PHASES, Part
 
 
-@dataclass(frozen=True, slots=True)
-class Valued:
+class Valued(Struct, frozen=True):
     """A checked value, where it came from, and what it is called there.
 
     `None` means explicitly none. `field` is a key such as `loop.env`, a flag or a variable;
@@ -23,7 +23,7 @@ class Valued:
     value: Any
     origin: Origin
     field: str
-    parts: Mapping[str, Origin] = dataclasses.field(default_factory=dict)
+    parts: Mapping[str, Origin] = msgspec.field(default_factory=dict)
 
     def problem(
         self, message: str, suggestion: str, severity: Severity = Severity.ERROR
@@ -32,16 +32,14 @@ class Valued:
         return Problem.at(self.origin, self.field, message, suggestion, severity)
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """A named agent command; `adapter` says whose output it prints, when the name doesn't."""
 
     command: str
     adapter: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseValue:
+class PhaseValue(Struct, frozen=True):
     """The parts of one phase; none where what was written can't be used."""
 
     parts: tuple[Part, ...]
@@ -49,26 +47,24 @@ class PhaseValue:
     field: str
 
 
-@dataclass(slots=True)
-class ProcedureLayer:
+class ProcedureLayer(Struct):
     """What one layer says of one procedure."""
 
     origin: Origin
     description: str | None = None
-    phases: dict[str, PhaseValue] = dataclasses.field(default_factory=dict)
-    values: dict[str, Valued] = dataclasses.field(default_factory=dict)
+    phases: dict[str, PhaseValue] = msgspec.field(default_factory=dict)
+    values: dict[str, Valued] = msgspec.field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Layer:
+class Layer(Struct):
     """What one tier says; keys of `loop` are the settings' dotted keys."""
 
     tier: Tier
     file: str = ""  # as messages call it, where there is one
     broken: bool = False  # the file could not be read or parsed
-    loop: dict[str, Valued] = dataclasses.field(default_factory=dict)
-    procedures: dict[str, ProcedureLayer] = dataclasses.field(default_factory=dict)
-    aliases: dict[str, Valued] = dataclasses.field(default_factory=dict)
+    loop: dict[str, Valued] = msgspec.field(default_factory=dict)
+    procedures: dict[str, ProcedureLayer] = msgspec.field(default_factory=dict)
+    aliases: dict[str, Valued] = msgspec.field(default_factory=dict)
 
     def procedure(self, name: str) -> Mapping[str, Valued]:
         """The values that this layer sets for a procedure alone."""
@@ -84,8 +80,7 @@ class Scope(Enum):
     LOOP = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One place that may set values."""
 
     scope: Scope
@@ -96,8 +91,7 @@ class Level:
         return self.values.get(key)
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """All tiers of one invocation."""
 
     cli: Layer

@@ -1,7 +1,8 @@
 """Where a value came from."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 
 class Tier(IntEnum):
@@ -30,8 +31,7 @@ _LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """A tier and what the value is called there: a file, a variable, a flag, a preset."""
 
     tier: Tier

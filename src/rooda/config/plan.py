@@ -1,9 +1,10 @@
 """The plan: the very object that a run executes and that the dry run prints."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from rooda.agents.facts import passed_on
 from rooda.config import checks as look
@@ -48,8 +49,7 @@ from rooda.prompts.parts import PHASES, Part, PromptError
 from rooda.workspace.tools import Tools
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True):
     """What the user asked for. `flags` is `{setting key: (flag as written, text)}`."""
 
     procedure: str = ""
@@ -67,8 +67,7 @@ class PromptTemplate(Protocol):
         """The prompt of an iteration. Raises PromptError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything that a run needs to know, decided."""
 
     procedure: str
@@ -79,7 +78,7 @@ class Plan:
     workspace: Path
     working_dir: Path
     environ: Mapping[str, str]
-    work: TaskSource = FixedTask(CurrentTask())  # noqa: RUF009 - it never changes
+    work: TaskSource = FixedTask(CurrentTask())
     template: PromptTemplate | None = None  # in place of the phases
     mode: str = ""
     notes: tuple[tuple[str, str], ...] = ()  # for the summary of the session log
@@ -112,8 +111,7 @@ class Plan:
         return assemble(self.phases, self.contexts, words, feedback)
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """The plan as far as there is one, what is wrong with it, and what was looked at."""
 
     request: RunRequest

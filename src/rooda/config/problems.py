@@ -1,8 +1,9 @@
 """What is wrong with the input: collected, so that all of it can be said at once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from rooda.config.origin import Origin, Tier
 
@@ -16,8 +17,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing to change, and where (seed 004's ValidationError)."""
 
     message: str

@@ -1,9 +1,10 @@
 """Turn a parsed file into a layer, collecting every problem on the way."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from rooda.agents.registry import ADAPTERS
 from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
@@ -31,8 +32,7 @@ FREE = "x-"  # what a key at the top begins with that is the user's own: a place
 DESCRIPTION = "description"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Struct, frozen=True):
     """A file as it was found: its bytes, its tier, and how messages call it."""
 
     tier: Tier

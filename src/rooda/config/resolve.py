@@ -1,8 +1,10 @@
 """Which value holds: pure functions over the layers."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config.kinds import TextMap
 from rooda.config.layers import Layers, Level, Scope, Valued
@@ -21,8 +23,7 @@ UNLIMITED = "unlimited"
 LIMITED = "max-iterations"
 
 
-@dataclass(frozen=True, slots=True)
-class Iterations:
+class Iterations(Struct, frozen=True):
     """How many iterations may run; no maximum means unlimited."""
 
     maximum: int | None

@@ -1,8 +1,9 @@
 """What a setting is: one row of the table, and all that follows from it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from rooda.config.kinds import Kind, Text, WrongValue
 
@@ -12,8 +13,7 @@ UNSET = "none"
 VARIABLE_PREFIX = "ROODA_LOOP_"
 
 
-@dataclass(frozen=True, eq=False)
-class Setting(Generic[T]):
+class Setting(Struct, Generic[T], frozen=True, eq=False):
     """A row: a key below `loop`, its kind, its default, and how people reach and see it."""
 
     key: str

@@ -1,11 +1,11 @@
 """What an iteration works on, as far as somebody but the agent knows."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class CurrentTask:
+
+class CurrentTask(Struct, frozen=True):
     """A task, and the specification that it belongs to."""
 
     task: str = ""
@@ -22,8 +22,7 @@ class TaskSource(Protocol):
         """What the agent has worked on, now that it has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixedTask:
+class FixedTask(Struct, frozen=True):
     """Always the same: a procedure has no plan that we could read."""
 
     work: CurrentTask

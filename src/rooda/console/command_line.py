@@ -2,12 +2,12 @@
 
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from rooda.config.setting import UNSET
 from rooda.record.given import Given
@@ -20,8 +20,7 @@ Parts = Mapping[str, tuple[tuple[str, ...], ...]]
 _NOT_OF_THE_RUN = frozenset({"procedure", "run", "resume", "dry_run"})
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """How flags given now meet those of an earlier start. The sets hold names of parameters.
 
     One of `rivals` replaces the others. The values of `by_name` are NAME=VALUE and are merged by
@@ -34,8 +33,7 @@ class Rules:
     texts: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """The flags of an earlier start that still hold, those given now, and those replaced."""
 
     kept: Parts

@@ -1,7 +1,8 @@
 """The commands of `rooda`, and what every command gets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.process.interrupts import Interrupts
 
@@ -32,8 +33,7 @@ RESERVED = frozenset({*COMMANDS, "help"})
 HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 
 
-@dataclass(frozen=True, slots=True)
-class CliContext:
+class CliContext(Struct, frozen=True):
     """What commands need of this invocation."""
 
     interrupts: Interrupts

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
@@ -30,8 +31,7 @@ def workspace_here() -> Path:
     return next((one for one in within if (one / STATE_FOLDER / DATABASE).exists()), folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """The record that reading commands read."""
 
     workspace: Path

@@ -1,9 +1,11 @@
 """Check every agent that the configuration names: its program, its version, its command line."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.agent_program import own_words, program_name
@@ -35,8 +37,7 @@ _DOWNLOADERS = ("npx", "bunx")  # launchers that download a program that is not 
 _NO_ACCOUNT = Account((), "")
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramLookup:
+class ProgramLookup(Struct, frozen=True):
     """The program of an agent: its path, its missing interpreter, and its version.
 
     `version` is None where rooda did not ask. `in_work_tree`: the agents of a run can change it.
@@ -57,8 +58,7 @@ class ProgramLookup:
         return name in KNOWN and Path(self.program.path).name == name
 
 
-@dataclass(frozen=True, slots=True)
-class AgentExamination:
+class AgentExamination(Struct, frozen=True):
     """Everything that the checks found about one agent."""
 
     name: str

@@ -1,9 +1,11 @@
 """`rooda doctor --canary`: run an agent once, for real, in a scratch repository, and judge it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.agents.agent_program import own_words, program_name
 from rooda.agents.facts import Account, account_of
@@ -24,8 +26,7 @@ TIMEOUT = "5m"
 _OWN_FLAGS = ("--timeout", "--ai-cmd", "--canary", "--config")
 
 
-@dataclass(frozen=True, slots=True)
-class Canary:
+class Canary(Struct, frozen=True):
     """The agent to try, with a command that works in another folder, and the account that pays.
 
     `config_errors` is the number of errors in the configuration.
@@ -106,8 +107,7 @@ def _absolute(word: str, folder: Path) -> str:
         return word
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryReport:
+class CanaryReport(Struct, frozen=True):
     """The result of a trial. `kept` is the scratch folder, if rooda kept it for the user."""
 
     canary: Canary

@@ -4,8 +4,9 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
@@ -55,8 +56,7 @@ What follows has no meaning. It only makes the prompt long.
 _FILLER = "Line {number}: nothing to do here, the mark is on the very last line of this prompt.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryTask:
+class CanaryTask(Struct, frozen=True):
     """What the agent is asked to do, with random words: it can't be right by chance."""
 
     word: str
@@ -180,8 +180,7 @@ OFF: Mapping[str, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TrialResult:
+class TrialResult(Struct, frozen=True):
     """What the engine reports about the iteration.
 
     `result_after` is the number of seconds from the start until the agent reported its result.
@@ -197,8 +196,7 @@ class TrialResult:
     trouble: str = ""
 
 
-@dataclass(slots=True)
-class _TrialListener:
+class _TrialListener(Struct):
     """Listens to the events of the iteration, and shows the lines that a person can read."""
 
     show: Callable[[AgentSaid], None]
@@ -218,8 +216,7 @@ class _TrialListener:
                 self.trouble = error
 
 
-@dataclass(slots=True)
-class _TimedRunner:
+class _TimedRunner(Struct):
     """Runs programs, and measures when the agent has reported its result."""
 
     runner: Runner

@@ -1,7 +1,8 @@
 """What a trial of an agent showed, and what that means, finding by finding."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rooda.agents.agent_program import Program
 from rooda.agents.faults import last_line
@@ -36,8 +37,7 @@ from rooda.views.agent_messages import OF_AGENTS, usage_words
 _LONGEST_LINE = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why the agent failed: the kind, the evidence, what to do, and the last line printed."""
 
     kind: FailureKind
@@ -46,8 +46,7 @@ class Failure:
     last_words: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The facts that the verdict is based on.
 
     `repeated`: the mark of the prompt is in the answer. `wrote` and `ran` say whether the file of

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from rooda.agents.agent_program import variables
 from rooda.agents.facts import dropped, passed_on
@@ -18,16 +19,14 @@ from rooda.config.world import World
 from rooda.workspace.tools import Tools
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorOptions:
+class DoctorOptions(Struct, frozen=True):
     """The config file to read (None: the usual one), and flags as a run takes them."""
 
     config: str | None = None
     flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorContext:
+class DoctorContext(Struct, frozen=True):
     """What the checks look at: the configuration, and where and in what an agent would run.
 
     `values` are the settings of the loop, `environ` is the environment with the changes of `env`.
@@ -69,8 +68,7 @@ class DoctorContext:
         return tuple(added)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """An alias, or a command that a setting gives without an alias.
 
     `source` is where it is defined. `chosen_by` are the settings that choose it.

@@ -1,8 +1,9 @@
 """Run all checks. A check that fails is a finding, and the others still run."""
 
 import platform
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from rooda import __version__
 from rooda.config.inspect import inspect
@@ -19,8 +20,7 @@ from rooda.doctor.programs import VERSION_TIMEOUT
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """What the checks found: about each agent, and about the machine."""
 
     agents: tuple[AgentExamination, ...]

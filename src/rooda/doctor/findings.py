@@ -3,8 +3,10 @@
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config.sensitive import HIDDEN, names_a_secret
 from rooda.text.controls import one_line
@@ -26,8 +28,7 @@ class Mark(StrEnum):
 _IN_ORDER = tuple(Mark)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The result of one check; `topic` is the name of the check in the JSON output."""
 
     topic: str

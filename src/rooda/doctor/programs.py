@@ -9,8 +9,9 @@ import shutil
 import stat
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.doctor.findings import Finding, Mark
 from rooda.process.clocks import Clock, Since
@@ -31,8 +32,7 @@ _SHEBANG = re.compile(rb"#![ \t]*(\S+)[ \t]*([^\r\n]*)")
 _ADVICE = {"node": "Install Node.js, 20 or newer (22 for qwen and copilot), and put it on the PATH"}
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramPath:
+class ProgramPath(Struct, frozen=True):
     """The path of an executable program; without one, what is wrong with the file of that name."""
 
     path: str | None
@@ -101,16 +101,14 @@ _LONGEST = 200
 _VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:[-+][\w.+-]{1,40})?)")
 
 
-@dataclass(frozen=True, slots=True)
-class VersionQuestion:
+class VersionQuestion(Struct, frozen=True):
     """A program, and the environment to run it in."""
 
     path: str
     environ: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """The version of a program; without one, why. `can_start`: the system could start it."""
 
     text: str | None

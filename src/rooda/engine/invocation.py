@@ -1,8 +1,10 @@
 """How a run was started: its flags for the record, and the command that continues it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import Problem, Severity
@@ -23,8 +25,7 @@ BUDGETS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Front:
+class Front(Struct, frozen=True):
     """The commands with which the user starts a run and continues it.
 
     `limits` are the flags of the command that raise the limit of a rule.
@@ -47,8 +48,7 @@ class Front:
         return self.continuing(run, rule if rule in BUDGETS else None)
 
 
-@dataclass(frozen=True, slots=True)
-class TakenUp:
+class TakenUp(Struct, frozen=True):
     """An earlier run that is to go on, in its folder and with these flags."""
 
     run: str
@@ -70,8 +70,7 @@ class TakenUp:
         return [*problems, Problem(message, advice, severity=Severity.WARNING)]
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """One start of the command line."""
 
     front: Front

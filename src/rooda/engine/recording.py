@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
@@ -61,8 +63,7 @@ class _Troubles:
             self(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """What belongs to the record of one run."""
 
     plan: Plan

@@ -1,8 +1,10 @@
 """Restore the state of an earlier run, so that it can go on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
@@ -24,8 +26,7 @@ _MORE = 5  # iterations that the advice adds
 _COUNTED = (Rule.FAILURE_THRESHOLD, Rule.STALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """A run that goes on: where it stands, and its iterations in their order."""
 
     row: RunRow

@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rooda.config.plan import Plan, Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
@@ -50,8 +52,7 @@ from rooda.workspace.pin import Pin
 from rooda.workspace.state import STATE_FOLDER, make_state_folder
 
 
-@dataclass(slots=True)
-class _Wiring:
+class _Wiring(Struct):
     """The listeners of a run."""
 
     emitter: Emitter
@@ -60,8 +61,7 @@ class _Wiring:
     closing: list[Callable[[], None]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """The exit code of a run, and the errors of listeners that it survived."""
 
     exit_code: int

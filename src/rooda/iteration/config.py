@@ -1,12 +1,12 @@
 """What an iteration is run with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class IterationConfig:
+
+class IterationConfig(Struct, frozen=True):
     """Where and for how long an iteration may work, and what is looked at afterwards.
 
     There is no timeout unless one is asked for. `test_reports` are patterns of JUnit XML files.

@@ -4,15 +4,16 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from rooda.iteration.types import Iteration, IterationStatus
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryConfig:
+class HistoryConfig(Struct, frozen=True):
     """How many iterations stay in memory, and the file that `persist` and `load` use, if any."""
 
     max_in_memory: int = 100
@@ -20,8 +21,7 @@ class HistoryConfig:
     persist_path: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySummary:
+class HistorySummary(Struct, frozen=True):
     """What all iterations add up to. Totals count every one that has a result."""
 
     total_iterations: int = 0

@@ -1,8 +1,9 @@
 """What an iteration amounts to: changed files, tests, progress, the agent's own summary."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from rooda.iteration.session import Response
 from rooda.iteration.tracker import Seen

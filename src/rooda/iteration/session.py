@@ -3,9 +3,10 @@
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
+
+from msgspec import Struct
 
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.types import IterationStatus, Printed
@@ -19,8 +20,7 @@ from rooda.process.runner import Runner
 _OUTPUT_LIMIT = 10 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """How a session answered: the end of what was printed, and how it ended.
 
     `spoken` is the agent's own text, where that is another than what was printed.

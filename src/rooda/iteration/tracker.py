@@ -1,10 +1,11 @@
 """What changed in a folder: by git where there is git, else by a look at every file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from rooda.text.paths import glob_of_name
 from rooda.workspace.changes import Changes
@@ -16,8 +17,7 @@ from rooda.workspace.tools import Tools
 from rooda.workspace.tree import work_tree
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a look has found since the look before. `changes` is None where nobody can tell.
 
     `tree` stands for the content of all files. With git: `commit` holds that tree, `head` is where

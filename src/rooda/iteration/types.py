@@ -1,10 +1,11 @@
 """One iteration: its life, and what came of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 
@@ -33,8 +34,7 @@ UNFINISHED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """What an agent printed, as far as it is kept in memory: the last bytes of each stream."""
 
     stdout: bytes = b""
@@ -46,12 +46,11 @@ class Printed:
         return cls(stdout.encode("utf-8", "surrogateescape"), stderr.encode("utf-8", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
-class IterationResult:
+class IterationResult(Struct, frozen=True):
     """What an iteration did. What is unknown is None; paths are relative to the workspace."""
 
     exit_code: int | None
-    printed: Printed = field(default_factory=Printed, repr=False)
+    printed: Printed = field(default_factory=Printed)
     files_modified: tuple[str, ...] = ()
     files_created: tuple[str, ...] = ()
     files_deleted: tuple[str, ...] = ()
@@ -141,12 +140,11 @@ def _tests_from_json(data: Mapping[str, Any]) -> TestResults:
     return TestResults(data["total"], data["passed"], data["failed"], data["skipped"], details)
 
 
-@dataclass(slots=True)
-class Iteration:
+class Iteration(Struct):
     """A single iteration of the loop, from `pending` to its end."""
 
     number: int
-    prompt: str = field(default="", repr=False)
+    prompt: str = ""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended_at: datetime | None = None
     status: IterationStatus = IterationStatus.PENDING

@@ -3,8 +3,10 @@
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import IO, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.report import Said, Usage
@@ -54,8 +56,7 @@ def clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """What is left of what the run may use."""
 
     cost: float | None = None

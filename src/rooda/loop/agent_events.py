@@ -1,13 +1,13 @@
 """What known agents do, and what the run does about their limits and failures."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from rooda.loop.waits import WaitKind
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSaid:
+class AgentSaid(Struct, frozen=True):
     """A known agent did something: a line that a person can read (`text`, `tool`, `note`, ...)."""
 
     iteration: int
@@ -15,8 +15,7 @@ class AgentSaid:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsageSeen:
+class UsageSeen(Struct, frozen=True):
     """A known agent tells what the iteration has used so far."""
 
     iteration: int
@@ -25,8 +24,7 @@ class UsageSeen:
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentChanged:
+class AgentChanged(Struct, frozen=True):
     """Another agent does the work from now on."""
 
     iteration: int
@@ -35,8 +33,7 @@ class AgentChanged:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class WaitStarted:
+class WaitStarted(Struct, frozen=True):
     """The run waits: for a usage limit or an outage of `what`, or before the next try after `what`.
 
     `tries` is how often in a row that happened, `known` whether the agent said itself until when,
@@ -57,8 +54,7 @@ class WaitStarted:
     lasted: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StillWaiting:
+class StillWaiting(Struct, frozen=True):
     """The run waits, and this is how much longer."""
 
     iteration: int
@@ -66,8 +62,7 @@ class StillWaiting:
     left: float
 
 
-@dataclass(frozen=True, slots=True)
-class WaitEnded:
+class WaitEnded(Struct, frozen=True):
     """The wait has ended: it is over and the run goes on, or somebody or something ended it."""
 
     iteration: int

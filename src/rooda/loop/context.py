@@ -1,8 +1,9 @@
 """One iteration while it runs: what is known of it so far."""
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
@@ -22,8 +23,7 @@ from rooda.testresults.results import TestResults
 from rooda.workspace.state import place_of
 
 
-@dataclass(slots=True)
-class IterationContext:
+class IterationContext(Struct):
     """What the stages of one iteration share. Each stage reads it and adds what it learns.
 
     `outcome` is None until something has decided it: the pre hooks, the prompt or the signals.

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from rooda.loop.events import Event, IterationEnded, IterationStarted, ListenerFailed
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(Struct, frozen=True):
     """An event, and when it happened: wall clock, seconds since the run began, iteration if any."""
 
     event: Event

@@ -1,7 +1,8 @@
 """Close an iteration: its place in the record and in the state, and the story of it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.settings import SIGNALS_FAILURE, SIGNALS_SUCCESS

@@ -3,7 +3,7 @@
 Names and fields are the schema of `log_format: json` (docs/events.md), so they only ever grow.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from rooda.agents.report import Usage
 from rooda.config.problems import Severity
@@ -18,8 +18,7 @@ from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigResolved:
+class ConfigResolved(Struct, frozen=True):
     """A setting's value and where it came from (one event a setting)."""
 
     setting: str
@@ -27,8 +26,7 @@ class ConfigResolved:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProblemFound:
+class ProblemFound(Struct, frozen=True):
     """Something is wrong with the input; only errors keep a run from starting."""
 
     severity: Severity
@@ -40,8 +38,7 @@ class ProblemFound:
     field: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """The run begins, or an earlier one goes on with the iteration `resumed_at`."""
 
     procedure: str
@@ -52,8 +49,7 @@ class RunStarted:
     resumed_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunResumed:
+class RunResumed(Struct, frozen=True):
     """An earlier run goes on: with which flags of its own, with which given now.
 
     `replaced` are its flags that no longer hold. Secret values are left out of all of them.
@@ -70,8 +66,7 @@ class RunResumed:
     folder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IterationStarted:
+class IterationStarted(Struct, frozen=True):
     """An iteration begins; iterations are counted from 1, and so are the attempts at one."""
 
     procedure: str
@@ -85,16 +80,14 @@ class IterationStarted:
     is_read: bool = False  # standard output is made of events, told as `agent_said`
 
 
-@dataclass(frozen=True, slots=True)
-class StageEntered:
+class StageEntered(Struct, frozen=True):
     """An iteration is at work: `pre_hooks`, `executing` or `post_hooks`."""
 
     iteration: int
     status: IterationStatus
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotTaken:
+class SnapshotTaken(Struct, frozen=True):
     """The work tree was looked at, and with git kept as a commit. 0: before the run."""
 
     iteration: int
@@ -104,32 +97,28 @@ class SnapshotTaken:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FilesLeftOut:
+class FilesLeftOut(Struct, frozen=True):
     """These are in no snapshot: too large, or not ours to keep."""
 
     iteration: int
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesUnknown:
+class ChangesUnknown(Struct, frozen=True):
     """Nobody can tell what changed."""
 
     iteration: int
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotTrouble:
+class SnapshotTrouble(Struct, frozen=True):
     """Something is wrong with the snapshots; what changed is known all the same."""
 
     iteration: int
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStarted:
+class CommandStarted(Struct, frozen=True):
     """A command of the loop's own runs: a hook, `verify`, git."""
 
     what: str
@@ -137,8 +126,7 @@ class CommandStarted:
     started: float
 
 
-@dataclass(frozen=True, slots=True)
-class HookEnded:
+class HookEnded(Struct, frozen=True):
     """A hook has ended. `error` says what is wrong with it, if anything is."""
 
     hook: str
@@ -151,8 +139,7 @@ class HookEnded:
     cleaned_up: tuple[process.NamedProcess, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyEnded:
+class VerifyEnded(Struct, frozen=True):
     """The loop's own check has ended; `error` says why it failed, if it did."""
 
     iteration: int
@@ -164,8 +151,7 @@ class VerifyEnded:
     cleaned_up: tuple[process.NamedProcess, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """The iteration's work was committed."""
 
     iteration: int
@@ -173,8 +159,7 @@ class Committed:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class CommitFailed:
+class CommitFailed(Struct, frozen=True):
     """It could not be committed; the work is still there."""
 
     iteration: int
@@ -182,8 +167,7 @@ class CommitFailed:
     suggestion: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+class Pushed(Struct, frozen=True):
     """What there is was pushed."""
 
     iteration: int
@@ -192,8 +176,7 @@ class Pushed:
     commit: str
 
 
-@dataclass(frozen=True, slots=True)
-class PushFailed:
+class PushFailed(Struct, frozen=True):
     """It could not be pushed; the next iteration tries again."""
 
     iteration: int
@@ -201,16 +184,14 @@ class PushFailed:
     suggestion: str
 
 
-@dataclass(frozen=True, slots=True)
-class PromptAssembled:
+class PromptAssembled(Struct, frozen=True):
     """The prompt is ready."""
 
     iteration: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class PromptFailed:
+class PromptFailed(Struct, frozen=True):
     """The prompt can't be made any more; the run is aborted."""
 
     iteration: int
@@ -218,8 +199,7 @@ class PromptFailed:
     suggestion: str
 
 
-@dataclass(frozen=True, slots=True)
-class StartFailed:
+class StartFailed(Struct, frozen=True):
     """The agent can't be started; the run is aborted."""
 
     iteration: int
@@ -228,8 +208,7 @@ class StartFailed:
     suggestion: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutputTruncated:
+class OutputTruncated(Struct, frozen=True):
     """More was printed than is kept; the beginning was dropped."""
 
     iteration: int
@@ -238,8 +217,7 @@ class OutputTruncated:
     buffer_limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class SignalsScanned:
+class SignalsScanned(Struct, frozen=True):
     """Which signals the agent gave; after a timeout they are not believed."""
 
     iteration: int
@@ -248,8 +226,7 @@ class SignalsScanned:
     believed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ExitOverridden:
+class ExitOverridden(Struct, frozen=True):
     """The agent ended badly but signaled that the job is done: the signal is believed."""
 
     iteration: int
@@ -258,8 +235,7 @@ class ExitOverridden:
     exit_signal: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class IterationEnded:
+class IterationEnded(Struct, frozen=True):
     """An iteration has ended, whatever way: told once for each that started.
 
     `failure` says how, where the verdict is a failure. `cleaned_up` are processes that the agent
@@ -294,8 +270,7 @@ class IterationEnded:
     same_failures: int = 0  # in a row, this one included
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunEnded(Struct, frozen=True):
     """The run is over: status, why, and the statistics of every iteration that ran.
 
     `resume` is the command that continues it, if it was interrupted or aborted.
@@ -318,35 +293,30 @@ class RunEnded:
     resume: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StateUnwritable:
+class StateUnwritable(Struct, frozen=True):
     """`.rooda` can't be written any more; the prompt goes to a temporary file instead."""
 
     iteration: int
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTrouble:
+class RecordTrouble(Struct, frozen=True):
     """The record can't be written, or had to be made anew; the run goes on."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPruned:
+class HistoryPruned(Struct, frozen=True):
     """Old runs were taken out of the record."""
 
     runs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StopRequested:
+class StopRequested(Struct, frozen=True):
     """Somebody asked for the run to end after this iteration (`rooda stop`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRunCleared:
+class EarlierRunCleared(Struct, frozen=True):
     """An earlier run here was killed and left processes behind: they were stopped now."""
 
     run: str
@@ -354,16 +324,14 @@ class EarlierRunCleared:
     survivors: tuple[process.NamedProcess, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unlocked:
+class Unlocked(Struct, frozen=True):
     """The work tree can't be locked on this file system; nothing keeps a second run away."""
 
     folder: str
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerFailed:
+class ListenerFailed(Struct, frozen=True):
     """A log or view can't be written, or broke; the run goes on."""
 
     listener: str

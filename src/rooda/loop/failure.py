@@ -2,7 +2,8 @@
 
 import errno
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.agents.report import Fault, FaultKind
 from rooda.config.sensitive import without_secret_values
@@ -36,8 +37,7 @@ _TIMEOUT_ADVICE = {
 _NOT_THE_AGENT = (FailureKind.VERIFY, FailureKind.COMMIT, FailureKind.HOOK)
 
 
-@dataclass(frozen=True, slots=True)
-class FailureContext:
+class FailureContext(Struct, frozen=True):
     """Seed 004's context of a failure. `exit_code` is unknown after a timeout.
 
     `promise_signal` is what the agent signaled, even where that was not believed.

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from rooda.config.hooks import Hook
 from rooda.config.plan import Plan
@@ -50,8 +51,7 @@ _SETTINGS: Mapping[Moment, Setting[tuple[Hook, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HookPayload:
+class HookPayload(Struct, frozen=True):
     """What a hook is told: where the run stands, and more as JSON on its standard input."""
 
     iteration: int | None

@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.agents.report import AgentReport
 from rooda.config.plan import Plan
@@ -31,8 +32,7 @@ from rooda.prompts.parts import PromptError
 from rooda.workspace.state import VERIFY, keep_file
 
 
-@dataclass(frozen=True, slots=True)
-class IterationReport:
+class IterationReport(Struct, frozen=True):
     """What came of one iteration, and the state of the run after it."""
 
     outcome: Outcome

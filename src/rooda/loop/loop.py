@@ -1,8 +1,9 @@
 """The loop of a run: iterations until a stop rule holds."""
 
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.sensitive import without_secret_values

@@ -1,7 +1,9 @@
 """What an iteration amounts to: seed 000's matrix, and what a known CLI tells of itself. Pure."""
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.agents.report import AgentReport, Fault, FaultKind
 from rooda.loop.promises import Promises
@@ -62,8 +64,7 @@ TRANSIENT = (FailureKind.STARTUP,)
 PERMANENT = (FailureKind.AUTH, FailureKind.USAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The verdict, why, and whether the exit status speaks against it.
 
     `skipped`: the agent was not even asked. `fault` is what a known CLI said of it.

@@ -1,7 +1,8 @@
 """Files that rooda writes itself: they may lie in the work tree, and are nobody's work."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.config.plan import Plan
 from rooda.config.settings import LOG_FILE, SESSION_LOG
@@ -9,8 +10,7 @@ from rooda.text.paths import glob_of_name, glob_of_series
 from rooda.workspace.ours import redirected_to
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFile:
+class OwnFile(Struct, frozen=True):
     """One of them; with `has_kin`, those that differ in their digits alone are ours as well."""
 
     path: Path

@@ -9,8 +9,9 @@ counts even where the prompt has the same bare line.
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct
 
 from rooda.prompts.compose import promise_tag
 from rooda.text.controls import clean
@@ -33,8 +34,7 @@ _UNESCAPED = {b"\\n": b"\n", b"\\r": b"", b"\\t": b"\t", b'\\"': b'"'}
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """The words that mean success and failure; None where the policy has no such word."""
 
     success: str | None
@@ -42,13 +42,12 @@ class Words:
     last_line_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Promises:
+class Promises(Struct, frozen=True):
     """Which signals the agent gave, and the lines that gave them."""
 
     success: bool = False
     failure: bool = False
-    lines: tuple[str, ...] = field(default=(), compare=False)
+    lines: tuple[str, ...] = ()
 
     def __or__(self, other: "Promises") -> "Promises":
         lines = self.lines + other.lines

@@ -6,8 +6,9 @@ Both run in a process tree of their own and within a time of their own; nothing 
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from rooda.config.plan import Plan
 from rooda.config.settings import (
@@ -47,8 +48,7 @@ _IN_FRONT = (
 _SIGNERS = {"gpg.program": "gpg", "gpg.ssh.program": "ssh-keygen", "gpg.x509.program": "gpgsm"}
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why git did not do it, and what to do."""
 
     error: str

@@ -3,8 +3,10 @@
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from rooda.iteration.history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
@@ -36,16 +38,14 @@ def _no_command(_: Rule) -> str:
     return ""
 
 
-@dataclass(slots=True)
-class ReportedTrees:
+class ReportedTrees(Struct):
     """What the run has already told about its work tree, so that it tells each thing once."""
 
     left_out: set[str] = field(default_factory=set)
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(Struct, frozen=True):
     """What a run uses of the world.
 
     `run` is the run's name. Without a tracker rooda does not know what changed. `tools` runs git
@@ -75,7 +75,7 @@ class Services:
         given: Tools | None = self.tools
         tools = Tools(execute=self.execute) if given is None else given
         tools.interrupts, tools.tick, tools.listener = self.interrupts, self.tick, self._tell
-        object.__setattr__(self, "tools", tools)
+        force_setattr(self, "tools", tools)
 
     def _tell(self, command: Command, event: ProcessEvent) -> None:
         """Pass on what a command of rooda's own does."""

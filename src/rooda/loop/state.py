@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from rooda.agents.report import Usage
 from rooda.config.plan import Plan
@@ -42,8 +44,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What ends a run; no maximum means unlimited."""
 
     max_iterations: int | None
@@ -53,7 +54,7 @@ class Limits:
     retry: bool = False  # a failed iteration is tried again under its own number
     max_cost: float | None = None
     max_tokens: int | None = None
-    patience: Patience = Patience()  # noqa: RUF009 - it never changes
+    patience: Patience = Patience()
 
 
 def limits_of(plan: Plan) -> Limits:
@@ -79,8 +80,7 @@ def limits_of(plan: Plan) -> Limits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Whether an iteration got anywhere, and the tree that it left behind, if that is known."""
 
     made: bool = True
@@ -88,8 +88,7 @@ class Progress:
     touched: bool = False  # files, or where HEAD stands
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """The loop's memory between two iterations. `iteration` counts from 0.
 
     `elapsed` is for how long the run has been at work, `idle` how many iterations in a row made no
@@ -131,7 +130,7 @@ class State:
     outage_since: float | None = None
     outage_due: bool = False
     agent: int = 0  # which of the plan's agents works
-    task: CurrentTask = CurrentTask()  # noqa: RUF009 - it never changes
+    task: CurrentTask = CurrentTask()
     tests: TestResults | None = None  # the last ones that were read
 
     @property

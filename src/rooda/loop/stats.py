@@ -1,11 +1,11 @@
 """Statistics of iteration times in constant memory (Welford's method)."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """Count, extremes, mean and spread of the durations so far, in seconds."""
 
     count: int = 0

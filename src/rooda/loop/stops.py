@@ -1,8 +1,9 @@
 """When a run ends. A stop condition is a function in the tuple; the first that speaks decides."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from rooda.loop.outcome import FailureKind, Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
@@ -31,8 +32,7 @@ class Rule(StrEnum):
     MAX_ITERATIONS = "max-iterations"
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """The status that a run ends with, and the rule that decided."""
 
     status: Status
@@ -40,8 +40,7 @@ class Stop:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ExitCodes:
+class ExitCodes(Struct, frozen=True):
     """The exit codes that are a matter of policy."""
 
     at_maximum: int = 2

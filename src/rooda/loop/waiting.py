@@ -1,8 +1,9 @@
 """Wait, until it is time or somebody wants an end."""
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from rooda.config.command import Agent
 from rooda.config.plan import Plan

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from rooda.agents.report import OUTAGES, Fault, FaultKind
 
@@ -24,8 +25,7 @@ class WaitKind(StrEnum):
     BACKOFF = "backoff"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How patient a run is with its agents."""
 
     wait_for_limits: bool = True
@@ -36,8 +36,7 @@ class Patience:
     max_outage_wait: float | None = 7200.0
 
 
-@dataclass(frozen=True, slots=True)
-class UsageLimit:
+class UsageLimit(Struct, frozen=True):
     """An agent that can't work: its command, what it is called, and until which unix time.
 
     `known`: the agent said so itself, and `evidence` are its words. `times`: how often in a row.

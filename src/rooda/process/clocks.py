@@ -4,8 +4,9 @@ All times are those of a `Stopwatch`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from rooda.text.numbers import approximate_size
 from rooda.text.times import format_seconds
@@ -24,8 +25,7 @@ class Since(Enum):
     RESULT = "result"  # off until the program has reported its result
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """A limit in seconds and its name.
 
     `setting` is the limit that the user wrote, where a part of it was used up before the start.
@@ -42,8 +42,7 @@ class Clock:
         return self.limit if self.setting is None else self.setting
 
 
-@dataclass(frozen=True, slots=True)
-class ClockFacts:
+class ClockFacts(Struct, frozen=True):
     """What is known of a program at one moment, as far as clocks depend on it."""
 
     began: float

@@ -2,7 +2,8 @@
 
 import errno
 import signal
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from rooda.text.times import format_seconds
 
@@ -16,15 +17,13 @@ _FILE_ERRORS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Exited:
+class Exited(Struct, frozen=True):
     """The process ended by itself with an exit code."""
 
     code: int
 
 
-@dataclass(frozen=True, slots=True)
-class Signalled:
+class Signalled(Struct, frozen=True):
     """A signal that rooda did not send ended the process."""
 
     number: int
@@ -40,17 +39,15 @@ class Signalled:
         return 128 + self.number
 
 
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(Struct, frozen=True):
     """A clock expired and rooda stopped the process: the clock, its limit, and what was seen."""
 
     clock: str
     after: float
-    evidence: str = field(default="", compare=False)
+    evidence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HungAfterResult:
+class HungAfterResult(Struct, frozen=True):
     """The process reported its result, did not exit in time, and rooda stopped it.
 
     The result counts.
@@ -60,23 +57,20 @@ class HungAfterResult:
     after: float
 
 
-@dataclass(frozen=True, slots=True)
-class Canceled:
+class Canceled(Struct, frozen=True):
     """The caller canceled the process while it ran: by which rule, and why."""
 
     rule: str
-    reason: str = field(default="", compare=False)
+    reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """The warden died, so rooda lost the process and stopped what it could find of its tree."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupted:
+class Interrupted(Struct, frozen=True):
     """The user sent rooda a signal, and rooda stopped the process."""
 
     number: int
@@ -87,8 +81,7 @@ class Interrupted:
         return signal_name(self.number)
 
 
-@dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(Struct, frozen=True):
     """The system refused to start the process; `error` is the system's error number."""
 
     reason: str

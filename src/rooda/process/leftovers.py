@@ -8,8 +8,9 @@ import os
 import stat
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.process.events import NamedProcess
 from rooda.process.tree import process_table
@@ -24,8 +25,7 @@ from rooda.process.tree.processes import (
 from rooda.process.tree.stopping import TreeStop
 
 
-@dataclass(frozen=True, slots=True)
-class RunTrace:
+class RunTrace(Struct, frozen=True):
     """What identifies the processes of a run. `leaders` are pids with their start times."""
 
     mark: str

@@ -1,9 +1,10 @@
 """What to run, and how it went."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from rooda.process.capture.buffers import Captured
 from rooda.process.capture.disk import KeptBytes
@@ -17,8 +18,7 @@ MAX_TRANSCRIPT = 256 * 1024 * 1024
 Listener = Callable[[ProcessEvent], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """Two open files for what the program prints.
 
     With `direct` the program writes to them itself; otherwise it writes to pipes, and rooda
@@ -43,8 +43,7 @@ def _no_change(_: float) -> float | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessRequest:
+class ProcessRequest(Struct, frozen=True):
     """What to run, and within which limits.
 
     `result_is_in` is called after each piece of output; while it is true, clocks that count from
@@ -70,8 +69,7 @@ class ProcessRequest:
     earlier_signals: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessResult:
+class ProcessResult(Struct, frozen=True):
     """How one run of a program went, also if it did not start.
 
     `cleaned_up` are processes other than the program itself that the warden stopped, `survivors`

@@ -10,9 +10,10 @@ import errno
 import os
 import selectors
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
+
+from msgspec import Struct
 
 from rooda.process import events as happened
 from rooda.process.capture.buffers import STREAMS, OutputBuffer
@@ -156,8 +157,7 @@ class Runner:
             warden.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
+class _Ending(Struct, frozen=True):
     exit: Exit
     cleaned_up: tuple[NamedProcess, ...] = ()
     survivors: tuple[NamedProcess, ...] = ()

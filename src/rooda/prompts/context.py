@@ -2,8 +2,9 @@
 
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.prompts.parts import FilePart, TextPart
 from rooda.text.paths import anchored
@@ -11,8 +12,7 @@ from rooda.text.paths import anchored
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """One `--context` value; a file gets a `Source:` line with its name."""
 
     source: TextPart | FilePart

@@ -1,8 +1,9 @@
 """The parts of a prompt: text, files and built-in texts. Each iteration reads them again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from rooda.prompts import builtin
 from rooda.text.templates import DOLLAR, fill, names_in
@@ -18,8 +19,7 @@ class PromptError(Exception):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(Struct, frozen=True):
     """Text that the user wrote in the config or on the command line."""
 
     text: str
@@ -30,8 +30,7 @@ class TextPart:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(Struct, frozen=True):
     """A file of the user; `shown` is its name as the user wrote it."""
 
     path: Path
@@ -47,8 +46,7 @@ class FilePart:
         return read_text_file(self.path, self.shown)
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltinPart:
+class BuiltinPart(Struct, frozen=True):
     """A built-in text, which the user names as `builtin:prompts/NAME.md`."""
 
     resource: str
@@ -72,8 +70,7 @@ class BuiltinPart:
 Source = TextPart | FilePart | BuiltinPart
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A source, and the values for the `${name}`s in it."""
 
     source: Source

@@ -6,7 +6,8 @@ nothing, and a value of several words needs no quotes (a shell would run the sec
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rooda.ralph.shell_value import ShellValue, read_value
 from rooda.text.lookup import did_you_mean
@@ -28,8 +29,7 @@ _LINE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-@dataclass(frozen=True, slots=True)
-class RalphConfig:
+class RalphConfig(Struct, frozen=True):
     """The values in the file; None if not set. An empty TEST_COMMAND ("") means no tests."""
 
     project_root: str | None = None
@@ -42,8 +42,7 @@ class RalphConfig:
     lines: Mapping[str, int] = field(default_factory=dict)  # the line that sets each key
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFinding:
+class ConfigFinding(Struct, frozen=True):
     """A mistake in the file: where it is, and what to write. A warning leaves the file usable."""
 
     line: int

@@ -1,8 +1,9 @@
 """Where ralph's files are: its home in the project, and the project's root."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.workspace.tree import work_tree
 
@@ -12,8 +13,7 @@ PLAN_FILE = "implementation_plan.md"
 LOGS = "logs"
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """The folder with ralph's config, prompts, plan and logs, and the project around it."""
 
     folder: Path

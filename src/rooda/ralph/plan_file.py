@@ -8,8 +8,9 @@ task itself, whatever status it has; the same is true of the title of the plan.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from rooda.ralph.markdown import LineKind, MarkdownLine, label_of, lines_of, plain, shortened
 
@@ -50,8 +51,7 @@ class TaskStatus(StrEnum):
     COMPLETE = "complete"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One task: its name on one line of at most 100 characters, and the spec that it names."""
 
     name: str
@@ -137,8 +137,7 @@ def _tasks(entries: "Sequence[_Heading | _CheckBox]") -> Iterator[Task]:
 # -- outline -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
-class _Heading:
+class _Heading(Struct, eq=False):
     """A heading, what the labels below say about it, and the headings above it in the outline."""
 
     level: int
@@ -156,8 +155,7 @@ class _Heading:
         return self.status is not None and bool(self.name) and not self.is_group
 
 
-@dataclass(slots=True, eq=False)
-class _CheckBox:
+class _CheckBox(Struct, eq=False):
     """A check box, and the headings above it in the outline."""
 
     name: str

@@ -3,10 +3,12 @@
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config import checks as look
 from rooda.config import overrides
@@ -48,8 +50,7 @@ _AGENTS = "AGENTS.md"
 _LARGEST_AGENTS = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What the user asked for. `file` is the prompt of `ralph prompt`."""
 
     mode: str

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _PIECE = re.compile(
     r"""
@@ -19,8 +20,7 @@ _ANY_ESCAPE = re.compile(r"\\.", re.DOTALL)
 _EXPANSION = re.compile(r"\$[\w{(@*#?!$-]|`")
 
 
-@dataclass(frozen=True, slots=True)
-class ShellValue:
+class ShellValue(Struct, frozen=True):
     """A value: `text` is one word without its quotes, or several words with their quotes.
 
     `written`: the value with its quotes and without the comment.

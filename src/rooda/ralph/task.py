@@ -1,7 +1,8 @@
 """What a ralph iteration works on, by its implementation plan."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.config.task import CurrentTask
 from rooda.prompts.parts import FilePart, PromptError
@@ -13,8 +14,7 @@ _LARGEST_PLAN = 4 * 1024 * 1024
 _NO_TASK = "none"
 
 
-@dataclass(slots=True)
-class PlanTasks:
+class PlanTasks(Struct):
     """Reads the plan before and after the agent: it may have written it."""
 
     plan: Path | None  # a prompt of its own has none
@@ -49,8 +49,7 @@ class PlanTasks:
             return _NO_TASK
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A prompt file with `${NAME}`s in it."""
 
     file: FilePart

@@ -4,8 +4,9 @@ The record is private to the user. Views show `masked` alone: values can be secr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from rooda.config.sensitive import HIDDEN, without_secret_values
 from rooda.config.setting import UNSET
@@ -15,8 +16,7 @@ KEY = "given"  # in the data of a run's row
 _MOST_WORDS = 2  # a flag and its value
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """The flags, each as one word or as a word and its value, and the other arguments.
 
     `folder` is where the command was started, relative to the workspace.

@@ -4,9 +4,10 @@ What is unknown is null. Prompt and output come from their files.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from rooda.iteration.history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus

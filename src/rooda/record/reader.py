@@ -4,10 +4,11 @@ import itertools
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from rooda.record.database import NAME, SHOWN
 from rooda.record.errors import NoRecord, StoreError

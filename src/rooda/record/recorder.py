@@ -5,8 +5,9 @@ for each stage.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from rooda.agents.report import Usage
 from rooda.iteration.history import HistorySummary
@@ -18,6 +19,7 @@ from rooda.loop.events import Event
 from rooda.loop.state import State
 from rooda.process.events import LeftoversStopped, TranscriptTrimmed
 from rooda.record.rows import IterationRow, RunRow
+from rooda.text.formats import to_builtins
 
 SCHEMA_VERSION = 1
 
@@ -186,8 +188,8 @@ def _ended(event: loop.IterationEnded) -> dict[str, Any]:
         "failures_before": event.failures_before,
         "failures_after": event.consecutive_failures,
         "threshold": event.threshold,
-        "cleaned_up": [asdict(one) for one in event.cleaned_up],
-        "failure": event.failure and asdict(event.failure),
+        "cleaned_up": [to_builtins(one) for one in event.cleaned_up],
+        "failure": event.failure and to_builtins(event.failure),
         "incomplete": event.incomplete,
         "same_failures": event.same_failures,
         **(event.usage or Usage()).to_json(),
@@ -196,27 +198,27 @@ def _ended(event: loop.IterationEnded) -> dict[str, Any]:
 
 def _wait(event: agents.WaitStarted) -> dict[str, Any]:
     until = event.until.isoformat(timespec="seconds")
-    return asdict(event) | {"until": until, "waited": None}
-
-
-def _fields(event: Any) -> dict[str, Any]:
-    return asdict(event)
+    return to_builtins(event) | {"until": until, "waited": None}
 
 
 # event: (where it is kept, whether there can be several, how)
 _NOTED: Mapping[type, tuple[str, bool, Callable[[Any], Any]]] = {
     loop.PromptAssembled: ("prompt_size", False, lambda event: event.size),
-    loop.SnapshotTaken: ("snapshot", False, _fields),
+    loop.SnapshotTaken: ("snapshot", False, to_builtins),
     loop.ChangesUnknown: ("changes_unknown", False, lambda event: event.error),
-    loop.HookEnded: ("hooks", True, _fields),
-    loop.VerifyEnded: ("verify", False, _fields),
-    loop.Committed: ("commit", False, _fields),
-    loop.CommitFailed: ("commit_failed", False, _fields),
-    loop.Pushed: ("push", False, _fields),
-    loop.PushFailed: ("push_failed", False, _fields),
+    loop.HookEnded: ("hooks", True, to_builtins),
+    loop.VerifyEnded: ("verify", False, to_builtins),
+    loop.Committed: ("commit", False, to_builtins),
+    loop.CommitFailed: ("commit_failed", False, to_builtins),
+    loop.Pushed: ("push", False, to_builtins),
+    loop.PushFailed: ("push_failed", False, to_builtins),
     loop.StateUnwritable: ("unwritable", False, lambda event: event.error),
     agents.WaitStarted: ("waits", True, _wait),
-    agents.AgentChanged: ("agents_changed", True, _fields),
-    TranscriptTrimmed: ("trimmed", True, _fields),
-    LeftoversStopped: ("left_behind", False, lambda event: [asdict(p) for p in event.processes]),
+    agents.AgentChanged: ("agents_changed", True, to_builtins),
+    TranscriptTrimmed: ("trimmed", True, to_builtins),
+    LeftoversStopped: (
+        "left_behind",
+        False,
+        lambda event: [to_builtins(p) for p in event.processes],
+    ),
 }

@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from rooda.record.places import remove_run, run_folders, size_on_disk
 from rooda.record.rows import RUNNING, moment_of
@@ -12,8 +13,7 @@ from rooda.record.store import Store
 _UNKNOWN = datetime.min.replace(tzinfo=UTC)  # whatever has no time of its own goes first
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What may be kept. None is no limit; an age is in seconds, a size in bytes."""
 
     keep_runs: int
@@ -21,8 +21,7 @@ class Limits:
     max_size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A run that is on the disk."""
 
     run: str

@@ -7,9 +7,10 @@ kept as bytes.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from rooda.record.places import is_run
 from rooda.workspace.lock import ProcessIdentity
@@ -20,8 +21,7 @@ UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
 Value = str | bytes | int | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """One run. The pid comes with its start time, and counts for one boot of one host."""
 
     run: str
@@ -42,8 +42,7 @@ class RunRow:
         return ProcessIdentity(self.pid, self.pid_started, self.host, self.boot)
 
 
-@dataclass(frozen=True, slots=True)
-class IterationRow:
+class IterationRow(Struct, frozen=True):
     """One attempt at one iteration of a run; both are counted from 1."""
 
     run: str

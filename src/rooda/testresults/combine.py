@@ -11,8 +11,9 @@ runners name none of them if all tests pass.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import islice
+
+from msgspec import Struct, field
 
 from rooda.testresults.results import TestResults
 from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, Counts, Suite
@@ -74,8 +75,7 @@ def _last_runs(suites: Iterable[Suite]) -> list[Suite]:
     return sorted(counting, key=lambda suite: suite.last)
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """Suites of one runner that add up."""
 
     suites: list[Suite] = field(default_factory=list)

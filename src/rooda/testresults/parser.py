@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.results import TestStatus
@@ -40,8 +41,7 @@ def on(pattern: str) -> Callable[[Callable[[Any, OutputLine, re.Match[str]], Non
     return lambda handle: LineRule(re.compile(pattern), handle)
 
 
-@dataclass(slots=True)
-class _Failure:
+class _Failure(Struct):
     status: TestStatus
     message: list[str] = field(default_factory=list)
 

@@ -4,8 +4,9 @@ Every run imports this module, so it stays light; `read.py` and the parsers are 
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 LIMIT = 4 * 1024 * 1024  # the last bytes of an output that are read
 
@@ -27,8 +28,7 @@ class TestStatus(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class TestDetail:
+class TestDetail(Struct, frozen=True):
     """One test, or one error outside of the tests."""
 
     __test__ = False
@@ -39,8 +39,7 @@ class TestDetail:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TestResults:
+class TestResults(Struct, frozen=True):
     """The sum of the last run of each test runner.
 
     `failed` includes errors. `total` counts the passed, failed and skipped tests and those with

@@ -1,8 +1,9 @@
 """What the parsers find: suites with their counts and details."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from rooda.testresults.results import TestDetail, TestStatus
 
@@ -12,8 +13,7 @@ _LONGEST_MESSAGE = 1000
 _MOST_DIGITS = 9  # no run has a billion tests, and int() of many digits is slow
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """The number of tests by their end.
 
     `expected` counts expected failures, and tests that should have failed and passed.
@@ -43,8 +43,7 @@ class Counts:
         return Counts(max(0, total - failed - skipped - expected), failed, skipped, expected)
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """The results of one summary, and the numbers of its first and last line.
 
     Suites of the same `run` add up; each run of a runner has another number. `scope` names the

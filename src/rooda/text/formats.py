@@ -1,7 +1,10 @@
 """Data formats: JSON that an untrusted program wrote and its fields, and YAML on one line."""
 
 import json
+from datetime import datetime
 from typing import Any
+
+import msgspec
 
 # An empty list takes three bytes as text and 56 in memory, so the text's size bounds too little.
 MOST_JSON_PARTS = 500_000
@@ -22,6 +25,15 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def to_builtins(record: msgspec.Struct) -> dict[str, Any]:
+    """Return the record's fields by name, with dictionaries, lists and strings inside.
+
+    A datetime stays as it is: each format has its own way to write it.
+    """
+    body: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,), enc_hook=str)
+    return body
 
 
 def json_at(value: Any, *path: str) -> Any:

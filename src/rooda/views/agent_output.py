@@ -1,6 +1,6 @@
 """`--verbose`: the agent's output as it comes, without its control codes."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
@@ -11,8 +11,7 @@ from rooda.views.agent_messages import readable
 from rooda.views.terminal import Terminal
 
 
-@dataclass(slots=True)
-class AgentOutput:
+class AgentOutput(Struct):
     """A listener that streams what the agent prints."""
 
     terminal: Terminal

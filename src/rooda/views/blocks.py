@@ -1,8 +1,9 @@
 """The blocks of a session log: seed 002's header, footer and summary, to the letter. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
@@ -34,8 +35,7 @@ def header(iteration: int, mode: str, task: str, spec: str, started: datetime) -
     return _block(_DOUBLE, f"ITERATION {iteration}", _DOUBLE, about, _SINGLE)
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """What an agent's CLI tells of itself, as far as it does."""
 
     requests: int | None = None

@@ -2,14 +2,16 @@
 
 import json
 import re
-from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from rooda.loop.emitter import Stamped
 from rooda.loop.events import Event, IterationEnded, RunEnded
 from rooda.loop.levels import level
 from rooda.process.events import Output, Tick
+from rooda.text.formats import to_builtins
 
 SCHEMA_VERSION = 1
 # Far too many for a log, and the agent's output is kept elsewhere.
@@ -28,10 +30,10 @@ def event_name(kind: type[Event]) -> str:
 def as_json(event: Event) -> dict[str, Any]:
     """The event's fields as JSON has them."""
     if isinstance(event, IterationEnded):
-        body = asdict(replace(event, result=None, state=None))
+        body = to_builtins(replace(event, result=None, state=None))
         del body[FOR_THE_RECORD]
         return body | {"result": event.result and event.result.to_json()}
-    body = asdict(event)
+    body = to_builtins(event)
     if isinstance(event, RunEnded):
         body["stats"] = event.stats.summary()
     return body

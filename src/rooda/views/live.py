@@ -1,7 +1,9 @@
 """The live status line of a terminal."""
 
 import re
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
@@ -18,8 +20,7 @@ _PHASE = re.compile(rb"OODA: (OBSERVE|ORIENT|DECIDE|ACT)\b")
 _LONGEST_MARK = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """What is known of the agent at work; times are seconds since the run began."""
 
     where: str
@@ -31,8 +32,7 @@ class Activity:
     used: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     """What the run waits for, when that is over, and since when an outage lasts."""
 
     words: str
@@ -68,8 +68,7 @@ def _whole(seconds: float) -> str:
     return f"{int(seconds)}s" if seconds < 60 else format_duration(seconds)  # noqa: PLR2004
 
 
-@dataclass(slots=True)
-class LiveLine:
+class LiveLine(Struct):
     """A listener that redraws the line when time passes."""
 
     terminal: Terminal

@@ -1,7 +1,8 @@
 """A log: events that are important enough, one rendering, one place to write to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
 from rooda.loop.levels import Level, level
@@ -11,8 +12,7 @@ from rooda.views.timestamps import TimeFormat
 _RENDERERS = {"text": text.render, "logfmt": logfmt.render}
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """A listener that writes lines."""
 
     log_format: str

@@ -1,12 +1,11 @@
 """What is said of an event: words, and fields in their order."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 Field = tuple[str, str | int | float | bool | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """Words, and fields in their order; a field without a value is left out."""
 
     words: str

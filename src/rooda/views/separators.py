@@ -1,6 +1,6 @@
 """The `LOOP n` separators of rooda v1."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
 from rooda.loop.events import IterationEnded
@@ -9,8 +9,7 @@ from rooda.views.terminal import Terminal
 _LINE = "=" * 24
 
 
-@dataclass(frozen=True, slots=True)
-class Separators:
+class Separators(Struct, frozen=True):
     """A listener that draws a line after each iteration."""
 
     terminal: Terminal

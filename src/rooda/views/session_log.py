@@ -5,7 +5,8 @@ and the end; all that is kept of it is in the transcript.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rooda.agents.report import Usage
 from rooda.loop import events as loop
@@ -32,8 +33,7 @@ _REASONS = {
 _BLOCKS = (loop.IterationStarted, loop.IterationEnded, loop.RunEnded, loop.ConfigResolved)
 
 
-@dataclass(slots=True)
-class SessionLog:
+class SessionLog(Struct):
     """A listener that writes the log.
 
     `ended` says of each iteration whether it ended well, its last attempt that is; a run that goes

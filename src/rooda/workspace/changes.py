@@ -3,13 +3,13 @@
 import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 GITLINK = 0o160000  # the mode of a submodule
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """Sorted names, relative to the folder that was asked for. A rename is a delete and a create.
 
     A name that no text can hold has surrogates in it, as everywhere in Python.
@@ -23,8 +23,7 @@ class Changes:
         return bool(self.created or self.modified or self.deleted)
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One name in two trees. A mode of 0: it is not there. The object tells contents apart."""
 
     name: str

@@ -6,8 +6,9 @@ way, as in git: `?` is one byte. Upper and lower case differ, whatever the file 
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 IGNORE_FILE = ".gitignore"
 MOST_BYTES = 64 * 1024  # of one file; whatever comes after that doesn't count
@@ -47,8 +48,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Joined:
+class _Joined(Struct, frozen=True):
     """Rules as one expression, the last one first: the first to match is the one that counts."""
 
     expression: re.Pattern[bytes]
@@ -59,8 +59,7 @@ class _Joined:
         return self.verdicts[found.lastindex or 0] if found else self.verdicts[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """One ignore file: the rules about names, and those about paths from its folder on."""
 
     names: _Joined
@@ -73,8 +72,7 @@ class Rules:
         return max(self.names.verdict(name), self.paths.verdict(text))[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Struct, frozen=True):
     """The rules that hold in one folder: its own before those of the folders above it."""
 
     levels: tuple[tuple[int, Rules], ...] = ()
@@ -97,8 +95,7 @@ class Ignore:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     line: int
     expression: bytes
     hides: bool

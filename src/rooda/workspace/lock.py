@@ -12,9 +12,11 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from rooda.process.leftovers import start_time
 from rooda.workspace.state import STATE_FOLDER, new_file, read_plain_file, remove_file
@@ -28,8 +30,7 @@ _LOCKS = Path("/proc/locks")
 _REFUSED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(Struct, frozen=True):
     """A process: a pid can be used again, so its start time, boot and host belong to it."""
 
     pid: int
@@ -56,8 +57,7 @@ class ProcessIdentity:
         return self.boot == here()[1] and start_time(self.pid) == self.started
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """The run that holds the lock, and the processes that it has started."""
 
     run: str

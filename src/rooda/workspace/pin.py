@@ -7,8 +7,9 @@ perhaps the one above, with files that the user never meant to publish.
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.workspace.git import Git, GitError, GitInterruptedError
 from rooda.workspace.git_files import changed_link, links_in
@@ -22,8 +23,7 @@ _WATCHED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """A folder that is kept open, so that the system can't give its inode to another one."""
 
     path: Path

@@ -18,8 +18,9 @@ import struct
 import time
 from _blake2 import blake2b  # hashlib would load all of OpenSSL for it
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from rooda.workspace.changes import Changes, of_marks
 from rooda.workspace.ignore import IGNORE_FILE, MOST_BYTES, Ignore
@@ -41,8 +42,7 @@ class Unfinished(Exception):  # noqa: N818 - what was found
     """There was not enough time to look at every file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """The files of a folder, sorted. There may be millions of them, hence no record for each."""
 
     names: bytes  # with slashes between them
@@ -63,16 +63,15 @@ class Folder:
             yield name, inode, self.hashes[at * _HASH : (at + 1) * _HASH]
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """All files at one moment. `digest` is the same whenever names, contents and modes are.
 
     Out of sight is what the look before has seen, and what is still there but can't be seen now.
     """
 
     started: int = 0
-    folders: Mapping[bytes, Folder] = field(default_factory=dict, repr=False)
-    out_of_sight: frozenset[str] = field(default=frozenset(), repr=False)
+    folders: Mapping[bytes, Folder] = field(default_factory=dict)
+    out_of_sight: frozenset[str] = frozenset()
     digest: str = ""
 
 

@@ -11,9 +11,10 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from rooda.process.capture.order import StreamOrder, combined
 from rooda.process.clocks import Clock, Since
@@ -43,8 +44,7 @@ _PROGRAMS = ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen")
 Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command to run.
 
     `what` is its name in messages. A `closing` command may run for a few seconds beyond the end of
@@ -62,8 +62,7 @@ class Command:
     umask: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a command ended, and the end of what it printed on both streams, in order of arrival."""
 
     exit: Exit
@@ -97,8 +96,7 @@ class Finished:
         return text[-most:]
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """How many seconds a run has left, and its `max_duration` as the user wrote it."""
 
     left: Callable[[], float]

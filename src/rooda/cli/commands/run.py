@@ -1,10 +1,10 @@
 """`rooda run PROCEDURE`, which is also `rooda PROCEDURE`, and `rooda resume`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from rooda.config.locate import read_layers
 from rooda.config.plan import Prepared, RunRequest, prepare

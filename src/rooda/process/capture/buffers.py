@@ -3,8 +3,9 @@
 import io
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct
 
 from rooda.process.capture.order import StreamOrder
 from rooda.process.events import Output, Stream
@@ -16,15 +17,14 @@ _BLOCK = 512 * 1024
 _FIRST_BLOCK = 64 * 1024  # most programs print less
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """What is left of a stream: its first and last bytes, how many there were, and when."""
 
     head: bytes
     tail: bytes
     total: int
-    first_at: float = field(default=0.0, compare=False)
-    last_at: float = field(default=0.0, compare=False)
+    first_at: float = 0.0
+    last_at: float = 0.0
 
     @property
     def truncated(self) -> bool:

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.process.capture.buffers import STREAMS
 from rooda.process.events import Stream
@@ -13,8 +14,7 @@ NO_HOLES = "the file system can't free the middle of a file"
 _STEP = 1024 * 1024  # holes grow by at least this much, except at the end of the program
 
 
-@dataclass(frozen=True, slots=True)
-class KeptBytes:
+class KeptBytes(Struct, frozen=True):
     """What is left of a stream on disk: everything except the bytes from `head` up to `tail`."""
 
     size: int

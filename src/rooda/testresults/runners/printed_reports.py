@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rooda.testresults.junit_xml import xml_report
 from rooda.testresults.output_lines import OutputLine

@@ -1,7 +1,8 @@
 """Keep trees as commits under refs of ours, and the refs as they were, whoever deletes them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.snapshots.notes import Notes, message
@@ -10,8 +11,7 @@ from rooda.workspace.snapshots.refs import Refs, ref
 _WERE_GONE = "refs of earlier snapshots had been deleted or changed; they are as they were again"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A tree with a commit and a ref."""
 
     run: str

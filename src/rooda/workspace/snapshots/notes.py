@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _LEFT_OUT, _ABSENT = "Left out: ", "Absent: "
 _MOST_NAMED = 1000  # of each kind
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
+class Notes(Struct, frozen=True):
     """`left_out` was there and is not in the tree; `absent` would be ignored and was not there."""
 
     left_out: tuple[str, ...] = ()

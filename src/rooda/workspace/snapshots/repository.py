@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
@@ -27,8 +28,7 @@ _SETTINGS = (
 _AT_ONCE = 200  # names on one command line
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """Where its parts are. `top` is the work tree; `git` runs in it, wherever HEAD is by now."""
 
     top: Path

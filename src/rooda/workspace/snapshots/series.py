@@ -6,8 +6,10 @@ own (`refs/rooda`), so branch, index, stash and work tree of the user stay untou
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.workspace.changes import (
     Changes,
@@ -34,8 +36,7 @@ LARGEST = 50 * 1024 * 1024  # of an untracked file
 _IS_LOST = "the snapshot before is gone from the repository, so what changed is not known"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The work tree at one moment. Names are relative to the folder that was asked for.
 
     `changes` are those since the snapshot before; None where there is none to compare with.

@@ -6,8 +6,9 @@ Git tells which files are not as they were the last time; only those are read.
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.workspace.git import GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.git_files import check_rules, pipes_in
@@ -30,8 +31,7 @@ _REMOVE = ("update-index", "--force-remove", "-z", "--stdin")
 _AT_ONCE = 256 * 1024 * 1024  # bytes for one git to read, so that it ends within its time
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(Struct, frozen=True):
     """What a look has found.
 
     What is apart is not in the tree; a file of these has a mark. What is ignored was in the tree

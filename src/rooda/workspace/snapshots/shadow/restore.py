@@ -7,9 +7,10 @@ is in the way of a file, that file can't be brought back, and is named.
 import os
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from itertools import filterfalse
 from pathlib import Path
+
+from msgspec import Struct
 
 from rooda.workspace.changes import GITLINK, Difference
 from rooda.workspace.snapshots.shadow.folder import Shadow, listed
@@ -19,8 +20,7 @@ _IGNORED = ("check-ignore", "--no-index", "-z", "--stdin")
 _INHERITED = -1  # the umask that we have ourselves
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What to delete, what to write, and what has to stay as it is."""
 
     delete: tuple[str, ...]

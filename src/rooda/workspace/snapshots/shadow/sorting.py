@@ -3,15 +3,15 @@
 import os
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from rooda.workspace.git_files import LARGEST_FILE
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow.folder import Mark, mark
 
 
-@dataclass(slots=True)
-class Sorted:
+class Sorted(Struct):
     """What is to be done about each name. What is apart is in no tree; a file has a mark."""
 
     update: dict[str, int] = field(default_factory=dict)  # with the size
