@@ -17,8 +17,8 @@ from rooda.process.capture.disk import BoundedTranscript
 from rooda.process.events import Stream
 
 _LARGEST = Path("/proc/sys/fs/pipe-max-size")
-_CHUNK = 1024 * 1024
-_LAST_CHUNKS = 64  # after the program's end, from each pipe
+_CHUNK = 128 * 1024  # larger blocks make the C library map memory for each read: a third slower
+_LAST_CHUNKS = 512  # after the program's end, from each pipe
 
 
 class PipeCapture:
