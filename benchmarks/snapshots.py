@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import alternate, report, seconds
-from rooda.workspace.snapshots.series import Snapshots
+from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 
 SAME, CHANGED = 1.5, 3.0

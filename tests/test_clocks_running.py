@@ -18,8 +18,8 @@ from rooda.process.events import ClockExpired, MachineSlept, Output, ProcessEven
 from rooda.process.exits import Exited, HungAfterResult, TimedOut
 from rooda.process.request import Listener, ProcessResult
 from rooda.process.stopwatch import Stopwatch
-from rooda.workspace.state import STATE_FOLDER, place_of
-from rooda.workspace.tree import changed_within
+from rooda.workspace.state_folder import STATE_FOLDER, place_of
+from rooda.workspace.work_tree import changed_within
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
 from support.children import Nursery, until
 from support.clocks import CPU, DURATION, FIRST, GRACE, IDLE, ITERATION

@@ -25,7 +25,7 @@ from rooda.loop.events import Event
 from rooda.process.leftovers import start_time
 from rooda.views.problems import render_all
 from rooda.workspace.lock import Lock, Note, Taken, here, read_note
-from rooda.workspace.tree import work_tree
+from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
 

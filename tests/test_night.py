@@ -23,7 +23,7 @@ from rooda.loop.loop import run_loop
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.runner import Runner
-from rooda.workspace.state import make_state_folder
+from rooda.workspace.state_folder import make_state_folder
 from support.workspace import PROCEDURE, Workspace
 
 EVENING = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rooda.workspace.changes import Changes, Difference
 from rooda.workspace.git import GitError
-from rooda.workspace.snapshots.shadow.restore import Plan, plan
+from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
+from rooda.workspace.tree_changes import Changes, Difference
 from support.gitrepo import Repo, Walk, naive, repository, walk
 
 
@@ -349,7 +349,7 @@ def test_each_name_is_deleted_written_or_left() -> None:
         Difference("nested.c", file, 0, "1", "0"),
         Difference("is large", 0, file, "0", "1"),
     ]
-    assert plan(differences, {"was large", "nested/"}, {"is large"}) == Plan(
+    assert plan_restore(differences, {"was large", "nested/"}, {"is large"}) == RestorePlan(
         delete=("gone", "nested.c"),
         write=("new", "other"),
         leave=("module", "module gone", "was large", "nested/x", "is large"),

@@ -10,7 +10,7 @@ import pytest
 
 from rooda.record.places import iteration_folder, remove_run, run_folder, run_folders, size_on_disk
 from rooda.record.retention import Kept, Limits, prune, to_prune
-from rooda.workspace.state import new_file, place_of
+from rooda.workspace.state_folder import new_file, place_of
 from support.record import Bench, a_run, an_iteration
 
 NOW = datetime(2025, 6, 30, 12, tzinfo=UTC)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rooda.workspace import scan as module
-from rooda.workspace.changes import Changes
 from rooda.workspace.scan import LARGE, Scan, Unfinished, changes, scan
+from rooda.workspace.tree_changes import Changes
 from support.children import until
 from support.faults import powerless
 

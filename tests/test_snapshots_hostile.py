@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from rooda.workspace import git as git_module
-from rooda.workspace.changes import Changes
 from rooda.workspace.git import Git, GitError, GitStoppedError
-from rooda.workspace.snapshots.series import Snapshots
-from rooda.workspace.snapshots.shadow import look
+from rooda.workspace.snapshots import shadow_index
+from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
+from rooda.workspace.tree_changes import Changes
 from support.children import until
 from support.faults import powerless, small_disk
 from support.gitrepo import Repo, repository, some_slow, walk
@@ -231,8 +231,8 @@ SCRIPT = """
 import json, os, sys
 from pathlib import Path
 from rooda.workspace.git import GitError
-from rooda.workspace.snapshots.shadow import look
-from rooda.workspace.snapshots.series import Snapshots
+from rooda.workspace.snapshots import shadow_index
+from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 top = Path(sys.argv[1])
 snapshots = Snapshots.open(top, top / ".rooda", Tools())
@@ -293,7 +293,7 @@ def test_one_thing_that_git_refuses_does_not_spoil_it_for_the_others(repo: Repo)
 def test_many_bytes_are_read_by_one_git_after_the_other(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "_AT_ONCE", 10)
+    monkeypatch.setattr(shadow_index, "_BYTES_PER_COMMAND", 10)
     for number in range(5):
         repo.write(f"new/{number}", "x" * 3 * number)
     assert repo.files_of(repo.open().take("r1", "0")) == kept(repo)
@@ -469,8 +469,8 @@ def test_what_git_says_is_one_line_without_control_codes(repo: Repo, tmp_path: P
 LOOP = """
 import os, sys
 from pathlib import Path
-from rooda.workspace.snapshots.shadow import look
-from rooda.workspace.snapshots.series import Snapshots
+from rooda.workspace.snapshots import shadow_index
+from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.tools import Tools
 top = Path(sys.argv[1])
 snapshots = Snapshots.open(top, top / ".rooda", Tools())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.workspace.tree import changed_within
+from rooda.workspace.work_tree import changed_within
 from support.children import until
 
 # -- what counts as a change ---------------------------------------------------------------

@@ -18,7 +18,7 @@ from rooda.process.events import Output, ProcessEvent, ProcessStarted, Stream
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult, Transcript
 from rooda.process.runner import Runner
-from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT, open_transcript, place_of
+from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT, open_transcript, place_of
 
 Capture = Literal["file", "pipe"]
 CAPTURES: tuple[Capture, Capture] = ("file", "pipe")

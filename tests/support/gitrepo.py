@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rooda.workspace.changes import Changes
-from rooda.workspace.snapshots.series import LARGEST, Snapshot, Snapshots
+from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
 from rooda.workspace.tools import Tools
+from rooda.workspace.tree_changes import Changes, TreeScan
 
 _CONFIG = """\
 [user]
@@ -104,10 +104,10 @@ class Repo:
         assert snapshots is not None
         return snapshots
 
-    def files_of(self, snapshot: Snapshot) -> Walk:
+    def files_of(self, snapshot: TreeScan) -> Walk:
         """What a snapshot holds, by git's own account."""
         found: Walk = {}
-        raw = self.git("ls-tree", "-r", "-z", snapshot.tree)
+        raw = self.git("ls-tree", "-r", "-z", str(snapshot.tree))
         for entry in raw.split("\0")[:-1]:
             about, _, name = entry.partition("\t")
             mode, _, blob = about.split(" ")

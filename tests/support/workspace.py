@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rooda.workspace.state import STATE_FOLDER, place_of
+from rooda.workspace.state_folder import STATE_FOLDER, place_of
 
 ROODA = Path(sysconfig.get_path("scripts")) / "rooda"
 

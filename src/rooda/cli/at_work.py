@@ -14,7 +14,7 @@ from rooda.process.leftovers import start_time
 from rooda.record.errors import StoreError
 from rooda.text.controls import one_line
 from rooda.workspace.lock import Note, here, who_holds
-from rooda.workspace.tree import work_tree
+from rooda.workspace.work_tree import work_tree
 
 _PACE = 0.05  # seconds between two looks at the process
 

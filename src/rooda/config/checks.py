@@ -20,7 +20,7 @@ from rooda.prompts.context import Context
 from rooda.prompts.parts import Part, PromptError, TextPart
 from rooda.text.numbers import approximate_size
 from rooda.text.paths import file_mode, is_folder
-from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.state_folder import STATE_FOLDER
 
 _MOVE = "Move it away"
 LITTLE_DISK = 200 * 1024 * 1024

@@ -12,8 +12,8 @@ from rooda.config.world import this_world
 from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_object, last_attempts, run_object, summarized
 from rooda.record.rows import IterationRow, RunRow
-from rooda.workspace.state import DATABASE, STATE_FOLDER
-from rooda.workspace.tree import work_tree
+from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
+from rooda.workspace.work_tree import work_tree
 
 if TYPE_CHECKING:
     from rooda.record.reader import Reader

@@ -25,7 +25,7 @@ from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
 from rooda.prompts.compose import promise_tag
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.state import read_plain_file
+from rooda.workspace.state_folder import read_plain_file
 from rooda.workspace.tools import Tools
 
 # -- the task --------------------------------------------------------------------------------

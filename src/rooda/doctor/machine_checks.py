@@ -19,7 +19,7 @@ from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError, unfinished
 from rooda.workspace.lock import Note, read_note, who_holds
 from rooda.workspace.tools import Tools
-from rooda.workspace.tree import work_tree
+from rooda.workspace.work_tree import work_tree
 
 # What git needs for a commit: a word, the setting, and the variables that stand in for it.
 _IDENTITY = (

@@ -23,7 +23,7 @@ from rooda.process.runner import Runner
 from rooda.text.controls import one_line
 from rooda.text.paths import file_mode
 from rooda.text.times import format_seconds
-from rooda.workspace.state import read_plain_file
+from rooda.workspace.state_folder import read_plain_file
 
 # -- where a program is ----------------------------------------------------------------------
 

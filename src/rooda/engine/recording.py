@@ -38,9 +38,9 @@ from rooda.views.log_file import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import ProcessIdentity
-from rooda.workspace.snapshots.series import Snapshots
-from rooda.workspace.state import SESSION, STATE_FOLDER, open_to_append
-from rooda.workspace.tree import work_tree
+from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.state_folder import SESSION, STATE_FOLDER, open_to_append
+from rooda.workspace.work_tree import work_tree
 
 
 class _Troubles:

@@ -16,8 +16,8 @@ from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.places import run_folder
 from rooda.workspace.lock import Lock, Note, ProcessIdentity, Taken, here
-from rooda.workspace.state import STATE_FOLDER, STDERR, STDOUT
-from rooda.workspace.tree import work_tree
+from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
+from rooda.workspace.work_tree import work_tree
 
 _GRACE = 2.0  # for processes of a run that nobody waits for any more
 

@@ -49,7 +49,7 @@ from rooda.views.separators import Separators
 from rooda.views.sink import Sink
 from rooda.views.terminal import Terminal
 from rooda.workspace.pin import Pin
-from rooda.workspace.state import STATE_FOLDER, make_state_folder
+from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
 
 
 class _Wiring(Struct):

@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from rooda.iteration.executor import IterationExecutor
     from rooda.iteration.history import HistoryConfig, HistorySummary, IterationHistory
     from rooda.iteration.session import CommandSession, Response, Session
-    from rooda.iteration.tracker import FileChangeTracker, Seen
+    from rooda.iteration.tracker import FileChangeTracker
     from rooda.iteration.types import Iteration, IterationResult, IterationStatus, Printed
     from rooda.testresults.results import TestDetail, TestResults, TestStatus
+    from rooda.workspace.tree_changes import TreeScan
 
 __all__ = [
     "CommandSession",
@@ -25,11 +26,11 @@ __all__ = [
     "IterationStatus",
     "Printed",
     "Response",
-    "Seen",
     "Session",
     "TestDetail",
     "TestResults",
     "TestStatus",
+    "TreeScan",
 ]
 
 _HOMES = {
@@ -37,7 +38,7 @@ _HOMES = {
     "executor": ("IterationExecutor",),
     "history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
     "session": ("CommandSession", "Response", "Session"),
-    "tracker": ("FileChangeTracker", "Seen"),
+    "tracker": ("FileChangeTracker", "TreeScan"),
     "types": (
         "Iteration",
         "IterationResult",

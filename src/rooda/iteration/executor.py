@@ -5,9 +5,10 @@ import time
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.results import read_tests, result_of, with_tests
 from rooda.iteration.session import Session
-from rooda.iteration.tracker import FileChangeTracker, Seen
+from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import Iteration, IterationResult, IterationStatus
 from rooda.testresults.results import TestResults
+from rooda.workspace.tree_changes import TreeScan
 
 
 class IterationExecutor:
@@ -20,7 +21,7 @@ class IterationExecutor:
         tests_before: TestResults | None = None,
     ) -> None:
         self.config = config
-        self.seen = Seen()  # what the last look at the files has found
+        self.seen = TreeScan()  # what the last look at the files has found
         if tracker is None and config.track_file_changes:
             tracker = FileChangeTracker(config.working_dir)
         self._tracker = tracker if config.track_file_changes else None

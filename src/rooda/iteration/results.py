@@ -6,10 +6,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rooda.iteration.session import Response
-from rooda.iteration.tracker import Seen
 from rooda.iteration.types import IterationResult
 from rooda.testresults.results import TestResults, may_have_results
 from rooda.text.controls import clean
+from rooda.workspace.tree_changes import TreeScan
 
 _NONE_YET = TestResults(total=0, passed=0, failed=0, skipped=0)
 _MARKERS = (b"## Summary", b"### Summary", b"Summary:")
@@ -18,7 +18,7 @@ _LONGEST = 16 * 1024
 
 
 def result_of(
-    response: Response, seen: Seen, duration_ms: int, context_usage: int | None
+    response: Response, seen: TreeScan, duration_ms: int, context_usage: int | None
 ) -> IterationResult:
     """The result of an agent that has ended, without its tests."""
     changes = seen.changes

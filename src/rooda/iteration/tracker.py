@@ -5,39 +5,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.text.paths import glob_of_name
-from rooda.workspace.changes import Changes
 from rooda.workspace.git import GitError
 from rooda.workspace.scan import Scan, Unfinished, changes, scan
-from rooda.workspace.snapshots.series import Snapshot, Snapshots
-from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
-from rooda.workspace.tree import work_tree
-
-
-class Seen(Struct, frozen=True):
-    """What a look has found since the look before. `changes` is None where nobody can tell.
-
-    `tree` stands for the content of all files. With git: `commit` holds that tree, `head` is where
-    the user's HEAD stands, and `left_out` are files that the commit does not have.
-    """
-
-    changes: Changes | None = None
-    tree: str | None = None
-    commits: int = 0
-    head_moved: bool = False
-    head: str | None = None
-    commit: str | None = None
-    left_out: tuple[str, ...] = ()
-    trouble: str = ""
+from rooda.workspace.tree_changes import Changes, TreeScan
+from rooda.workspace.work_tree import work_tree
 
 
 class Looker(Protocol):
     """Looks at a tree again and again."""
 
-    def look(self, name: str | None) -> Seen:
+    def look(self, name: str | None) -> TreeScan:
         """What changed since the last look; what is there now is kept under the name, if any."""
 
 
@@ -75,14 +58,14 @@ class FileChangeTracker:
             self.is_git = True
             self._looker = _Snapshooting(snapshots, run if keep else None)
 
-    def snapshot(self, name: str | None = None) -> Seen | None:
+    def snapshot(self, name: str | None = None) -> TreeScan | None:
         """Look at what is there before an iteration, unless the last look still holds."""
         if not self._is_stale and name is None:
             return None
         self._is_stale = False
         return self._look(name)
 
-    def detect_changes(self, name: str | None = None) -> Seen:
+    def detect_changes(self, name: str | None = None) -> TreeScan:
         """What changed since the last look."""
         return self._look(name)
 
@@ -90,12 +73,12 @@ class FileChangeTracker:
         """Somebody other than the agent may change files now: look again before the next one."""
         self._is_stale = True
 
-    def _look(self, name: str | None) -> Seen:
+    def _look(self, name: str | None) -> TreeScan:
         try:
             return self._looker.look(name)
         except (GitError, Unfinished, OSError) as error:
             self._is_stale = True  # the next look has nothing to compare with
-            return Seen(trouble=str(error))
+            return TreeScan(trouble=str(error))
 
 
 class _Snapshooting:
@@ -104,24 +87,16 @@ class _Snapshooting:
     def __init__(self, snapshots: Snapshots, run: str | None) -> None:
         self._snapshots = snapshots
         self._run = run
-        self._last: Snapshot | None = None
+        self._last: TreeScan | None = None
 
-    def look(self, name: str | None) -> Seen:
+    def look(self, name: str | None) -> TreeScan:
         before, self._last = self._last, None
         now = self._snapshots.take(self._run if name is not None else None, name or "")
         self._last = now
         moved = before is not None and before.head != now.head
         head_before = before.head if before is not None else None
-        return Seen(
-            changes=now.changes,
-            tree=now.tree,
-            commits=self._snapshots.commits_between(head_before, now.head) if moved else 0,
-            head_moved=moved,
-            head=now.head,
-            commit=now.commit,
-            left_out=now.left_out,
-            trouble=now.trouble,
-        )
+        commits = self._snapshots.commits_between(head_before, now.head) if moved else 0
+        return replace(now, commits=commits, head_moved=moved)
 
 
 class _Scanning:
@@ -132,11 +107,11 @@ class _Scanning:
         self._own = own
         self._last: Scan | None = None
 
-    def look(self, name: str | None) -> Seen:  # noqa: ARG002 - there is nowhere to keep it
+    def look(self, name: str | None) -> TreeScan:  # noqa: ARG002 - there is nowhere to keep it
         before, self._last = self._last, None
         self._last = now = scan(self._root, before)
         found = changes(before, now) if before is not None else None
-        return Seen(changes=found and self._without_own(found), tree=now.digest)
+        return TreeScan(changes=found and self._without_own(found), tree=now.digest)
 
     def _without_own(self, found: Changes) -> Changes:
         def others(names: tuple[str, ...]) -> tuple[str, ...]:

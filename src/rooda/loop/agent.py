@@ -34,8 +34,8 @@ from rooda.process.events import Output, ProcessEvent
 from rooda.process.exits import Canceled, Signalled
 from rooda.process.request import ProcessRequest, ProcessResult, Transcript
 from rooda.prompts.parts import PromptError
-from rooda.workspace.state import ORDER, keep_file, open_prompt, open_transcript
-from rooda.workspace.tree import changed_within, work_tree
+from rooda.workspace.state_folder import ORDER, keep_file, open_prompt, open_transcript
+from rooda.workspace.work_tree import changed_within, work_tree
 
 
 def clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:

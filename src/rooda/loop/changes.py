@@ -2,10 +2,10 @@
 
 from rooda.config.settings import PARSE_TESTS, TEST_REPORTS
 from rooda.iteration.results import read_tests, result_of, with_tests
-from rooda.iteration.tracker import Seen
 from rooda.loop.context import IterationContext
 from rooda.loop.events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble
 from rooda.loop.services import Services
+from rooda.workspace.tree_changes import TreeScan
 
 
 def find_changes(context: IterationContext) -> None:
@@ -37,7 +37,7 @@ def find_tests(context: IterationContext, verify: bytes = b"") -> None:
     context.iteration.result = with_tests(result, tests, context.state.tests, context.seen.commits)
 
 
-def report_tree(services: Services, number: int, seen: Seen) -> None:
+def report_tree(services: Services, number: int, seen: TreeScan) -> None:
     """Emit what a look at the work tree has found; 0 is the look before the first iteration."""
     reported = services.reported
     if seen.trouble and seen.trouble != reported.trouble:

@@ -10,7 +10,6 @@ from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.task import CurrentTask
 from rooda.iteration.session import Response
-from rooda.iteration.tracker import Seen
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import events, hooks
 from rooda.loop.hooks import HookPayload, Moment
@@ -20,7 +19,8 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
 from rooda.testresults.results import TestResults
-from rooda.workspace.state import place_of
+from rooda.workspace.state_folder import place_of
+from rooda.workspace.tree_changes import TreeScan
 
 
 class IterationContext(Struct):
@@ -44,7 +44,7 @@ class IterationContext(Struct):
     process: ProcessResult | None = None
     response: Response | None = None
     report: AgentReport | None = None
-    seen: Seen = field(default_factory=Seen)
+    seen: TreeScan = field(default_factory=TreeScan)
     promises: Promises = field(default_factory=Promises)
     feedback: str = ""
 

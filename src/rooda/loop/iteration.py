@@ -29,7 +29,7 @@ from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
 from rooda.process.request import ProcessResult
 from rooda.prompts.parts import PromptError
-from rooda.workspace.state import VERIFY, keep_file
+from rooda.workspace.state_folder import VERIFY, keep_file
 
 
 class IterationReport(Struct, frozen=True):

@@ -1,5 +1,8 @@
-"""Files that rooda writes itself: they may lie in the work tree, and are nobody's work."""
+"""Files that rooda writes itself: in the work tree, they are not the agent's work."""
 
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -7,22 +10,23 @@ from msgspec import Struct
 from rooda.config.plan import Plan
 from rooda.config.settings import LOG_FILE, SESSION_LOG
 from rooda.text.paths import glob_of_name, glob_of_series
-from rooda.workspace.ours import redirected_to
+
+_OUTPUT_STREAMS = (1, 2)
 
 
 class OwnFile(Struct, frozen=True):
-    """One of them; with `has_kin`, those that differ in their digits alone are ours as well."""
+    """A file that rooda writes; with `has_kin`, names that differ only in digits are included."""
 
     path: Path
     has_kin: bool = False
 
     @property
     def pattern(self) -> str:
-        """What fits its name and those of its kin."""
+        """The pattern of its name, and of the names that differ only in digits."""
         return glob_of_series(str(self.path)) if self.has_kin else glob_of_name(str(self.path))
 
     def for_git(self, top: str) -> tuple[str, str] | None:
-        """How git should read a name, and the name, from the top of a work tree that has it."""
+        """Return git's pathspec kind and the name relative to the top; None outside of the top."""
         if not self.path.is_relative_to(top):
             return None
         name = str(self.path.relative_to(top))
@@ -30,11 +34,22 @@ class OwnFile(Struct, frozen=True):
 
 
 def own_files(plan: Plan) -> list[OwnFile]:
-    """What a run of this plan writes beside its state folder."""
+    """Return the files that a run of this plan writes outside of its state folder."""
     log, session = plan.values[LOG_FILE], plan.values[SESSION_LOG]
-    own = [OwnFile(path) for path in redirected_to()]
+    own = [OwnFile(path) for path in _redirected_to()]
     if log is not None:
         own.append(OwnFile(Path(log).resolve()))
     if session is not None:
         own.append(OwnFile(Path(session).resolve(), has_kin=True))
     return own
+
+
+def _redirected_to() -> Iterator[Path]:
+    """Return the files that rooda's own output goes to (`rooda build > night.log`), if known."""
+    for fd in _OUTPUT_STREAMS:
+        try:
+            path = Path(f"/proc/self/fd/{fd}").readlink()
+            if stat.S_ISREG(os.fstat(fd).st_mode) and os.path.samestat(os.fstat(fd), path.stat()):
+                yield path
+        except OSError:
+            continue

@@ -32,7 +32,7 @@ from rooda.workspace.git import (
     unfinished,
 )
 from rooda.workspace.pin import Pin
-from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000

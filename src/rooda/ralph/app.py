@@ -15,7 +15,7 @@ from rooda.console.flags import EqualsCommand, EqualsOption
 from rooda.console.recorded import workspace_here
 from rooda.ralph import skeleton
 from rooda.ralph.planning import Wish, prepare, project_root
-from rooda.workspace.state import DATABASE, STATE_FOLDER
+from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 
 if TYPE_CHECKING:
     from rooda.engine.invocation import TakenUp

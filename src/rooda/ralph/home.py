@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.workspace.tree import work_tree
+from rooda.workspace.work_tree import work_tree
 
 HOME = ".ralph"
 CONFIG = "config"

@@ -42,7 +42,7 @@ from rooda.ralph.home import Home
 from rooda.ralph.task import PlanTasks, Template
 from rooda.ralph.test_command import find_test_command
 from rooda.text.paths import anchored, shown_from
-from rooda.workspace.state import read_plain_file
+from rooda.workspace.state_folder import read_plain_file
 from rooda.workspace.tools import Tools
 
 _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from rooda.record.schema import Broken, Steps, bring_up_to_date, check_tables, version_of
 from rooda.record.watching import CHANGED, Watch, beside
-from rooda.workspace.state import DATABASE, STATE_FOLDER
+from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 
 NAME: Final = DATABASE
 SHOWN: Final = f"{STATE_FOLDER}/{NAME}"

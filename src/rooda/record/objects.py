@@ -15,7 +15,7 @@ from rooda.record.given import masked_in
 from rooda.record.places import iteration_folder
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.transcript import end_of
-from rooda.workspace.state import PROMPT, STDERR, STDOUT
+from rooda.workspace.state_folder import PROMPT, STDERR, STDOUT
 
 SCHEMA_VERSION = 1
 _LONGEST_PROMPT = 16 * 1024 * 1024

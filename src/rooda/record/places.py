@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from rooda.workspace.state import STATE_FOLDER, place_of
+from rooda.workspace.state_folder import STATE_FOLDER, place_of
 
 _RUNS: Final = "runs"
 # What may become the name of a folder. It begins with no dot and has no slash.

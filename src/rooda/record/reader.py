@@ -26,7 +26,7 @@ from rooda.record.rows import (
     stored,
 )
 from rooda.record.schema import SELECT_ITERATIONS, SELECT_RUNS, STEPS, Steps, last_known
-from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.state_folder import STATE_FOLDER
 
 _T = TypeVar("_T")
 

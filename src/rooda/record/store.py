@@ -21,7 +21,7 @@ from rooda.record.rows import (
 )
 from rooda.record.schema import SELECT_RUNS, STEPS, Broken, NewerSchema, Steps, last_known
 from rooda.record.watching import CHANGED
-from rooda.workspace.state import make_state_folder
+from rooda.workspace.state_folder import make_state_folder
 
 
 class Store:

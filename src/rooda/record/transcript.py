@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rooda.process.capture.order import StreamOrder
-from rooda.workspace.state import ORDER, STDERR, STDOUT, read_plain_file
+from rooda.workspace.state_folder import ORDER, STDERR, STDOUT, read_plain_file
 
 _CHUNK = 1024 * 1024
 _LONGEST_ORDER = 1024 * 1024

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from rooda.workspace.changes import Changes, of_marks
 from rooda.workspace.ignore import IGNORE_FILE, MOST_BYTES, Ignore
-from rooda.workspace.state import STATE_FOLDER, read_plain_file
+from rooda.workspace.state_folder import STATE_FOLDER, read_plain_file
+from rooda.workspace.tree_changes import Changes, of_marks
 
 LARGE = 50_000_000  # bytes of one file
 MOST_READ = 4_000_000_000  # bytes at one look

@@ -32,7 +32,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
 from rooda.text.controls import clean
-from rooda.workspace.tree import work_tree
+from rooda.workspace.work_tree import work_tree
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
 # What may still be done when the run is past its end, or the user wants it to end: the commit of

@@ -14,7 +14,7 @@ from rooda.record.places import run_folder
 from rooda.record.rows import RunRow
 from rooda.record.transcript import open_plain
 from rooda.text.controls import StreamCleaner
-from rooda.workspace.state import SESSION
+from rooda.workspace.state_folder import SESSION
 
 _PACE = 0.2
 _CHUNK = 64 * 1024

@@ -19,9 +19,9 @@ from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.lock import Lock, Taken
-from rooda.workspace.snapshots.refs import UNDO
-from rooda.workspace.snapshots.series import Snapshots
-from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.snapshots.snapshot_refs import UNDO
+from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 
 _NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")

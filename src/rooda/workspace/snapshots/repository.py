@@ -1,6 +1,10 @@
-"""The user's own repository. We read it, and write nothing but objects and refs of ours."""
+"""The user's repository: rooda reads it, and writes only objects and refs under `refs/rooda`.
+
+A folder without a repository gets a private one in `.rooda`, which stores no file content.
+"""
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -9,11 +13,10 @@ from msgspec import Struct
 
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
-from rooda.workspace.snapshots.index import read_index
 from rooda.workspace.tools import Tools
 
-# What git says where there is no work tree; all else that it says is trouble.
-_NOWHERE = ("not a git repository", "must be run in a work tree")
+# What git prints where there is no work tree. Every other message is an error.
+_NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _PLACES = (
     ("--show-toplevel",),
     ("--absolute-git-dir",),
@@ -25,27 +28,33 @@ _PLACES = (
 _SETTINGS = (
     r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|autocrlf|attributesfile)$"
 )
-_AT_ONCE = 200  # names on one command line
+_NAMES_PER_COMMAND = 200
+_LARGEST_INDEX = 1024**3  # bytes: an index of ten million files
+_ATTRIBUTES = ".gitattributes"
+_PREFIXES = ("/", "/usr/local", "/opt/homebrew")
+_SYSTEM_ATTRIBUTES = [Path(prefix, "etc", "gitattributes") for prefix in _PREFIXES]
+_OFF = frozenset({"", "false", "no", "off", "0"})
 
 
 class Repository(Struct, frozen=True):
-    """Where its parts are. `top` is the work tree; `git` runs in it, wherever HEAD is by now."""
+    """The places of a repository. `top` is the work tree; `git` runs there without an index."""
 
     top: Path
     git_dir: Path
-    links: Mapping[str, str]  # in git's own folders, when it was found
-    common: Path  # what all of its work trees share
+    links: Mapping[str, str]  # the links in git's own folders at the time of `find`
+    common: Path  # shared by all work trees of the repository
     index: Path
     objects: Path
     object_format: str
     git: Git
     git_with_index: Git
+    is_private: bool = False  # made by rooda for a folder that has no repository
 
     @classmethod
     def find(cls, folder: Path, tools: Tools) -> "Repository | None":
-        """The repository that a folder is in; None without git or without a work tree.
+        """Return the repository of a folder; None without git or without a work tree.
 
-        Raises GitError if git has something against it.
+        Raises GitError if git refuses to work with the repository.
         """
         if tools.git is None:
             return None
@@ -53,14 +62,15 @@ class Repository(Struct, frozen=True):
         try:
             top, git_dir, common, index, objects, kind = _places(Git(folder, tools))
         except GitError as error:
-            if any(sign in str(error) for sign in _NOWHERE):
+            if any(message in str(error) for message in _NO_WORK_TREE):
                 return None
             raise
         if not folder.resolve().is_relative_to(top):
-            return None  # a work tree elsewhere (`core.worktree`) is not what the user is in
-        # From here on by its name: if an agent deletes it, git must not find one further up.
+            return None  # `core.worktree` names a work tree elsewhere, not the user's folder
+        # rooda names the repository from here on: if an agent deletes it, git must not find
+        # another one further up.
         place = {"GIT_DIR": git_dir, "GIT_WORK_TREE": top}
-        # Most commands need no index. Without one they are faster, and a broken one is no matter.
+        # Most commands need no index. Without one they are faster, and a broken one does no harm.
         no_index = {"GIT_INDEX_FILE": f"{git_dir}/no-index"}
         shared = (folder / common).resolve()
         return cls(
@@ -76,44 +86,44 @@ class Repository(Struct, frozen=True):
         )
 
     def check(self) -> None:
-        """Raise GitError if a file in git's own folders would stop git or lead it elsewhere."""
+        """Raise GitError if a file in git's own folders would block git or lead it elsewhere."""
         if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
     def head(self) -> str | None:
-        """The commit that HEAD stands for; None before the first one."""
+        """Return the commit of HEAD; None before the first commit."""
         return self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
 
     def settings(self) -> dict[str, str]:
-        """What the user has set about how files are seen, by its lower-case name."""
+        """Return the user's settings about how git reads files, by their lower-case names."""
         raw = self.git.ask("config", "--null", "--get-regexp", _SETTINGS) or ""
         pairs = (entry.partition("\n") for entry in raw.split("\0") if entry)
-        # A key without a value means true; of several the last one holds.
+        # A key without a value means true. If a key occurs several times, the last one counts.
         return {key: value if divided else "true" for key, divided, value in pairs}
 
     def tracked(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that are in the user's index."""
+        """Return those of the names that are in the user's index."""
         return {name for _, name in self._staged(names)}
 
     def submodules(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that are submodules in the user's index."""
+        """Return those of the names that are submodules in the user's index."""
         return {name for mode, name in self._staged(names) if mode == "160000"}
 
     def _staged(self, names: Iterable[str]) -> list[tuple[str, str]]:
-        """Modes and names."""
+        """Return the modes and names of those that are in the user's index."""
         found, rest = b"", iter(names)
-        while some := list(islice(rest, _AT_ONCE)):
+        while some := list(islice(rest, _NAMES_PER_COMMAND)):
             found += self._listed("--stage", "--", *some)
         # `100644 0a1b... 0<TAB>name`
         entries = (entry.partition("\t") for entry in os.fsdecode(found).split("\0") if entry)
         return [(about.split(" ")[0], name) for about, _, name in entries]
 
     def names(self) -> set[str]:
-        """Everything in the user's index."""
+        """Return every name in the user's index."""
         return {*os.fsdecode(self._listed()).split("\0")} - {""}
 
     def _listed(self, *arguments: str) -> bytes:
-        """What the index lists; nothing if it is broken, or a pipe: we can do without."""
+        """Return what `git ls-files` prints; nothing for a broken index, which is no error here."""
         try:
             if read_index(self.index, self.object_format) is None:
                 return b""
@@ -121,10 +131,78 @@ class Repository(Struct, frozen=True):
         except GitError:
             return b""
 
+    def may_convert_files(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:
+        """Return whether git may store other bytes than those on disk for a tracked file.
+
+        Git converts line ends, large files and encodings. To ask git about each file would take
+        longer than to read the files.
+        """
+        if settings.get("core.autocrlf", "").lower() not in _OFF:
+            return True
+        names = self.names()
+        if any(name.rpartition("/")[2] == _ATTRIBUTES for name in names):  # even if it was deleted
+            return True
+        places = [self.top / folder / _ATTRIBUTES for folder in _folders(names)]
+        places += [self.common / "info" / "attributes", *_SYSTEM_ATTRIBUTES]
+        places.append(self._user_attributes(settings, environ))
+        return any(path.is_symlink() or path.exists() for path in places)
+
+    def _user_attributes(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> Path:
+        home = Path(environ.get("HOME") or "/nonexistent")
+        if (named := settings.get("core.attributesfile")) is not None:
+            return home / named[2:] if named.startswith("~/") else self.top / named
+        config = environ.get("XDG_CONFIG_HOME")
+        return (Path(config) if config else home / ".config") / "git" / "attributes"
+
 
 def _places(git: Git) -> list[str]:
-    """Where the parts are, as git says it in the order of the questions."""
+    """Return git's answers in the order of `_PLACES`."""
     said = git.line("rev-parse", *(word for question in _PLACES for word in question)).split("\n")
     if len(said) == len(_PLACES):
         return said
     return [git.line("rev-parse", *question) for question in _PLACES]  # a name with a line break
+
+
+def _folders(names: Iterable[str]) -> set[str]:
+    """Return every folder that contains one of the names at any depth."""
+    found = {""}
+    for name in names:
+        folder = name.rpartition("/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
+
+
+def read_index(path: Path, object_format: str) -> tuple[bytes, os.stat_result] | None:
+    """Return the bytes and times of an index; None if it is missing, no file, or damaged.
+
+    Git itself accepts a truncated index. With `index.skipHash` the index ends in zeros instead of
+    a hash.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            found = os.fstat(fd)
+            is_readable = stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_INDEX
+            data = file.read() if is_readable else b""
+    except OSError:
+        return None
+    import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
+
+    digest = hashlib.new(object_format, usedforsecurity=False)
+    content, end = data[: -digest.digest_size], data[-digest.digest_size :]
+    digest.update(content)
+    is_whole = bool(content) and (end == digest.digest() or not any(end))
+    return (data, found) if is_whole else None
+
+
+def copy_index(source: Path, target: Path, object_format: str) -> bool:
+    """Copy an index with its time, which git takes for the time of its last look at the files."""
+    read = read_index(source, object_format)
+    if read is None:
+        return False
+    data, found = read
+    target.write_bytes(data)
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+    return True

@@ -1,8 +1,9 @@
-"""Rooda's own git folder for the user's work tree: `.rooda/git`, with an index of its own.
+"""rooda's own git folder for a work tree: `.rooda/git`, with an index of its own.
 
-Its objects are the user's, and all else is ours: the user's index, branch and stash are never
-touched, and no lock of the user's is ever taken. No filter takes part: a blob is exactly what is
-on disk. It may be lost at any time: an agent can write here, and then it is made anew.
+It uses the objects of the user's repository; everything else is separate. rooda never touches the
+user's index, branch and stash, and never takes a lock in the user's repository. Git applies no
+filter: a blob contains exactly the bytes on disk. An agent can write to this folder, so rooda
+checks it before each use and rebuilds what is damaged.
 """
 
 import contextlib
@@ -12,10 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rooda.workspace.git import Git, GitError, GitStoppedError
-from rooda.workspace.snapshots.index import copy_index, read_index
-from rooda.workspace.snapshots.repository import Repository
-from rooda.workspace.snapshots.shadow.conversions import may_be_converted
-from rooda.workspace.state import STATE_FOLDER, make_state_folder, read_plain_file
+from rooda.workspace.snapshots.repository import Repository, copy_index, read_index
+from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder, read_plain_file
 from rooda.workspace.tools import Tools
 
 _FOLDERS: Mapping[str, frozenset[str]] = {
@@ -23,8 +22,8 @@ _FOLDERS: Mapping[str, frozenset[str]] = {
     "info": frozenset({"attributes", "exclude"}),
     "refs": frozenset(),
 }
-_NOWHERE = "ref: refs/heads/none"
-# Stands above every `.gitattributes`, so that what is kept and brought back are the exact bytes.
+_NO_BRANCH = "ref: refs/heads/none"
+# These rules override every `.gitattributes`, so that git stores and restores the exact bytes.
 _ATTRIBUTES = b"* -text -filter -ident -working-tree-encoding -eol\n"
 _EXCLUDE = f"\n{STATE_FOLDER}/\n".encode()
 _MOST_RULES = 1024 * 1024
@@ -36,7 +35,7 @@ _SETTINGS: Mapping[str, str] = {
     "core.ignoreStat": "false",
     "core.trustctime": "true",
     "core.checkStat": "default",
-    "core.protectNTFS": "false",  # any name that can be on disk may be in a snapshot
+    "core.protectNTFS": "false",  # a snapshot may contain every name that a disk may contain
     "core.untrackedCache": "false",
     "core.splitIndex": "false",
     "core.sparseCheckout": "false",
@@ -47,26 +46,26 @@ _CONFIG = {
     "sha1": b"[core]\n\trepositoryformatversion = 0\n",
     "sha256": b"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n",
 }
-# What tells one file from another, and from itself at another time.
-Mark = tuple[int, ...]
-_LOST: Mark = ()  # the index is of no use
+# Differs between two files, and between two versions of one file.
+FileMark = tuple[int, ...]
+_UNUSABLE: FileMark = ()  # in place of the mark of an index that must be rebuilt
 
 
-def mark(found: os.stat_result) -> Mark:
-    """Changes whenever the file does: nobody can set back the time of the inode."""
+def mark(found: os.stat_result) -> FileMark:
+    """Return a mark that changes with every change of a file: no program can set the ctime."""
     return (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
-def mark_of(path: Path) -> Mark | None:
-    """The mark of a file by its name; None if there is none."""
+def mark_of(path: Path) -> FileMark | None:
+    """Return the mark of the file at a path; None if there is no file."""
     try:
         return mark(path.lstat())
     except OSError:
         return None
 
 
-class Shadow:
-    """The folder and the git that works with it. We hold the run's lock, so nobody else does."""
+class ShadowRepo:
+    """The folder, and the git that works with it. The caller holds the lock of the run."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Shadow:
         tools: Tools,
         own: Sequence[str] = (),
     ) -> None:
-        """`own` are patterns, from the top, of files that are rooda's and not the agent's."""
+        """`own` are patterns, relative to the top, of files that rooda writes, not the agent."""
         if repository.object_format not in _CONFIG:
             raise GitError(f"objects are named by {repository.object_format}, which is not known")
         if state.name != STATE_FOLDER:
@@ -85,8 +84,8 @@ class Shadow:
         self._own = b"".join(os.fsencode(f"/{pattern}\n") for pattern in own)
         self._folder = state / "git"
         self._index = self._folder / "index"
-        self._left_as: Mark | None = None
-        self.rules = b""  # of the user, about what to ignore
+        self._left_as: FileMark | None = None
+        self.rules = b""  # the user's ignore rules in `.git/info/exclude`
         place = {
             "GIT_DIR": str(self._folder),
             "GIT_WORK_TREE": str(repository.top),
@@ -98,32 +97,32 @@ class Shadow:
         self._environ = tools.environ
 
     def prepare(self, head: str | None) -> list[str] | None:
-        """Make it what it should be; the names in the index, unless that is as we left it."""
+        """Repair the folder. Return the names in the index; None if it is as rooda left it."""
         try:
             self._tidy(head)
-            left_as, self._left_as = self._left_as, _LOST  # unless all goes well
+            left_as, self._left_as = self._left_as, _UNUSABLE  # until `leave` says otherwise
             if left_as is not None and left_as == mark_of(self._index):
                 return None
-            if left_as is not None or not self._is_of_use():
+            if left_as is not None or not self._is_usable():
                 self._renew()
             return self._names()
         except (OSError, RecursionError) as error:
             raise GitError(f"{self._folder}: {error}") from None
 
     def leave(self) -> None:
-        """Remember the index as it is, so that nobody else can change it unseen."""
+        """Remember the index as it is, so that rooda notices when another program changes it."""
         self._left_as = mark_of(self._index)
 
     def trust(self) -> None:
-        """The index is good, and its names are to be learned."""
+        """Keep the index, and read its names again before the next use."""
         self._left_as = None
 
     def discard(self) -> None:
-        """The index is of no use: the next time it is made anew."""
-        self._left_as = _LOST
+        """Rebuild the index before the next use."""
+        self._left_as = _UNUSABLE
 
     def unlock(self) -> None:
-        """Take away the lock of a git that was killed."""
+        """Remove the lock that a killed git has left behind."""
         with contextlib.suppress(OSError):
             (self._folder / "index.lock").unlink(missing_ok=True)
 
@@ -134,21 +133,21 @@ class Shadow:
             if folder.is_symlink() or not folder.is_dir():
                 _clear(folder)
                 folder.mkdir(mode=0o700)
-            for unknown in {*os.listdir(folder)} - known:  # noqa: PTH208 - names are all we need
+            for unknown in {*os.listdir(folder)} - known:  # noqa: PTH208 - only names are needed
                 _clear(folder / unknown)
         self.rules = _read(self._repository.common / "info" / "exclude", _MOST_RULES)
-        self._keep("HEAD", f"{head or _NOWHERE}\n".encode())
+        self._keep("HEAD", f"{head or _NO_BRANCH}\n".encode())
         self._keep("config", _CONFIG[self._repository.object_format])
         self._keep("info/attributes", _ATTRIBUTES)
         self._keep("info/exclude", self.rules + _EXCLUDE + self._own)
 
-    def _is_of_use(self) -> bool:
-        """Whether it is an index that git has written, and is not elsewhere."""
+    def _is_usable(self) -> bool:
+        """Return whether the index is a whole index of git, and no link."""
         is_link = self._index.is_symlink()
         return not is_link and read_index(self._index, self._repository.object_format) is not None
 
     def _keep(self, name: str, content: bytes) -> None:
-        """See to it that a file has this content and is nothing but a file."""
+        """Make sure that a regular file has this content."""
         path = self._folder / name
         with contextlib.suppress(OSError):
             if read_plain_file(path, len(content) + 1) == content:
@@ -157,19 +156,19 @@ class Shadow:
         path.write_bytes(content)
 
     def _renew(self) -> None:
-        """A new index: the user's, if that tells what is on disk: then no file has to be read.
+        """Start with a copy of the user's index, if it describes the bytes on disk.
 
-        Else there is none, and to the next look every file is new.
+        Then git does not have to read every file. Without an index, every file is new.
         """
         _clear(self._index)
         user = self._repository
-        if not may_be_converted(user.names(), user, self._settings, self._environ):
+        if not user.may_convert_files(self._settings, self._environ):
             copy_index(user.index, self._index, user.object_format)
 
     def _names(self) -> list[str]:
-        """What is in the index, which is without marks then that keep git from looking at a file.
+        """Return the names in the index, and remove the flags that keep git from reading a file.
 
-        One that git can't read, because it is split or worse, is as good as none.
+        If git can't read the index (it may be split), rooda continues without one.
         """
         try:
             entries = os.fsdecode(self.git("ls-files", "-z", "-v")).split("\0")[:-1]
@@ -187,12 +186,12 @@ class Shadow:
 
 
 def listed(names: Iterable[str]) -> bytes:
-    """Names as git takes them from its standard input."""
+    """Return names in the form in which git reads them from standard input."""
     return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 def _clear(path: Path) -> None:
-    """Take away whatever is there, and nothing that it points to."""
+    """Remove a file, a folder or a link, but not the target of a link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -200,8 +199,8 @@ def _clear(path: Path) -> None:
 
 
 def _read(path: Path, most: int) -> bytes:
-    """The user's file, which may well be a link; nothing if it is no file."""
+    """Return the start of a file of the user, which may be a link; nothing if it is no file."""
     try:
         return read_plain_file(path.resolve(), most)
-    except (OSError, RuntimeError):  # the latter for links that go in circles
+    except (OSError, RuntimeError):  # RuntimeError: links that form a circle
         return b""

@@ -1,4 +1,4 @@
-"""What changed between two looks at a tree. Pure."""
+"""What changed between two scans of a work tree. Pure."""
 
 import os
 import posixpath
@@ -10,9 +10,9 @@ GITLINK = 0o160000  # the mode of a submodule
 
 
 class Changes(Struct, frozen=True):
-    """Sorted names, relative to the folder that was asked for. A rename is a delete and a create.
+    """Sorted names, relative to the requested folder. A rename is a delete and a create.
 
-    A name that no text can hold has surrogates in it, as everywhere in Python.
+    A name that is no valid text contains surrogates, as everywhere in Python.
     """
 
     created: tuple[str, ...] = ()
@@ -23,8 +23,27 @@ class Changes(Struct, frozen=True):
         return bool(self.created or self.modified or self.deleted)
 
 
+class TreeScan(Struct, frozen=True):
+    """One scan of a work tree, compared with the scan before.
+
+    `changes` is None if rooda could not determine them, or if there was no scan before. `tree`
+    stands for the content of all files. In a git repository, `commit` is the commit that keeps the
+    tree (if one was requested), `head` the commit of the user's HEAD, and `left_out` names the
+    files that exist and are not in the tree.
+    """
+
+    changes: Changes | None = None
+    tree: str | None = None
+    commits: int = 0
+    head_moved: bool = False
+    head: str | None = None
+    commit: str | None = None
+    left_out: tuple[str, ...] = ()
+    trouble: str = ""
+
+
 class Difference(Struct, frozen=True):
-    """One name in two trees. A mode of 0: it is not there. The object tells contents apart."""
+    """One name in two trees. Mode 0 means that it is missing. Equal objects have equal content."""
 
     name: str
     mode_before: int
@@ -35,7 +54,7 @@ class Difference(Struct, frozen=True):
 
 def parse_differences(raw: bytes) -> Iterator[Difference]:
     """Read what `git diff-tree -r -z --raw` prints."""
-    # `:100644 100755 0a1b... 2c3d... M`, then the name, each with a zero byte behind
+    # `:100644 100755 0a1b... 2c3d... M`, then the name, each followed by a zero byte
     fields = iter(raw.split(b"\0")[:-1])
     for about, name in zip(fields, fields, strict=True):
         before, after, old, new, _ = about.decode("ascii").removeprefix(":").split(" ")
@@ -43,7 +62,7 @@ def parse_differences(raw: bytes) -> Iterator[Difference]:
 
 
 def of_trees(differences: Iterable[Difference]) -> Changes:
-    """The same as lists of names; another kind of file under the same name is a modification."""
+    """Return the differences as lists; another kind of file of the same name is modified."""
     created: list[str] = []
     modified: list[str] = []
     deleted: list[str] = []
@@ -54,7 +73,7 @@ def of_trees(differences: Iterable[Difference]) -> Changes:
 
 
 def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Changes:
-    """What changed among files of which only a mark is known; None stands for no mark."""
+    """Return the changes of files that rooda compares by a mark; those without one do not count."""
     old = {name: mark for name, mark in before.items() if mark is not None}
     new = {name: mark for name, mark in after.items() if mark is not None}
     both = old.keys() & new.keys()
@@ -63,7 +82,7 @@ def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Chang
 
 
 def joined(one: Changes, other: Changes) -> Changes:
-    """The changes of two parts of a tree. What went from the one to the other was modified."""
+    """Return the changes of two parts of a tree; a file that moved between them is modified."""
     created = {*one.created, *other.created}
     deleted = {*one.deleted, *other.deleted}
     moved = created & deleted
@@ -71,7 +90,7 @@ def joined(one: Changes, other: Changes) -> Changes:
 
 
 def seen_from(folder: str, changes: Changes) -> Changes:
-    """Names relative to the top of a tree as they are called in a folder of it."""
+    """Return the changes with names relative to a folder instead of the top of the tree."""
     if not folder:
         return changes
     lists = (changes.created, changes.modified, changes.deleted)
@@ -79,7 +98,7 @@ def seen_from(folder: str, changes: Changes) -> Changes:
 
 
 def relative(folder: str, name: str) -> str:
-    """What a name below the top is called in a folder below the top: `../x` for what is beside."""
+    """Return a name relative to a folder, both below the top: `../x` for a file beside it."""
     if not folder:
         return name
     end = "/" if name.endswith("/") else ""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rooda.workspace.state import STATE_FOLDER
+from rooda.workspace.state_folder import STATE_FOLDER
 
 _MOST_SECONDS = 5.0  # for one look at all files
 _SKEW = 2.0  # of a file server's clock against ours

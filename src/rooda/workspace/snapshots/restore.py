@@ -1,7 +1,7 @@
-"""Make the work tree what it was: bytes, executable bits and links; nothing else is touched.
+"""Restore the bytes, executable bits and links of a work tree.
 
-Ignored files, files that are in no snapshot, and submodules stay as they are. Where one of them
-is in the way of a file, that file can't be brought back, and is named.
+Ignored files, files that are in no snapshot, and submodules stay as they are. If one of them is
+in the way of a file, rooda can't restore that file, and names it.
 """
 
 import os
@@ -12,29 +12,29 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.workspace.changes import GITLINK, Difference
-from rooda.workspace.snapshots.shadow.folder import Shadow, listed
+from rooda.workspace.snapshots.shadow_repo import ShadowRepo, listed
+from rooda.workspace.tree_changes import GITLINK, Difference
 
 _CHECKOUT = ("checkout-index", "--force", "--index", "-z", "--stdin")
 _IGNORED = ("check-ignore", "--no-index", "-z", "--stdin")
-_INHERITED = -1  # the umask that we have ourselves
+_INHERITED = -1  # rooda's own umask
 
 
-class Plan(Struct, frozen=True):
-    """What to delete, what to write, and what has to stay as it is."""
+class RestorePlan(Struct, frozen=True):
+    """The names to delete, those to write, and those that must stay as they are."""
 
     delete: tuple[str, ...]
     write: tuple[str, ...]
     leave: tuple[str, ...]
 
 
-def plan(
+def plan_restore(
     differences: Iterable[Difference], left_out: Collection[str], stuck: Collection[str]
-) -> Plan:
+) -> RestorePlan:
     """Decide for each name.
 
-    `left_out` was there at the time, and yet is not in the snapshot. `stuck` is there now, and
-    could not be kept.
+    `left_out` existed at the time of the snapshot and is not in it. `stuck` exists now, and rooda
+    could not keep it.
     """
     delete: list[str] = []
     write: list[str] = []
@@ -50,23 +50,23 @@ def plan(
             leave.append(name)
         else:
             delete.append(name)
-    return Plan(tuple(delete), tuple(write), tuple(leave))
+    return RestorePlan(tuple(delete), tuple(write), tuple(leave))
 
 
 class Restorer:
     """Writes to one work tree."""
 
-    def __init__(self, shadow: Shadow, top: Path, folder: Path, largest: int) -> None:
-        """`folder` is where somebody works; `largest` is the size of a file that is kept."""
+    def __init__(self, shadow: ShadowRepo, top: Path, folder: Path, largest: int) -> None:
+        """Rooda does not delete `folder`; `largest` is the size of a file that rooda keeps."""
         self._shadow = shadow
         self._top = top
         self._largest = largest
-        self._stay = {folder, *folder.parents}  # even with nothing in them
+        self._stay = {folder, *folder.parents}  # even if they are empty
 
     def hidden(self, differences: Iterable[Difference]) -> tuple[list[str], list[str]]:
-        """Files that would be overwritten although they are in no tree, being ignored by now.
+        """Return files that a restore would overwrite and that no tree contains: they are ignored.
 
-        Those that can be kept before that, and those that can't.
+        The first list contains those that rooda can keep before, the second those that it can't.
         """
         savable: list[str] = []
         stuck: list[str] = []
@@ -87,11 +87,11 @@ class Restorer:
         except OSError:
             return False
 
-    def carry_out(self, what: Plan, tree: str, absent: Collection[str]) -> tuple[str, ...]:
-        """Bring back the tree; the names that could not be brought back.
+    def carry_out(self, what: RestorePlan, tree: str, absent: Collection[str]) -> tuple[str, ...]:
+        """Restore the tree. Return the names that could not be restored.
 
-        The rules for ignoring come first: what they ignore is not ours to delete, unless it is
-        known to have been absent.
+        The ignore rules come first: rooda deletes no file that they ignore, unless it is known
+        that the file did not exist.
         """
         self._shadow.git("read-tree", "--reset", tree)
         done = set(self._write(filter(_is_rule, what.write)))
@@ -104,19 +104,19 @@ class Restorer:
         return (*what.leave, *(name for name in (*what.delete, *what.write) if name not in done))
 
     def ignored_if_there(self, differences: Iterable[Difference]) -> list[str]:
-        """What is no file yet, but will be, and is ignored by the rules of now."""
+        """Return names that the restore creates and that today's rules ignore."""
         new = [found.name for found in differences if not found.mode_before]
         files = (stat.S_IFREG, stat.S_IFLNK)
         return self._ignored(name for name in new if _kind(self._top / name) not in files)
 
     def _ignored(self, names: Iterable[str]) -> list[str]:
-        # With a folder in front no name can mean anything but itself.
+        # `./` in front keeps git from reading a name as an option or a pattern.
         within = [f"./{name}" for name in names if not self._is_behind_link(name)]
         said = self._shadow.git.ask(*_IGNORED, given=listed(within)) if within else None
         return [name.removeprefix("./") for name in (said or "").split("\0")[:-1]]
 
     def _write(self, names: Iterable[str]) -> list[str]:
-        """Write files, each with the permissions of the one before; the names that could be."""
+        """Write files with the permissions of the files they replace. Return the written names."""
         umasks = {name: _umask(self._top / name) for name in names}
         free = [name for name in umasks if self._make_room(name)]
         for umask in sorted({umasks[name] for name in free}):
@@ -126,7 +126,7 @@ class Restorer:
 
     def _delete(self, name: str) -> bool:
         if not self._is_in_place(name):
-            return True  # there is nothing of this name
+            return True  # there is no file of this name
         path = self._top / name
         if not _unlink(path):
             return False
@@ -134,7 +134,7 @@ class Restorer:
         return True
 
     def _prune(self, folder: Path) -> None:
-        """Remove folders that are empty now, as git does."""
+        """Remove folders that have become empty, as git does."""
         while folder not in self._stay:
             try:
                 folder.rmdir()
@@ -143,21 +143,21 @@ class Restorer:
             folder = folder.parent
 
     def _above(self, name: str) -> Iterable[Path]:
-        """The folders of a name, from the top on."""
+        """Return the folders above a name, from the top down."""
         folder = self._top
         for part in name.split("/")[:-1]:
             folder /= part
             yield folder
 
     def _is_in_place(self, name: str) -> bool:
-        """Whether everything above it is a real folder: behind a link is not our tree."""
+        """Return whether all folders above a name are real: a link leads out of the tree."""
         return all(_kind(folder) == stat.S_IFDIR for folder in self._above(name))
 
     def _is_behind_link(self, name: str) -> bool:
         return any(_kind(folder) == stat.S_IFLNK for folder in self._above(name))
 
     def _make_room(self, name: str) -> bool:
-        """Whether a file can be written there without a loss."""
+        """Return whether a file can be written without a loss; remove pipes and empty folders."""
         for folder in self._above(name):
             kind = _kind(folder)
             if kind is None:
@@ -168,7 +168,7 @@ class Restorer:
         kind = _kind(path)
         if kind == stat.S_IFDIR:
             return _remove_hollow(path)
-        return kind not in (stat.S_IFIFO, stat.S_IFSOCK) or _unlink(path)  # these hold nothing
+        return kind not in (stat.S_IFIFO, stat.S_IFSOCK) or _unlink(path)  # they contain nothing
 
 
 def _is_rule(name: str) -> bool:
@@ -191,10 +191,10 @@ def _unlink(path: Path) -> bool:
 
 
 def _umask(path: Path) -> int:
-    """The one under which a new version gets the permissions of the file that is there.
+    """Return the umask with which a new version gets the permissions of the existing file.
 
-    So what is private stays so, from the first moment of the new version on. If that is
-    executable, whoever may read it may execute it.
+    So a private file stays private from the first moment on. If the new version is executable,
+    every user with read permission may execute it.
     """
     try:
         mode = path.lstat().st_mode
@@ -207,13 +207,13 @@ def _umask(path: Path) -> int:
 
 
 def _remove_hollow(folder: Path) -> bool:
-    """Remove a folder that has nothing but folders in it."""
+    """Remove a folder that contains only folders."""
     below = [(place, files) for place, _, files in os.walk(folder, topdown=False)]
     if any(files for _, files in below):
         return False
     try:
         for place, _ in below:
             Path(place).rmdir()
-    except OSError:  # a link to a folder counts as a folder there
+    except OSError:  # `os.walk` lists a link to a folder as a folder
         return False
     return True

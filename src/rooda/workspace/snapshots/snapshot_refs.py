@@ -1,0 +1,209 @@
+"""Snapshots in the user's repository: commits under `refs/rooda/<run>/<name>`."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from rooda.workspace.git import Git, GitError
+
+UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
+_ROOT = "refs/rooda"
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!\.lock)")
+_WERE_GONE = "refs of earlier snapshots had been deleted or changed; they are as they were again"
+_LEFT_OUT, _ABSENT = "Left out: ", "Absent: "
+_MOST_NAMED = 1000  # names of each kind in one message
+
+
+class SnapshotNotes(Struct, frozen=True):
+    """What a tree can't tell.
+
+    `left_out` existed and is not in the tree; `absent` did not exist and would be ignored.
+    """
+
+    left_out: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+
+class KeptTree(Struct, frozen=True):
+    """A tree with a commit and a ref."""
+
+    run: str
+    ref: str
+    commit: str
+    tree: str
+    head: str | None
+    notes: SnapshotNotes
+
+
+class SnapshotRefs:
+    """Keeps trees as commits under refs, and repairs refs that an agent has deleted."""
+
+    def __init__(self, git: Git) -> None:
+        """`git` works in the user's repository."""
+        self.table = RefTable(git)
+        self._git = git
+        self._last: KeptTree | None = None
+        self._commits: dict[str, str] = {}
+
+    @property
+    def newest(self) -> str | None:
+        """The commit of the newest snapshot of this process."""
+        return self._last.commit if self._last is not None else None
+
+    def keep(
+        self, run: str, name: str, tree: str, head: str | None, notes: SnapshotNotes
+    ) -> tuple[str, str]:
+        """Keep a tree. Return its commit, and a message if refs had to be repaired."""
+        target = ref(run, name)
+        commit = self._commit(run, name, tree, head, notes)
+        trouble = self._point(target, commit)
+        self._commits[target] = commit
+        self._last = KeptTree(run, target, commit, tree, head, notes)
+        return commit, trouble
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Delete the refs of these runs."""
+        gone = set(runs)
+        self.table.forget(gone)
+        kept = self._commits.items()
+        self._commits = {name: commit for name, commit in kept if name.split("/")[2] not in gone}
+        if self._last is not None and self._last.run in gone:
+            self._last = None
+
+    def drop_lost(self) -> None:
+        """Forget the newest commit if it is gone from the repository."""
+        if self._last is not None and self._last.commit not in self._there([self._last.commit]):
+            self._last = None
+
+    def _commit(
+        self, run: str, name: str, tree: str, head: str | None, notes: SnapshotNotes
+    ) -> str:
+        """Create a commit. Its parents are the one before, and the user's HEAD if that has moved.
+
+        So commits that an agent makes and discards can still be found.
+        """
+        last = self._last if self._last is not None and self._last.run == run else None
+        if last is not None and (last.tree, last.head, last.notes) == (tree, head, notes):
+            return last.commit
+        parents = [last.commit] if last is not None else []
+        if head is not None and (last is None or last.head != head):
+            parents.append(head)
+        options = [word for parent in parents for word in ("-p", parent)]
+        said = message(f"rooda {run} {name}", notes)
+        return self._git("commit-tree", *options, tree, given=said).decode().strip()
+
+    def _point(self, target: str, commit: str) -> str:
+        """Write the ref. If the ref before it was changed, write all refs of this process again."""
+        last = self._last
+        expected = {last.ref: last.commit} if last is not None else {}
+        try:
+            self.table.write({target: commit}, expected)
+        except GitError:
+            there = self._there(self._commits.values())
+            again = {name: old for name, old in self._commits.items() if old in there}
+            self.table.write(again | {target: commit}, {})
+            return _WERE_GONE
+        return ""
+
+    def _there(self, commits: Iterable[str]) -> set[str]:
+        """Return those of the commits that are in the repository."""
+        given = "".join(f"{commit}\n" for commit in commits)
+        said = self._git("cat-file", "--batch-check", given=given.encode()).decode()
+        # `0a1b... commit 231`, or `0a1b... missing`
+        return {words[0] for words in map(str.split, said.splitlines()) if words[1] == "commit"}
+
+
+class RefTable:
+    """rooda's refs in one repository."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+
+    def commit(self, run: str, name: str) -> str | None:
+        """Return the commit of a snapshot, if there is one."""
+        return self._git.ask("rev-parse", "--quiet", "--verify", f"{ref(run, name)}^{{commit}}")
+
+    def tree(self, run: str, name: str) -> str | None:
+        """Return the tree of a snapshot, if there is one."""
+        return self._git.ask("rev-parse", "--quiet", "--verify", f"{ref(run, name)}^{{tree}}")
+
+    def names(self, run: str) -> tuple[str, ...]:
+        """Return the snapshots of a run: numbers in their order, then words."""
+        found = (words[1] for words in self._words() if words[0] == run)
+        return tuple(sorted(found, key=lambda name: (not name.isdecimal(), len(name), name)))
+
+    def runs(self) -> tuple[str, ...]:
+        """Return the runs that have snapshots."""
+        return tuple(sorted({words[0] for words in self._words()}))
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Delete every ref of these runs; git frees the space at its next garbage collection."""
+        gone = set(runs)
+        found = [words for words in self._words() if words[0] in gone]
+        self._change(f"delete {_ROOT}/{'/'.join(words)}" for words in found)
+
+    def forget_older(self, run: str, moment: float) -> None:
+        """Delete the refs of a run whose commits are older than a moment (unix time)."""
+        raw = self._git.line("for-each-ref", "--format=%(refname) %(committerdate:unix)", _ROOT)
+        pairs = (line.rpartition(" ") for line in raw.splitlines())
+        old = [
+            name
+            for name, _, date in pairs
+            if name.startswith(f"{_ROOT}/{run}/") and date.isdecimal() and int(date) < moment
+        ]
+        self._change(f"delete {name}" for name in old)
+
+    def write(self, commits: Mapping[str, str], expected: Mapping[str, str]) -> None:
+        """Point refs to commits, all or none, and only if the expected refs are unchanged."""
+        lines = [f"update {name} {commit}" for name, commit in commits.items()]
+        checks = [f"verify {name} {commit}" for name, commit in expected.items()]
+        self._change([*lines, *(line for line in checks if line.split()[1] not in commits)])
+
+    def _change(self, lines: Iterable[str]) -> None:
+        given = "".join(f"{line}\n" for line in lines)
+        if given:
+            self._git("update-ref", "--stdin", given=given.encode())
+
+    def _words(self) -> Iterator[tuple[str, str]]:
+        """Return run and name of each ref; refs of an agent have another number of parts."""
+        raw = self._git.line("for-each-ref", "--format=%(refname:lstrip=2)", f"{_ROOT}/")
+        for line in raw.splitlines():
+            run, _, name = line.partition("/")
+            if name and "/" not in name:
+                yield run, name
+
+
+def ref(run: str, name: str) -> str:
+    """Return the ref of a snapshot. Raises GitError for words that git does not accept in a ref."""
+    for word in (run, name):
+        if not _WORD.fullmatch(word):
+            raise GitError(f"there is no snapshot {name} of run {run}")
+    return f"{_ROOT}/{run}/{name}"
+
+
+def message(title: str, notes: SnapshotNotes) -> bytes:
+    """Return the commit message. A name may contain any character, so each one is JSON."""
+    lines = [
+        f"{kind}{json.dumps(name)}"
+        for kind, names in ((_LEFT_OUT, notes.left_out), (_ABSENT, notes.absent))
+        for name in names[:_MOST_NAMED]
+    ]
+    return "\n".join([title, *(["", *lines] if lines else []), ""]).encode()
+
+
+def read_notes(said: str) -> SnapshotNotes:
+    """Return the notes in a commit message, without lines that are no notes."""
+    return SnapshotNotes(tuple(_names(said, _LEFT_OUT)), tuple(_names(said, _ABSENT)))
+
+
+def _names(said: str, kind: str) -> Iterator[str]:
+    for line in said.split("\n"):
+        if line.startswith(kind):
+            try:
+                name = json.loads(line.removeprefix(kind))
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(name, str):
+                yield name

@@ -1,0 +1,236 @@
+"""Every state of the work tree, kept as a commit in the user's repository, to be restored later.
+
+One pass of git over the tree finds both what changed and what to keep. The commits have refs of
+their own (`refs/rooda`): rooda touches neither the user's branch, index and stash, nor the files.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rooda.workspace.git import GitError, GitStoppedError
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.snapshots.restore import Restorer, plan_restore
+from rooda.workspace.snapshots.shadow_index import IndexedTree, ShadowIndex
+from rooda.workspace.snapshots.shadow_repo import ShadowRepo
+from rooda.workspace.snapshots.snapshot_refs import SnapshotNotes, SnapshotRefs, read_notes, ref
+from rooda.workspace.tools import Tools
+from rooda.workspace.tree_changes import (
+    Changes,
+    Difference,
+    TreeScan,
+    joined,
+    of_marks,
+    of_trees,
+    parse_differences,
+    relative,
+    seen_from,
+)
+
+LARGEST = 50 * 1024 * 1024  # bytes of an untracked file
+
+_IS_LOST = "the snapshot before is gone from the repository, so what changed is not known"
+
+
+class Snapshots:
+    """The snapshots of one work tree. To take or restore one, the caller holds the tree's lock."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        folder: Path,
+        index: ShadowIndex,
+        restorer: Restorer,
+        program: str,
+    ) -> None:
+        self._repository = repository
+        self._git = repository.git
+        self._folder = folder
+        self._place = _place(folder, repository.top)
+        self._index = index
+        self._restorer = restorer
+        self._refs = SnapshotRefs(repository.git)
+        self._program = program
+        self._before: IndexedTree | None = None
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        state: Path,
+        tools: Tools,
+        largest: int = LARGEST,
+        own: Sequence[str] = (),
+    ) -> "Snapshots | None":
+        """Return the snapshots of a folder's work tree; None without git or without a work tree.
+
+        `state` is the `.rooda` folder; rooda writes to it at the first `take`. `own` are patterns,
+        relative to the top, of files that rooda writes, not the agent. Raises GitError if git
+        refuses to work with the repository.
+        """
+        repository = Repository.find(folder, tools)
+        if repository is None:
+            return None
+        shadow = ShadowRepo(repository, state, tools, own)
+        index = ShadowIndex(repository, shadow, state, largest)
+        restorer = Restorer(shadow, repository.top, folder.resolve(), largest)
+        return cls(repository, folder, index, restorer, tools.program("git"))
+
+    def take(self, run: str | None, name: str = "") -> TreeScan:
+        """Scan the work tree, and keep it under a name of the run; without a run only scan it.
+
+        Raises GitError; then nothing in the user's repository has changed.
+        """
+        if run is not None:
+            ref(run, name)
+        self._repository.check()
+        head = self._repository.head()
+        try:
+            return self._take(run, name, head, self._refs.newest or head)
+        except GitStoppedError:
+            raise
+        except GitError:
+            # An agent may have damaged the index or the commits. Retry without them.
+            self._index.discard()
+            trouble = self._drop_lost()
+            return self._take(run, name, head, None, trouble)
+
+    def _take(
+        self, run: str | None, name: str, head: str | None, base: str | None, trouble: str = ""
+    ) -> TreeScan:
+        found = self._index.scan(base)
+        changes = None if self._before is None else self._changes(self._before, found)
+        commit = None
+        if run is not None:
+            notes = SnapshotNotes(tuple(sorted(found.left_out)))
+            commit, wrong = self._refs.keep(run, name, found.tree, head, notes)
+            trouble = trouble or wrong
+        self._before = found
+        return TreeScan(
+            changes=changes,
+            tree=found.tree,
+            head=head,
+            commit=commit,
+            left_out=self._named(found.left_out),
+            trouble=trouble,
+        )
+
+    def _drop_lost(self) -> str:
+        self._refs.drop_lost()
+        if self._before is None:
+            return ""
+        try:
+            self._git("ls-tree", "-r", "-z", self._before.tree)
+        except GitError:
+            self._before = None
+            return _IS_LOST
+        return ""
+
+    def _changes(self, before: IndexedTree, after: IndexedTree) -> Changes:
+        in_tree = of_trees(self._differences(before.tree, after.tree))
+        found = joined(in_tree, of_marks(before.left_out, after.left_out))
+        # A file that a rule ignores from now on leaves the tree, but it still exists.
+        deleted = tuple(name for name in found.deleted if name not in after.ignored)
+        return seen_from(self._place, replace(found, deleted=deleted))
+
+    def _differences(self, before: str, after: str) -> list[Difference]:
+        if before == after:
+            return []
+        options = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+        return list(parse_differences(self._git("diff-tree", *options, before, after)))
+
+    def _named(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted(relative(self._place, name) for name in names))
+
+    def restore(self, run: str, name: str, undo_name: str, undo_run: str | None = None) -> TreeScan:
+        """Restore a snapshot, after taking one of the present state under `undo_name`.
+
+        `undo_run` replaces the run in the name of that snapshot.
+
+        Returns the new state: `changes` is what the restore did, `left_out` what it could not
+        restore. Raises GitError; then the work tree may be half restored, if there is an undo.
+        """
+        commit, tree = self._refs.table.commit(run, name), self.tree_of(run, name)
+        if commit is None or tree is None:
+            raise GitError(f"there is no snapshot {name} of run {run}")
+        notes = read_notes(self._git.line("show", "--no-patch", "--format=%B", commit))
+        undo_run = undo_run or run
+        undo = self.take(undo_run, undo_name)
+        here = self._before
+        if here is None:
+            raise AssertionError("a snapshot was taken")
+        differences = self._differences(here.tree, tree)
+        hidden, stuck = self._restorer.hidden(differences)
+        absent = self._restorer.ignored_if_there(differences)
+        if hidden or absent:
+            here = self._keep_also(hidden, absent, undo_run, undo_name, here, undo.head)
+            differences = self._differences(here.tree, tree)
+        plan = plan_restore(differences, notes.left_out, stuck)
+        failed = self._restorer.carry_out(plan, tree, notes.absent)
+        self._index.settle(plan.write)
+        now = self.take(None)
+        trouble = undo.trouble or now.trouble
+        return replace(now, commit=commit, left_out=self._named(failed), trouble=trouble)
+
+    def _keep_also(
+        self,
+        hidden: list[str],
+        absent: list[str],
+        run: str,
+        undo_name: str,
+        here: IndexedTree,
+        head: str | None,
+    ) -> IndexedTree:
+        """Add to the undo snapshot the ignored files that the restore will overwrite or create."""
+        tree = self._index.add(hidden) if hidden else here.tree
+        notes = SnapshotNotes(tuple(sorted(here.left_out)), tuple(sorted(absent)))
+        self._refs.keep(run, undo_name, tree, head, notes)
+        self._before = IndexedTree(tree, here.left_out)
+        return self._before
+
+    def tree_of(self, run: str, name: str) -> str | None:
+        """Return the tree of a snapshot, if there is one."""
+        return self._refs.table.tree(run, name)
+
+    def names(self, run: str) -> tuple[str, ...]:
+        """Return the snapshots of a run: numbers in their order, then words."""
+        return self._refs.table.names(run)
+
+    def runs(self) -> tuple[str, ...]:
+        """Return the runs that have snapshots."""
+        return self._refs.table.runs()
+
+    def forget(self, runs: Iterable[str]) -> None:
+        """Delete the snapshots of these runs; git frees the space when it cleans up."""
+        self._refs.forget(runs)
+
+    def forget_older(self, run: str, moment: float) -> None:
+        """Delete the snapshots of a run that are older than a moment (unix time)."""
+        self._refs.table.forget_older(run, moment)
+
+    def commits_between(self, before: str | None, after: str | None) -> int:
+        """Return how many commits one HEAD has that another had not; 0 if git can't tell."""
+        if after is None or after == before:
+            return 0
+        try:
+            without = [f"^{before}"] if before is not None else []
+            return int(self._git.line("rev-list", "--count", after, *without, "--"))
+        except GitError:
+            return 0
+
+    def changes_between(self, before: str, after: str) -> Changes:
+        """Return what changed from one tree or commit to another."""
+        return seen_from(self._place, of_trees(self._differences(before, after)))
+
+    def diff(self, run: str, before: str, after: str, *arguments: str) -> tuple[str, ...]:
+        """Return the command that shows the difference of two snapshots with the user's git."""
+        refs = (ref(run, before), ref(run, after))
+        return (self._program, "-C", str(self._folder), "diff", *refs, *arguments)
+
+
+def _place(folder: Path, top: Path) -> str:
+    """Return the path of a folder below the top; empty for the top itself."""
+    place = os.path.relpath(folder.resolve(), top)
+    return "" if place == os.curdir else place
