@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from rooda.config.document import parse, plain
-from rooda.config.schema import schema
+from rooda.config.json_schema import schema
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
 from support.config import FOUR, in_section, planned, read, sample
 from support.workspace import ROODA, Workspace

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.config.hooks import Hook
+from rooda.config.hook_kind import Hook
+from rooda.config.json_schema import schema
 from rooda.config.problems import Severity, errors
-from rooda.config.schema import schema
 from rooda.config.settings import (
     HOOKS_LOOP_END,
     HOOKS_ON_WAIT,

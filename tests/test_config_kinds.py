@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.config.hooks import Hook, HookList
+from rooda.config.hook_kind import Hook, HookList
 from rooda.config.kinds import (
     Age,
     Boolean,
-    Choice,
     Integer,
     Kind,
+    OneOf,
     PathText,
     Seconds,
     ShellCommand,
     SignalWord,
     Size,
-    Template,
+    TemplateText,
     Text,
     TextMap,
     WrongValue,
@@ -30,8 +30,8 @@ from rooda.text.templates import fill
 from support.config import PROPERTY, brief_id
 
 MB = 1024 * 1024
-LEVELS = Choice(("debug", "info", "warn", "error"))
-MESSAGE = Template(("procedure", "iteration"))
+LEVELS = OneOf(("debug", "info", "warn", "error"))
+MESSAGE = TemplateText(("procedure", "iteration"))
 SPECIAL = Hook("make lint", timeout=300.0, on_error="abort")
 SPECIAL_RAW = {"command": "make lint", "timeout": "5m", "on_error": "abort"}
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from rooda.cli.commands.run import run
+from rooda.config.file_reader import TOP_LEVEL
+from rooda.config.json_schema import schema
 from rooda.config.kinds import Boolean, PathText, TextMap
 from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
 from rooda.config.plan import Prepared
 from rooda.config.problems import Severity, errors
-from rooda.config.reader import TOP_LEVEL
-from rooda.config.schema import schema
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,

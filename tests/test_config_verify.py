@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rooda.config.json_schema import schema
 from rooda.config.problems import Severity, errors
-from rooda.config.schema import schema
 from rooda.config.settings import VERIFY_COMMAND, VERIFY_FEEDBACK, VERIFY_TIMEOUT, VERIFY_WHEN
 from support.config import PROPERTY, dumped, planned, read
 

@@ -223,7 +223,7 @@ def test_a_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
 def test_stop_now_says_that_a_run_is_still_at_work_and_what_to_do(
     workspace: Workspace, nursery: Nursery, look: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rooda.cli.commands.live._LONGEST_WAIT", 0.2)
+    monkeypatch.setattr("rooda.cli.commands.follow_stop._LONGEST_WAIT", 0.2)
     command = workspace.agent(ASKED)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
     nursery.pid("agent")

@@ -10,7 +10,7 @@ import pytest
 
 from rooda import __version__
 from rooda.cli.app import app
-from rooda.cli.commands import shell
+from rooda.cli.commands import setup
 from rooda.console import errors
 from rooda.console.command_table import COMMANDS
 from rooda.process.interrupts import Interrupts
@@ -39,8 +39,8 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
 
         argument = click.Argument(["words"], nargs=-1)
         command = click.Command("boom", callback=fail, params=[argument])
-        monkeypatch.setattr(shell, "boom", command, raising=False)
-        monkeypatch.setitem(COMMANDS, "boom", ("shell", "boom", "Run"))
+        monkeypatch.setattr(setup, "boom", command, raising=False)
+        monkeypatch.setitem(COMMANDS, "boom", ("setup", "boom", "Run"))
 
     return install
 
@@ -146,13 +146,13 @@ def test_the_whole_program_ends_with_3(workspace: Workspace) -> None:
     program = """
 import sys, click
 from rooda.cli import app
-from rooda.cli.commands import shell
+from rooda.cli.commands import setup
 from rooda.console import errors
 from rooda.console.command_table import COMMANDS
 from rooda.cli.main import main
 def fail(): raise RuntimeError("the flux is gone")
-shell.boom = click.Command("boom", callback=fail)
-app.COMMANDS["boom"] = ("shell", "boom", "Run")
+setup.boom = click.Command("boom", callback=fail)
+app.COMMANDS["boom"] = ("setup", "boom", "Run")
 sys.exit(main(["boom"]))
 """
     done = subprocess.run(

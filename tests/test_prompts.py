@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from rooda.prompts.compose import assemble
-from rooda.prompts.context import Context
-from rooda.prompts.parts import Part, TextPart
+from rooda.prompts.parts import Context, Part, TextPart
 from support.surface import PHASES, TAG, plan, planned, procedure
 from support.workspace import Finished, Workspace
 

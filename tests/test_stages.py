@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.config.hooks import Hook, OnError
+from rooda.config.hook_kind import Hook, OnError
 from rooda.loop import hooks, verify
 from rooda.loop.hooks import Moment
 from rooda.loop.outcome import FailureKind, Outcome, Verdict

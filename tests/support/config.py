@@ -10,21 +10,22 @@ import yaml
 from hypothesis import settings
 
 from rooda.cli.commands.run import run
-from rooda.config import reader
-from rooda.config.hooks import Hook, HookList
+from rooda.config import file_reader
+from rooda.config.file_reader import ConfigFile
+from rooda.config.hook_kind import Hook, HookList
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.kinds import (
     Boolean,
-    Choice,
     Dollars,
     FolderText,
     Integer,
     Kind,
+    OneOf,
     PathText,
     Seconds,
     SignalWord,
     Size,
-    Template,
+    TemplateText,
     Text,
     TextList,
     TextMap,
@@ -34,7 +35,6 @@ from rooda.config.locate import CONFIG_NAME
 from rooda.config.origin import Tier
 from rooda.config.plan import Prepared, RunRequest, prepare
 from rooda.config.problems import Problem
-from rooda.config.reader import ConfigFile
 from rooda.config.setting import Setting
 from rooda.config.world import World
 from rooda.console.command_table import COMMANDS
@@ -57,7 +57,7 @@ def brief_id(value: object) -> str:
 def read(content: str | bytes) -> tuple[Layer, list[Problem]]:
     """A workspace file as the loader reads it."""
     data = content.encode() if isinstance(content, str) else content
-    return reader.read(ConfigFile(Tier.WORKSPACE, data, CONFIG_NAME, Path("/nowhere")))
+    return file_reader.read(ConfigFile(Tier.WORKSPACE, data, CONFIG_NAME, Path("/nowhere")))
 
 
 def world(
@@ -133,7 +133,7 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             return Sample("1m30s", "90", 90.0)
         case Size():
             return Sample("3MB", "3145728", 3 * 1024 * 1024)
-        case Choice():
+        case OneOf():
             word = next(w for w in reversed(setting.kind.options) if w != setting.default)
             return Sample(json.dumps(word), word, word)
         case TextList():
@@ -144,7 +144,7 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
         case SignalWord():
             word = setting.key.rpartition(".")[2].upper() + "-WORD"
             return Sample(word, word, word)
-        case Template():
+        case TemplateText():
             return Sample("'{{x}} of {task}'", "{{x}} of {task}", "{{x}} of {task}")
         case Dollars():
             return Sample("2.5", "2.5", 2.5)

@@ -16,8 +16,7 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
 from rooda.config.settings import LOG_FILE, WORKING_DIR
-from rooda.prompts.context import Context
-from rooda.prompts.parts import Part, PromptError, TextPart
+from rooda.prompts.parts import Context, Part, PromptError, TextPart
 from rooda.text.numbers import approximate_size
 from rooda.text.paths import file_mode, is_folder
 from rooda.workspace.state_folder import STATE_FOLDER

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from rooda.agents.agent_program import Program, program_name, program_of
-from rooda.config.layers import Alias, Layers, Level, Scope, Valued
+from rooda.config.layers import Alias, ConfigLevel, Layers, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
 from rooda.config.setting import Setting
@@ -47,14 +47,14 @@ class Agent(Struct, frozen=True):
         return self.command.alias or program_name(self.argv)
 
 
-class Choice(Struct, frozen=True):
+class AgentChoice(Struct, frozen=True):
     """What the layers choose: a direct command or the name of an alias."""
 
     direct: Valued | None = None
     alias: Valued | None = None
 
 
-def choose(layers: Layers, procedure: str) -> Choice:
+def choose(layers: Layers, procedure: str) -> AgentChoice:
     """Seed 000's order: flags, the procedure, the loop; in each the direct command comes first.
 
     A `null` takes weaker values away. An alias beside a direct command is one that it beats.
@@ -66,12 +66,12 @@ def choose(layers: Layers, procedure: str) -> Choice:
         direct = _strongest(group, AI_CMD, cleared)
         alias = _strongest(group, AI_CMD_ALIAS, cleared)
         if direct is not None or alias is not None:
-            return Choice(direct, alias)
-    return Choice()
+            return AgentChoice(direct, alias)
+    return AgentChoice()
 
 
 def _strongest(
-    group: Iterable[Level], setting: Setting[str | None], cleared: set[str]
+    group: Iterable[ConfigLevel], setting: Setting[str | None], cleared: set[str]
 ) -> Valued | None:
     for level in group:
         valued = level.get(setting.key)
@@ -83,7 +83,7 @@ def _strongest(
     return None
 
 
-def command_of(layers: Layers, choice: Choice) -> AgentCommand | None:
+def command_of(layers: Layers, choice: AgentChoice) -> AgentCommand | None:
     """The command that was chosen; None when nothing was, or an alias that does not exist."""
     if choice.direct is not None:
         chosen = choice.direct
@@ -111,7 +111,7 @@ def fallbacks_of(
     return found
 
 
-def choice_problems(layers: Layers, choice: Choice, procedure: str) -> Iterable[Problem]:
+def choice_problems(layers: Layers, choice: AgentChoice, procedure: str) -> Iterable[Problem]:
     """Nothing chosen, an alias that does not exist, or two commands where one is meant."""
     direct, alias = choice.direct, choice.alias
     if direct is None and alias is None:

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from rooda.config import checks as look
 from rooda.config.command import (
+    AgentChoice,
     AgentCommand,
-    Choice,
     choose,
     command_of,
     split,
@@ -81,7 +81,7 @@ def _commands(layers: Layers, world: World) -> list[Problem]:
             seen.add(valued.origin)
             if valued is choice.direct:
                 words = split(valued.value, valued.origin, valued.field, problems)
-                command = command_of(layers, Choice(direct=valued))
+                command = command_of(layers, AgentChoice(direct=valued))
                 if words and command is not None:
                     problems += _missing_program(words, command, world)
             elif valued.value not in layers.aliases():

@@ -226,7 +226,7 @@ class Size(Kind[int], frozen=True):
         return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
 
 
-class Choice(Kind[str], frozen=True):
+class OneOf(Kind[str], frozen=True):
     """One of a few words."""
 
     options: tuple[str, ...]
@@ -288,7 +288,7 @@ class ShellCommand(Text, frozen=True):
         return super().check(raw)
 
 
-class Template(Text, frozen=True):
+class TemplateText(Text, frozen=True):
     """Text with names in braces, each of which somebody fills in (`rooda.text.templates`)."""
 
     names: tuple[str, ...]

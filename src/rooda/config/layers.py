@@ -80,7 +80,7 @@ class Scope(Enum):
     LOOP = auto()
 
 
-class Level(Struct, frozen=True):
+class ConfigLevel(Struct, frozen=True):
     """One place that may set values."""
 
     scope: Scope
@@ -105,25 +105,25 @@ class Layers(Struct, frozen=True):
         """The user's files, strongest first."""
         return self.workspace, self.global_
 
-    def levels(self, procedure: str) -> list[Level]:
+    def levels(self, procedure: str) -> list[ConfigLevel]:
         """Every place that may set a value, strongest first.
 
         A procedure's own value beats the loop's from whichever file or variable that came, but a
         built-in procedure's values rank as built-in. The preset is the one that the others choose.
         """
         strong = [
-            Level(Scope.FLAGS, self.cli.loop),
-            *(Level(Scope.PROCEDURE, layer.procedure(procedure)) for layer in self.files()),
-            Level(Scope.LOOP, self.environment.loop),
-            *(Level(Scope.LOOP, layer.loop) for layer in self.files()),
+            ConfigLevel(Scope.FLAGS, self.cli.loop),
+            *(ConfigLevel(Scope.PROCEDURE, layer.procedure(procedure)) for layer in self.files()),
+            ConfigLevel(Scope.LOOP, self.environment.loop),
+            *(ConfigLevel(Scope.LOOP, layer.loop) for layer in self.files()),
         ]
         chosen = (level.get(PRESET.key) for level in strong)
         preset = next((valued.value for valued in chosen if valued is not None), PRESET.default)
         return [
             *strong,
-            Level(Scope.LOOP, self.presets[preset].procedure(procedure)),
-            Level(Scope.LOOP, self.presets[preset].loop),
-            Level(Scope.LOOP, self.builtin.procedure(procedure)),
+            ConfigLevel(Scope.LOOP, self.presets[preset].procedure(procedure)),
+            ConfigLevel(Scope.LOOP, self.presets[preset].loop),
+            ConfigLevel(Scope.LOOP, self.builtin.procedure(procedure)),
         ]
 
     def procedure_names(self) -> list[str]:

@@ -120,6 +120,6 @@ def _parse(
     source: str = "",
     home: Path | None = None,
 ) -> tuple[Layer, list[Problem]]:
-    from rooda.config import reader  # noqa: PLC0415 - YAML is slow to load, and Tab must be quick
+    from rooda.config import file_reader  # noqa: PLC0415 - YAML is slow to load, and Tab must be quick
 
-    return reader.read(reader.ConfigFile(tier, data, shown, folder, source, home))
+    return file_reader.read(file_reader.ConfigFile(tier, data, shown, folder, source, home))

@@ -18,7 +18,6 @@ from rooda.config.command import (
     fallbacks_of,
     split,
 )
-from rooda.config.environment import with_changes
 from rooda.config.git_checks import check_git
 from rooda.config.layers import Layers, PhaseValue
 from rooda.config.locate import read_layers
@@ -33,7 +32,6 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
     WORKING_DIR,
 )
-from rooda.config.task import CurrentTask, FixedTask, TaskSource
 from rooda.config.validate import (
     check_procedures,
     check_signal_words,
@@ -42,11 +40,41 @@ from rooda.config.validate import (
     warn_of_agents,
     warn_of_iterations,
 )
-from rooda.config.world import World
+from rooda.config.world import World, with_changes
 from rooda.prompts.compose import assemble, promise_tag
-from rooda.prompts.context import Context
-from rooda.prompts.parts import PHASES, Part, PromptError
+from rooda.prompts.parts import PHASES, Context, Part, PromptError
 from rooda.workspace.tools import Tools
+
+
+class CurrentTask(Struct, frozen=True):
+    """The task that an iteration works on, and the specification that it belongs to."""
+
+    task: str = ""
+    spec: str = "none"
+
+
+class TaskSource(Protocol):
+    """Tells which task an iteration works on."""
+
+    def now(self) -> CurrentTask:
+        """Return the task of the next iteration."""
+
+    def done(self, before: CurrentTask) -> CurrentTask:
+        """Return the task that the agent has worked on, after the agent has ended."""
+
+
+class FixedTask(Struct, frozen=True):
+    """One task for all iterations: rooda knows no more of a procedure than its description."""
+
+    work: CurrentTask
+
+    def now(self) -> CurrentTask:
+        """Return the task."""
+        return self.work
+
+    def done(self, before: CurrentTask) -> CurrentTask:
+        """Return the same task."""
+        return before
 
 
 class RunRequest(Struct, frozen=True):

@@ -7,8 +7,16 @@ from rooda.config.layers import Layers, PhaseValue
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem, Severity
 from rooda.prompts import builtin
-from rooda.prompts.context import Context, looks_like_path, text_or_file
-from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, TextPart
+from rooda.prompts.parts import (
+    PHASES,
+    BuiltinPart,
+    Context,
+    FilePart,
+    Part,
+    TextPart,
+    looks_like_path,
+    text_or_file,
+)
 from rooda.text.paths import anchored, is_folder
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.config.kinds import TextMap
-from rooda.config.layers import Layers, Level, Scope, Valued
+from rooda.config.layers import ConfigLevel, Layers, Scope, Valued
 from rooda.config.origin import BUILTIN, Origin
 from rooda.config.setting import Setting
 from rooda.config.settings import (
@@ -92,7 +92,7 @@ def _merged(given: Iterable[Valued]) -> Valued:
     return replace(first, value=merged, parts=parts)
 
 
-def _iterations(levels: list[Level], *, zero_means_unlimited: bool) -> dict[str, Valued]:
+def _iterations(levels: list[ConfigLevel], *, zero_means_unlimited: bool) -> dict[str, Valued]:
     """Mode and count as they hold: the strongest level that says anything of them decides.
 
     A level that sets a count and no mode means max-iterations at that level; one that sets the

@@ -7,20 +7,20 @@ the docs, the schema and the dry-run line. Rows are typed: `values[FAILURE_THRES
 from collections.abc import Mapping
 from typing import Any
 
-from rooda.config.hooks import Hook, HookList
+from rooda.config.hook_kind import Hook, HookList
 from rooda.config.kinds import (
     Age,
     Boolean,
-    Choice,
     Dollars,
     FolderText,
     Integer,
+    OneOf,
     PathText,
     Seconds,
     ShellCommand,
     SignalWord,
     Size,
-    Template,
+    TemplateText,
     Text,
     TextList,
     TextMap,
@@ -38,14 +38,14 @@ OFF, ON = False, True
 
 PRESET: Setting[str] = Setting(
     "preset",
-    Choice(PRESETS),
+    OneOf(PRESETS),
     "rooda",
     "Policy to start from; every value of it can be overridden",
     POLICY,
 )
 ITERATION_MODE: Setting[str] = Setting(
     "iteration_mode",
-    Choice(("max-iterations", "unlimited")),
+    OneOf(("max-iterations", "unlimited")),
     "max-iterations",
     "Whether the number of iterations is limited",
     RUN,
@@ -195,7 +195,7 @@ KEEP_PROCESSES: Setting[tuple[str, ...]] = Setting(
 )
 CAPTURE: Setting[str] = Setting(
     "capture",
-    Choice(("auto", "file", "pipe")),
+    OneOf(("auto", "file", "pipe")),
     "auto",
     "What the agent prints to: files, pipes, or files for known CLIs and pipes for other commands",
     AGENT,
@@ -261,7 +261,7 @@ SHOW_AI_OUTPUT: Setting[bool] = Setting(
 )
 AI_OUTPUT_STREAM: Setting[str] = Setting(
     "ai_output_stream",
-    Choice(("stdout", "stderr")),
+    OneOf(("stdout", "stderr")),
     "stdout",
     "Where the agent's output is streamed to",
     OUTPUT,
@@ -269,7 +269,7 @@ AI_OUTPUT_STREAM: Setting[str] = Setting(
 )
 LOG_LEVEL: Setting[str] = Setting(
     "log_level",
-    Choice(("debug", "info", "warn", "error")),
+    OneOf(("debug", "info", "warn", "error")),
     "info",
     "Least important lines to print",
     OUTPUT,
@@ -278,7 +278,7 @@ LOG_LEVEL: Setting[str] = Setting(
 )
 LOG_FORMAT: Setting[str] = Setting(
     "log_format",
-    Choice(("text", "logfmt", "json")),
+    OneOf(("text", "logfmt", "json")),
     "text",
     "Form of the lines on standard error",
     OUTPUT,
@@ -286,7 +286,7 @@ LOG_FORMAT: Setting[str] = Setting(
 )
 LOG_TIMESTAMP_FORMAT: Setting[str] = Setting(
     "log_timestamp_format",
-    Choice(("auto", "time", "time-ms", "relative", "iso", "none")),
+    OneOf(("auto", "time", "time-ms", "relative", "iso", "none")),
     "auto",
     "Form of the time (auto: time for text, time-ms for logfmt, iso for json and log files)",
     OUTPUT,
@@ -326,14 +326,14 @@ SIGNALS_FAILURE: Setting[str | None] = Setting(
 )
 SIGNALS_STREAMS: Setting[str] = Setting(
     "signals.streams",
-    Choice(("both", "stdout", "stderr")),
+    OneOf(("both", "stdout", "stderr")),
     "both",
     "Streams on which signals count",
     POLICY,
 )
 SIGNALS_MATCH: Setting[str] = Setting(
     "signals.match",
-    Choice(("anywhere", "last-line")),
+    OneOf(("anywhere", "last-line")),
     "anywhere",
     "Where a signal counts: anywhere, or alone on the last line that is not empty",
     POLICY,
@@ -441,7 +441,7 @@ VERIFY_COMMAND: Setting[str | None] = Setting(
 )
 VERIFY_WHEN: Setting[str] = Setting(
     "verify.when",
-    Choice(("always", "on-success")),
+    OneOf(("always", "on-success")),
     "always",
     "After every agent that did not fail, or only when it signalled success",
     GIT,
@@ -477,7 +477,7 @@ GIT_REQUIRE_CHANGES: Setting[bool] = Setting(
 MESSAGE_NAMES = ("mode", "procedure", "iteration", "run", "summary", "task")
 GIT_MESSAGE: Setting[str] = Setting(
     "git.message",
-    Template(MESSAGE_NAMES),
+    TemplateText(MESSAGE_NAMES),
     "{procedure}: iteration {iteration}",
     "Message of a commit, with {procedure}, {mode}, {iteration}, {run}, {summary} and {task}",
     GIT,

@@ -1,4 +1,4 @@
-"""What the configuration may know of the machine."""
+"""The folder and the environment that a command works with."""
 
 import os
 from collections.abc import Mapping
@@ -10,20 +10,20 @@ from rooda.config.problems import InvalidInput, Problem
 
 
 class World(Struct, frozen=True):
-    """The folder that we are in and the environment: passed in, so that tests bring their own."""
+    """The current folder and the environment; an argument, so that tests can pass their own."""
 
     folder: Path
     environ: Mapping[str, str]
 
     @property
     def home(self) -> Path | None:
-        """The user's home folder, if there is one."""
+        """The home folder of the user; None if HOME is not set."""
         home = self.environ.get("HOME")
         return Path(home) if home else None
 
 
 def this_world() -> World:
-    """The current folder and environment."""
+    """Return the current folder and environment. Raises InvalidInput if the folder is gone."""
     try:
         return World(Path.cwd(), os.environ)
     except OSError as error:
@@ -32,7 +32,7 @@ def this_world() -> World:
 
 
 def go_to(folder: Path) -> World:
-    """Work in another folder, as if the user had started the command there."""
+    """Change to another folder, as if the user had started the command there."""
     if folder != this_world().folder:
         try:
             os.chdir(folder)
@@ -41,3 +41,9 @@ def go_to(folder: Path) -> World:
             raise InvalidInput([Problem(message, "Check the modes of the folder")]) from None
         os.environ["PWD"] = str(folder)
     return this_world()
+
+
+def with_changes(environ: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the environment with these variables set; a value of None removes the variable."""
+    merged: dict[str, str | None] = {**environ, **changes}
+    return {name: value for name, value in merged.items() if value is not None}

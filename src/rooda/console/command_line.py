@@ -20,7 +20,7 @@ Parts = Mapping[str, tuple[tuple[str, ...], ...]]
 _NOT_OF_THE_RUN = frozenset({"procedure", "run", "resume", "dry_run"})
 
 
-class Rules(Struct, frozen=True):
+class MergeRules(Struct, frozen=True):
     """How flags given now meet those of an earlier start. The sets hold names of parameters.
 
     One of `rivals` replaces the others. The values of `by_name` are NAME=VALUE and are merged by
@@ -87,7 +87,7 @@ def parse(command: click.Command, given: Given, arguments: Sequence[str] = ()) -
     return ctx
 
 
-def merge(earlier: Parts, now: Parts, rules: Rules) -> Merged:
+def merge(earlier: Parts, now: Parts, rules: MergeRules) -> Merged:
     """Flags given now replace those of the earlier start."""
     kept: dict[str, tuple[tuple[str, ...], ...]] = {}
     replaced: dict[str, tuple[tuple[str, ...], ...]] = {}
@@ -117,7 +117,7 @@ def _other_names(
     return tuple(words for words in earlier if words[-1].partition("=")[0] not in names)
 
 
-def anchored_in(folder: Path, parts: Parts, rules: Rules) -> Parts:
+def anchored_in(folder: Path, parts: Parts, rules: MergeRules) -> Parts:
     """The same for another folder: relative paths that are meant in `folder` become absolute."""
 
     def moved(name: str, words: tuple[str, ...]) -> tuple[str, ...]:

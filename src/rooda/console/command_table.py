@@ -11,8 +11,8 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "run": ("run", "run", "Run"),
     "resume": ("run", "resume", "Run"),
     "demo": ("demo", "demo", "Run"),
-    "stop": ("live", "stop", "Run"),
-    "follow": ("live", "follow", "Look"),
+    "stop": ("follow_stop", "stop", "Run"),
+    "follow": ("follow_stop", "follow", "Look"),
     "history": ("records", "history", "Look"),
     "show": ("records", "show", "Look"),
     "why": ("records", "why", "Look"),
@@ -20,11 +20,11 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "restore": ("trees", "restore", "Run"),
     "list": ("procedures", "list_", "Look"),
     "info": ("procedures", "info", "Look"),
-    "init": ("config", "init", "Set up"),
-    "config": ("config", "group", "Set up"),
+    "init": ("setup", "init", "Set up"),
+    "config": ("setup", "group", "Set up"),
     "doctor": ("doctor", "doctor", "Set up"),
-    "completion": ("shell", "completion", "Set up"),
-    "version": ("shell", "version", "Set up"),
+    "completion": ("setup", "completion", "Set up"),
+    "version": ("setup", "version", "Set up"),
 }
 
 # Words that `rooda WORD` does not give to a procedure.

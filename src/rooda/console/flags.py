@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from rooda.config.kinds import Boolean, Choice, FolderText, Kind, PathText, TextList, TextMap
+from rooda.config.kinds import Boolean, FolderText, Kind, OneOf, PathText, TextList, TextMap
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
@@ -20,7 +20,7 @@ from rooda.config.settings import (
     SETTINGS,
     SHOW_AI_OUTPUT,
 )
-from rooda.console.command_line import Rules
+from rooda.console.command_line import MergeRules
 from rooda.console.completion import alias_names, procedure_names
 from rooda.prompts.parts import PHASES
 
@@ -144,7 +144,7 @@ def _completer(setting: Setting[Any]) -> Callable[..., list[CompletionItem]] | N
     kind = setting.kind
     if setting is AI_CMD_ALIAS:
         return complete_from(alias_names)
-    if isinstance(kind, Choice):
+    if isinstance(kind, OneOf):
         return complete_from(lambda: list(kind.options))
     return None
 
@@ -171,7 +171,7 @@ def _parameter(setting: Setting[Any]) -> str:
 
 
 # How the flags of a run that goes on meet those given now.
-RULES = Rules(
+RULES = MergeRules(
     rivals=(
         frozenset({"unlimited", _parameter(MAX_ITERATIONS), _parameter(ITERATION_MODE)}),
         frozenset({_parameter(AI_CMD), _parameter(AI_CMD_ALIAS)}),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rooda.agents.agent_program import own_words, program_name
 from rooda.agents.facts import Account, account_of
 from rooda.agents.registry import KNOWN
-from rooda.config.command import Agent, Choice, choice_problems, choose, command_of, split
+from rooda.config.command import Agent, AgentChoice, choice_problems, choose, command_of, split
 from rooda.config.problems import InvalidInput, Problem, errors
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ITERATION_TIMEOUT, SIGNALS_SUCCESS
 from rooda.config.world import World
@@ -80,7 +80,7 @@ def choose_canary(
 
 def _chosen_agent(context: DoctorContext, problems: list[Problem]) -> Agent | None:
     choice = choose(context.layers, "")
-    if choice == Choice():
+    if choice == AgentChoice():
         advice = "Name one: rooda doctor --canary claude"
         problems.append(Problem("no agent is chosen here", advice))
         return None

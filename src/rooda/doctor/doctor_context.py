@@ -9,13 +9,12 @@ from msgspec import Struct, field
 from rooda.agents.agent_program import variables
 from rooda.agents.facts import dropped, passed_on
 from rooda.config.command import Agent, AgentCommand, choose, command_of, fallbacks_of
-from rooda.config.environment import with_changes
 from rooda.config.layers import Alias, Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import Problem
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import AI_CMD_FALLBACKS, ENV, WORKING_DIR
-from rooda.config.world import World
+from rooda.config.world import World, with_changes
 from rooda.workspace.tools import Tools
 
 

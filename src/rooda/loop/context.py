@@ -7,8 +7,7 @@ from msgspec import Struct, field
 
 from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
-from rooda.config.plan import Plan
-from rooda.config.task import CurrentTask
+from rooda.config.plan import CurrentTask, Plan
 from rooda.iteration.session import Response
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import events, hooks

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rooda.config.hooks import Hook
+from rooda.config.hook_kind import Hook
 from rooda.config.plan import Plan
 from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from rooda.agents.report import Usage
-from rooda.config.plan import Plan
+from rooda.config.plan import CurrentTask, Plan
 from rooda.config.settings import (
     BACKOFF,
     FAILURE_THRESHOLD,
@@ -24,7 +24,6 @@ from rooda.config.settings import (
     STALL_THRESHOLD,
     WAIT_FOR_LIMITS,
 )
-from rooda.config.task import CurrentTask
 from rooda.loop.outcome import OUTAGES, TRANSIENT, FailureKind, Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rooda.prompts.context import Context
-from rooda.prompts.parts import PHASES, BuiltinPart, Part
+from rooda.prompts.parts import PHASES, BuiltinPart, Context, Part
 
 TITLE = "# OODA Loop Iteration"
 

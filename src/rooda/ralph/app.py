@@ -9,7 +9,7 @@ import click
 from rooda import __version__
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
-from rooda.console.command_line import Rules, given_of, parts_of
+from rooda.console.command_line import MergeRules, given_of, parts_of
 from rooda.console.command_table import HELP_FLAGS, CliContext
 from rooda.console.flags import EqualsCommand, EqualsOption
 from rooda.console.recorded import workspace_here
@@ -55,13 +55,13 @@ _RESUME = click.option(
     help="Continue an interrupted run with its arguments; the last one of this mode if none is "
     "named.",
 )
-_RULES = Rules(
+_RULES = MergeRules(
     rivals=(frozenset({"maximum", "max_iterations"}),), paths=frozenset({"config", "file"})
 )
 
 
 def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
-    from rooda.console.launch import launch  # noqa: PLC0415 - help needs no database
+    from rooda.console.starting import launch  # noqa: PLC0415 - help needs no database
     from rooda.engine.invocation import Front, Invocation  # noqa: PLC0415
     from rooda.engine.start import report  # noqa: PLC0415
     from rooda.loop.stops import Rule  # noqa: PLC0415
@@ -87,12 +87,12 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
 
 def _taken_up(ctx: click.Context, mode: str, parameters: Mapping[str, Any]) -> "TakenUp":
     """The run that is to go on. Raises InvalidInput."""
-    from rooda.console import resume  # noqa: PLC0415 - see `_run`
+    from rooda.console import starting  # noqa: PLC0415 - see `_run`
 
     root = project_root(_wish(mode, parameters), this_world())
     workspace = root if (root / STATE_FOLDER / DATABASE).exists() else workspace_here()
-    row = resume.find(workspace, parameters["resume"], f"ralph {mode}")
-    taken_up = resume.take_up(workspace, row, ctx, ctx.command, _RULES)
+    row = starting.find(workspace, parameters["resume"], f"ralph {mode}")
+    taken_up = starting.take_up(workspace, row, ctx, ctx.command, _RULES)
     _check_file(taken_up.parameters)
     return taken_up
 

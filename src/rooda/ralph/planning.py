@@ -39,7 +39,7 @@ from rooda.config.world import World
 from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.ralph.home import Home
-from rooda.ralph.task import PlanTasks, Template
+from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt
 from rooda.ralph.test_command import find_test_command
 from rooda.text.paths import anchored, shown_from
 from rooda.workspace.state_folder import read_plain_file
@@ -106,7 +106,7 @@ class _Planning:
     def _plan(
         self,
         values: Values,
-        template: Template,
+        template: RalphPrompt,
         command: AgentCommand,
         argv: tuple[str, ...],
         tools: Tools,
@@ -164,7 +164,7 @@ class _Planning:
             return self._home.project
         return root
 
-    def _template(self) -> Template | None:
+    def _template(self) -> RalphPrompt | None:
         """The prompt, which must be there before the first iteration."""
         wish, world = self._wish, self._world
         if wish.file is not None:
@@ -172,7 +172,7 @@ class _Planning:
         else:
             path = self._home.prompt(wish.mode)
         file = FilePart(path, shown_from(world.folder, path, world.home))
-        template = Template(file, tuple(self._names().items()))
+        template = RalphPrompt(file, tuple(self._names().items()))
         try:
             template.read(1)
         except PromptError as error:

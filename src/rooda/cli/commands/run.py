@@ -63,7 +63,7 @@ def _resume(session: CliContext, /, run: str | None, **parameters: Any) -> int:
 
 def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     """Continue a run: the last one of the procedure, of any procedure, or the one named."""
-    from rooda.console import resume as earlier  # noqa: PLC0415 - pressing Tab needs no database
+    from rooda.console import starting as earlier  # noqa: PLC0415 - pressing Tab needs no database
     from rooda.console.recorded import workspace_here  # noqa: PLC0415
     from rooda.engine.start import report  # noqa: PLC0415
 
@@ -106,8 +106,7 @@ def _start(
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:
         return _show(prepared, without_dry_run(session.arguments), taken_up)
-    from rooda.console.launch import launch  # noqa: PLC0415 - a dry run needs no database
-    from rooda.console.resume import rooda_front  # noqa: PLC0415
+    from rooda.console.starting import launch, rooda_front  # noqa: PLC0415 - it loads the database
     from rooda.engine.invocation import Invocation  # noqa: PLC0415
 
     if taken_up is None:

@@ -1,26 +1,45 @@
-"""Find an earlier run, and merge its flags with those given now."""
+"""Start a prepared run, or continue an earlier one with its flags and those given now."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from rooda.config.plan import Prepared
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import go_to, this_world
-from rooda.console.command_line import Rules, anchored_in, given_of, merge, parse, parts_of
+from rooda.console import crash
+from rooda.console.command_line import MergeRules, anchored_in, given_of, merge, parse, parts_of
 from rooda.console.command_table import RESERVED
-from rooda.engine.invocation import BUDGETS, Front, TakenUp
+from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
 from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
+from rooda.engine.start import report, start_run
 from rooda.loop.events import RunResumed
 from rooda.loop.state import Status
 from rooda.loop.stops import Rule
+from rooda.process.interrupts import Interrupts
 from rooda.record.given import KEY, Given
 from rooda.record.reader import Reader
 from rooda.record.rows import RunRow
 from rooda.text.paths import is_folder
 
 LAST = ""  # `--resume` without a name
+
+
+def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -> int:
+    """Run the plan to its end and return the exit code; print a message for every error."""
+    try:
+        result = start_run(prepared, interrupts, invocation)
+    except InvalidInput as invalid:
+        taken_up = invocation.taken_up
+        problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
+        report(problems, prepared.values)
+        return 1
+    for failure in result.failures:
+        crash.tell(failure, sys.argv[1:])
+    return result.exit_code
 
 
 def find(workspace: Path, wanted: str, procedure: str | None = None) -> RunRow:
@@ -46,7 +65,7 @@ def take_up(
     row: RunRow,
     now: click.Context,
     command: click.Command,
-    rules: Rules,
+    rules: MergeRules,
     arguments: Sequence[str] = (),
 ) -> TakenUp:
     """The run with its flags and those given now, in the folder where it was started.

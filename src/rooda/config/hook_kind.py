@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from rooda.config.kinds import Choice, Kind, Schema, ShellCommand, Timeout, WrongValue, brief
+from rooda.config.kinds import Kind, OneOf, Schema, ShellCommand, Timeout, WrongValue, brief
 
 OnError = Literal["ignore", "fail", "abort"]
 
@@ -29,7 +29,7 @@ class Hook(Struct, frozen=True):
 HOOK_FIELDS: Mapping[str, Kind[Any]] = {
     "command": ShellCommand(),
     "timeout": Timeout(0.1),
-    "on_error": Choice(("ignore", "fail", "abort")),
+    "on_error": OneOf(("ignore", "fail", "abort")),
 }
 
 

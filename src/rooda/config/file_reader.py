@@ -8,10 +8,8 @@ from msgspec import Struct
 
 from rooda.agents.registry import ADAPTERS
 from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
-from rooda.config.findings import Findings
-from rooda.config.hook_reader import read_hooks
-from rooda.config.hooks import HookList
-from rooda.config.kinds import Choice, PathText, Text, TextMap, WrongValue, brief
+from rooda.config.hook_kind import HOOK_FIELDS, Hook, HookList, hook_of
+from rooda.config.kinds import OneOf, PathText, Text, TextMap, WrongValue, brief
 from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
@@ -25,6 +23,7 @@ from rooda.config.settings import (
 )
 from rooda.prompts import builtin
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
+from rooda.text.lookup import did_you_mean, near_miss
 from rooda.text.paths import anchored
 
 TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases")
@@ -60,7 +59,7 @@ class _Reader:
     def __init__(self, file: ConfigFile, problems: list[Problem]) -> None:
         self.layer = Layer(file.tier, file.shown)
         self._file = file
-        self._found = Findings(file.shown, problems)
+        self._found = _Findings(file.shown, problems)
 
     def read_root(self, root: Node) -> None:
         for entry in self._mapping(root, ""):
@@ -136,7 +135,7 @@ class _Reader:
         """The value of a row, unless it is wrong."""
         value: Any
         if isinstance(setting.kind, HookList) and plain(entry.node) is not None:
-            value = read_hooks(entry.node, name, self._found)
+            value = _read_hooks(entry.node, name, self._found)
             return None if value is None else Valued(value, self._origin(entry.line), name)
         try:
             is_map = isinstance(setting.kind, TextMap)
@@ -261,7 +260,7 @@ class _Reader:
         if entry is None:
             return None
         try:
-            return Choice(tuple(ADAPTERS)).check(plain(entry.node))
+            return OneOf(tuple(ADAPTERS)).check(plain(entry.node))
         except WrongValue as wrong:
             self._found.problem(str(wrong), wrong.suggestion, entry.line, field)
             return None
@@ -302,3 +301,82 @@ class _Reader:
         if self._file.tier is Tier.PRESET:
             return Origin(Tier.PRESET, self._file.source)
         return Origin(self._file.tier, self._file.shown, line)
+
+
+# -- hooks ------------------------------------------------------------------------------------
+
+
+def _read_hooks(node: Node, field: str, findings: "_Findings") -> tuple[Hook, ...] | None:
+    """One hook or a list of them; None, and what is wrong, if any of them can't be used."""
+    items = node.items if isinstance(node, Sequence) else (node,)
+    hooks = [_hook(item, field, findings) for item in items]
+    return None if None in hooks else tuple(hook for hook in hooks if hook is not None)
+
+
+def _hook(node: Node, field: str, findings: "_Findings") -> Hook | None:
+    raw = _fields(node, field, findings) if isinstance(node, Mapping) else plain(node)
+    if raw is None and isinstance(node, Mapping):
+        return None
+    try:
+        return hook_of(raw)
+    except WrongValue as wrong:
+        findings.problem(str(wrong), wrong.suggestion, node.line, field)
+        return None
+
+
+def _fields(node: Mapping, field: str, findings: "_Findings") -> dict[str, object] | None:
+    """What a hook says of itself, without what is unknown; None if something in it is wrong."""
+    values: dict[str, object] = {}
+    is_right = True
+    for entry in node.entries:
+        kind = HOOK_FIELDS.get(entry.key)
+        if kind is None:
+            findings.unknown(entry.key, entry.line, field, HOOK_FIELDS)
+            continue
+        try:
+            values[entry.key] = kind.check(plain(entry.node))
+        except WrongValue as wrong:
+            findings.problem(str(wrong), wrong.suggestion, entry.line, f"{field}.{entry.key}")
+            is_right = False
+    return values if is_right else None
+
+
+# -- problems ---------------------------------------------------------------------------------
+
+
+class _Findings(Struct, frozen=True):
+    """Collects the problems of a file that messages call `file`."""
+
+    file: str
+    problems: list[Problem]
+
+    def problem(self, message: str, suggestion: str, line: int, field: str) -> None:
+        """Something is wrong here."""
+        self.problems.append(Problem(message, suggestion, file=self.file, line=line, field=field))
+
+    def unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
+        """A key that rooda does not know is an error: a misspelled budget would hold nothing."""
+        self.problem(
+            f"unknown key {key.rpartition('.')[2]!r}",
+            _advice(key, list(known))
+            or "Remove it, or see `rooda config schema` for the keys there are",
+            line,
+            f"{field}.{key}" if field else key,
+        )
+
+
+def _advice(key: str, known: list[str]) -> str:
+    """What was most likely meant; `key` has its section in front."""
+    section, dot, name = key.partition(".")
+    if key in BY_KEY and dot:
+        return f"Write `{section}:` and `{name}:` below it"
+    if key in BY_KEY or key in SECTIONS:
+        return "It belongs below `loop`"
+    # Without the section, which would make all of its keys look alike.
+    inner = [one.partition(".")[2] for one in known if dot and one.startswith(f"{section}.")]
+    if guess := near_miss(name, inner):
+        return f"Did you mean '{section}.{guess}'?"
+    if not inner and (advice := did_you_mean(key, known)):
+        return advice
+    elsewhere = near_miss(name if inner else key, BY_KEY)
+    return f"Did you mean 'loop.{elsewhere}'?" if elsewhere else ""

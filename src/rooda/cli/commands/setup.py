@@ -1,4 +1,4 @@
-"""`rooda config show|check|schema` and `rooda init`."""
+"""`rooda init`, `rooda config show|check|schema`, `rooda completion` and `rooda version`."""
 
 import json
 import os
@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TextIO
 
 import click
+from click.shell_completion import get_completion_class
 
+from rooda import __version__
 from rooda.config.inspect import Inspection, inspect
+from rooda.config.json_schema import schema as json_schema
 from rooda.config.locate import CONFIG_NAME
 from rooda.config.problems import InvalidInput, Problem, errors
-from rooda.config.schema import schema as json_schema
 from rooda.config.template import template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
@@ -98,3 +100,25 @@ def _write_whole(file: TextIO, text: str) -> None:
     except OSError:
         Path(file.name).unlink(missing_ok=True)
         raise
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script for a shell.
+
+    bash: eval "$(rooda completion bash)" in ~/.bashrc; zsh likewise in ~/.zshrc;
+    fish: rooda completion fish > ~/.config/fish/completions/rooda.fish
+    """
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"no completion for {shell}")
+    root = ctx.find_root().command
+    click.echo(found(root, {}, "rooda", "_ROODA_COMPLETE").source())
+
+
+@click.command("version")
+def version() -> None:
+    """Show the version."""
+    click.echo(f"rooda {__version__}")

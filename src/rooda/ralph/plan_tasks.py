@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.config.task import CurrentTask
+from rooda.config.plan import CurrentTask
 from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.plan_file import Task, became_complete, current_task, first_heading, tasks_in
 from rooda.text.templates import SHELL, fill
@@ -49,7 +49,7 @@ class PlanTasks(Struct):
             return _NO_TASK
 
 
-class Template(Struct, frozen=True):
+class RalphPrompt(Struct, frozen=True):
     """A prompt file with `${NAME}`s in it."""
 
     file: FilePart
