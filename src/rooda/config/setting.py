@@ -1,4 +1,4 @@
-"""What a setting is: one row of the table, and all that follows from it."""
+"""One row of the table of settings, and everything that follows from it."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -12,9 +12,16 @@ T = TypeVar("T")
 UNSET = "none"
 VARIABLE_PREFIX = "ROODA_LOOP_"
 
+# Words of a key that the dry run writes in another way.
+_TITLE_WORDS = {"ai": "AI", "cmd": "Command", "env": "Environment"}
+
 
 class Setting(Struct, Generic[T], frozen=True, eq=False):
-    """A row: a key below `loop`, its kind, its default, and how people reach and see it."""
+    """A row of the table: a key below `loop`, its kind of value, its default and its help.
+
+    `group` is its section of the help. `label`, `flag` and `fix` (the advice for a wrong value)
+    replace what would follow from the key and the kind.
+    """
 
     key: str
     kind: Kind[Any]
@@ -48,33 +55,34 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     @property
     def title(self) -> str:
         """The name in the dry run: `Iteration Timeout`."""
-        return self.label or self.key.replace("_", " ").replace(".", " ").title()
+        words = self.key.replace(".", "_").split("_")
+        return self.label or " ".join(_TITLE_WORDS.get(word, word.title()) for word in words)
 
     def show(self, value: Any) -> str:
-        """The value as a person reads it."""
+        """Return the value as a person reads it."""
         return "none" if value is None else self.kind.show(value)
 
     def plain(self, value: Any) -> object:
-        """The value as YAML and JSON have it."""
+        """Return the value as YAML and JSON have it."""
         return None if value is None else self.kind.plain(value)
 
     def check(self, raw: object) -> Any:
-        """The value that a file gives, or WrongValue with the row's own advice."""
+        """Return the value that a file gives; raise WrongValue with the advice of the row."""
         if raw is None and self.nullable:
             return self._none
         return self._worded(self.kind.check, raw)
 
     def from_text(self, text: str) -> Any:
-        """The value that a flag or variable gives; `none` unsets what may be unset."""
+        """Return the value that a flag or variable gives; `none` unsets an optional setting."""
         if text == UNSET and self.nullable:
             return self._none
-        if text == UNSET and isinstance(self.kind, Text):  # it would pass for a text
+        if text == UNSET and isinstance(self.kind, Text):  # else `none` would be the text
             raise WrongValue("can't be none", self.fix or f"The default is {self.default!r}")
         return self._worded(self.kind.from_text, text)
 
     @property
     def _none(self) -> Any:
-        """Explicitly none: of a list that is a list with nothing in it."""
+        """The value of a setting that the user has unset: for a list, an empty list."""
         return () if isinstance(self.default, tuple) else None
 
     def _worded(self, check: Callable[[Any], Any], raw: object) -> Any:
@@ -82,3 +90,30 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
             return check(raw)
         except WrongValue as wrong:
             raise WrongValue(str(wrong), self.fix or wrong.suggestion) from None
+
+
+def setting(
+    key: str,
+    kind: Kind[T],
+    default: T,
+    group: str,
+    about: str,
+    **special: Any,
+) -> Setting[T]:
+    """Return a row; `about` is its help, `special` are the other fields of `Setting`.
+
+    A list or a map can be unset: then it is empty.
+    """
+    return Setting(key, kind, default, about, group, nullable=default in ((), {}), **special)
+
+
+def optional(
+    key: str,
+    kind: Kind[T],
+    default: T | None,
+    group: str,
+    about: str,
+    **special: Any,
+) -> Setting[T | None]:
+    """Return a row whose value can be unset, which means None."""
+    return Setting(key, kind, default, about, group, nullable=True, **special)
