@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.config.git_checks import would_be_committed
-from rooda.config.plan import Prepared
+from rooda.config.prepare import Prepared
 from rooda.config.problems import Problem, Severity, errors
 from rooda.config.sensitive import looks_like_a_secret
 from support.config import planned

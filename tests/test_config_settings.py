@@ -14,7 +14,7 @@ from rooda.config.json_schema import schema
 from rooda.config.kinds import Boolean, PathText, TextMap
 from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
-from rooda.config.plan import Prepared
+from rooda.config.prepare import Prepared
 from rooda.config.problems import Severity, errors
 from rooda.config.setting import Setting
 from rooda.config.settings import (

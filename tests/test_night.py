@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from rooda.config.plan import Plan, RunRequest, prepare
+from rooda.config.plan import Plan
+from rooda.config.prepare import RunRequest, prepare
 from rooda.config.world import World
 from rooda.engine import resume as resuming
 from rooda.engine.recording import Recording

@@ -421,6 +421,21 @@ def test_the_log_is_no_change_of_the_agent_s(workspace: Workspace) -> None:
         assert work.ralph("plan", "1").code == 4
 
 
+def test_variables_set_the_environment_and_the_fallbacks_of_ralph_s_agent(work: Ralphs) -> None:
+    work.agent_does(f'echo "$MARK" > mark; {COMPLETE}')
+    assert work.ralph("plan", env={"ROODA_LOOP_ENV": "MARK=here"}).code == 0
+    assert (work.path / "mark").read_text() == "here\n"
+    done = work.ralph("plan", env={"ROODA_LOOP_AI_CMD_FALLBACKS": "no-such-agent"})
+    assert done.code == 1
+    assert "AI command binary not found: no-such-agent" in done.err
+
+
+def test_a_variable_can_t_move_ralph_s_agent_out_of_the_project(work: Ralphs) -> None:
+    work.agent_does(f"pwd > where; {COMPLETE}")
+    assert work.ralph("plan", env={"ROODA_LOOP_WORKING_DIR": "/"}).code == 0
+    assert (work.path / "where").read_text() == f"{work.path}\n"
+
+
 def test_nothing_of_rooda_s_own_config_is_read(work: Ralphs) -> None:
     work.config("loop: [broken")
     work.global_config(f"loop: {{max_attempts: 1, git: {{commit: false}}}}\n{PROCEDURE}")

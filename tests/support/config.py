@@ -33,7 +33,7 @@ from rooda.config.kinds import (
 from rooda.config.layers import Layer
 from rooda.config.locate import CONFIG_NAME
 from rooda.config.origin import Tier
-from rooda.config.plan import Prepared, RunRequest, prepare
+from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.problems import Problem
 from rooda.config.setting import Setting
 from rooda.config.world import World

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rooda.cli.app import app
-from rooda.config.plan import Plan, Prepared, RunRequest, prepare
+from rooda.config.plan import Plan
+from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.world import World
 from rooda.console import errors
 from rooda.console.flags import without_dry_run

@@ -1,4 +1,4 @@
-"""Whether git can do what the settings ask of it: a look before the first iteration."""
+"""Checks before the first iteration that git can do what the settings ask of it."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -34,26 +34,33 @@ _STATUS = (
 
 
 class Obstacle(Struct, frozen=True):
-    """Why git can't work here, and what helps."""
+    """Why git can't work here, and what the user can do."""
 
     reason: str
     fix: str
 
 
-def check_git(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]:
-    """What keeps git from its part, and what it would commit that nobody wants committed."""
+def check_git(
+    values: Values, folder: Path, tools: Tools, *, is_needed: bool = False
+) -> Iterator[Problem]:
+    """Yield what keeps git from its work, and a warning if it would commit secrets.
+
+    `is_needed`: the run needs a repository, whatever the settings say.
+    """
     asked = [row for row in _NEEDING if values[row]]
-    if not asked or not is_folder(folder):
+    if not (asked or is_needed) or not is_folder(folder):
         return
     top = find_top(folder, tools)
-    if isinstance(top, Obstacle):
+    if isinstance(top, Obstacle) and is_needed:
+        yield Problem(top.reason, top.fix, title=TITLE)
+    elif isinstance(top, Obstacle):
         yield from (_unable(row, values, top) for row in asked)
     elif values[GIT_COMMIT]:
         yield from _warn_of_secrets(values, top, tools)
 
 
 def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
-    """The top of the work tree, or why there is none."""
+    """Return the top of the work tree, or why there is none."""
     if tools.git is None:
         return Obstacle("git is not installed", _INSTALL)
     try:
@@ -68,8 +75,8 @@ def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
 
 def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:
     origin = values.origin(row)
-    # A preset has the habits of a whole system: who chose it did not ask for a push by name, and
-    # can do without. What is never committed, or never changes, fails every iteration.
+    # A push that only the preset asks for can be left out. Without commits or changes, every
+    # iteration would fail.
     was_asked_for = origin.tier > Tier.PRESET or row is not GIT_PUSH
     return Problem.at(
         origin,
@@ -85,7 +92,7 @@ def _warn_of_secrets(values: Values, top: Path, tools: Tools) -> Iterator[Proble
     try:
         listed = Git(top, tools)(*_STATUS)
     except GitError as error:
-        message = f"nobody could look for secrets among what would be committed: {error}"
+        message = f"rooda could not check whether secrets would be committed: {error}"
         yield _warning(values, message, _TRY)
         return
     found = list(_sensitive(would_be_committed(listed), top))
@@ -97,7 +104,7 @@ def _warn_of_secrets(values: Values, top: Path, tools: Tools) -> Iterator[Proble
 
 
 def would_be_committed(status: bytes) -> Iterator[str]:
-    """The files in what `git status --porcelain -z` prints, but for deleted ones."""
+    """Yield the files that `git status --porcelain -z` prints, without deleted ones."""
     for entry in status.split(b"\0"):
         state, name = entry[:2], entry[3:]
         if name and state[1:] != b"D" and state != b"D ":

@@ -1,16 +1,18 @@
-"""Find the config files and read them into layers."""
+"""Finds the config files and reads them into layers."""
 
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from rooda.agents import registry
 from rooda.config import overrides
 from rooda.config.layers import Alias, Layer, Layers, Valued
 from rooda.config.origin import BUILTIN, Tier
 from rooda.config.problems import Problem
-from rooda.config.settings import PRESETS
+from rooda.config.settings import PRESET, PRESETS, WORKING_DIR
 from rooda.config.world import World
 from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
@@ -20,7 +22,7 @@ LARGEST_FILE = 1024 * 1024
 
 
 def global_folder(world: World) -> Path | None:
-    """`$ROODA_CONFIG_HOME`, else `$XDG_CONFIG_HOME/rooda`, else `~/.config/rooda`."""
+    """Return `$ROODA_CONFIG_HOME`, else `$XDG_CONFIG_HOME/rooda`, else `~/.config/rooda`."""
     if own := world.environ.get("ROODA_CONFIG_HOME"):
         return anchored(world.folder, own, world.home)
     xdg = world.environ.get("XDG_CONFIG_HOME")
@@ -34,14 +36,26 @@ def read_layers(
     config: str | None,
     flags: Mapping[str, tuple[str, str]],
     problems: list[Problem],
+    own: Layer | None = None,
 ) -> Layers:
-    """Every tier."""
+    """Return every tier. `own` replaces rooda's config files, and its procedures are not rooda's.
+
+    Variables can't change the preset and the folder of `own`.
+    """
+    cli = overrides.from_flags(flags, world, problems)
+    environment = overrides.from_environment(world, problems)
+    presets = LazyMapping(PRESETS, read_preset)
+    if own is not None:
+        for fixed in (PRESET, WORKING_DIR):
+            environment.loop.pop(fixed.key, None)
+        no_procedures = replace(read_builtin(), procedures={})
+        return Layers(cli, environment, own, Layer(Tier.GLOBAL), presets, no_procedures)
     return Layers(
-        cli=overrides.from_flags(flags, world, problems),
-        environment=overrides.from_environment(world, problems),
+        cli=cli,
+        environment=environment,
         workspace=_workspace(world, config, problems),
         global_=_global(world, problems),
-        presets=LazyMapping(PRESETS, read_preset),
+        presets=presets,
         builtin=read_builtin(),
     )
 
@@ -99,14 +113,14 @@ def read_builtin() -> Layer:
 
 @cache
 def read_preset(name: str) -> Layer:
-    """The layer of a preset."""
+    """Return the layer of a preset."""
     return _own(f"{name}.yml", Tier.PRESET, name)
 
 
 def _own(resource: str, tier: Tier, source: str) -> Layer:
     data = (resources.files("rooda") / "presets" / resource).read_bytes()
     layer, problems = _parse(tier, data, resource, Path(), source=source)
-    if problems:  # a mistake of ours, not of the user's
+    if problems:  # the file comes with rooda: the mistake is not the user's
         raise AssertionError(f"{resource}: {problems}")
     return layer
 
@@ -120,6 +134,6 @@ def _parse(
     source: str = "",
     home: Path | None = None,
 ) -> tuple[Layer, list[Problem]]:
-    from rooda.config import file_reader  # noqa: PLC0415 - YAML is slow to load, and Tab must be quick
+    from rooda.config import file_reader  # noqa: PLC0415 - YAML is slow to load, and completion does not need it
 
     return file_reader.read(file_reader.ConfigFile(tier, data, shown, folder, source, home))

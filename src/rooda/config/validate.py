@@ -1,10 +1,10 @@
-"""What can be said of the configuration without looking at the files that it names."""
+"""Checks of the configuration that need no look at the files and programs it names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rooda.config.command import Agent
-from rooda.config.layers import Layer, Layers, Valued
+from rooda.config.layers import Layer, Layers
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
 from rooda.config.setting import Setting
@@ -25,7 +25,7 @@ from rooda.text.lookup import did_you_mean
 
 
 def unknown_procedure(name: str, layers: Layers, commands: frozenset[str]) -> Problem:
-    """Nobody defines the procedure."""
+    """Return the problem that no config file defines the procedure."""
     title = "Unknown procedure"
     if name in commands:
         return Problem(f"{name!r} is a command", f"Put it first: rooda {name}", title=title)
@@ -41,7 +41,7 @@ def unknown_procedure(name: str, layers: Layers, commands: frozenset[str]) -> Pr
 def check_procedures(
     layers: Layers, commands: frozenset[str], given: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
-    """Every procedure of the user's has all phases (`given` ones aside) and a name of its own."""
+    """Yield the user's procedures that lack a phase (besides `given` ones) or hide a command."""
     for layer in layers.files():
         for name, procedure in layer.procedures.items():
             field = f"procedures.{name}"
@@ -65,24 +65,21 @@ def check_procedures(
 
 
 def check_zero_counts(layers: Layers, procedure: str) -> Iterator[Problem]:
-    """A maximum of 0 is an error, unless the policy that holds there reads it as unlimited."""
-    if not resolve(layers, procedure)[ZERO_MEANS_UNLIMITED]:
-        for layer in (layers.cli, layers.environment, *layers.files()):
-            yield from _zero(layer.loop)
-    for name in layers.procedure_names():
+    """Yield a problem for each maximum of 0 that the policy does not read as unlimited."""
+    places = [(procedure, layer.loop) for layer in (layers.cli, layers.environment)]
+    for layer in layers.files():
+        places.append((procedure, layer.loop))
+        places += [(name, one.values) for name, one in layer.procedures.items()]
+    for name, values in places:
+        valued = values.get(MAX_ITERATIONS.key)
+        if valued is None or valued.value != 0:
+            continue
         if not resolve(layers, name)[ZERO_MEANS_UNLIMITED]:
-            for layer in layers.files():
-                yield from _zero(layer.procedure(name))
-
-
-def _zero(values: Mapping[str, Valued]) -> Iterator[Problem]:
-    valued = values.get(MAX_ITERATIONS.key)
-    if valued is not None and valued.value == 0:
-        yield valued.problem("must be 1 or more, not 0", MAX_ITERATIONS.fix)
+            yield valued.problem("must be 1 or more, not 0", MAX_ITERATIONS.fix)
 
 
 def check_signal_words(values: Values) -> Iterator[Problem]:
-    """One word can't mean both."""
+    """Yield a problem if success and failure have the same word."""
     word = values[SIGNALS_SUCCESS]
     if word is not None and word == values[SIGNALS_FAILURE]:
         yield Problem.at(
@@ -94,7 +91,7 @@ def check_signal_words(values: Values) -> Iterator[Problem]:
 
 
 def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:
-    """Two limits where one is meant, or none at all."""
+    """Warn of a number beside --unlimited, and of a run without any limit."""
     mode, count = cli.loop.get(ITERATION_MODE.key), cli.loop.get(MAX_ITERATIONS.key)
     if mode is not None and mode.value == "unlimited" and count is not None:
         yield mode.problem(
@@ -113,7 +110,7 @@ def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:
 
 
 def warn_of_agents(agents: Sequence[Agent], values: Values) -> Iterator[Problem]:
-    """A budget that nobody can keep, since the agent does not tell what it costs."""
+    """Warn of a budget that rooda can't check, because the agent does not report its usage."""
     for agent in agents:
         program = agent.program
         tells_tokens = program.prints_events

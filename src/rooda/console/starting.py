@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rooda.config.plan import Prepared
+from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import go_to, this_world
 from rooda.console import crash

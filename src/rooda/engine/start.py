@@ -12,7 +12,8 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rooda.config.plan import Plan, Prepared
+from rooda.config.plan import Plan
+from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem, Severity, warnings
 from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values

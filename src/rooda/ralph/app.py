@@ -14,7 +14,7 @@ from rooda.console.command_table import HELP_FLAGS, CliContext
 from rooda.console.flags import EqualsCommand, EqualsOption
 from rooda.console.recorded import workspace_here
 from rooda.ralph import skeleton
-from rooda.ralph.planning import Wish, prepare, project_root
+from rooda.ralph.run_request import RalphArgs, RalphFiles, prepare_ralph
 from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 
 if TYPE_CHECKING:
@@ -67,31 +67,29 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     from rooda.loop.stops import Rule  # noqa: PLC0415
 
     ctx = click.get_current_context()
-    taken_up = None
-    prepared = prepare(_wish(mode, parameters), this_world())
-    try:
-        if parameters["resume"] is None:
-            given = given_of(ctx.command, parts_of(ctx))
-        else:
-            taken_up = _taken_up(ctx, mode, parameters)
-            given = taken_up.given
-            prepared = prepare(_wish(mode, taken_up.parameters), taken_up.world)
-        limits = {Rule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
-        front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
-        invocation = Invocation(front, given, taken_up)
-    except InvalidInput as invalid:
-        report(invalid.problems, prepared.values)
-        return 1
-    return launch(prepared, session.interrupts, invocation)
+    args, world, taken_up = _args(mode, parameters), this_world(), None
+    given = given_of(ctx.command, parts_of(ctx))
+    if parameters["resume"] is not None:
+        try:
+            taken_up = _taken_up(ctx, args, parameters["resume"])
+        except InvalidInput as invalid:
+            report(invalid.problems, prepare_ralph(args, world).values)
+            return 1
+        args, world = _args(mode, taken_up.parameters), taken_up.world
+        given = taken_up.given
+    limits = {Rule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
+    front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
+    prepared = prepare_ralph(args, world)
+    return launch(prepared, session.interrupts, Invocation(front, given, taken_up))
 
 
-def _taken_up(ctx: click.Context, mode: str, parameters: Mapping[str, Any]) -> "TakenUp":
-    """The run that is to go on. Raises InvalidInput."""
+def _taken_up(ctx: click.Context, args: RalphArgs, wanted: str) -> "TakenUp":
+    """Return the earlier run to continue. Raises InvalidInput."""
     from rooda.console import starting  # noqa: PLC0415 - see `_run`
 
-    root = project_root(_wish(mode, parameters), this_world())
+    root = RalphFiles(args, this_world()).root
     workspace = root if (root / STATE_FOLDER / DATABASE).exists() else workspace_here()
-    row = starting.find(workspace, parameters["resume"], f"ralph {mode}")
+    row = starting.find(workspace, wanted, f"ralph {args.mode}")
     taken_up = starting.take_up(workspace, row, ctx, ctx.command, _RULES)
     _check_file(taken_up.parameters)
     return taken_up
@@ -102,9 +100,9 @@ def _check_file(parameters: Mapping[str, Any]) -> None:
         raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
 
 
-def _wish(mode: str, parameters: Mapping[str, Any]) -> Wish:
+def _args(mode: str, parameters: Mapping[str, Any]) -> RalphArgs:
     maximum = _maximum(parameters.get("max_iterations"), parameters.get("maximum"))
-    return Wish(mode, maximum, parameters["config"], parameters.get("file"))
+    return RalphArgs(mode, maximum, parameters["config"], parameters.get("file"))
 
 
 def _maximum(flag: str | None, positional: str | None) -> tuple[str, str] | None:

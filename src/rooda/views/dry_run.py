@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rooda.agents.facts import account_of, dropped
 from rooda.config.origin import Tier
-from rooda.config.plan import Plan, Prepared
+from rooda.config.plan import Plan
+from rooda.config.prepare import Prepared
 from rooda.config.problems import Problem, Severity, errors, in_order, warnings
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ENV, ITERATION_MODE, MAX_ITERATIONS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from rooda.config.plan import RunRequest, prepare
+from rooda.config.prepare import RunRequest, prepare
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
 from rooda.console.command_table import CliContext

@@ -7,7 +7,7 @@ import click
 from msgspec.structs import replace
 
 from rooda.config.locate import read_layers
-from rooda.config.plan import Prepared, RunRequest, prepare
+from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.problems import InvalidInput
 from rooda.config.resolve import Values, resolve
 from rooda.config.world import this_world

@@ -1,0 +1,236 @@
+"""From a request to a plan, for rooda and ralph: read and decide everything, check everything."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from rooda.config.checks import (
+    Check,
+    check_contexts,
+    check_disk,
+    check_part,
+    check_places,
+    check_program,
+    unused_parameters,
+)
+from rooda.config.command import (
+    Agent,
+    AgentChoice,
+    AgentCommand,
+    choice_problems,
+    choose,
+    command_of,
+    fallbacks_of,
+    split,
+)
+from rooda.config.git_checks import check_git
+from rooda.config.layers import Layer, Layers, PhaseValue
+from rooda.config.locate import read_layers
+from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
+from rooda.config.problems import Problem, Severity, errors, in_order
+from rooda.config.prompting import choose_contexts, choose_phases
+from rooda.config.resolve import Values, resolve
+from rooda.config.settings import AI_CMD_FALLBACKS, ENV, SIGNALS_SUCCESS, WORKING_DIR
+from rooda.config.validate import (
+    check_procedures,
+    check_signal_words,
+    check_zero_counts,
+    unknown_procedure,
+    warn_of_agents,
+    warn_of_iterations,
+)
+from rooda.config.world import World, with_changes
+from rooda.prompts.compose import promise_tag
+from rooda.prompts.parts import PHASES, Context, PromptError
+from rooda.workspace.tools import Tools
+
+
+class OwnFiles(Struct, frozen=True):
+    """What a command with files of its own, such as ralph, brings instead of rooda's files.
+
+    `procedure` is the name of the run in the record. `layer` has the settings from its files,
+    `prompt` is None if it can't be read. `no_agent` is the problem to report if no agent is chosen,
+    `problems` are those in its files. It works in a git repository only.
+    """
+
+    procedure: str
+    workspace: Path
+    layer: Layer
+    prompt: PromptTemplate | None
+    tasks: TaskSource
+    no_agent: Problem
+    problems: tuple[Problem, ...] = ()
+
+
+class RunRequest(Struct, frozen=True):
+    """What the user asked for.
+
+    `flags` is `{setting key: (flag as written, text)}`. `commands` are the names that
+    `rooda NAME` takes as commands. `own` replaces rooda's config files and procedures.
+    """
+
+    procedure: str = ""
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    contexts: tuple[str, ...] = ()
+    phases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    config: str | None = None
+    commands: frozenset[str] = frozenset()
+    own: OwnFiles | None = None
+
+
+class Prepared(Struct, frozen=True):
+    """The plan (None if the input does not allow one), all problems, and all checks."""
+
+    request: RunRequest
+    values: Values
+    command: AgentCommand | None
+    plan: Plan | None
+    problems: tuple[Problem, ...]
+    checks: tuple[Check, ...]
+
+    def all_problems(self) -> list[Problem]:
+        """Return the problems of the config and of the files and programs it names, in order."""
+        found = [*self.problems, *(c.problem for c in self.checks if c.problem is not None)]
+        return in_order(found)
+
+    @property
+    def valid(self) -> bool:
+        """Whether a run may start."""
+        return self.plan is not None and not errors(self.all_problems())
+
+
+def prepare(request: RunRequest, world: World) -> Prepared:
+    """Return the plan of a run and everything that is wrong with it. Starts and changes nothing."""
+    own = request.own
+    problems: list[Problem] = [] if own is None else [*own.problems]
+    layer = None if own is None else own.layer
+    layers = read_layers(world, request.config, request.flags, problems, layer)
+    values = resolve(layers, request.procedure)
+    problems += _check_values(layers, values, request)
+
+    workspace = world.folder if own is None else own.workspace
+    working_dir = Path(values[WORKING_DIR] or workspace)
+    environ = with_changes(world.environ, values[ENV])
+    tools = Tools(environ, [workspace, working_dir])
+    command, agents = _agents(layers, values, request, problems)
+    checks = [check_program(one.argv, one.command, working_dir, environ) for one in agents]
+    phases: dict[str, PhaseValue] = {}
+    contexts: tuple[Context, ...] = ()
+    if own is None:
+        phases = choose_phases(layers, request.procedure, request.phases, workspace, problems)
+        contexts = choose_contexts(request.contexts, workspace, problems)
+        checks += _check_prompt(phases, contexts, problems)
+    problems += warn_of_agents(agents, values)
+    checks += check_places(values, working_dir, workspace)
+    problems += check_disk(workspace)
+    problems += check_git(values, working_dir, tools, is_needed=own is not None)
+
+    plan = None
+    if agents and _has_prompt(own, phases):
+        task = FixedTask(CurrentTask(layers.description(request.procedure)))
+        plan = Plan(
+            procedure=request.procedure if own is None else own.procedure,
+            phases={phase: value.parts for phase, value in phases.items()},
+            contexts=contexts,
+            agents=tuple(agents),
+            values=values,
+            workspace=workspace,
+            working_dir=working_dir,
+            environ=environ,
+            work=task if own is None else own.tasks,
+            template=None if own is None else own.prompt,
+            mode=request.procedure,
+            tools=tools,
+        )
+        problems += _check_signal_is_named(plan)
+    return Prepared(request, values, command, plan, tuple(problems), tuple(checks))
+
+
+def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterator[Problem]:
+    """Yield what is wrong with the settings and procedures, without a look at other files."""
+    given = {request.procedure: tuple(request.phases)}
+    yield from check_procedures(layers, request.commands, given)
+    yield from check_zero_counts(layers, request.procedure)
+    yield from check_signal_words(values)
+    yield from warn_of_iterations(layers.cli, values)
+
+
+def _has_prompt(own: OwnFiles | None, phases: Mapping[str, PhaseValue]) -> bool:
+    if own is not None:
+        return own.prompt is not None
+    return all(phase in phases and phases[phase].parts for phase in PHASES)
+
+
+# -- the agents ------------------------------------------------------------------------------
+
+
+def _agents(
+    layers: Layers, values: Values, request: RunRequest, problems: list[Problem]
+) -> tuple[AgentCommand | None, list[Agent]]:
+    """Return the command, and the agents: the one that it starts, and those that take over."""
+    command = _command(layers, request, problems)
+    if command is None:
+        return None, []
+    argv = split(command.text, command.origin, command.field, problems)
+    if not argv:
+        return command, []
+    return command, [Agent.of(command, argv), *_fallbacks(layers, values, problems)]
+
+
+def _command(layers: Layers, request: RunRequest, problems: list[Problem]) -> AgentCommand | None:
+    name, own = request.procedure, request.own
+    known = name in layers.procedure_names() or set(request.phases) == set(PHASES)
+    # A procedure that seems unknown may be in a file that could not be read.
+    if own is None and not known and not any(layer.broken for layer in layers.files()):
+        problems.append(unknown_procedure(name, layers, request.commands))
+        return None  # an unknown procedure has no command
+    choice = choose(layers, name)
+    if own is not None and choice == AgentChoice():
+        problems.append(own.no_agent)
+        return None
+    problems += choice_problems(layers, choice, name)
+    return command_of(layers, choice)
+
+
+def _fallbacks(layers: Layers, values: Values, problems: list[Problem]) -> Iterator[Agent]:
+    origin, name = values.origin(AI_CMD_FALLBACKS), values.field(AI_CMD_FALLBACKS)
+    words = values[AI_CMD_FALLBACKS]
+    for command in fallbacks_of(layers, words, origin, name):
+        argv = split(command.text, origin, name, problems)
+        if argv:
+            yield Agent.of(command, argv)
+
+
+# -- the prompt ------------------------------------------------------------------------------
+
+
+def _check_prompt(
+    phases: Mapping[str, PhaseValue], contexts: tuple[Context, ...], problems: list[Problem]
+) -> Iterator[Check]:
+    for value in phases.values():
+        for part in value.parts:
+            check = check_part(part, value)
+            if check is not None:
+                yield check
+            problems += unused_parameters(part, value)
+    yield from check_contexts(contexts)
+
+
+def _check_signal_is_named(plan: Plan) -> Iterator[Problem]:
+    """Warn if the phases never name the success signal; a template is the user's own affair."""
+    word = plan.values[SIGNALS_SUCCESS]
+    if word is None or plan.template is not None:
+        return
+    try:
+        prompt = plan.prompt()
+    except PromptError:
+        return  # `_check_prompt` has reported it
+    tag = promise_tag(word)
+    if tag not in prompt:
+        yield Problem(
+            f"the prompt never names {tag}, so the agent can't know how to say that it is done",
+            "Add builtin:fragments/signals.md to the act phase, or say it in your own words",
+            field=f"procedures.{plan.procedure}",
+            severity=Severity.WARNING,
+        )

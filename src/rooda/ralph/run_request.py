@@ -1,0 +1,254 @@
+"""Describes a run of ralph as a RunRequest, from the arguments and the files in `.ralph`."""
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rooda.agents.registry import COMMANDS
+from rooda.config.layers import Layer, Valued
+from rooda.config.origin import Origin, Tier
+from rooda.config.prepare import OwnFiles, Prepared, RunRequest, prepare
+from rooda.config.problems import Problem, Severity
+from rooda.config.setting import Setting
+from rooda.config.settings import (
+    AI_CMD,
+    AI_CMD_ALIAS,
+    MAX_ATTEMPTS,
+    MAX_ITERATIONS,
+    PRESET,
+    REQUIRED_FILE,
+    REQUIRED_MESSAGE,
+    SESSION_LOG,
+    VERIFY_COMMAND,
+    WORKING_DIR,
+)
+from rooda.config.world import World
+from rooda.prompts.parts import FilePart, PromptError
+from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
+from rooda.ralph.home import Home
+from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt
+from rooda.ralph.test_command import find_test_command
+from rooda.text.paths import anchored, shown_from
+from rooda.workspace.state_folder import read_plain_file
+
+_NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
+_AGENTS = "AGENTS.md"
+_LARGEST_AGENTS = 1024 * 1024
+
+
+class RalphArgs(Struct, frozen=True):
+    """The arguments of ralph. `file` is the prompt of `ralph prompt`."""
+
+    mode: str
+    max_iterations: tuple[str, str] | None = None  # the flag or argument, and the number
+    config: str | None = None
+    file: str | None = None
+
+
+def prepare_ralph(args: RalphArgs, world: World) -> Prepared:
+    """Return the plan of a run of ralph, and everything that is wrong with it."""
+    prepared = prepare(RalphFiles(args, world).request(), world)
+    plan = prepared.plan
+    if plan is not None and args.mode == "build" and plan.values[VERIFY_COMMAND] is None:
+        plan = replace(plan, notes=(("Tests", "none found"),))
+    return replace(prepared, plan=plan)
+
+
+class RalphFiles:
+    """The files of ralph: each is read once, and `problems` has what is wrong with them."""
+
+    def __init__(self, args: RalphArgs, world: World) -> None:
+        self._args = args
+        self._world = world
+        self.problems: list[Problem] = []
+        self._home = Home.find(world.folder)
+        path = self._home.config
+        if args.config is not None:
+            path = anchored(world.folder, args.config, world.home)
+        self._shown = shown_from(world.folder, path, world.home)
+        self._config = self._read_config(path)
+        self.root = self._project_root()  # the folder with the record of ralph's runs
+
+    def request(self) -> RunRequest:
+        """Return the run that the arguments and files ask for."""
+        mode, maximum = self._args.mode, self._args.max_iterations
+        layer = Layer(Tier.WORKSPACE, self._shown, loop=self._values())
+        file = self._prompt_file()
+        prompt = self._prompt(file)
+        self.problems += self._warnings()
+        own = OwnFiles(
+            procedure=f"ralph {mode}",
+            workspace=self.root,
+            layer=layer,
+            prompt=prompt,
+            tasks=PlanTasks(None if mode == "prompt" else self._home.plan, file),
+            no_agent=self._no_agent(),
+            problems=tuple(self.problems),
+        )
+        flags = {} if maximum is None else {MAX_ITERATIONS.key: maximum}
+        return RunRequest(mode, flags, own=own)
+
+    # -- what the files say ------------------------------------------------------------------
+
+    def _read_config(self, path: Path) -> RalphConfig:
+        try:
+            data = read_plain_file(path.resolve(), LARGEST_FILE + 1)
+        except FileNotFoundError:
+            if self._args.config is not None:
+                problem = Problem("the file does not exist", "Correct --config", file=self._shown)
+                self.problems.append(problem)
+            return RalphConfig()
+        except OSError as error:
+            message = f"can't be read: {error.strerror or error}"
+            problem = Problem(message, "Check its path and mode", file=self._shown)
+            self.problems.append(problem)
+            return RalphConfig()
+        config, findings = read_config(data, self._shown)
+        self.problems += [_problem(finding, self._shown) for finding in findings]
+        return config
+
+    def _project_root(self) -> Path:
+        """Return PROJECT_ROOT, which is relative to ralph's home, else the folder around it."""
+        named = self._config.project_root
+        if named is None:
+            return self._home.project
+        root = anchored(self._home.folder, named, self._world.home).resolve()
+        if not root.is_dir():
+            message, advice = f"{root} is not a folder", "Correct PROJECT_ROOT, or remove it"
+            line = self._config.lines.get("PROJECT_ROOT")
+            self.problems.append(Problem(message, advice, self._shown, line, "PROJECT_ROOT"))
+            return self._home.project
+        return root
+
+    def _prompt_file(self) -> FilePart:
+        args, world = self._args, self._world
+        path = self._home.prompt(args.mode)
+        if args.file is not None:
+            path = anchored(world.folder, args.file, world.home)
+        return FilePart(path, shown_from(world.folder, path, world.home))
+
+    def _prompt(self, file: FilePart) -> RalphPrompt | None:
+        """Return the prompt; None, and a problem, if it can't be read before the first start."""
+        prompt = RalphPrompt(file, tuple(self._names().items()))
+        try:
+            prompt.read(1)
+        except PromptError as error:
+            hint = "Make one with `ralph init`" if self._args.file is None else error.hint
+            self.problems.append(Problem(str(error), hint, title="Prompt file invalid"))
+            return None
+        return prompt
+
+    def _names(self) -> Mapping[str, str]:
+        """Return the names for `${NAME}` in a prompt, and their values."""
+        config, found = self._config, self._test_command
+        return {
+            "PROJECT_ROOT": str(self.root),
+            "SPECS_DIR": config.specs_dir or "specs",
+            "AGENT_CLI": config.agent_cli or "",
+            "AGENT_ARGS": config.agent_args or "",
+            "DEFAULT_MAX_ITERATIONS": str(config.default_max_iterations or 10),
+            "MAX_RETRIES": str(config.max_retries or 3),
+            "TEST_COMMAND": "" if found is None else found[0],
+            "PLAN_PATH": os.path.relpath(self._home.plan, self.root),
+            "MODE": self._args.mode,
+        }
+
+    @cached_property
+    def _test_command(self) -> tuple[str, Origin] | None:
+        """The test command and its origin. An empty TEST_COMMAND means none and ends the search."""
+        config = self._config
+        if config.test_command is not None:
+            line = config.lines.get("TEST_COMMAND")
+            found = config.test_command.strip()
+            return (found, Origin(Tier.WORKSPACE, self._shown, line)) if found else None
+        for folder in (self.root, self._home.folder):
+            path = folder / _AGENTS
+            try:
+                text = read_plain_file(path.resolve(), _LARGEST_AGENTS).decode("utf-8", "replace")
+            except OSError:
+                continue
+            if (command := find_test_command(text)) is not None:
+                shown = shown_from(self._world.folder, path, self._world.home)
+                return (command, Origin(Tier.WORKSPACE, shown)) if command else None
+        return None
+
+    # -- the settings that they stand for ----------------------------------------------------
+
+    def _values(self) -> dict[str, Valued]:
+        config, mode = self._config, self._args.mode
+        values: dict[str, Valued] = {}
+
+        def put(setting: Setting[Any], value: object, name: str = "") -> None:
+            origin = Origin(Tier.WORKSPACE, self._shown, config.lines.get(name))
+            values[setting.key] = Valued(value, origin, name or setting.field)
+
+        put(PRESET, "ralph")
+        put(WORKING_DIR, str(self.root))
+        put(SESSION_LOG, str(self._home.session_log(datetime.now().astimezone())))
+        for setting, value in self._agent():
+            put(setting, value, "AGENT_CLI")
+        if mode == "prompt":
+            return values  # the other settings are for loops
+        if config.default_max_iterations is not None:
+            put(MAX_ITERATIONS, config.default_max_iterations, "DEFAULT_MAX_ITERATIONS")
+        if config.max_retries is not None:
+            put(MAX_ATTEMPTS, config.max_retries, "MAX_RETRIES")
+        if mode == "build":
+            put(REQUIRED_FILE, str(self._home.plan))
+            put(REQUIRED_MESSAGE, _NO_PLAN)
+            if self._test_command is not None:
+                command, origin = self._test_command
+                values[VERIFY_COMMAND.key] = Valued(command, origin, "TEST_COMMAND")
+        return values
+
+    def _agent(self) -> Iterator[tuple[Setting[Any], str]]:
+        """Yield the agent's command; a known name without arguments is an alias."""
+        cli, arguments = self._config.agent_cli, self._config.agent_args
+        if cli is None:
+            return
+        if arguments is None and cli in COMMANDS:
+            yield AI_CMD_ALIAS, cli
+        else:
+            # A program that exists is one word, even with spaces in its path.
+            words = f"{shlex.quote(cli) if Path(cli).exists() else cli} {arguments or ''}".strip()
+            yield AI_CMD, words
+
+    # -- problems ----------------------------------------------------------------------------
+
+    def _no_agent(self) -> Problem:
+        return Problem(
+            "no agent is named",
+            f"Write AGENT_CLI=NAME into it; known names: {', '.join(COMMANDS)}",
+            self._shown,
+            field="AGENT_CLI",
+            title="No agent",
+        )
+
+    def _warnings(self) -> Iterator[Problem]:
+        name = self._config.specs_dir or "specs"
+        if self._args.mode != "prompt" and not (self.root / name).is_dir():
+            yield Problem(
+                f"the folder of specifications is missing: {name}",
+                "Create it, or name another with SPECS_DIR",
+                field="SPECS_DIR",
+                severity=Severity.WARNING,
+            )
+        if self._args.mode == "build" and self._test_command is None:
+            yield Problem(
+                "no test command was found: nothing is tested before a commit",
+                "Set TEST_COMMAND in ralph's config, or write `Test: COMMAND` into AGENTS.md",
+                field="TEST_COMMAND",
+                severity=Severity.WARNING,
+            )
+
+
+def _problem(finding: ConfigFinding, shown: str) -> Problem:
+    severity = Severity.ERROR if finding.is_error else Severity.WARNING
+    return Problem(finding.message, finding.suggestion, shown, finding.line, finding.key, severity)
