@@ -9,12 +9,13 @@ import pytest
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.agent_program import program_name, program_of
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS, COMMANDS, KNOWN, TEXT
-from rooda.agents.report import FaultKind, Form, Usage
+from rooda.agents.report import Form, Usage
 from rooda.config.layers import Alias
 from rooda.config.locate import read_builtin
-from rooda.loop.outcome import FailureKind, Verdict, judge
+from rooda.loop.outcome import Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
 from support.transcripts import PROJECT, Heard, Piece, heard, play
@@ -83,7 +84,7 @@ def test_what_is_known_of_a_cli_helps_somebody_who_has_trouble_with_it(adapter: 
     facts = adapter.facts
     assert facts.install
     assert facts.otherwise
-    assert facts.advice[FaultKind.AUTH]
+    assert facts.advice[FailureKind.AUTH]
     assert all(name == name.upper() for name in (*facts.nesting, *facts.payers))
     assert not set(facts.nesting) & set(facts.payers)  # who pays is never changed silently
 
@@ -331,7 +332,7 @@ def test_its_own_error_is_a_failure_whatever_the_exit_code_says(voice: Voice) ->
         assert report.is_complete
         assert report.ended_well is False
         assert report.fault is not None
-        assert report.fault.kind is FaultKind.OVERLOADED
+        assert report.fault.kind is FailureKind.OVERLOADED
         assert "529 Overloaded" in report.fault.evidence
         assert judge(Exited(code), Promises(), report).kind is FailureKind.OVERLOADED
 

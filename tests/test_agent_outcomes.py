@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rooda.agents.failure_kinds import REPORTED_KINDS, FailureKind
 from rooda.agents.faults import classify
-from rooda.agents.report import AgentReport, Fault, FaultKind
-from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
+from rooda.agents.report import AgentReport, Fault
+from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Rule, stop
+from rooda.loop.stops import StopRule, stop
 from rooda.process.exits import (
     Canceled,
     Exit,
@@ -46,17 +47,21 @@ TEXT_INSTEAD = AgentReport(is_mute=True)
 TEXT = AgentReport()
 
 FAULT_VERDICTS = {
-    FaultKind.LIMIT: Verdict.LIMITED,  # no failure: the same iteration is tried again
-    FaultKind.OVERLOADED: Verdict.LIMITED,
-    FaultKind.OFFLINE: Verdict.LIMITED,
-    FaultKind.CONTEXT: Verdict.FAILURE,
-    FaultKind.AUTH: Verdict.ABORT,  # nobody mends it by trying again
-    FaultKind.USAGE: Verdict.ABORT,
-    FaultKind.EMPTY: Verdict.FAILURE,
+    FailureKind.LIMIT: Verdict.LIMITED,  # no failure: the same iteration is tried again
+    FailureKind.OVERLOADED: Verdict.LIMITED,
+    FailureKind.OFFLINE: Verdict.LIMITED,
+    FailureKind.CONTEXT: Verdict.FAILURE,
+    FailureKind.AUTH: Verdict.ABORT,  # nobody mends it by trying again
+    FailureKind.USAGE: Verdict.ABORT,
+    FailureKind.EMPTY: Verdict.FAILURE,
 }
 
 
-def faulty(kind: FaultKind) -> AgentReport:
+LIMIT, OVERLOADED, OFFLINE = FailureKind.LIMIT, FailureKind.OVERLOADED, FailureKind.OFFLINE
+AUTH, CONTEXT, USAGE = FailureKind.AUTH, FailureKind.CONTEXT, FailureKind.USAGE
+
+
+def faulty(kind: FailureKind) -> AgentReport:
     return AgentReport(speaks_events=True, ended_well=False, fault=Fault(kind, "its own words"))
 
 
@@ -111,11 +116,11 @@ def test_for_a_command_that_nobody_knows_silence_is_no_failure() -> None:
     assert judge(Exited(0), NONE, None, changed=False).verdict is Verdict.CONTINUE
 
 
-@pytest.mark.parametrize("kind", FaultKind)
+@pytest.mark.parametrize("kind", REPORTED_KINDS)
 @pytest.mark.parametrize(
     "end", [Exited(0), Exited(1), Exited(145), KILLED, HungAfterResult("result_grace", 30)]
 )
-def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FaultKind) -> None:
+def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FailureKind) -> None:
     outcome = judge(end, NONE, faulty(kind))
     assert outcome.verdict is FAULT_VERDICTS[kind]
     assert outcome.kind is not None
@@ -124,8 +129,8 @@ def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FaultKind)
     assert outcome.fault is not None
 
 
-@pytest.mark.parametrize("kind", FaultKind)
-def test_a_signal_of_the_agent_beats_its_own_error(kind: FaultKind) -> None:
+@pytest.mark.parametrize("kind", REPORTED_KINDS)
+def test_a_signal_of_the_agent_beats_its_own_error(kind: FailureKind) -> None:
     assert judge(Exited(1), SUCCESS, faulty(kind)) == Outcome(Verdict.COMPLETE, despite_exit=True)
     assert judge(Exited(1), FAILURE, faulty(kind)).kind is FailureKind.SIGNAL
 
@@ -143,7 +148,7 @@ def test_a_signal_of_the_agent_beats_its_own_error(kind: FaultKind) -> None:
 def test_who_was_cut_off_is_not_asked_what_it_said(
     end: Exit, verdict: Verdict, kind: FailureKind | None
 ) -> None:
-    for report in (WELL, BADLY, CUT, faulty(FaultKind.LIMIT), faulty(FaultKind.AUTH)):
+    for report in (WELL, BADLY, CUT, faulty(FailureKind.LIMIT), faulty(FailureKind.AUTH)):
         outcome = judge(end, SUCCESS, report)
         assert (outcome.verdict, outcome.kind) == (verdict, kind)
 
@@ -167,8 +172,8 @@ def test_who_ignores_exit_codes_still_hears_of_limits() -> None:
 
     assert verdict(Exited(1), CUT) is Verdict.CONTINUE
     assert verdict(Exited(1), MUTE) is Verdict.CONTINUE
-    assert verdict(Exited(1), faulty(FaultKind.LIMIT)) is Verdict.LIMITED
-    assert verdict(Exited(0), faulty(FaultKind.AUTH)) is Verdict.ABORT
+    assert verdict(Exited(1), faulty(FailureKind.LIMIT)) is Verdict.LIMITED
+    assert verdict(Exited(0), faulty(FailureKind.AUTH)) is Verdict.ABORT
 
 
 # -- what the run does about it --------------------------------------------------------------
@@ -176,8 +181,10 @@ def test_who_ignores_exit_codes_still_hears_of_limits() -> None:
 LIMITS = Limits(max_iterations=9, failure_threshold=3)
 
 
-@pytest.mark.parametrize("kind,rule", [(FaultKind.AUTH, Rule.AUTH), (FaultKind.USAGE, Rule.USAGE)])
-def test_what_only_a_person_can_mend_ends_the_run_at_once(kind: FaultKind, rule: Rule) -> None:
+@pytest.mark.parametrize("kind,rule", [(AUTH, StopRule.AUTH), (USAGE, StopRule.USAGE)])
+def test_what_only_a_person_can_mend_ends_the_run_at_once(
+    kind: FailureKind, rule: StopRule
+) -> None:
     found = stop(State().after(judge(Exited(1), NONE, faulty(kind)), 1.0), LIMITS)
     assert found is not None
     assert (found.status, found.rule, found.reason) == (Status.ABORTED, rule, "its own words")
@@ -187,14 +194,14 @@ def test_other_failures_count_toward_the_threshold() -> None:
     state = State()
     for number in range(3):
         assert stop(state, LIMITS) is None, number
-        state = state.after(judge(Exited(1), NONE, faulty(FaultKind.CONTEXT)), 1.0)
+        state = state.after(judge(Exited(1), NONE, faulty(FailureKind.CONTEXT)), 1.0)
     found = stop(state, LIMITS)
     assert found is not None
-    assert found.rule is Rule.FAILURE_THRESHOLD
+    assert found.rule is StopRule.FAILURE_THRESHOLD
 
 
-@pytest.mark.parametrize("kind", [FaultKind.LIMIT, FaultKind.OVERLOADED, FaultKind.OFFLINE])
-def test_a_limit_and_an_outage_are_no_failures_and_use_no_iteration_up(kind: FaultKind) -> None:
+@pytest.mark.parametrize("kind", [FailureKind.LIMIT, FailureKind.OVERLOADED, FailureKind.OFFLINE])
+def test_a_limit_and_an_outage_are_no_failures_and_use_no_iteration_up(kind: FailureKind) -> None:
     state = State(consecutive_failures=2)
     after = state.after(judge(Exited(1), NONE, faulty(kind)), 1.0)
     assert after.iteration == state.iteration
@@ -204,11 +211,9 @@ def test_a_limit_and_an_outage_are_no_failures_and_use_no_iteration_up(kind: Fau
 
 # -- what the words of a CLI mean ------------------------------------------------------------
 
-LIMIT, OVERLOADED, OFFLINE = FaultKind.LIMIT, FaultKind.OVERLOADED, FaultKind.OFFLINE
-AUTH, CONTEXT, USAGE = FaultKind.AUTH, FaultKind.CONTEXT, FaultKind.USAGE
 MEANINGS = {
-    "The model returned an empty response with no text or thoughts.": FaultKind.EMPTY,
-    "Model stream ended with empty response text.": FaultKind.EMPTY,
+    "The model returned an empty response with no text or thoughts.": FailureKind.EMPTY,
+    "Model stream ended with empty response text.": FailureKind.EMPTY,
     # claude
     "You've hit your limit · resets 11:14am (UTC)": LIMIT,
     "Claude AI usage limit reached|1794725026": LIMIT,
@@ -344,7 +349,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize("words,kind", MEANINGS.items(), ids=lambda value: str(value)[:40])
-def test_the_words_of_a_cli_have_a_meaning(words: str, kind: FaultKind | None) -> None:
+def test_the_words_of_a_cli_have_a_meaning(words: str, kind: FailureKind | None) -> None:
     assert classify(words) is kind
 
 
@@ -362,7 +367,9 @@ def test_the_words_of_a_cli_have_a_meaning(words: str, kind: FaultKind | None) -
         (None, None),
     ],
 )
-def test_a_status_speaks_where_the_words_do_not(status: int | None, kind: FaultKind | None) -> None:
+def test_a_status_speaks_where_the_words_do_not(
+    status: int | None, kind: FailureKind | None
+) -> None:
     assert classify("it did not work", status) is kind
 
 
@@ -379,7 +386,7 @@ def test_a_status_speaks_where_the_words_do_not(status: int | None, kind: FaultK
     ],
 )
 def test_what_is_told_beside_the_words_says_what_a_429_is_about(
-    words: str, left: float | None, kind: FaultKind
+    words: str, left: float | None, kind: FailureKind
 ) -> None:
     assert classify(words, 429, left) is kind
 
@@ -391,7 +398,7 @@ def test_a_message_may_be_of_any_size() -> None:
 
 # -- whose words don't count -----------------------------------------------------------------
 
-FAULT_KINDS = {str(kind) for kind in FaultKind}
+FAULT_KINDS = {str(kind) for kind in REPORTED_KINDS}
 
 
 @cache
@@ -408,7 +415,7 @@ def evidence() -> tuple[str, ...]:
 
 def test_the_words_of_the_tests_below_would_be_failures_elsewhere() -> None:
     assert len(evidence()) > 50
-    assert {classify(words) for words in evidence()} == set(FaultKind)
+    assert {classify(words) for words in evidence()} == set(REPORTED_KINDS)
 
 
 def places(voice: Voice, words: str) -> dict[str, list[Object]]:
@@ -571,7 +578,7 @@ AS_ROOT = (
     ],
 )
 def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
-    command: str, stderr: str, kind: FaultKind
+    command: str, stderr: str, kind: FailureKind
 ) -> None:
     fault = heard(command, [("stderr", stderr.encode())], Exited(1)).report.fault
     assert fault is not None
@@ -595,7 +602,7 @@ def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
     ],
 )
 def test_what_claude_says_as_text_where_its_answer_would_be(
-    words: str, kind: FaultKind | None
+    words: str, kind: FailureKind | None
 ) -> None:
     fault = heard("claude -p", [("stdout", words.encode())], Exited(1)).report.fault
     assert (fault and fault.kind) is kind

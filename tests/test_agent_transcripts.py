@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rooda.agents.report import FaultKind, Usage
+from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Usage
 from support.expected import (
     NUMBERS,
     OPUS,
@@ -271,7 +272,7 @@ def test_seconds_that_the_cli_names_as_a_number_are_kept(name: str) -> None:
     one = transcript(name)
     fault = heard(one.command, one.pieces(), one.end).report.fault
     assert fault is not None
-    assert (fault.kind, fault.retry_after) == (FaultKind.OVERLOADED, 2.0)
+    assert (fault.kind, fault.retry_after) == (FailureKind.OVERLOADED, 2.0)
 
 
 def test_a_run_that_was_killed_among_retries_says_what_it_tried(folder: Path) -> None:

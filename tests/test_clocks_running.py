@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
+from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Prompt, Words, scan
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import ClockExpired, MachineSlept, Output, ProcessEvent, Tick

@@ -11,6 +11,7 @@ import pytest
 from rooda.agents.agent_program import own_words, program_of
 from rooda.agents.agent_program import variables as variables_of
 from rooda.agents.facts import account_of, dropped
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.flag_rules import CommandLine
 from rooda.agents.registry import ADAPTERS, KNOWN
 from rooda.agents.report import Tokens, Usage
@@ -33,7 +34,6 @@ from rooda.doctor.programs import (
     find_program,
     interpreter_trouble,
 )
-from rooda.loop.outcome import FailureKind
 from rooda.loop.promises import Promises
 from rooda.process.events import NamedProcess
 from rooda.process.exits import (

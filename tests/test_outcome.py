@@ -4,7 +4,8 @@ import signal
 
 import pytest
 
-from rooda.loop.outcome import FailureKind, Outcome, Verdict, judge
+from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled, TimedOut
 

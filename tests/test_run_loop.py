@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.command import Agent as Command
 from rooda.config.command import AgentCommand
 from rooda.config.layers import Valued
@@ -33,7 +34,6 @@ from rooda.loop import events
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
 from rooda.loop.loop import run_loop
-from rooda.loop.outcome import FailureKind
 from rooda.loop.services import Services
 from rooda.loop.state import Status
 from rooda.process.capture.buffers import Captured

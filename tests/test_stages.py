@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.hook_kind import Hook, OnError
 from rooda.loop import hooks, verify
 from rooda.loop.hooks import Moment
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, Progress, State, Status
-from rooda.loop.stops import Rule, Stop, stop
+from rooda.loop.stops import Stop, StopRule, stop
 from rooda.process.exits import Exit, Exited, Interrupted, Lost, NotStarted, Signalled, TimedOut
 from rooda.workspace.tools import Finished
 
@@ -215,7 +216,7 @@ def test_a_stall_ends_the_run_where_it_is_asked_for(
 ) -> None:
     found = stop(State(idle=idle), Limits(None, 3, stall_threshold=threshold))
     words = f"{idle} iterations without progress (stall_threshold)"
-    assert found == (Stop(Status.ABORTED, Rule.STALL, words) if ends else None)
+    assert found == (Stop(Status.ABORTED, StopRule.STALL, words) if ends else None)
 
 
 def test_one_iteration_without_progress_is_said_in_good_english() -> None:
@@ -227,14 +228,14 @@ def test_one_iteration_without_progress_is_said_in_good_english() -> None:
 @pytest.mark.parametrize(
     "state,rule",
     [
-        (State(idle=3, last=DONE), Rule.SIGNAL),
-        (State(idle=3, interrupted=True), Rule.INTERRUPTED),
-        (State(idle=3, consecutive_failures=3), Rule.FAILURE_THRESHOLD),
-        (State(idle=3, iteration=5), Rule.STALL),
-        (State(idle=3, stopping=True), Rule.STALL),
+        (State(idle=3, last=DONE), StopRule.SIGNAL),
+        (State(idle=3, interrupted=True), StopRule.INTERRUPTED),
+        (State(idle=3, consecutive_failures=3), StopRule.FAILURE_THRESHOLD),
+        (State(idle=3, iteration=5), StopRule.STALL),
+        (State(idle=3, stopping=True), StopRule.STALL),
     ],
 )
-def test_what_else_may_hold_when_a_run_has_stalled(state: State, rule: Rule) -> None:
+def test_what_else_may_hold_when_a_run_has_stalled(state: State, rule: StopRule) -> None:
     found = stop(state, Limits(5, 3, stall_threshold=3))
     assert found is not None
     assert found.rule is rule

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.agents.failure_kinds import FailureKind, known_kind
+from rooda.config.settings import SETTINGS
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Rule, Stop, stop
+from rooda.loop.stops import Stop, StopRule, known_rule, stop
 
 GOOD = Outcome(Verdict.CONTINUE)
 BAD = Outcome(Verdict.FAILURE, FailureKind.EXIT, "exit code 1")
@@ -129,11 +131,11 @@ def test_the_strongest_condition_decides(state: State, expected: Status | None) 
 @pytest.mark.parametrize(
     "state,expected",
     [
-        (State(last=STOPPED), Stop(Status.INTERRUPTED, Rule.INTERRUPTED)),
-        (State(last=DONE), Stop(Status.SUCCESS, Rule.SIGNAL)),
-        (State(last=ABORT), Stop(Status.ABORTED, Rule.NOT_STARTED, ABORT.reason)),
-        (State(consecutive_failures=3), Stop(Status.ABORTED, Rule.FAILURE_THRESHOLD)),
-        (State(iteration=5), Stop(Status.MAX_ITERS, Rule.MAX_ITERATIONS)),
+        (State(last=STOPPED), Stop(Status.INTERRUPTED, StopRule.INTERRUPTED)),
+        (State(last=DONE), Stop(Status.SUCCESS, StopRule.SIGNAL)),
+        (State(last=ABORT), Stop(Status.ABORTED, StopRule.NOT_STARTED, ABORT.reason)),
+        (State(consecutive_failures=3), Stop(Status.ABORTED, StopRule.FAILURE_THRESHOLD)),
+        (State(iteration=5), Stop(Status.MAX_ITERS, StopRule.MAX_ITERATIONS)),
     ],
     ids=["interrupted", "signal", "not started", "threshold", "maximum"],
 )
@@ -155,3 +157,19 @@ def test_a_run_never_passes_its_limits(
     assert state.consecutive_failures <= threshold
     assert (end == "aborted") == (state.consecutive_failures == threshold)
     assert (end == "max-iters") == (count == maximum and end != "aborted")
+
+
+KEYS = {setting.key for setting in SETTINGS}
+
+
+@pytest.mark.parametrize("row", [*FailureKind, *StopRule], ids=repr)
+def test_each_row_has_a_sentence_and_names_settings_that_exist(row: FailureKind | StopRule) -> None:
+    assert row.row.sentence
+    assert set(row.row.settings) <= KEYS
+
+
+def test_a_name_of_another_version_is_no_error() -> None:
+    assert known_kind("auth") is FailureKind.AUTH
+    assert known_rule("auth") is StopRule.AUTH
+    assert known_kind("of-another-version") is None
+    assert known_rule("of-another-version") is None

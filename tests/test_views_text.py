@@ -11,7 +11,7 @@ from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
 from rooda.loop.levels import Level, level
 from rooda.loop.outcome import Verdict
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.views import text
@@ -245,7 +245,7 @@ def test_further_lines(event: Event, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "ended", [INTERRUPTED, structs.replace(ABORTED, rule=Rule.MAX_COST, reason="too much")]
+    "ended", [INTERRUPTED, structs.replace(ABORTED, rule=StopRule.MAX_COST, reason="too much")]
 )
 def test_the_command_that_continues_a_run_is_the_last_line(ended: loop.RunEnded) -> None:
     *lines, last = (text.render(structs.replace(ended, resume="rooda resume R")) or "").split("\n")

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rooda.agents.report import Fault, FaultKind, Tokens, Usage
+from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Fault, Tokens, Usage
 from rooda.loop.agent import Budget
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
-from rooda.loop.stops import Rule, Stop, stop
+from rooda.loop.stops import Stop, StopRule, stop
 from rooda.loop.waits import (
     Patience,
     UsageLimit,
@@ -30,7 +31,7 @@ PATIENCE = Patience(limit_wait=300.0, backoff=10.0, max_backoff=60.0)
 
 
 def fault(evidence: str = "limit reached", **more: Any) -> Fault:
-    return Fault(FaultKind.LIMIT, evidence, **more)
+    return Fault(FailureKind.LIMIT, evidence, **more)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_the_first_agent_that_no_limit_holds_works(
 
 
 def test_who_can_t_be_mended_by_waiting_is_out() -> None:
-    refused = Fault(FaultKind.AUTH, "401")
+    refused = Fault(FailureKind.AUTH, "401")
     assert limited("a", "A", refused, NOW, PATIENCE, None).until == math.inf
 
 
@@ -100,7 +101,7 @@ def test_backoff_doubles_is_capped_and_half_of_it_is_chance(tries: int, full: fl
     assert full / 2 < backoff(tries, PATIENCE, 0.3) < full
 
 
-def outage(evidence: str = "529", kind: FaultKind = FaultKind.OVERLOADED, **more: Any) -> Fault:
+def outage(evidence: str = "529", kind: FailureKind = FailureKind.OVERLOADED, **more: Any) -> Fault:
     return Fault(kind, evidence, **more)
 
 
@@ -119,7 +120,7 @@ def outage(evidence: str = "529", kind: FaultKind = FaultKind.OVERLOADED, **more
         (outage("Overloaded", words="x" * 400 + " try again in 2 minutes"), None, 120, True, 1),
         (outage("this is temporary, try again in a moment"), None, 10, False, 1),
         (outage(retry_after=1e9), None, 10, False, 1),
-        (outage("ENOTFOUND", FaultKind.OFFLINE), None, 10, False, 1),
+        (outage("ENOTFOUND", FailureKind.OFFLINE), None, 10, False, 1),
     ],
 )
 def test_until_when_an_outage_is_waited_for(
@@ -252,19 +253,23 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
     "state,limits,rule",
     [
         (WAITING, Limits(5, 3), None),
-        (WAITING, Limits(5, 3, patience=Patience(wait_for_limits=False)), Rule.LIMIT),
+        (WAITING, Limits(5, 3, patience=Patience(wait_for_limits=False)), StopRule.LIMIT),
         (State(last=LIMIT), Limits(5, 3, patience=Patience(wait_for_limits=False)), None),
-        (State(blocked=HELD), Limits(5, 3, patience=Patience(wait_for_limits=False)), Rule.LIMIT),
+        (
+            State(blocked=HELD),
+            Limits(5, 3, patience=Patience(wait_for_limits=False)),
+            StopRule.LIMIT,
+        ),
         (WAITING, Limits(5, 3, patience=Patience(max_limit_wait=60)), None),
         (
             State(last=LIMIT, blocked=HELD, limit_waited=60),
             Limits(5, 3, patience=Patience(max_limit_wait=60)),
-            Rule.LIMIT,
+            StopRule.LIMIT,
         ),
         (IN_OUTAGE, Limits(5, 3), None),
         (IN_OUTAGE, Limits(5, 3, patience=AN_HOUR), None),
-        (IN_OUTAGE, Limits(5, 3, patience=A_MINUTE), Rule.MAX_OUTAGE_WAIT),
-        (IN_OUTAGE, Limits(5, 3, patience=NO_TIME), Rule.MAX_OUTAGE_WAIT),
+        (IN_OUTAGE, Limits(5, 3, patience=A_MINUTE), StopRule.MAX_OUTAGE_WAIT),
+        (IN_OUTAGE, Limits(5, 3, patience=NO_TIME), StopRule.MAX_OUTAGE_WAIT),
         (IN_OUTAGE, Limits(5, 3, patience=Patience(max_outage_wait=None)), None),
         # Each bound is about its own: a limit of hours is no outage, and an outage is no limit.
         (replace(IN_OUTAGE, blocked=HELD), Limits(5, 3, patience=NO_TIME), None),
@@ -277,21 +282,25 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
         # The wait is over, or another agent works: one more try.
         (replace(IN_OUTAGE, blocked=None), Limits(5, 3, patience=A_MINUTE), None),
         # If the user stops the run, or its time is up, that is the reason.
-        (replace(IN_OUTAGE, stopping=True), Limits(5, 3, patience=A_MINUTE), Rule.STOPPED),
-        (IN_OUTAGE, Limits(5, 3, 90.0, patience=A_MINUTE), Rule.MAX_DURATION),
-        (State(cost=2.0), Limits(5, 3, max_cost=2.0), Rule.MAX_COST),
+        (replace(IN_OUTAGE, stopping=True), Limits(5, 3, patience=A_MINUTE), StopRule.STOPPED),
+        (IN_OUTAGE, Limits(5, 3, 90.0, patience=A_MINUTE), StopRule.MAX_DURATION),
+        (State(cost=2.0), Limits(5, 3, max_cost=2.0), StopRule.MAX_COST),
         (State(cost=1.99), Limits(5, 3, max_cost=2.0), None),
-        (State(tokens=10), Limits(5, 3, max_tokens=10), Rule.MAX_TOKENS),
-        (State(last=Outcome(Verdict.ABORT, FailureKind.AUTH, "no")), Limits(5, 3), Rule.AUTH),
-        (State(last=Outcome(Verdict.ABORT, FailureKind.USAGE, "no")), Limits(5, 3), Rule.USAGE),
+        (State(tokens=10), Limits(5, 3, max_tokens=10), StopRule.MAX_TOKENS),
+        (State(last=Outcome(Verdict.ABORT, FailureKind.AUTH, "no")), Limits(5, 3), StopRule.AUTH),
+        (State(last=Outcome(Verdict.ABORT, FailureKind.USAGE, "no")), Limits(5, 3), StopRule.USAGE),
         # Work that is done is done, whatever it has cost.
-        (State(last=Outcome(Verdict.COMPLETE), cost=9.0), Limits(5, 3, max_cost=2.0), Rule.SIGNAL),
+        (
+            State(last=Outcome(Verdict.COMPLETE), cost=9.0),
+            Limits(5, 3, max_cost=2.0),
+            StopRule.SIGNAL,
+        ),
     ],
 )
-def test_what_ends_a_run(state: State, limits: Limits, rule: Rule | None) -> None:
+def test_what_ends_a_run(state: State, limits: Limits, rule: StopRule | None) -> None:
     found = stop(state, limits)
     assert (found and found.rule) == rule
-    if isinstance(found, Stop) and rule not in (Rule.SIGNAL, Rule.STOPPED):
+    if isinstance(found, Stop) and rule not in (StopRule.SIGNAL, StopRule.STOPPED):
         assert found.status is Status.ABORTED
         assert found.reason
 

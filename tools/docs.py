@@ -3,17 +3,20 @@
 import inspect
 import re
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import fields
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
 from rooda.loop.events import Event, ProblemFound, RunEnded, RunResumed
 from rooda.loop.levels import LEVELS, Level
 from rooda.loop.stats import Stats
+from rooda.loop.stops import StopRule
 from rooda.views.jsonl import FOR_THE_RECORD, UNLOGGED, event_name
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -74,9 +77,39 @@ def _type_name(hint: Any) -> str:
     return names.get(hint, "string")
 
 
+def failure_kinds_table() -> str:
+    """One row a kind of failure."""
+    rows = [
+        "| kind | what it means | what happens | settings | reported by the CLI |",
+        "|---|---|---|---|---|",
+    ]
+    for kind in FailureKind:
+        row = kind.row
+        reported = "yes" if row.by_cli else ""
+        cells = (f"`{kind}`", row.sentence, row.reaction, _keys(row.settings), reported)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def stop_rules_table() -> str:
+    """One row a stop rule."""
+    rows = ["| rule | what it means | the run ends as | settings |", "|---|---|---|---|"]
+    for rule in StopRule:
+        row = rule.row
+        cells = (f"`{rule}`", row.sentence, f"`{row.status}`", _keys(row.settings))
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _keys(settings: Sequence[str]) -> str:
+    return ", ".join(f"`{key}`" for key in settings)
+
+
 GENERATED = {
     "configuration.md": ("settings", settings_table),
     "events.md": ("events", events_table),
+    "agents.md": ("failure kinds", failure_kinds_table),
+    "record.md": ("stop rules", stop_rules_table),
 }
 
 

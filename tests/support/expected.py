@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from rooda.loop.outcome import FailureKind, Verdict
+from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.outcome import Verdict
 from support.transcripts import Transcript
 
 SUCCESS, FAILURE = "SUCCESS", "FAILURE"

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from msgspec import structs
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import Tokens, Usage
 from rooda.config.problems import Severity
 from rooda.iteration.types import IterationResult, IterationStatus, Printed
@@ -14,10 +15,10 @@ from rooda.loop.emitter import Stamped
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
 from rooda.loop.levels import Level
-from rooda.loop.outcome import FailureKind, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
 from rooda.process import events as process
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
@@ -150,7 +151,7 @@ RESUMED = loop.RunResumed(
 )
 ENDED = loop.RunEnded(
     status=Status.MAX_ITERS,
-    rule=Rule.MAX_ITERATIONS,
+    rule=StopRule.MAX_ITERATIONS,
     reason="",
     exit_code=2,
     iterations=3,
@@ -163,13 +164,17 @@ ENDED = loop.RunEnded(
     stats=stats(45.2, 38.7, 52.1),
 )
 SUCCEEDED = structs.replace(
-    ENDED, status=Status.SUCCESS, rule=Rule.SIGNAL, exit_code=0, promise_signal="SUCCESS"
+    ENDED, status=Status.SUCCESS, rule=StopRule.SIGNAL, exit_code=0, promise_signal="SUCCESS"
 )
 ABORTED = structs.replace(
-    ENDED, status=Status.ABORTED, rule=Rule.FAILURE_THRESHOLD, exit_code=1, consecutive_failures=3
+    ENDED,
+    status=Status.ABORTED,
+    rule=StopRule.FAILURE_THRESHOLD,
+    exit_code=1,
+    consecutive_failures=3,
 )
 INTERRUPTED = structs.replace(
-    ENDED, status=Status.INTERRUPTED, rule=Rule.INTERRUPTED, exit_code=130, signal="SIGINT"
+    ENDED, status=Status.INTERRUPTED, rule=StopRule.INTERRUPTED, exit_code=130, signal="SIGINT"
 )
 WARNING = loop.ProblemFound(
     Severity.WARNING, "Config validation failed", "mind the gap", "Step over it", "", None, ""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from rooda.agents.buffers import OutputTail
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
-from rooda.agents.report import Fault, FaultKind, Said, SaidKind, Tokens, Usage
+from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
 from rooda.text.controls import clean
 
 _LONGEST_DETAIL = 200
@@ -181,9 +182,9 @@ class AgentNotes:
         """Return the failure. A limit gets the time at which it resets, if the CLI reported one."""
         if self.fault is None or self.resets is None:
             return self.fault
-        if classify(self.fault.words, self._status, math.inf) is not FaultKind.LIMIT:
+        if classify(self.fault.words, self._status, math.inf) is not FailureKind.LIMIT:
             return self.fault
-        return replace(self.fault, kind=FaultKind.LIMIT, resets=self.resets)
+        return replace(self.fault, kind=FailureKind.LIMIT, resets=self.resets)
 
     def usage(self, asked_for: str | None = None) -> Usage:
         """Return the numbers so far; `asked_for` is the model if the events name none."""

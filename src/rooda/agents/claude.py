@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts, is_enabled
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
 from rooda.agents.flag_rules import (
     CommandLine,
@@ -30,7 +31,7 @@ from rooda.agents.json_events import (
     status_code,
     text,
 )
-from rooda.agents.report import Fault, FaultKind, Form
+from rooda.agents.report import Fault, Form
 
 # How an error begins. In text form claude prints it in place of the answer.
 _ERRORS = re.compile(
@@ -83,8 +84,9 @@ class Claude(Adapter):
         otherwise="the account that `claude /login` chose",
         tells_cost=True,
         advice={
-            FaultKind.AUTH: "Run `claude /login`, or set ANTHROPIC_API_KEY to a key that is valid",
-            FaultKind.USAGE: "See `claude --help` for its flags and models",
+            FailureKind.AUTH: "Run `claude /login`, or set ANTHROPIC_API_KEY to a key "
+            "that is valid",
+            FailureKind.USAGE: "See `claude --help` for its flags and models",
         },
     )
     output_flags = ("--output-format",)

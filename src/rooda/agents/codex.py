@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in, last_plain_line
 from rooda.agents.flag_rules import (
     CommandLine,
@@ -15,7 +16,7 @@ from rooda.agents.flag_rules import (
     needs_flag,
 )
 from rooda.agents.json_events import Event, count, label, part, parts, text
-from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.report import Fault, Form, Tokens, Usage
 
 _RETRY = re.compile(r"(?:Reconnecting|Retrying)\b")
 _ERROR = "ERROR: "
@@ -58,8 +59,8 @@ class Codex(Adapter):
         },
         otherwise="the account that `codex login` chose",
         advice={
-            FaultKind.AUTH: "Run `codex login`, or set CODEX_API_KEY to a key that is valid",
-            FaultKind.USAGE: "See `codex exec --help` for its flags",
+            FailureKind.AUTH: "Run `codex login`, or set CODEX_API_KEY to a key that is valid",
+            FailureKind.USAGE: "See `codex exec --help` for its flags",
         },
     )
     permissions = ToolPermissions(

@@ -5,10 +5,11 @@ from typing import ClassVar
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in
 from rooda.agents.flag_rules import ToolPermissions, rejects_flags
 from rooda.agents.json_events import Event, label, part, status_code, text
-from rooda.agents.report import Fault, FaultKind, Form
+from rooda.agents.report import Fault, Form
 
 _LONGEST_ERROR = 2000
 
@@ -28,8 +29,8 @@ class Copilot(Adapter):
         },
         otherwise="the GitHub account that `copilot login` chose",
         advice={
-            FaultKind.AUTH: "Run `copilot` and log in with /login, or set a token that is valid",
-            FaultKind.USAGE: "See `copilot --help` for its flags and models",
+            FailureKind.AUTH: "Run `copilot` and log in with /login, or set a token that is valid",
+            FailureKind.USAGE: "See `copilot --help` for its flags and models",
         },
     )
     output_flags = ("--output-format",)

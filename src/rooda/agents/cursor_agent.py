@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
 from rooda.agents.flag_rules import ToolPermissions, needs_flag
 from rooda.agents.json_events import Event, count, label, part, read_assistant, says_error, text
-from rooda.agents.report import Fault, FaultKind, Tokens
+from rooda.agents.report import Fault, Tokens
 
 
 class Cursor(Adapter):
@@ -20,7 +21,7 @@ class Cursor(Adapter):
         nesting=("CURSOR_AGENT",),
         payers={"CURSOR_API_KEY": "the account of the API key"},
         otherwise="the account that `cursor-agent login` chose",
-        advice={FaultKind.AUTH: "Run `cursor-agent login`, or set CURSOR_API_KEY"},
+        advice={FailureKind.AUTH: "Run `cursor-agent login`, or set CURSOR_API_KEY"},
     )
     output_flags = ("--output-format",)
     output_forms = JSON_FORMS

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
-from rooda.agents.report import FaultKind
+from rooda.agents.failure_kinds import FailureKind
 
 _OFF = ("", "0", "false", "no", "off")
 
@@ -29,7 +29,7 @@ class AgentFacts(Struct, frozen=True):
     otherwise: str = "its own login"
     tells_cost: bool = False
     speaks_on_stderr: bool = False
-    advice: Mapping[FaultKind, str] = field(default_factory=dict)
+    advice: Mapping[FailureKind, str] = field(default_factory=dict)
 
 
 class Account(Struct, frozen=True):

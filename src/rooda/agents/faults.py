@@ -6,7 +6,8 @@ Only the CLI's own messages are classified, never the assistant's answer or the 
 import re
 from datetime import UTC, datetime
 
-from rooda.agents.report import Fault, FaultKind
+from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Fault
 from rooda.text.controls import clean
 
 _LONGEST = 300
@@ -20,12 +21,12 @@ _STATUS = (
 )
 
 _BY_STATUS = {
-    401: FaultKind.AUTH,
-    403: FaultKind.AUTH,
-    402: FaultKind.AUTH,  # the user has to pay
-    404: FaultKind.USAGE,
-    408: FaultKind.OFFLINE,
-    413: FaultKind.CONTEXT,
+    401: FailureKind.AUTH,
+    403: FailureKind.AUTH,
+    402: FailureKind.AUTH,  # the user has to pay
+    404: FailureKind.USAGE,
+    408: FailureKind.OFFLINE,
+    413: FailureKind.CONTEXT,
 }
 _TOO_MANY, _SERVER = 429, 500
 _ANY_TIME = datetime(2001, 2, 3, tzinfo=UTC)
@@ -179,19 +180,19 @@ _OFFLINE = _words(
 )
 _EMPTY = _words(r"empty (?:response|answer|reply)", r"no response from the model")
 _IN_ORDER = (
-    (FaultKind.OFFLINE, _NETWORK),
-    (FaultKind.LIMIT, _LIMIT),
-    (FaultKind.OVERLOADED, _OVERLOADED),
-    (FaultKind.USAGE, _USAGE),
-    (FaultKind.AUTH, _AUTH),
-    (FaultKind.OFFLINE, _OFFLINE),
-    (FaultKind.EMPTY, _EMPTY),
+    (FailureKind.OFFLINE, _NETWORK),
+    (FailureKind.LIMIT, _LIMIT),
+    (FailureKind.OVERLOADED, _OVERLOADED),
+    (FailureKind.USAGE, _USAGE),
+    (FailureKind.AUTH, _AUTH),
+    (FailureKind.OFFLINE, _OFFLINE),
+    (FailureKind.EMPTY, _EMPTY),
 )
 
 
 def classify(
     message: str, status: int | None = None, left: float | None = None
-) -> FaultKind | None:
+) -> FailureKind | None:
     """Return the kind of failure that an error message of a CLI reports; None if unknown.
 
     `left` is how many seconds a limit lasts, where the CLI gives that beside the message.
@@ -200,43 +201,43 @@ def classify(
     if status is None and (found := re.search(_STATUS, words, re.IGNORECASE)):
         status = int(found[1])
     if _speaks_of(_CREDIT, words):
-        return FaultKind.AUTH  # waiting does not help, the user has to pay
+        return FailureKind.AUTH  # waiting does not help, the user has to pay
     is_busy = _speaks_of(_THROTTLED, words)  # Bedrock says "too many tokens" for a short time
     if status in (None, 400, 413, 422) and not is_busy and _speaks_of(_CONTEXT, words):
-        return FaultKind.CONTEXT
+        return FailureKind.CONTEXT
     if status is not None and status >= _SERVER:
-        return FaultKind.OVERLOADED
+        return FailureKind.OVERLOADED
     if status == _TOO_MANY:
         return _limited(words, left)
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     kind = next((kind for kind, pattern in _IN_ORDER if _speaks_of(pattern, words)), None)
-    return _limited(words, left) if kind is FaultKind.LIMIT else kind
+    return _limited(words, left) if kind is FailureKind.LIMIT else kind
 
 
-def _limited(words: str, left: float | None) -> FaultKind:
+def _limited(words: str, left: float | None) -> FailureKind:
     """Return LIMIT for a limit of usage, OVERLOADED for a limit of requests.
 
     In doubt it is a limit of usage: the run waits longer for the end of one.
     """
     if _speaks_of(_NOT_USAGE, words):
-        return FaultKind.OVERLOADED
+        return FailureKind.OVERLOADED
     if _speaks_of(_OF_USAGE, words):
-        return FaultKind.LIMIT
+        return FailureKind.LIMIT
     if left is None:
         from rooda.agents.resets import reset_time, told_delay  # noqa: PLC0415 - rarely needed
 
         left = told_delay(words)
         if left is None and reset_time(words, _ANY_TIME) is not None:
-            return FaultKind.LIMIT  # it lasts until a time of day
+            return FailureKind.LIMIT  # it lasts until a time of day
     if left is not None and left > _SHORT:
-        return FaultKind.LIMIT
+        return FailureKind.LIMIT
     if _speaks_of(_OF_REQUESTS, words):
-        return FaultKind.OVERLOADED
+        return FailureKind.OVERLOADED
     if _speaks_of(_OF_QUOTA, words):
-        return FaultKind.LIMIT
+        return FailureKind.LIMIT
     is_short = left is not None or _speaks_of(_OF_RATE, words)
-    return FaultKind.OVERLOADED if is_short else FaultKind.LIMIT
+    return FailureKind.OVERLOADED if is_short else FailureKind.LIMIT
 
 
 def brief(words: str) -> str:

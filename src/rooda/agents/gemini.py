@@ -5,6 +5,7 @@ import re
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts, is_enabled
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in, last_lines
 from rooda.agents.flag_rules import (
     ADDS_WORDS,
@@ -15,7 +16,7 @@ from rooda.agents.flag_rules import (
     rejects_flags,
 )
 from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
-from rooda.agents.report import Fault, FaultKind, Tokens
+from rooda.agents.report import Fault, Tokens
 
 # How gemini reports a request that it does not retry; the rest of the line is the reason.
 _ERROR = re.compile(
@@ -47,8 +48,9 @@ class Gemini(Adapter):
         },
         otherwise="the Google account that `gemini` was logged in with",
         advice={
-            FaultKind.AUTH: "Run `gemini` and log in, or set GEMINI_API_KEY to a key that is valid",
-            FaultKind.USAGE: "See `gemini --help` for its flags; -m chooses the model",
+            FailureKind.AUTH: "Run `gemini` and log in, or set GEMINI_API_KEY to a key "
+            "that is valid",
+            FailureKind.USAGE: "See `gemini --help` for its flags; -m chooses the model",
         },
     )
     output_flags = ("-o", "--output-format")

@@ -4,9 +4,10 @@ import re
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.facts import AgentFacts
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in, is_complaint
 from rooda.agents.flag_rules import ToolPermissions, needs_flag
-from rooda.agents.report import Fault, FaultKind
+from rooda.agents.report import Fault
 
 _MOST_LINES = 30
 _TROUBLE = re.compile(r"\s*(?:error: )?(?:Kiro|Amazon Q) is having trouble", re.IGNORECASE)
@@ -23,7 +24,7 @@ class Kiro(Adapter):
         payers={"KIRO_API_KEY": "the account of the API key"},
         otherwise="the account that `kiro-cli login` chose",
         speaks_on_stderr=True,
-        advice={FaultKind.AUTH: "Run `kiro-cli login`"},
+        advice={FailureKind.AUTH: "Run `kiro-cli login`"},
     )
     permissions = ToolPermissions(
         all_tools=("--trust-all-tools", "-a"), some_tools=("--trust-tools",)

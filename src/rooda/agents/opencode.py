@@ -6,10 +6,11 @@ from typing import ClassVar
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.facts import AgentFacts
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in, last_plain_line
 from rooda.agents.flag_rules import ToolPermissions, needs_flag, rejects_flags
 from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
-from rooda.agents.report import Fault, FaultKind, Form, Tokens, Usage
+from rooda.agents.report import Fault, Form, Tokens, Usage
 
 _HELP = "opencode run ["
 _ERROR = re.compile(r"Error: (.+)")
@@ -36,8 +37,8 @@ class Opencode(Adapter):
         otherwise="the provider that `opencode auth login` chose",
         tells_cost=True,
         advice={
-            FaultKind.AUTH: "Run `opencode auth login`, or set the key of the model's provider",
-            FaultKind.USAGE: "See `opencode models` for the models that it knows",
+            FailureKind.AUTH: "Run `opencode auth login`, or set the key of the model's provider",
+            FailureKind.USAGE: "See `opencode models` for the models that it knows",
         },
     )
     output_flags = ("--format",)
@@ -76,7 +77,7 @@ class Opencode(Adapter):
         if not printed.failed:
             return None
         if printed.beginning.lstrip().startswith(_HELP):
-            return Fault(FaultKind.USAGE, "it prints its help: it refuses a flag")
+            return Fault(FailureKind.USAGE, "it prints its help: it refuses a flag")
         found = _ERROR.match(last_plain_line(printed.stderr))
         return fault_in(found[1]) if found else None
 

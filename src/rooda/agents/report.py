@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import fields
 
+from rooda.agents.failure_kinds import FailureKind
+
 
 class Form(StrEnum):
     """The form of a CLI's output, by its flags."""
@@ -15,22 +17,6 @@ class Form(StrEnum):
     EVENTS = "events"  # one JSON object per line
     DOCUMENT = "document"  # one JSON value, at the end
     UNKNOWN = "unknown"  # the first line of output shows the form
-
-
-class FaultKind(StrEnum):
-    """Why a CLI failed."""
-
-    LIMIT = "limit"
-    OVERLOADED = "overloaded"
-    OFFLINE = "offline"
-    AUTH = "auth"
-    CONTEXT = "context"
-    USAGE = "usage"
-    EMPTY = "empty"  # the CLI reports that the model gave no answer
-
-
-# Outages: the service recovers without the user.
-OUTAGES = (FaultKind.OVERLOADED, FaultKind.OFFLINE)
 
 
 class Fault(Struct, frozen=True):
@@ -42,7 +28,7 @@ class Fault(Struct, frozen=True):
     or of an outage, where the CLI gives either as a number.
     """
 
-    kind: FaultKind
+    kind: FailureKind
     evidence: str
     advice: str = ""
     words: str = ""

@@ -18,7 +18,7 @@ from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.engine.start import report, start_run
 from rooda.loop.events import RunResumed
 from rooda.loop.state import Status
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts
 from rooda.record.given import KEY, Given
 from rooda.record.reader import Reader
@@ -137,7 +137,7 @@ def front_of(procedure: str) -> Front:
 def rooda_front(procedure: str) -> Front:
     """The commands for a procedure; one with the name of a command needs `run`."""
     start = f"rooda run {procedure}" if procedure in RESERVED else f"rooda {procedure}"
-    return Front(start, "rooda resume {run}", {Rule.MAX_ITERATIONS: "-n", **BUDGETS})
+    return Front(start, "rooda resume {run}", {StopRule.MAX_ITERATIONS: "-n", **BUDGETS})
 
 
 def _find(reader: Reader, wanted: str, procedure: str | None) -> RunRow:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from rooda.agents.agent_program import Program
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import last_line
 from rooda.agents.report import Usage
 from rooda.config.settings import ITERATION_TIMEOUT
@@ -17,7 +18,7 @@ from rooda.doctor.canary_trial import (
 )
 from rooda.doctor.findings import Finding, Mark
 from rooda.loop.failure import suggestion
-from rooda.loop.outcome import OUTAGES, FailureKind, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.promises import Promises
 from rooda.process.events import NamedProcess
 from rooda.process.exits import (
@@ -32,7 +33,7 @@ from rooda.process.exits import (
     TimedOut,
 )
 from rooda.text.times import format_duration, format_seconds
-from rooda.views.agent_messages import OF_AGENTS, usage_words
+from rooda.views.agent_messages import usage_words
 
 _LONGEST_LINE = 300
 
@@ -166,9 +167,9 @@ def _advice(failure: Failure, found: Evidence) -> str:
     """Return the advice of the CLI's adapter, where the failure is of a kind that it knows."""
     if failure.kind is FailureKind.LIMIT:
         return _WAIT
-    if failure.kind in OUTAGES:
+    if failure.kind.is_outage:
         return suggestion(failure.kind, found.end, 0)
-    return failure.advice if str(failure.kind) in OF_AGENTS else _BY_HAND
+    return failure.advice if failure.kind.row.by_cli else _BY_HAND
 
 
 def _missed(found: Evidence) -> Mark:

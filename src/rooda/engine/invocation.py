@@ -11,17 +11,17 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.world import World
 from rooda.loop.events import RunResumed
 from rooda.loop.state import State
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.prompts.parts import PHASES, TextPart
 from rooda.record.given import Given
 
 # After these ends there is nothing to continue, or the user has what they asked for.
-_AT_THE_END = (Rule.SIGNAL, Rule.MAX_ITERATIONS)
+_AT_THE_END = (StopRule.SIGNAL, StopRule.MAX_ITERATIONS)
 _PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
 BUDGETS = {
-    Rule.MAX_COST: "--max-cost",
-    Rule.MAX_TOKENS: "--max-tokens",
-    Rule.MAX_DURATION: "--max-duration",
+    StopRule.MAX_COST: "--max-cost",
+    StopRule.MAX_TOKENS: "--max-tokens",
+    StopRule.MAX_DURATION: "--max-duration",
 }
 
 
@@ -33,15 +33,15 @@ class Front(Struct, frozen=True):
 
     start: str
     resume: str  # with {run}
-    limits: Mapping[Rule, str] = field(default_factory=dict)
+    limits: Mapping[StopRule, str] = field(default_factory=dict)
 
-    def continuing(self, run: str, rule: Rule | None = None, limit: str = "MORE") -> str:
+    def continuing(self, run: str, rule: StopRule | None = None, limit: str = "MORE") -> str:
         """The command that continues the run; of a rule with a higher limit."""
         command = self.resume.format(run=run)
         flag = None if rule is None else self.limits.get(rule)
         return command if flag is None else f"{command} {flag} {limit}"
 
-    def after(self, run: str, rule: Rule) -> str:
+    def after(self, run: str, rule: StopRule) -> str:
         """The command that continues a run that a rule has ended; empty where there is none."""
         if rule in _AT_THE_END or (rule in BUDGETS and rule not in self.limits):
             return ""

@@ -11,7 +11,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
-from rooda.loop.stops import Rule, Stop, stop
+from rooda.loop.stops import Stop, StopRule, stop
 from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_of, last_attempts
 from rooda.record.reader import Reader
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 TITLE = "Nothing to resume"
 _MORE = 5  # iterations that the advice adds
 # An abort for one of these is over once the user continues the run.
-_COUNTED = (Rule.FAILURE_THRESHOLD, Rule.STALL)
+_COUNTED = (StopRule.FAILURE_THRESHOLD, StopRule.STALL)
 
 
 class Resumed(Struct, frozen=True):

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import CurrentTask, Plan
@@ -12,7 +13,7 @@ from rooda.iteration.session import Response
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import events, hooks
 from rooda.loop.hooks import HookPayload, Moment
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
 from rooda.config.settings import SIGNALS_FAILURE, SIGNALS_SUCCESS
 from rooda.iteration.types import Printed
 from rooda.loop import events, failure
 from rooda.loop.context import IterationContext, status_of
 from rooda.loop.events import Event
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.state import Progress, State
 from rooda.loop.waiting import note_limit

@@ -5,15 +5,16 @@ Names and fields are the schema of `log_format: json` (docs/events.md), so they 
 
 from msgspec import Struct
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import Usage
 from rooda.config.problems import Severity
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.agent_events import AgentEvent
 from rooda.loop.failure import FailureContext
-from rooda.loop.outcome import FailureKind, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 
@@ -277,7 +278,7 @@ class RunEnded(Struct, frozen=True):
     """
 
     status: Status
-    rule: Rule
+    rule: StopRule
     reason: str
     exit_code: int
     iterations: int

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from rooda.agents.report import Fault, FaultKind
+from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Fault
 from rooda.config.sensitive import without_secret_values
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.process.capture.buffers import HEAD, Captured
 from rooda.process.exits import (
@@ -32,9 +33,6 @@ _TIMEOUT_ADVICE = {
     "idle_timeout": "Raise idle_timeout if it only waited, or see what it waits for with --verbose",
     "max_duration": "Raise max_duration to give the whole run more time",
 }
-
-# Failures that the agent's own output says nothing of.
-_NOT_THE_AGENT = (FailureKind.VERIFY, FailureKind.COMMIT, FailureKind.HOOK)
 
 
 class FailureContext(Struct, frozen=True):
@@ -63,7 +61,7 @@ def context(
     outcome: Outcome,
     result: ProcessResult,
     promise_signal: str | None = None,
-    advice: Mapping[FaultKind, str] | None = None,
+    advice: Mapping[FailureKind, str] | None = None,
     spoken: bytes | None = None,
 ) -> FailureContext:
     """Gather the context from what the process left behind; `advice` is the agent's own.
@@ -74,7 +72,7 @@ def context(
     kind = outcome.kind or FailureKind.EXIT
     if spoken is not None:
         stdout = Captured(spoken[:HEAD], spoken, len(spoken), stdout.first_at, stdout.last_at)
-    preview, suffix = ("", "") if kind in _NOT_THE_AGENT else excerpt(stdout, stderr)
+    preview, suffix = excerpt(stdout, stderr) if kind.row.has_output else ("", "")
     return FailureContext(
         command=short_command(command),
         kind=kind,
@@ -93,7 +91,7 @@ def context(
     )
 
 
-def _advised(fault: Fault | None, advice: Mapping[FaultKind, str]) -> str:
+def _advised(fault: Fault | None, advice: Mapping[FailureKind, str]) -> str:
     return "" if fault is None else fault.advice or advice.get(fault.kind, "")
 
 
@@ -151,30 +149,6 @@ def _joined(pieces: Iterable[bytes]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-_ADVICE = {
-    FailureKind.SIGNAL: "Read the end of the output: the agent says what it is blocked by",
-    FailureKind.CRASH: "Run the command by hand to see whether it crashes there too",
-    FailureKind.VERIFY: "Read what the check printed: it is above, and in the record (rooda show)",
-    FailureKind.NO_CHANGES: "Read its output: it may think that there is nothing left to do",
-    FailureKind.COMMIT: "Read what git says above; the work is still in the work tree",
-    FailureKind.HOOK: "Run the hook's command by hand",
-    FailureKind.BUDGET: "Raise max_cost or max_tokens to let the run spend more",
-    FailureKind.OVERLOADED: "It may be over in a moment; a run waits for that (max_outage_wait)",
-    FailureKind.OFFLINE: "Check the network, and the address of the agent's service",
-    FailureKind.AUTH: "Log in again, or correct the key",
-    FailureKind.USAGE: "Correct the command's flags or model, then try it with `rooda doctor`",
-    FailureKind.CONTEXT: "Give the agent less: a shorter prompt, fewer or smaller context files",
-    FailureKind.STARTUP: "Run the command by hand, or `rooda doctor --canary` with its alias",
-    FailureKind.EMPTY: "Run the command by hand: it may not have got the prompt",
-    FailureKind.NOT_STARTED: (
-        "The system refused: look at its limits (ulimit -a), memory and processes"
-    ),
-    FailureKind.TIMEOUT: (
-        "Raise iteration_timeout if the work takes longer, or give the agent less to do"
-    ),
-}
-
-
 def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
     """What to try next."""
     match kind:
@@ -186,8 +160,8 @@ def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
             return "Look for an out-of-memory kill in the system's log"
         case FailureKind.NOT_STARTED if isinstance(end, NotStarted) and end.is_about_files:
             return "Check that it is installed and its folder there; a script needs a #! line"
-    if kind in _ADVICE:
-        return _ADVICE[kind]
+    if kind.row.advice:
+        return kind.row.advice
     if not printed:
         return "It printed nothing: run the command by hand, or with --verbose"
     return "Read its output above, or run again with --verbose"

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.hook_kind import Hook
 from rooda.config.plan import Plan
 from rooda.config.sensitive import without_secret_values
@@ -21,7 +22,7 @@ from rooda.config.settings import (
     KILL_GRACE,
 )
 from rooda.loop.events import HookEnded
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.workspace.tools import Command, Finished
 

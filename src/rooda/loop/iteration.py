@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import AgentReport
 from rooda.config.plan import Plan
 from rooda.config.settings import (
@@ -21,7 +22,7 @@ from rooda.loop.agent import run_agent
 from rooda.loop.changes import find_changes, find_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.publish import Publisher
 from rooda.loop.services import Services

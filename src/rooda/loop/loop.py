@@ -24,7 +24,7 @@ from rooda.loop.iteration import run_iteration
 from rooda.loop.outcome import Verdict
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
-from rooda.loop.stops import ExitCodes, Rule, Stop, exit_code, stop
+from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.waiting import next_wait, note_outage, wait
 from rooda.loop.waits import UsageLimit, choose, first_free
 from rooda.process.events import InterruptSeen
@@ -77,9 +77,11 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> even
         if not has_task or state.attempt == 1:  # a retry is about the same task
             state, has_task = replace(state, task=plan.work.now()), True
         state = run_iteration(plan, state, services).state
-    if found.rule is Rule.STOPPED:
+    if found.rule is StopRule.STOPPED:
         services.emit(events.StopRequested())
-    if found.rule is Rule.INTERRUPTED and not (services.interrupts.told or _was_interrupted(state)):
+    if found.rule is StopRule.INTERRUPTED and not (
+        services.interrupts.told or _was_interrupted(state)
+    ):
         # The signal came between two programs, where no watch reports it.
         services.emit(InterruptSeen(signal_name(services.interrupts.received[0])))
     total = before + services.monotonic() - began
@@ -185,7 +187,7 @@ def _ended(
         consecutive_failures=state.consecutive_failures,
         threshold=limits.failure_threshold,
         max_iterations=limits.max_iterations,
-        promise_signal=plan.values[SIGNALS_SUCCESS] if found.rule is Rule.SIGNAL else None,
+        promise_signal=plan.values[SIGNALS_SUCCESS] if found.rule is StopRule.SIGNAL else None,
         signal=signal_name(received[0]) if received else None,
         total=total,
         stats=state.stats,

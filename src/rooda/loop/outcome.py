@@ -5,7 +5,8 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.agents.report import AgentReport, Fault, FaultKind
+from rooda.agents.failure_kinds import FailureKind, Reaction
+from rooda.agents.report import AgentReport, Fault
 from rooda.loop.promises import Promises
 from rooda.process.exits import (
     Canceled,
@@ -30,38 +31,6 @@ class Verdict(StrEnum):
     ABORT = "abort"  # going on makes no sense
     LIMITED = "limited"  # the agent can't work now: no failure, the same iteration is tried again
     INTERRUPTED = "interrupted"  # the user stopped it
-
-
-class FailureKind(StrEnum):
-    """Why an iteration failed."""
-
-    EXIT = "exit"
-    CRASH = "crash"
-    SIGNAL = "signal"
-    TIMEOUT = "timeout"
-    NOT_STARTED = "not-started"
-    PROMPT = "prompt"
-    VERIFY = "verify"
-    NO_CHANGES = "no-changes"
-    COMMIT = "commit"
-    HOOK = "hook"
-    BUDGET = "budget"
-    # What only an adapter can tell.
-    LIMIT = "limit"
-    OVERLOADED = "overloaded"
-    OFFLINE = "offline"
-    AUTH = "auth"
-    CONTEXT = "context"
-    USAGE = "usage"
-    STARTUP = "startup"
-    EMPTY = "empty"
-
-
-# Outages are no failures: the run waits for their end. A failed start is a failure, and the run
-# waits before the next try. The last ones only a person can mend.
-OUTAGES = (FailureKind.OVERLOADED, FailureKind.OFFLINE)
-TRANSIENT = (FailureKind.STARTUP,)
-PERMANENT = (FailureKind.AUTH, FailureKind.USAGE)
 
 
 class Outcome(Struct, frozen=True):
@@ -132,9 +101,9 @@ def without_stand_in(outcome: Outcome) -> Outcome:
     if outcome.verdict is not Verdict.ABORT:
         return outcome
     if outcome.kind is FailureKind.NOT_STARTED:
-        fault = Fault(FaultKind.USAGE, outcome.reason)
+        fault = Fault(FailureKind.USAGE, outcome.reason)
         return replace(outcome, verdict=Verdict.LIMITED, fault=fault)
-    if outcome.kind in PERMANENT:
+    if outcome.kind is not None and outcome.kind.row.reaction is Reaction.ABORT:
         return replace(outcome, verdict=Verdict.LIMITED)
     return outcome
 
@@ -174,10 +143,15 @@ def _without_result(report: AgentReport) -> str:
     return f", without the result that ends its output{trying}"
 
 
+# After every other reaction the iteration counts as failed.
+_VERDICTS = {
+    Reaction.LIMIT: Verdict.LIMITED,
+    Reaction.OUTAGE: Verdict.LIMITED,
+    Reaction.ABORT: Verdict.ABORT,
+}
+
+
 def _faulted(fault: Fault) -> Outcome:
-    kind = FailureKind(str(fault.kind))
-    if kind is FailureKind.LIMIT or kind in OUTAGES:
-        verdict = Verdict.LIMITED
-    else:
-        verdict = Verdict.ABORT if kind in PERMANENT else Verdict.FAILURE
-    return Outcome(verdict, kind, fault.evidence, fault=fault)
+    """Return what a failure that the CLI reports amounts to."""
+    verdict = _VERDICTS.get(fault.kind.row.reaction, Verdict.FAILURE)
+    return Outcome(verdict, fault.kind, fault.evidence, fault=fault)

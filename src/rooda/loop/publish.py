@@ -10,6 +10,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     GIT_COMMIT_TIMEOUT,
@@ -18,7 +19,7 @@ from rooda.config.settings import (
     KILL_GRACE,
 )
 from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.own_files import own_files
 from rooda.loop.services import Services
 from rooda.text.controls import one_line

@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 from rooda.iteration.history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.loop.events import CommandStarted, Event
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.process import events as process
 from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
@@ -34,7 +34,7 @@ _PASSED_ON = (
 )
 
 
-def _no_command(_: Rule) -> str:
+def _no_command(_: StopRule) -> str:
     return ""
 
 
@@ -65,7 +65,7 @@ class Services(Struct, frozen=True):
     now: Callable[[], datetime] = local_now
     rest: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
-    continuing: Callable[[Rule], str] = _no_command
+    continuing: Callable[[StopRule], str] = _no_command
     reported: ReportedTrees = field(default_factory=ReportedTrees)
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None

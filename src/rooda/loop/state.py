@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from rooda.agents.failure_kinds import FailureKind, Reaction
 from rooda.agents.report import Usage
 from rooda.config.plan import CurrentTask, Plan
 from rooda.config.settings import (
@@ -24,12 +25,11 @@ from rooda.config.settings import (
     STALL_THRESHOLD,
     WAIT_FOR_LIMITS,
 )
-from rooda.loop.outcome import OUTAGES, TRANSIENT, FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
 from rooda.testresults.results import TestResults
 
-NEVER_RAN = (FailureKind.NOT_STARTED, FailureKind.PROMPT)
 _MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration
 
 
@@ -147,7 +147,8 @@ class State(Struct, frozen=True):
         retry: bool = False,
     ) -> "State":
         """The state once an iteration has ended. A good one resets the count of failures."""
-        if outcome.verdict is Verdict.ABORT and outcome.kind in NEVER_RAN:
+        reaction = outcome.kind.row.reaction if outcome.kind else None
+        if outcome.verdict is Verdict.ABORT and reaction is Reaction.NEVER_RAN:
             return replace(self, last=outcome)
         if outcome.verdict is Verdict.LIMITED:
             return replace(
@@ -157,7 +158,7 @@ class State(Struct, frozen=True):
                 last=outcome,
                 elapsed=self.elapsed + seconds,
                 outage_since=self._outage_since(outcome, self.elapsed + seconds),
-                outage_due=outcome.kind in OUTAGES,
+                outage_due=reaction is Reaction.OUTAGE,
             )
         if outcome.verdict is Verdict.INTERRUPTED:
             elapsed = self.elapsed + seconds
@@ -182,8 +183,8 @@ class State(Struct, frozen=True):
             elapsed=self.elapsed + seconds,
             feedback=feedback,
             same=self._same_again(outcome) if failed else 0,
-            backoffs=self.backoffs + 1 if outcome.kind in TRANSIENT else 0,
-            backoff_due=outcome.kind in TRANSIENT,
+            backoffs=self.backoffs + 1 if reaction is Reaction.BACKOFF else 0,
+            backoff_due=reaction is Reaction.BACKOFF,
             limit_waited=0.0,
             outage_since=None,
         )
@@ -201,7 +202,7 @@ class State(Struct, frozen=True):
         """
         if outcome.kind is FailureKind.LIMIT:
             return None
-        if outcome.kind in OUTAGES and self.outage_since is None:
+        if self.outage_since is None and outcome.kind is not None and outcome.kind.is_outage:
             return now
         return self.outage_since
 

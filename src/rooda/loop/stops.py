@@ -1,43 +1,287 @@
-"""When a run ends. A stop condition is a function in the tuple; the first that speaks decides."""
+"""When a run ends: the stop rules, one row each. The first rule that holds decides.
+
+The status, the exit code, `rooda why`, the record and the session log read these rows.
+"""
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Literal, Self
 
 from msgspec import Struct
 
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, State, Status
 from rooda.text.numbers import count
 from rooda.text.times import format_duration
 
+# Each check returns the reason why the run ends ("" if the rule says it all), or None: go on.
 
-class Rule(StrEnum):
-    """What ended a run."""
 
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
-    SIGNAL = "signal"
-    NOT_STARTED = "not-started"
-    REQUIRED_FILE = "required-file"
-    HOOK = "hook"
-    STALL = "stall"
-    AUTH = "auth"
-    USAGE = "usage"
-    LIMIT = "limit"
-    MAX_OUTAGE_WAIT = "max-outage-wait"
-    MAX_COST = "max-cost"
-    MAX_TOKENS = "max-tokens"
-    MAX_DURATION = "max-duration"
-    FAILURE_THRESHOLD = "failure-threshold"
-    MAX_ITERATIONS = "max-iterations"
+def _interrupted(state: State, _: Limits) -> str | None:
+    last = state.last.verdict if state.last else None
+    return "" if state.interrupted or last is Verdict.INTERRUPTED else None
+
+
+def _signal(state: State, _: Limits) -> str | None:
+    return "" if state.last and state.last.verdict is Verdict.COMPLETE else None
+
+
+def _aborted_by(*kinds: FailureKind) -> Callable[[State, Limits], str | None]:
+    """Return a check: one of these failures, or any if none is given, has ended the run."""
+
+    def check(state: State, _: Limits) -> str | None:
+        last = state.last
+        is_aborted = last is not None and last.verdict is Verdict.ABORT
+        return last.reason if last and is_aborted and (not kinds or last.kind in kinds) else None
+
+    return check
+
+
+def _max_duration(state: State, limits: Limits) -> str | None:
+    if limits.max_duration is None or state.elapsed < limits.max_duration:
+        return None
+    return f"max_duration of {format_duration(limits.max_duration)} reached"
+
+
+def _max_cost(state: State, limits: Limits) -> str | None:
+    if limits.max_cost is None or state.cost < limits.max_cost:
+        return None
+    return f"${state.cost:.2f} of ${limits.max_cost:.2f} spent (max_cost)"
+
+
+def _max_tokens(state: State, limits: Limits) -> str | None:
+    if limits.max_tokens is None or state.tokens < limits.max_tokens:
+        return None
+    return f"{state.tokens:,} of {limits.max_tokens:,} tokens used (max_tokens)"
+
+
+def _failure_threshold(state: State, limits: Limits) -> str | None:
+    return "" if state.consecutive_failures >= limits.failure_threshold else None
+
+
+def _stall(state: State, limits: Limits) -> str | None:
+    if limits.stall_threshold is None or state.idle < limits.stall_threshold:
+        return None
+    return f"{count(state.idle, 'iteration')} without progress (stall_threshold)"
+
+
+def _max_iterations(state: State, limits: Limits) -> str | None:
+    maximum = limits.max_iterations
+    return "" if maximum is not None and state.iteration >= maximum else None
+
+
+def _stopped(state: State, _: Limits) -> str | None:
+    return "stopped by `rooda stop`" if state.stopping else None
+
+
+def _required_file(state: State, _: Limits) -> str | None:
+    return state.missing or None
+
+
+def _limit(state: State, limits: Limits) -> str | None:
+    if state.blocked is None or state.blocked.outage:
+        return None
+    reason = f"usage limit of {state.blocked.name}: {state.blocked.evidence}"
+    if not limits.patience.wait_for_limits:
+        return f"{reason} (wait_for_limits is off)"
+    most = limits.patience.max_limit_wait
+    if most is None or state.limit_waited < most:
+        return None
+    return f"{reason}; waited {format_duration(most)} (max_limit_wait)"
+
+
+def _max_outage_wait(state: State, limits: Limits) -> str | None:
+    blocked, most = state.blocked, limits.patience.max_outage_wait
+    if blocked is None or not blocked.outage or most is None or state.outage_lasted < most:
+        return None
+    return (
+        f"outage of {blocked.name} ({blocked.outage}) lasts for {format_duration(most)} or longer "
+        f"(max_outage_wait): {blocked.evidence}"
+    )
+
+
+class Row(Struct, frozen=True):
+    """One stop rule.
+
+    `status` is how the run ends. `sentence` is for `rooda why`, and `settings` are the keys that
+    govern the rule. `exit_code` is for a run that is aborted: of the last failure's kind, of the
+    required file, or 1. `recorded` and `logged` are the reason in the record and in the session
+    log, for a rule whose check gives none.
+    """
+
+    name: str
+    status: Status
+    check: Callable[[State, Limits], str | None]
+    sentence: str
+    settings: tuple[str, ...] = ()
+    exit_code: Literal["one", "last_failure", "required_file"] = "one"
+    recorded: str = ""
+    logged: str = ""
+
+
+class StopRule(StrEnum):
+    """What ended a run. The order is the order in which the rules are checked."""
+
+    row: Row
+
+    def __new__(cls, row: Row) -> Self:
+        """Return the member of one row."""
+        rule = str.__new__(cls, row.name)
+        rule._value_ = row.name
+        rule.row = row
+        return rule
+
+    INTERRUPTED = Row(
+        "interrupted",
+        Status.INTERRUPTED,
+        _interrupted,
+        "A signal stopped rooda: Ctrl+C, `rooda stop --now` or `kill`.",
+        recorded="interrupted by the user",
+        logged="interrupted",
+    )
+    SIGNAL = Row(
+        "signal",
+        Status.SUCCESS,
+        _signal,
+        "The agent signaled that the work is done, and nothing spoke against it.",
+        settings=("signals.success", "signals.streams", "signals.match"),
+        recorded="the agent signaled that the work is done",
+        logged="completion signal detected",
+    )
+    HOOK = Row(
+        "hook",
+        Status.ABORTED,
+        _aborted_by(FailureKind.HOOK),
+        "A hook said that this is the end.",
+    )
+    AUTH = Row(
+        "auth",
+        Status.ABORTED,
+        _aborted_by(FailureKind.AUTH),
+        "The agent is not logged in, or its key is refused: only a person can mend that.",
+        settings=FailureKind.AUTH.row.settings,
+        exit_code="last_failure",
+    )
+    USAGE = Row(
+        "usage",
+        Status.ABORTED,
+        _aborted_by(FailureKind.USAGE),
+        "The agent refuses how it was called: only a person can mend that.",
+        settings=FailureKind.USAGE.row.settings,
+        exit_code="last_failure",
+    )
+    NOT_STARTED = Row(
+        "not-started",
+        Status.ABORTED,
+        _aborted_by(),  # after the rules above: any other failure that ends a run
+        "The agent could not be started, or its prompt could not be made.",
+        settings=("ai_cmd", "ai_cmd_alias"),
+        exit_code="last_failure",
+    )
+    MAX_DURATION = Row(
+        "max-duration",
+        Status.ABORTED,
+        _max_duration,
+        "The run was at work for as long as it may be.",
+        settings=("max_duration",),
+    )
+    MAX_COST = Row(
+        "max-cost",
+        Status.ABORTED,
+        _max_cost,
+        "The run has cost as much as it may.",
+        settings=("max_cost",),
+    )
+    MAX_TOKENS = Row(
+        "max-tokens",
+        Status.ABORTED,
+        _max_tokens,
+        "The run has used as many tokens as it may.",
+        settings=("max_tokens",),
+    )
+    FAILURE_THRESHOLD = Row(
+        "failure-threshold",
+        Status.ABORTED,
+        _failure_threshold,  # before max-iterations: a run whose last iterations failed is aborted
+        "Too many iterations failed in a row.",
+        settings=("failure_threshold", "max_attempts"),
+        exit_code="last_failure",
+        recorded="too many failures in a row",
+        logged="too many failures in a row",
+    )
+    STALL = Row(
+        "stall",
+        Status.ABORTED,
+        _stall,
+        "Too many iterations in a row got nowhere.",
+        settings=("stall_threshold",),
+    )
+    MAX_ITERATIONS = Row(
+        "max-iterations",
+        Status.MAX_ITERS,
+        _max_iterations,
+        "As many iterations ran as were asked for.",
+        settings=("default_max_iterations", "iteration_mode"),
+        recorded="the maximum of iterations was reached",
+        logged="maximum of iterations reached",
+    )
+    STOPPED = Row(
+        "stopped",
+        Status.INTERRUPTED,
+        _stopped,
+        "The user asked for it with `rooda stop`.",
+    )
+    REQUIRED_FILE = Row(
+        "required-file",
+        Status.ABORTED,
+        _required_file,
+        "A file that has to be there is missing.",
+        settings=("required_file",),
+        exit_code="required_file",
+    )
+    LIMIT = Row(
+        "limit",
+        Status.ABORTED,
+        _limit,
+        "The agent's usage limit is reached, and the run does not wait (any longer) for it.",
+        settings=FailureKind.LIMIT.row.settings,
+        exit_code="last_failure",
+    )
+    MAX_OUTAGE_WAIT = Row(
+        "max-outage-wait",
+        Status.ABORTED,
+        _max_outage_wait,
+        "The agent's service was overloaded or out of reach for longer than the run "
+        "waits for that. `--resume` goes on, with as much time again.",
+        settings=FailureKind.OFFLINE.row.settings,
+        exit_code="last_failure",
+    )
+
+
+_BY_NAME: dict[str | None, StopRule] = {rule.value: rule for rule in StopRule}
+
+
+def known_rule(name: str | None) -> StopRule | None:
+    """Return the rule with this name; None if this version does not know it."""
+    return _BY_NAME.get(name)
 
 
 class Stop(Struct, frozen=True):
-    """The status that a run ends with, and the rule that decided."""
+    """The status that a run ends with, the rule that decided, and why it held."""
 
     status: Status
-    rule: Rule
+    rule: StopRule
     reason: str = ""
+
+
+def stop(state: State, limits: Limits) -> Stop | None:
+    """Return the first rule that holds, or None: go on."""
+    for rule in StopRule:
+        reason = rule.row.check(state, limits)
+        if reason is not None:
+            return Stop(rule.row.status, rule, reason)
+    return None
 
 
 class ExitCodes(Struct, frozen=True):
@@ -51,176 +295,30 @@ class ExitCodes(Struct, frozen=True):
 
 
 def exit_code(found: Stop, last: Outcome | None, codes: ExitCodes) -> int:
-    """The exit code of a run; of one that was aborted it depends on what failed."""
-    match found:
-        case Stop(status=Status.SUCCESS):
+    """Return the exit code of a run; for an aborted run it depends on what failed."""
+    match found.status:
+        case Status.SUCCESS:
             return 0
-        case Stop(status=Status.INTERRUPTED):
+        case Status.INTERRUPTED:
             return 130
-        case Stop(status=Status.MAX_ITERS):
+        case Status.MAX_ITERS:
             return codes.at_maximum
-        case Stop(rule=Rule.REQUIRED_FILE):
+    match found.rule.row.exit_code:
+        case "required_file":
             return codes.required_file
-        case Stop(rule=rule) if last is not None and rule in _OF_THE_LAST:
+        case "last_failure" if last is not None:
             return _code_of(last.kind, codes)
         case _:
             return 1
 
 
-_OF_THE_LAST = (
-    Rule.FAILURE_THRESHOLD,
-    Rule.NOT_STARTED,
-    Rule.AUTH,
-    Rule.USAGE,
-    Rule.LIMIT,
-    Rule.MAX_OUTAGE_WAIT,
-)
-_RULES = {
-    FailureKind.HOOK: Rule.HOOK,
-    FailureKind.AUTH: Rule.AUTH,
-    FailureKind.USAGE: Rule.USAGE,
-}
-
-
 def _code_of(kind: FailureKind | None, codes: ExitCodes) -> int:
-    match kind:
-        case FailureKind.VERIFY:
+    match kind.row.exit_code if kind else "agent":
+        case "verify":
             return codes.verify
-        case FailureKind.COMMIT:
+        case "git":
             return codes.git
-        case FailureKind.HOOK | FailureKind.PROMPT:
-            return 1
-        case _:
+        case "agent":
             return codes.agent
-
-
-def interrupted(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001 - one form for all
-    """The user asked for it."""
-    last = state.last.verdict if state.last else None
-    if state.interrupted or last is Verdict.INTERRUPTED:
-        return Stop(Status.INTERRUPTED, Rule.INTERRUPTED)
-    return None
-
-
-def done(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
-    """The agent said that the job is done."""
-    if state.last and state.last.verdict is Verdict.COMPLETE:
-        return Stop(Status.SUCCESS, Rule.SIGNAL)
-    return None
-
-
-def impossible(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
-    """The agent or its prompt is not to be had, or somebody says that this is the end."""
-    if state.last and state.last.verdict is Verdict.ABORT:
-        kind = state.last.kind
-        rule = Rule.NOT_STARTED if kind is None else _RULES.get(kind, Rule.NOT_STARTED)
-        return Stop(Status.ABORTED, rule, state.last.reason)
-    return None
-
-
-def limit(state: State, limits: Limits) -> Stop | None:
-    """No agent can work, and nobody waits for that, or nobody waits any longer."""
-    if state.blocked is None or state.blocked.outage:
-        return None
-    reason = f"usage limit of {state.blocked.name}: {state.blocked.evidence}"
-    if not limits.patience.wait_for_limits:
-        return Stop(Status.ABORTED, Rule.LIMIT, f"{reason} (wait_for_limits is off)")
-    most = limits.patience.max_limit_wait
-    if most is not None and state.limit_waited >= most:
-        waited = f"waited {format_duration(most)} (max_limit_wait)"
-        return Stop(Status.ABORTED, Rule.LIMIT, f"{reason}; {waited}")
-    return None
-
-
-def max_outage_wait(state: State, limits: Limits) -> Stop | None:
-    """No agent can work because of an outage, and that lasts for longer than the run waits."""
-    blocked, most = state.blocked, limits.patience.max_outage_wait
-    if blocked is None or not blocked.outage or most is None or state.outage_lasted < most:
-        return None
-    reason = (
-        f"outage of {blocked.name} ({blocked.outage}) lasts for {format_duration(most)} or longer "
-        f"(max_outage_wait): {blocked.evidence}"
-    )
-    return Stop(Status.ABORTED, Rule.MAX_OUTAGE_WAIT, reason)
-
-
-def max_cost(state: State, limits: Limits) -> Stop | None:
-    """The run has cost as much as it may."""
-    if limits.max_cost is not None and state.cost >= limits.max_cost:
-        spent = f"${state.cost:.2f} of ${limits.max_cost:.2f} spent (max_cost)"
-        return Stop(Status.ABORTED, Rule.MAX_COST, spent)
-    return None
-
-
-def max_tokens(state: State, limits: Limits) -> Stop | None:
-    """The run has used as many tokens as it may."""
-    if limits.max_tokens is not None and state.tokens >= limits.max_tokens:
-        used = f"{state.tokens:,} of {limits.max_tokens:,} tokens used (max_tokens)"
-        return Stop(Status.ABORTED, Rule.MAX_TOKENS, used)
-    return None
-
-
-def max_duration(state: State, limits: Limits) -> Stop | None:
-    """The run has been at work for as long as it may."""
-    if limits.max_duration is not None and state.elapsed >= limits.max_duration:
-        reason = f"max_duration of {format_duration(limits.max_duration)} reached"
-        return Stop(Status.ABORTED, Rule.MAX_DURATION, reason)
-    return None
-
-
-def failure_threshold(state: State, limits: Limits) -> Stop | None:
-    """Too many failures in a row. Looked at before the maximum of iterations."""
-    if state.consecutive_failures >= limits.failure_threshold:
-        return Stop(Status.ABORTED, Rule.FAILURE_THRESHOLD)
-    return None
-
-
-def stall(state: State, limits: Limits) -> Stop | None:
-    """Too many iterations in a row got nowhere."""
-    if limits.stall_threshold is not None and state.idle >= limits.stall_threshold:
-        words = f"{count(state.idle, 'iteration')} without progress (stall_threshold)"
-        return Stop(Status.ABORTED, Rule.STALL, words)
-    return None
-
-
-def max_iterations(state: State, limits: Limits) -> Stop | None:
-    """As many iterations as were asked for."""
-    if limits.max_iterations is not None and state.iteration >= limits.max_iterations:
-        return Stop(Status.MAX_ITERS, Rule.MAX_ITERATIONS)
-    return None
-
-
-def stopped(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
-    """Somebody asked for an end after the iteration (`rooda stop`)."""
-    if state.stopping:
-        return Stop(Status.INTERRUPTED, Rule.STOPPED, "stopped by `rooda stop`")
-    return None
-
-
-def required_file(state: State, limits: Limits) -> Stop | None:  # noqa: ARG001
-    """What the next iteration needs is not there."""
-    if state.missing:
-        return Stop(Status.ABORTED, Rule.REQUIRED_FILE, state.missing)
-    return None
-
-
-CONDITIONS: tuple[Callable[[State, Limits], Stop | None], ...] = (
-    interrupted,
-    done,
-    impossible,
-    max_duration,
-    max_cost,
-    max_tokens,
-    failure_threshold,
-    stall,
-    max_iterations,
-    stopped,
-    required_file,
-    limit,
-    max_outage_wait,
-)
-
-
-def stop(state: State, limits: Limits) -> Stop | None:
-    """The first condition that holds, or None: go on."""
-    return next((found for rule in CONDITIONS if (found := rule(state, limits))), None)
+        case "none":
+            return 1

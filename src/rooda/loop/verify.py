@@ -1,5 +1,6 @@
 """The loop's own check of an iteration, whatever the agent has promised."""
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
@@ -10,7 +11,7 @@ from rooda.config.settings import (
     VERIFY_WHEN,
 )
 from rooda.loop.events import VerifyEnded
-from rooda.loop.outcome import FailureKind, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.workspace.tools import Command, Finished
 

@@ -10,7 +10,7 @@ from rooda.config.plan import Plan
 from rooda.loop import hooks
 from rooda.loop.agent_events import StillWaiting, WaitEnded, WaitStarted
 from rooda.loop.hooks import HookPayload, Moment
-from rooda.loop.outcome import OUTAGES, Outcome, Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.loop.waits import Patience, UsageLimit, WaitKind, backoff, limited
@@ -24,7 +24,7 @@ def note_limit(
     state: State, agent: Agent, outcome: Outcome, patience: Patience, services: Services
 ) -> State:
     """The state once an agent has met a usage limit, or has worked."""
-    if outcome.verdict is Verdict.LIMITED and outcome.kind in OUTAGES:
+    if outcome.verdict is Verdict.LIMITED and outcome.kind is not None and outcome.kind.is_outage:
         return state  # `note_outage` chooses the pause
     command = agent.command.text
     others = tuple(one for one in state.limited if one.agent != command)

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from rooda.agents.report import OUTAGES, Fault, FaultKind
+from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Fault
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
@@ -62,9 +63,10 @@ def limited(
     chance: float = 1.0,
 ) -> UsageLimit:
     """The limit or outage that an agent has run into; `before` is what it met just before."""
-    if fault.kind is not FaultKind.LIMIT and fault.kind not in OUTAGES:  # only a person can mend it
+    if fault.kind is not FailureKind.LIMIT and not fault.kind.is_outage:
+        # Waiting does not help: only the user can mend it.
         return UsageLimit(agent, name, math.inf, known=False, evidence=fault.evidence)
-    outage = str(fault.kind) if fault.kind in OUTAGES else ""
+    outage = str(fault.kind) if fault.kind.is_outage else ""
     is_repeated = before is not None and bool(before.outage) == bool(outage)
     repeats = before.times if before is not None and is_repeated else 0
     if outage:

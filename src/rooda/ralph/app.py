@@ -64,7 +64,7 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     from rooda.console.starting import launch  # noqa: PLC0415 - help needs no database
     from rooda.engine.invocation import Front, Invocation  # noqa: PLC0415
     from rooda.engine.start import report  # noqa: PLC0415
-    from rooda.loop.stops import Rule  # noqa: PLC0415
+    from rooda.loop.stops import StopRule  # noqa: PLC0415
 
     ctx = click.get_current_context()
     args, world, taken_up = _args(mode, parameters), this_world(), None
@@ -77,7 +77,7 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
             return 1
         args, world = _args(mode, taken_up.parameters), taken_up.world
         given = taken_up.given
-    limits = {Rule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
+    limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
     prepared = prepare_ralph(args, world)
     return launch(prepared, session.interrupts, Invocation(front, given, taken_up))

@@ -131,7 +131,7 @@ class Recorder:
 
     def _end_run(self, event: loop.RunEnded, at: str) -> None:
         data = {
-            "reason": event.reason or _REASONS.get(str(event.rule), ""),
+            "reason": event.reason or event.rule.row.recorded,
             "rule": str(event.rule),
             "exit_code": event.exit_code,
             "signal": event.signal,
@@ -156,14 +156,6 @@ class Recorder:
 
     def _summary_now(self) -> HistorySummary:
         return self._summary if self._last is None else self._summary.add(self._last)
-
-
-_REASONS = {
-    "signal": "the agent signaled that the work is done",
-    "max-iterations": "the maximum of iterations was reached",
-    "failure-threshold": "too many failures in a row",
-    "interrupted": "interrupted by the user",
-}
 
 
 def _iteration_of(event: loop.IterationEnded, row: IterationRow) -> Iteration:

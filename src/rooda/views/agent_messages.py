@@ -1,16 +1,14 @@
 """What agents do, and what the run does about their limits, in words."""
 
-from rooda.agents.report import FaultKind
+from rooda.agents.failure_kinds import FailureKind
 from rooda.loop import agent_events as agents
 from rooda.loop.agent_events import AgentEvent
 from rooda.loop.events import IterationEnded
-from rooda.loop.outcome import OUTAGES, FailureKind
 from rooda.loop.waits import WaitKind
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
 from rooda.views.message import Message
 
-OF_AGENTS = tuple(FaultKind)
 _TEXT = "text"
 _SEVERAL = 3  # failures in a row that are worth a word when they are the same
 
@@ -24,7 +22,7 @@ def cannot_work(event: IterationEnded) -> str:
     """Why an agent can't work now, though that is no failure."""
     if event.kind is FailureKind.LIMIT:
         return f"usage limit of {one_line(event.agent)}"
-    if event.kind in OUTAGES:
+    if event.kind is not None and event.kind.is_outage:
         return f"outage of {one_line(event.agent)} ({event.kind}): {one_line(event.reason)}"
     return f"{one_line(event.agent)} can't take over ({event.kind}): {one_line(event.reason)}"
 

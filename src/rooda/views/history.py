@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rooda.agents.report import OUTAGES
+from rooda.agents.failure_kinds import known_kind
 from rooda.text.controls import clean, one_line
 from rooda.text.numbers import count
 from rooda.text.times import format_duration
@@ -150,7 +150,9 @@ def named_attempts(attempts: Sequence[Object]) -> list[tuple[str, Object]]:
     """Earlier attempts and what to call them; the tries of one outage become one, the last."""
     found: list[tuple[int, Object]] = []
     for one in attempts:
-        is_again = bool(found) and one["kind"] in OUTAGES and one["kind"] == found[-1][1]["kind"]
+        kind = known_kind(one["kind"])
+        is_outage = kind is not None and kind.is_outage
+        is_again = is_outage and bool(found) and one["kind"] == found[-1][1]["kind"]
         first = found.pop()[0] if is_again else one["attempt"]
         found.append((first, one))
     return [(_called(first, last["attempt"]), last) for first, last in found]

@@ -7,17 +7,18 @@ The logfmt view prints these as they are; the text view takes them for the lines
 import shlex
 from collections.abc import Sequence
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.problems import Severity
 from rooda.loop import agent_events as agents
 from rooda.loop import events as loop
 from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
-from rooda.loop.outcome import FailureKind, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration, format_seconds
-from rooda.views.agent_messages import OF_AGENTS, cannot_work, of_agent, same_failures
+from rooda.views.agent_messages import cannot_work, of_agent, same_failures
 from rooda.views.message import Field, Message
 from rooda.views.process_messages import names, of_process
 
@@ -338,7 +339,7 @@ def _failed(event: loop.IterationEnded, failure: FailureContext) -> Message:
             ("output_last", failure.suffix or None),
             ("truncated", True if failure.truncated else None),
             ("suggestion", failure.suggestion),
-            ("kind", str(failure.kind) if str(failure.kind) in OF_AGENTS else None),
+            ("kind", str(failure.kind) if failure.kind.row.by_cli else None),
             ("same_failures", same_failures(event)),
             *_usage(event),
         ),

@@ -14,7 +14,7 @@ from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
 from rooda.loop.levels import Level, level
 from rooda.loop.outcome import Verdict
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, clean
 from rooda.text.numbers import count
@@ -23,12 +23,6 @@ from rooda.views.agent_messages import money, readable
 
 _MOST = 1024 * 1024  # bytes of one iteration
 _END = 64 * 1024
-_REASONS = {
-    Rule.SIGNAL: "completion signal detected",
-    Rule.MAX_ITERATIONS: "maximum of iterations reached",
-    Rule.FAILURE_THRESHOLD: "too many failures in a row",
-    Rule.INTERRUPTED: "interrupted",
-}
 # These have a block of their own.
 _BLOCKS = (loop.IterationStarted, loop.IterationEnded, loop.RunEnded, loop.ConfigResolved)
 
@@ -114,10 +108,10 @@ class SessionLog(Struct):
         self._line(summary.rstrip("\n"))
 
     def _why(self, event: loop.RunEnded) -> str:
-        if event.rule is Rule.FAILURE_THRESHOLD and self._last_reason:
+        if event.rule is StopRule.FAILURE_THRESHOLD and self._last_reason:
             failures = count(event.consecutive_failures, "failure")
             return f"{failures} in a row, the last one: {self._last_reason}"
-        return event.reason or _REASONS.get(event.rule, str(event.status))
+        return event.reason or event.rule.row.logged or str(event.status)
 
     def _hear(self, stream: str, data: bytes) -> None:
         """Write the beginning of what the agent prints; of the rest keep the end, as it is."""

@@ -1,18 +1,18 @@
 """`log_format: text`: seed 000's lines, to the letter of its examples."""
 
+from rooda.agents.failure_kinds import FailureKind
 from rooda.loop import events as loop
 from rooda.loop.events import Event
 from rooda.loop.failure import PREVIEW, FailureContext
 from rooda.loop.levels import Level, level
-from rooda.loop.outcome import FailureKind, Verdict
+from rooda.loop.outcome import Verdict
 from rooda.loop.state import Status
-from rooda.loop.stops import Rule
+from rooda.loop.stops import StopRule
 from rooda.process import events as process
 from rooda.text.controls import clean, one_line
 from rooda.text.numbers import count
 from rooda.text.times import format_duration, format_seconds
 from rooda.views.agent_messages import (
-    OF_AGENTS,
     cannot_work,
     same_failures,
     usage_words,
@@ -123,7 +123,7 @@ def _reason(failure: FailureContext) -> str:
             limit = f"timeout ({failure.reason}: {format_seconds(failure.timeout or 0)})"
             seen = f"; {failure.evidence}" if failure.evidence else ""
             return f"{limit}{seen}{ignored}"
-        case kind if str(kind) in OF_AGENTS:
+        case kind if kind.row.by_cli:
             return f"{kind} after {format_duration(failure.duration)}: {one_line(failure.reason)}"
         case FailureKind.SIGNAL if failure.exit_code is not None:
             words = f"the agent signaled {said}, exit code {failure.exit_code}"
@@ -150,7 +150,7 @@ def _ended(event: loop.RunEnded) -> str:
         case Status.MAX_ITERS:
             line = f"Reached max iterations: {event.max_iterations} ({total})"
         case Status.INTERRUPTED:
-            word = "Stopped" if event.rule is Rule.STOPPED else "Interrupted"
+            word = "Stopped" if event.rule is StopRule.STOPPED else "Interrupted"
             line = f"{word} ({completed})"
         case _ if event.reason:
             line = f"ERROR: Aborting: {one_line(event.reason)} ({completed})"
@@ -162,7 +162,7 @@ def _ended(event: loop.RunEnded) -> str:
     if used := usage_words(event.tokens, event.cost):
         lines.append(f"  Used: {used}")
     # After failures in a row, seed 000's example ends with the timing.
-    if event.resume and event.rule is not Rule.FAILURE_THRESHOLD:
+    if event.resume and event.rule is not StopRule.FAILURE_THRESHOLD:
         lines.append(f"  To continue: {one_line(event.resume)}")
     return "\n".join(lines)
 

@@ -3,93 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rooda.agents.failure_kinds import known_kind
+from rooda.loop.stops import StopRule, known_rule
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
 from rooda.views.history import grouped_waits, named_attempts, waited
 from rooda.views.table import render_table
 
 Object = Mapping[str, Any]
-
-_RULES = {
-    "signal": "The agent signaled that the work is done, and nothing spoke against it.",
-    "max-iterations": "As many iterations ran as were asked for.",
-    "failure-threshold": "Too many iterations failed in a row.",
-    "max-duration": "The run was at work for as long as it may be.",
-    "stall": "Too many iterations in a row got nowhere.",
-    "interrupted": "Somebody stopped it.",
-    "stopped": "Somebody asked for it with `rooda stop`.",
-    "not-started": "The agent could not be started, or its prompt could not be made.",
-    "hook": "A hook said that this is the end.",
-    "required-file": "A file that has to be there is missing.",
-    "auth": "The agent is not logged in, or its key is refused: only a person can mend that.",
-    "usage": "The agent refuses how it was called: only a person can mend that.",
-    "limit": "The agent's usage limit is reached, and the run does not wait (any longer) for it.",
-    "max-outage-wait": "The agent's service was overloaded or out of reach for longer than the run "
-    "waits for that. `--resume` goes on, with as much time again.",
-    "max-cost": "The run has cost as much as it may.",
-    "max-tokens": "The run has used as many tokens as it may.",
-}
-# The settings that a rule looks at.
-_LIMITS = {
-    "max-iterations": ("default_max_iterations", "iteration_mode"),
-    "failure-threshold": ("failure_threshold", "max_attempts"),
-    "max-duration": ("max_duration",),
-    "stall": ("stall_threshold",),
-    "signal": ("signals.success", "signals.streams", "signals.match"),
-    "not-started": ("ai_cmd", "ai_cmd_alias"),
-    "required-file": ("required_file",),
-    "auth": ("ai_cmd", "ai_cmd_alias"),
-    "usage": ("ai_cmd", "ai_cmd_alias"),
-    "limit": ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks"),
-    "max-outage-wait": ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks"),
-    "max-cost": ("max_cost",),
-    "max-tokens": ("max_tokens",),
-}
-_OF_KIND = {
-    "exit": ("ignore_exit_status",),
-    "crash": ("ignore_exit_status",),
-    "signal": ("signals.failure", "signals.streams", "signals.match"),
-    "timeout": (
-        "iteration_timeout",
-        "idle_timeout",
-        "first_output_timeout",
-        "max_duration",
-        "result_grace",
-    ),
-    "verify": ("verify.command", "verify.when", "verify.timeout"),
-    "no-changes": ("git.require_changes",),
-    "commit": ("git.commit", "git.commit_timeout"),
-    "hook": ("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
-    "budget": ("max_cost", "max_tokens"),
-    "limit": ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks"),
-    "overloaded": ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks"),
-    "offline": ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks"),
-    "startup": ("backoff", "max_backoff"),
-    "auth": ("ai_cmd", "ai_cmd_alias"),
-    "usage": ("ai_cmd", "ai_cmd_alias"),
-}
-_KINDS = {
-    "exit": "its exit code is not 0",
-    "crash": "a signal ended it, or it was lost",
-    "signal": "the agent says that it is blocked",
-    "timeout": "a clock ran out",
-    "not-started": "the agent could not be started",
-    "prompt": "the prompt could not be put together",
-    "verify": "the loop's own check failed",
-    "no-changes": "nothing changed",
-    "commit": "the work could not be committed",
-    "hook": "a hook objected",
-    "budget": "the run has used what it may",
-    "limit": "the agent's usage limit is reached; that is no failure",
-    "overloaded": "the agent's service is overloaded, broken, or takes no more requests for the "
-    "moment; that is no failure",
-    "offline": "the agent could not reach its service; that is no failure",
-    "auth": "the agent is not logged in, or its key is refused",
-    "context": "the prompt, or the work, is too long for the model",
-    "usage": "the agent refuses a flag, a model, or the user it runs as",
-    "startup": "the agent ended before its first event",
-    "empty": "it reports success, said nothing and changed nothing",
-}
 
 
 def of_run(run: Object, last: Object | None) -> str:
@@ -99,19 +20,19 @@ def of_run(run: Object, last: Object | None) -> str:
         return f"{name} is still at work.\n{_last(last)}"
     code = run["exit_code"]
     ended = f"ended as {run['status']}" + ("" if code is None else f", exit code {code}")
-    rule = run["rule"]
+    rule = known_rule(run["rule"])
     lines = [f"{name} {ended}."]
-    if rule is None:
+    if run["rule"] is None:
         lines.append("No rule decided: rooda itself was killed, or the machine went down.")
     else:
-        lines.append(f"Rule: {rule}. {_RULES.get(rule, '')}")
-    if run["reason"] and rule is not None:
+        lines.append(f"Rule: {run['rule']}. {rule.row.sentence if rule else ''}")
+    if run["reason"] and run["rule"] is not None:
         lines.append(f"Reason: {one_line(run['reason'])}")
     if run["signal"]:
         lines.append(f"Signal to rooda: {run['signal']}")
     lines += _waits(run)
     text = "\n".join(lines) + "\n"
-    keys = (*_LIMITS.get(rule or "", ()), *(_keys(last) if last is not None else ()))
+    keys = (*(rule.row.settings if rule else ()), *(_keys(last) if last is not None else ()))
     return text + _last(last) + limits(run, keys)
 
 
@@ -127,8 +48,9 @@ def of_iteration(run: Object, one: Object) -> str:
 def _keys(one: Object) -> Sequence[str]:
     """The settings that its verdict hangs on."""
     if one["verdict"] == "done":
-        return _LIMITS["signal"]
-    return (*_OF_KIND.get(one["kind"] or "", ()), "failure_threshold", "max_attempts")
+        return StopRule.SIGNAL.row.settings
+    kind = known_kind(one["kind"])
+    return (*(kind.row.settings if kind else ()), "failure_threshold", "max_attempts")
 
 
 def _verdict(one: Object) -> str:
@@ -137,9 +59,9 @@ def _verdict(one: Object) -> str:
     if one["verdict"] is None:
         lines.append("It was cut off before its end: there is no verdict.")
         return "\n".join(lines) + "\n"
-    kind = one["kind"]
-    if kind is not None:
-        lines.append(f"Kind: {kind} ({_KINDS.get(kind, '')})")
+    if one["kind"] is not None:
+        kind = known_kind(one["kind"])
+        lines.append(f"Kind: {one['kind']} ({kind.row.sentence if kind else ''})")
     if one["reason"]:
         lines.append(f"Reason: {one_line(one['reason'])}")
     if one["evidence"]:

@@ -1,0 +1,206 @@
+"""Every kind of failure, one row each: what it means, what the run does about it, what helps.
+
+The outcome of an iteration, the waits, the exit code, `rooda why` and the table in docs/agents.md
+read these rows. They are here, below the loop, because the adapters name kinds too.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Literal, Self
+
+from msgspec import Struct
+
+
+class Reaction(StrEnum):
+    """What the run does after a failure."""
+
+    COUNT = "it counts as a failure"
+    BACKOFF = "it counts as a failure, and the run waits before the next try"
+    LIMIT = "no failure: the run waits until the limit ends"
+    OUTAGE = "no failure: the run waits until the outage ends"
+    ABORT = "the run ends at once"
+    NEVER_RAN = "the run ends at once, and the iteration does not count: the agent never ran"
+
+
+class Row(Struct, frozen=True):
+    """One kind of failure.
+
+    `sentence` says what it means. `settings` are the keys that govern it. `advice` is what the user
+    can try; where it is empty, that depends on whether the agent printed anything. `by_cli`: the
+    agent's own CLI reports it. `has_output`: the agent's output can explain it. `exit_code` is
+    the field of `ExitCodes` for a run that ends with it; "none" means 1.
+    """
+
+    name: str
+    sentence: str
+    reaction: Reaction = Reaction.COUNT
+    settings: tuple[str, ...] = ()
+    advice: str = ""
+    by_cli: bool = False
+    has_output: bool = True
+    exit_code: Literal["agent", "verify", "git", "none"] = "agent"
+
+
+_COMMAND = ("ai_cmd", "ai_cmd_alias")
+_LIMIT = ("wait_for_limits", "max_limit_wait", "limit_wait", "ai_cmd_fallbacks")
+_OUTAGE = ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks")
+
+
+class FailureKind(StrEnum):
+    """Why an iteration failed, or why the agent could not work. Its value is the row's name."""
+
+    row: Row
+
+    def __new__(cls, row: Row) -> Self:
+        """Return the member of one row."""
+        kind = str.__new__(cls, row.name)
+        kind._value_ = row.name
+        kind.row = row
+        return kind
+
+    EXIT = Row("exit", "its exit code is not 0", settings=("ignore_exit_status",))
+    CRASH = Row(
+        "crash",
+        "a signal ended it, or it was lost",
+        settings=("ignore_exit_status",),
+        advice="Run the command by hand to see whether it crashes there too",
+    )
+    SIGNAL = Row(
+        "signal",
+        "the agent says that it is blocked",
+        settings=("signals.failure", "signals.streams", "signals.match"),
+        advice="Read the end of the output: the agent says what it is blocked by",
+    )
+    TIMEOUT = Row(
+        "timeout",
+        "a clock ran out",
+        settings=(
+            "iteration_timeout",
+            "idle_timeout",
+            "first_output_timeout",
+            "max_duration",
+            "result_grace",
+        ),
+        advice="Raise iteration_timeout if the work takes longer, or give the agent less to do",
+    )
+    NOT_STARTED = Row(
+        "not-started",
+        "the agent could not be started",
+        Reaction.NEVER_RAN,
+        advice="The system refused: look at its limits (ulimit -a), memory and processes",
+    )
+    PROMPT = Row(
+        "prompt", "the prompt could not be put together", Reaction.NEVER_RAN, exit_code="none"
+    )
+    VERIFY = Row(
+        "verify",
+        "the loop's own check failed",
+        settings=("verify.command", "verify.when", "verify.timeout"),
+        advice="Read what the check printed: it is above, and in the record (rooda show)",
+        has_output=False,
+        exit_code="verify",
+    )
+    NO_CHANGES = Row(
+        "no-changes",
+        "nothing changed",
+        settings=("git.require_changes",),
+        advice="Read its output: it may think that there is nothing left to do",
+    )
+    COMMIT = Row(
+        "commit",
+        "the work could not be committed",
+        settings=("git.commit", "git.commit_timeout"),
+        advice="Read what git says above; the work is still in the work tree",
+        has_output=False,
+        exit_code="git",
+    )
+    HOOK = Row(
+        "hook",
+        "a hook objected",
+        settings=("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
+        advice="Run the hook's command by hand",
+        has_output=False,
+        exit_code="none",
+    )
+    BUDGET = Row(
+        "budget",
+        "the run has used what it may",
+        settings=("max_cost", "max_tokens"),
+        advice="Raise max_cost or max_tokens to let the run spend more",
+    )
+    LIMIT = Row(
+        "limit",
+        "the agent's usage limit is reached; that is no failure",
+        Reaction.LIMIT,
+        settings=_LIMIT,
+        by_cli=True,
+    )
+    OVERLOADED = Row(
+        "overloaded",
+        "the agent's service is overloaded, broken, or takes no more requests for the moment; "
+        "that is no failure",
+        Reaction.OUTAGE,
+        settings=_OUTAGE,
+        advice="It may be over in a moment; a run waits for that (max_outage_wait)",
+        by_cli=True,
+    )
+    OFFLINE = Row(
+        "offline",
+        "the agent could not reach its service; that is no failure",
+        Reaction.OUTAGE,
+        settings=_OUTAGE,
+        advice="Check the network, and the address of the agent's service",
+        by_cli=True,
+    )
+    AUTH = Row(
+        "auth",
+        "the agent is not logged in, or its key is refused",
+        Reaction.ABORT,
+        settings=_COMMAND,
+        advice="Log in again, or correct the key",
+        by_cli=True,
+    )
+    CONTEXT = Row(
+        "context",
+        "the prompt, or the work, is too long for the model",
+        advice="Give the agent less: a shorter prompt, fewer or smaller context files",
+        by_cli=True,
+    )
+    USAGE = Row(
+        "usage",
+        "the agent refuses a flag, a model, or the user it runs as",
+        Reaction.ABORT,
+        settings=_COMMAND,
+        advice="Correct the command's flags or model, then try it with `rooda doctor`",
+        by_cli=True,
+    )
+    STARTUP = Row(
+        "startup",
+        "the agent ended before its first event",
+        Reaction.BACKOFF,
+        settings=("backoff", "max_backoff"),
+        advice="Run the command by hand, or `rooda doctor --canary` with its alias",
+    )
+    EMPTY = Row(
+        "empty",
+        "it reports success, said nothing and changed nothing",
+        advice="Run the command by hand: it may not have got the prompt",
+        by_cli=True,
+    )
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the agent's service recovers without the user."""
+        return self.row.reaction is Reaction.OUTAGE
+
+
+_BY_NAME: Mapping[str | None, FailureKind] = {kind.value: kind for kind in FailureKind}
+
+
+def known_kind(name: str | None) -> FailureKind | None:
+    """Return the kind with this name; None if this version does not know it."""
+    return _BY_NAME.get(name)
+
+
+# The kinds that a CLI reports itself.
+REPORTED_KINDS = tuple(kind for kind in FailureKind if kind.row.by_cli)
