@@ -1,5 +1,6 @@
 """`rooda.iteration`: seed 003's types and operations, as anybody's program can use them."""
 
+import gc
 import json
 import sys
 import time
@@ -378,6 +379,17 @@ def test_a_timeout_stops_the_whole_tree(tmp_path: Path, shell: CommandSession) -
     assert found.exit_code is None
     assert found.stdout == "half\n"
     assert not alive(int(wait_for(tmp_path / "child.pid")))
+
+
+def test_each_call_of_a_session_closes_its_descriptors(
+    tmp_path: Path, shell: CommandSession
+) -> None:
+    IterationExecutor(config(tmp_path)).execute(Iteration(1, "true"), shell)
+    before = len(list(Path("/dev/fd").iterdir()))
+    for _ in range(5):
+        IterationExecutor(config(tmp_path)).execute(Iteration(1, "true"), shell)
+    gc.collect()
+    assert len(list(Path("/dev/fd").iterdir())) <= before
 
 
 def test_a_command_that_is_not_there_is_a_failure(tmp_path: Path) -> None:

@@ -113,8 +113,7 @@ def interrupts() -> Iterator[Interrupts]:
         signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(own.wake_fd)
-        os.close(own._write_fd)  # noqa: SLF001 - nobody else ever has to close it
+        own.close()
 
 
 @pytest.fixture

@@ -110,8 +110,7 @@ def studio_in(folder: Path, contain: str = "adopt") -> Iterator[Studio]:
         with Runner(f"test-{folder.name}-{os.getpid()}", contain) as runner:
             yield Studio(folder, runner, interrupts)
     finally:
-        os.close(interrupts.wake_fd)
-        os.close(interrupts._write_fd)  # noqa: SLF001 - nobody else ever has to close it
+        interrupts.close()
 
 
 # -- file systems --------------------------------------------------------------------------

@@ -54,6 +54,7 @@ class Interrupts:
         self.end_wanted = False  # `rooda stop` asks for an end after the current iteration
         self._deferred = False
         self._watching = False
+        self._closable = True  # not yet closed, and no handler writes to the pipe
         self.wake_fd, self._write_fd = os.pipe()
         os.set_blocking(self.wake_fd, False)
         os.set_blocking(self._write_fd, False)
@@ -76,6 +77,18 @@ class Interrupts:
         # The parent may have left signals blocked, and a program would inherit that from rooda.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*SIGNALS, END, signal.SIGTSTP, signal.SIGCHLD})
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        self._closable = False
+
+    def close(self) -> None:
+        """Close the pipe; for the caller that has removed the handlers, if there were any."""
+        self._closable = False
+        os.close(self.wake_fd)
+        os.close(self._write_fd)
+
+    def __del__(self) -> None:
+        # A program may call `rooda.iteration` thousands of times: each call has its own pipe.
+        if self._closable:
+            self.close()
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
