@@ -15,10 +15,11 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Prompt, Words, scan
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import ClockExpired, MachineSlept, Output, ProcessEvent, Tick
+from rooda.process.events import ClockExpired, MachineSlept, Output, Tick
 from rooda.process.exits import Exited, HungAfterResult, TimedOut
 from rooda.process.request import Listener, ProcessResult
 from rooda.process.stopwatch import Stopwatch
+from rooda.text.event import Event
 from rooda.workspace.state_folder import STATE_FOLDER, place_of
 from rooda.workspace.work_tree import changed_within
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
@@ -74,7 +75,7 @@ def after_output(act: Callable[[], None]) -> Listener:
     """Act once, when the first output has come."""
     acted: list[bool] = []
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Output) and not acted:
             acted.append(True)
             act()
@@ -99,7 +100,7 @@ def test_who_prints_nothing_at_first_runs_out_of_time(bench: Bench, capture: Cap
 def test_after_one_byte_on_either_stream_the_first_clock_is_off(
     bench: Bench, capture: Capture, stream: int
 ) -> None:
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Output):
             bench.ahead = 10_000
         elif isinstance(event, Tick) and bench.ahead:
@@ -222,7 +223,7 @@ def changing(bench: Bench, change: Callable[[int], None]) -> ProcessResult:
     end = time.monotonic() + 1.5
     with os.fdopen(os.open(bench.folder / "way", os.O_RDWR), "wb", buffering=0) as way:
 
-        def listen(event: ProcessEvent) -> None:
+        def listen(event: Event) -> None:
             if isinstance(event, Tick):
                 change(next(numbers))
                 if time.monotonic() > end:
@@ -337,7 +338,7 @@ def test_who_exits_within_the_grace_has_its_own_exit(bench: Bench) -> None:
 
 
 def test_without_a_result_the_grace_never_begins(bench: Bench) -> None:
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Output):
             bench.ahead = 10_000
         elif isinstance(event, Tick) and bench.ahead:
@@ -392,7 +393,7 @@ def test_of_several_that_ran_out_unseen_the_first_is_named(
     That a program is idle needs proof, and for that there was no time.
     """
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Tick) and bench.studio.heard():
             bench.ahead = 10_000
 
@@ -409,7 +410,7 @@ def test_of_several_that_ran_out_unseen_the_first_is_named(
 
 
 def test_the_sleep_of_the_machine_is_told_and_no_clock_counts_it(bench: Bench) -> None:
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Output):
             bench.asleep = 8 * 3600
         elif isinstance(event, MachineSlept):

@@ -1,15 +1,21 @@
 """The documentation is true: generated tables are fresh, commands run, examples load."""
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
+from typing import Any, Union, get_args, get_origin
 
 import pytest
 from _pytest.mark import ParameterSet
+from msgspec import Struct
 
+from rooda.text.event import EVENTS, Event, LogLevel
+from support.happenings import SAMPLES, written
 from support.workspace import ROODA, Workspace
 from tools import docs
 
@@ -54,6 +60,38 @@ YAML_EXAMPLES = [
 @pytest.mark.parametrize("name", docs.GENERATED)
 def test_generated_tables_are_fresh(name: str) -> None:
     assert (docs.DOCS / name).read_text() == docs.updated(name), "run `make docs`"
+
+
+LOGGED = [event for event in SAMPLES if event.is_logged]
+
+
+@pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
+def test_the_documented_fields_of_an_event_are_those_of_a_log(event: Event) -> None:
+    line = written("json", ("10:00:45", event), threshold=LogLevel.DEBUG, time="none")
+    read = json.loads(line)
+    for name in ("schema_version", "elapsed", "level", "event"):
+        del read[name]
+    assert fits(read, type(event)), read
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a JSON value is what the docs say about this type."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is tuple:
+        return isinstance(value, list) and all(fits(one, get_args(hint)[0]) for one in value)
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        known = docs.json_fields(hint)
+        is_whole = isinstance(value, dict) and list(value) == list(known)
+        return is_whole and all(fits(value[name], one) for name, one in known.items())
+    plain = {int: (int,), float: (int, float), bool: (bool,), type(None): (type(None),)}
+    return type(value) in plain.get(hint, (str,))
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+def test_the_documented_levels_of_an_event_are_those_that_it_has(kind: type[Event]) -> None:
+    found = {event.log_level for event in SAMPLES if type(event) is kind}
+    assert found == ({kind.level} if kind.raised is None else {kind.level, kind.raised[0]})
 
 
 SUCCESS = "cat > /dev/null; echo '<promise>SUCCESS</promise>'"

@@ -1,7 +1,8 @@
 """Events reach every listener, and no listener can end a run."""
 
 from rooda.loop.emitter import Emitter, Stamped
-from rooda.loop.events import Event, ListenerFailed, RunStarted
+from rooda.loop.run_events import ListenerFailed, RunStarted
+from rooda.text.event import Event
 
 STARTED = RunStarted("work", 3, "agent")
 

@@ -21,8 +21,8 @@ from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput
 from rooda.config.settings import KEEP_PROCESSES
 from rooda.engine.run_lock import hold_run_lock
-from rooda.loop.events import Event
 from rooda.process.leftovers import start_time
+from rooda.text.event import Event
 from rooda.views.problems import render_all
 from rooda.workspace.lock import Lock, Note, Taken, here, read_note
 from rooda.workspace.work_tree import work_tree

@@ -19,11 +19,13 @@ from rooda.engine import resume as resuming
 from rooda.engine.recording import Recording
 from rooda.loop.agent_events import AgentChanged, WaitStarted
 from rooda.loop.emitter import Emitter, Listener, Stamped
-from rooda.loop.events import Event, IterationEnded, IterationStarted, RunEnded
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.loop import run_loop
+from rooda.loop.run_events import RunEnded
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.runner import Runner
+from rooda.text.event import Event
 from rooda.workspace.state_folder import make_state_folder
 from support.workspace import PROCEDURE, Workspace
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from rooda.process import events as happened
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import ProcessEvent
 from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import SIGNALS, Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
+from rooda.text.event import Event
 from support.children import Nursery, until
 from support.workspace import alive
 
@@ -47,7 +47,7 @@ class Stage:
     folder: Path
     interrupts: Interrupts
     runner: Runner
-    events: list[ProcessEvent] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def sh(self, body: str, listener: Listener | None = None, **bounds: Any) -> ProcessResult:
         return self.run(("sh", "-c", body), listener, **bounds)
@@ -66,7 +66,7 @@ class Stage:
         timeout: float | None = None,
         **bounds: Any,
     ) -> ProcessResult:
-        def listen(event: ProcessEvent) -> None:
+        def listen(event: Event) -> None:
             self.events.append(event)
             if listener is not None:
                 listener(event)
@@ -82,7 +82,7 @@ class Stage:
             request = replace(request, **bounds)
             return self.runner.run(request, self.interrupts, listen)
 
-    def heard(self, kind: type[ProcessEvent]) -> int:
+    def heard(self, kind: type[Event]) -> int:
         return sum(isinstance(event, kind) for event in self.events)
 
     @property
@@ -142,7 +142,7 @@ def ourselves(number: signal.Signals) -> None:
 def on_output(word: bytes, number: signal.Signals) -> Listener:
     """Send ourselves a signal as soon as the program has said the word."""
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, happened.Output) and word in event.data:
             ourselves(number)
 
@@ -341,7 +341,7 @@ def test_closed_streams_are_no_end_and_cost_nothing(stage: Stage) -> None:
     used: list[float] = []
     go = stage.folder / "go"
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, happened.Tick) and (stage.folder / "closed").exists():
             used.append(time.process_time())
             if len(used) == 10:
@@ -429,7 +429,7 @@ def test_a_stopped_stubborn_program_is_killed(stage: Stage) -> None:
 def test_who_ended_in_time_did_not_run_out_of_it(stage: Stage) -> None:
     """A reader that holds us up, or Ctrl+Z, is no fault of the program."""
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, happened.Output):
             (stage.folder / "heard").touch()
             over = time.monotonic() + 1.1
@@ -532,7 +532,7 @@ def test_fifty_runs_leave_no_descriptor_open(stage: Stage) -> None:
 def test_an_error_of_ours_leaves_nothing_behind(stage: Stage) -> None:
     """Whatever ends the iteration, a failing listener included, nothing of the tree is left."""
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if event == happened.Output("stdout", b"hello\n"):
             raise RuntimeError("a view is broken")
 
@@ -568,7 +568,7 @@ def test_a_signal_to_us_kills_who_ignores_it(stage: Stage) -> None:
 
 
 def test_a_second_signal_kills_at_once(stage: Stage) -> None:
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, happened.Output) and len(stage.interrupts.received) < 2:
             ourselves(signal.SIGINT)  # at "ready", and again at "bye"
 
@@ -620,7 +620,7 @@ def test_a_signal_during_the_cleaning_up_does_not_undo_a_clean_end(
 
 
 def test_an_error_of_the_listener_leaves_nothing_running(stage: Stage) -> None:
-    def fail(_: ProcessEvent) -> None:
+    def fail(_: Event) -> None:
         raise LookupError("a view broke")
 
     with pytest.raises(LookupError, match="a view broke"):
@@ -629,7 +629,7 @@ def test_an_error_of_the_listener_leaves_nothing_running(stage: Stage) -> None:
 
 
 def test_a_wish_during_the_cleaning_up_of_a_timeout_wins_and_is_told_once(stage: Stage) -> None:
-    def interrupt_once(event: ProcessEvent) -> None:
+    def interrupt_once(event: Event) -> None:
         if isinstance(event, happened.Output) and not stage.interrupts.received:
             ourselves(signal.SIGINT)
 
@@ -640,7 +640,7 @@ def test_a_wish_during_the_cleaning_up_of_a_timeout_wins_and_is_told_once(stage:
 
 
 def test_who_has_ended_is_not_called_interrupted(stage: Stage) -> None:
-    def hold_up(event: ProcessEvent) -> None:
+    def hold_up(event: Event) -> None:
         """As a slow terminal does: when it is done, the program has long ended."""
         if isinstance(event, happened.Output) and b"SUCCESS" in event.data:
             # The program is a child of the warden's, so this process can't wait for it.

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from rooda.loop.events import Event
 from rooda.loop.loop import run_loop
 from rooda.loop.services import Services
 from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessEvent, Tick
+from rooda.process.events import Output, Tick
 from rooda.process.exits import Exited, Interrupted
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
+from rooda.text.event import Event
 from support.children import Nursery, frozen_cgroup, state_of_freezer, until
 from support.surface import plan
 from support.workspace import PROCEDURE, Finished, Workspace, alive
@@ -301,7 +301,7 @@ def test_an_agent_that_a_signal_stopped_is_no_zombie(tmp_path: Path, ignores: st
     interrupts = Interrupts()
     pids: list[int] = []
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Output):
             pids.append(int(event.data))
             interrupts.received.append(signal.SIGINT)

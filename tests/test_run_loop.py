@@ -30,10 +30,20 @@ from rooda.config.settings import (
     SIGNALS_STREAMS,
     SIGNALS_SUCCESS,
 )
-from rooda.loop import events
-from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
+from rooda.loop.iteration_events import (
+    ExitOverridden,
+    IterationEnded,
+    IterationStarted,
+    OutputTruncated,
+    PromptAssembled,
+    PromptFailed,
+    SignalsScanned,
+    StageEntered,
+    StartFailed,
+)
 from rooda.loop.loop import run_loop
+from rooda.loop.run_events import RunEnded, RunStarted
 from rooda.loop.services import Services
 from rooda.loop.state import Status
 from rooda.process.capture.buffers import Captured
@@ -43,6 +53,7 @@ from rooda.process.exits import Exit, Exited, Interrupted, NotStarted, Signalled
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import FilePart, Part, TextPart
+from rooda.text.event import Event
 
 SUCCESS, FAILURE = b"<promise>SUCCESS</promise>\n", b"<promise>FAILURE</promise>\n"
 OK = Exited(0)
@@ -85,7 +96,7 @@ class World:
         maximum: int | None = 5,
         phases: dict[str, tuple[Part, ...]] | None = None,
         settings: Settings | None = None,
-    ) -> events.RunEnded:
+    ) -> RunEnded:
         """Run until a condition holds; the last agent is started again and again."""
         self._agents = list(agents)
         limit: Settings = {ITERATION_MODE: "unlimited"}
@@ -133,7 +144,7 @@ class World:
 
     def names(self) -> list[str]:
         """The names of the loop's own events, the noisy ones left out."""
-        noisy = (events.PromptAssembled, events.StageEntered, events.SignalsScanned)
+        noisy = (PromptAssembled, StageEntered, SignalsScanned)
         quiet = (*noisy, ProcessStarted, Output)
         return [_name(event) for event in self.happened if not isinstance(event, quiet)]
 
@@ -141,7 +152,7 @@ class World:
         return [event for event in self.happened if isinstance(event, kind)]
 
     def failure(self) -> FailureContext:
-        found = self.only(events.IterationEnded).failure
+        found = self.only(IterationEnded).failure
         assert found is not None
         return found
 
@@ -151,7 +162,7 @@ class World:
 
 
 def _name(event: Event) -> str:
-    if isinstance(event, events.IterationEnded):
+    if isinstance(event, IterationEnded):
         return f"ended: {event.verdict}"
     return type(event).__name__
 
@@ -218,26 +229,24 @@ def test_each_kind_of_iteration_tells_its_story(
 def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
     world.run(Agent(stdout=b"hello"), maximum=1)
     assert [type(event) for event in world.happened] == [
-        events.RunStarted,
-        events.IterationStarted,
-        events.PromptAssembled,
-        events.StageEntered,
+        RunStarted,
+        IterationStarted,
+        PromptAssembled,
+        StageEntered,
         ProcessStarted,
         Output,
-        events.SignalsScanned,
-        events.IterationEnded,
-        events.RunEnded,
+        SignalsScanned,
+        IterationEnded,
+        RunEnded,
     ]
 
 
 def test_the_run_is_introduced(world: World) -> None:
     world.run(GOOD, maximum=2)
-    assert world.happened[0] == events.RunStarted(
-        "work", 2, "agent --flag", workspace=str(world.folder)
-    )
-    assert world.all(events.IterationStarted) == [
-        events.IterationStarted("work", 1, 2, spec="none", agent="agent"),
-        events.IterationStarted("work", 2, 2, spec="none", agent="agent"),
+    assert world.happened[0] == RunStarted("work", 2, "agent --flag", workspace=str(world.folder))
+    assert world.all(IterationStarted) == [
+        IterationStarted("work", 1, 2, spec="none", agent="agent"),
+        IterationStarted("work", 2, 2, spec="none", agent="agent"),
     ]
 
 
@@ -305,7 +314,7 @@ def test_a_long_unlimited_run_goes_on(world: World) -> None:
 
 def test_success_with_a_timeout_is_a_failure_and_the_signal_is_told(world: World) -> None:
     world.run(Agent(TimedOut("iteration_timeout", 60.0), SUCCESS), maximum=1)
-    assert world.only(events.SignalsScanned) == events.SignalsScanned(
+    assert world.only(SignalsScanned) == SignalsScanned(
         1, success=True, failure=False, believed=False
     )
     assert world.failure().kind is FailureKind.TIMEOUT
@@ -320,13 +329,13 @@ def test_success_with_a_bad_end_is_warned_of(
     world: World, end: Exit, code: int, name: str | None
 ) -> None:
     world.run(Agent(end, SUCCESS))
-    assert world.only(events.ExitOverridden) == events.ExitOverridden(1, "SUCCESS", code, name)
-    assert world.only(events.IterationEnded).despite_exit
+    assert world.only(ExitOverridden) == ExitOverridden(1, "SUCCESS", code, name)
+    assert world.only(IterationEnded).despite_exit
 
 
 def test_failures_are_counted_in_the_events(world: World) -> None:
     world.run(BAD, BAD, GOOD, BAD, maximum=4)
-    failed = [event for event in world.all(events.IterationEnded) if event.failure]
+    failed = [event for event in world.all(IterationEnded) if event.failure]
     assert [(e.iteration, e.consecutive_failures, e.threshold) for e in failed] == [
         (1, 1, 3),
         (2, 2, 3),
@@ -346,7 +355,7 @@ def test_an_agent_that_can_not_be_started_aborts_at_once(world: World) -> None:
     ended = world.run(GOOD, NO_START, settings={FAILURE_THRESHOLD: 10})
     assert (ended.status, ended.rule) == (Status.ABORTED, "not-started")
     assert ended.reason == "agent: Permission denied"
-    start = world.only(events.StartFailed)
+    start = world.only(StartFailed)
     assert (start.iteration, start.command, start.error) == (
         2,
         "agent --flag",
@@ -413,7 +422,7 @@ def test_the_prompt_is_read_anew_for_every_iteration(world: World) -> None:
     first, second = world.prompts
     assert b"before" in first
     assert b"after" in second
-    assert [event.size for event in world.all(events.PromptAssembled)] == [len(first), len(second)]
+    assert [event.size for event in world.all(PromptAssembled)] == [len(first), len(second)]
 
 
 def test_a_prompt_that_can_not_be_made_any_more_aborts_at_once(world: World) -> None:
@@ -426,7 +435,7 @@ def test_a_prompt_that_can_not_be_made_any_more_aborts_at_once(world: World) -> 
     )
     assert (ended.status, ended.exit_code, ended.iterations) == (Status.ABORTED, 1, 1)
     assert "observe.md does not exist" in ended.reason
-    failed = world.only(events.PromptFailed)
+    failed = world.only(PromptFailed)
     assert (failed.iteration, failed.error) == (2, "observe.md does not exist")
     assert failed.suggestion
     assert len(world.requests) == 1
@@ -449,8 +458,8 @@ def test_truncation_is_told_of_each_stream(world: World) -> None:
     world.run(
         Agent(stdout=b"x" * 2048, dropped=1000), maximum=1, settings={MAX_OUTPUT_BUFFER: 2048}
     )
-    assert world.only(events.OutputTruncated) == events.OutputTruncated(1, "stdout", 3048, 2048)
-    assert world.only(events.IterationEnded).truncated
+    assert world.only(OutputTruncated) == OutputTruncated(1, "stdout", 3048, 2048)
+    assert world.only(IterationEnded).truncated
 
 
 # -- interruptions -----------------------------------------------------------------------------
@@ -467,7 +476,7 @@ def test_an_interruption_ends_the_run(world: World) -> None:
     assert (ended.status, ended.exit_code, ended.signal) == (Status.INTERRUPTED, 130, "SIGINT")
     assert ended.iterations == 1, "the interrupted one is not completed"
     assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), "but it ran"
-    assert world.all(events.IterationEnded)[-1].iteration == 2
+    assert world.all(IterationEnded)[-1].iteration == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -493,7 +502,7 @@ def test_a_signal_before_the_first_iteration_starts_nothing(world: World) -> Non
 
 def test_durations_totals_and_statistics(world: World) -> None:
     ended = world.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
-    durations = [event.duration for event in world.all(events.IterationEnded)]
+    durations = [event.duration for event in world.all(IterationEnded)]
     assert durations == pytest.approx([45.2, 38.7, 52.1])
     assert ended.total == pytest.approx(136.0)
     assert ended.stats.count == 3

@@ -9,7 +9,7 @@ import pytest
 
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import IterationEnded, IterationStarted
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.outcome import Verdict
 from rooda.process.events import Output
 from rooda.views import blocks

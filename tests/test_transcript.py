@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from rooda.process.capture.disk import BLOCK, NO_HOLES, BoundedTranscript, KeptBytes
 from rooda.process.capture.order import combined
-from rooda.process.events import Output, ProcessEvent, Stream, TranscriptTrimmed
+from rooda.process.events import Output, Stream, TranscriptTrimmed
 from rooda.process.exits import Exited
 from rooda.process.request import Listener, ProcessResult
+from rooda.text.event import Event
 from support.capturing import (
     BOTH_CAPTURES,
     Capture,
@@ -116,7 +117,7 @@ def by_turns(studio: Studio) -> Listener:
     """Answer every piece of output with a file `1`, `2`, ... that the program waits for."""
     answers = 0
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         nonlocal answers
         if isinstance(event, Output):
             answers += event.data.count(b"\n")
@@ -283,7 +284,7 @@ def test_a_flood_leaves_the_other_stream_what_it_needs(studio: Studio, capture: 
 def test_a_flood_through_pipes_is_within_the_bound_at_every_moment(studio: Studio) -> None:
     most = 0
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         nonlocal most
         if isinstance(event, Output):
             most = max(most, used(studio.transcripts["stdout"]))
@@ -476,7 +477,7 @@ open("/dev/stdout", "w").close()
 def when_the_flood_was_read(studio: Studio) -> Listener:
     """Let the program empty its output, not before there was a hole in it."""
 
-    def listen(event: ProcessEvent) -> None:
+    def listen(event: Event) -> None:
         if isinstance(event, Output) and event.data.endswith(b"end of the flood\n"):
             (studio.folder / "go").touch()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rooda.process.events import LeftoversStopped, Output, ProcessEvent, ProcessKilled
+from rooda.process.events import LeftoversStopped, Output, ProcessKilled
 from rooda.process.exits import Exited, TimedOut
 from rooda.process.leftovers import RunTrace, find_leftovers
 from rooda.process.stopwatch import Stopwatch
@@ -28,6 +28,7 @@ from rooda.process.tree.processes import (
     without_kept,
 )
 from rooda.process.tree.stopping import send_signal
+from rooda.text.event import Event
 from support.capturing import BOTH_CAPTURES, Capture, Studio, studio_in
 from support.children import Nursery, started_at, until
 from support.workspace import Workspace, alive, wait_for
@@ -455,7 +456,7 @@ def test_the_sweep_stops_everyone_when_time_is_up(studio: Studio, kind: str) -> 
     hours = 0.0
     studio.interrupts.stopwatch = Stopwatch(lambda: time.monotonic() + hours * 3600)
 
-    def let_time_pass(event: ProcessEvent) -> None:
+    def let_time_pass(event: Event) -> None:
         nonlocal hours
         hours += isinstance(event, Output)
 

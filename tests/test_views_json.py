@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rooda.loop import events as loop
-from rooda.loop.events import Event
-from rooda.loop.levels import Level, level
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.run_events import RunStarted
 from rooda.process import events as process
-from rooda.views.jsonl import SCHEMA_VERSION
+from rooda.text.event import Event, LogLevel
+from rooda.views.log import SCHEMA_VERSION
 from support.happenings import (
     ABORTED,
     ENDED,
@@ -32,7 +32,7 @@ LOGGED = [event for event in SAMPLES if not isinstance(event, UNLOGGED)]
 
 def record(event: Event, time: str | None = None) -> dict[str, Any]:
     """The event as a program reads it."""
-    log = written("json", ("10:00:45.250", event), threshold=Level.DEBUG, time=time)
+    log = written("json", ("10:00:45.250", event), threshold=LogLevel.DEBUG, time=time)
     assert log.endswith("\n")
     (line,) = log.splitlines()
     read: dict[str, Any] = json.loads(line)
@@ -40,7 +40,7 @@ def record(event: Event, time: str | None = None) -> dict[str, Any]:
 
 
 def test_a_whole_line() -> None:
-    log = written("json", ("10:00:45.250", loop.IterationStarted("build", 1, 3)))
+    log = written("json", ("10:00:45.250", IterationStarted("build", 1, 3)))
     assert log == (
         '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
         '"level": "info", "event": "iteration_started", '
@@ -60,13 +60,13 @@ def test_every_event_has_the_same_head(event: Event) -> None:
     assert read["schema_version"] == SCHEMA_VERSION
     assert datetime.fromisoformat(read["time"]).utcoffset() is not None
     assert read["elapsed"] == 45.25
-    assert read["level"] == level(event).name.lower()
+    assert read["level"] == event.log_level.name.lower()
 
 
 @pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
 def test_every_field_of_an_event_is_there(event: Event) -> None:
     read = record(event)
-    ours = {"state"} if isinstance(event, loop.IterationEnded) else set()  # for the record alone
+    ours = {"state"} if isinstance(event, IterationEnded) else set()  # for the record alone
     assert {field.name for field in structs.fields(event)} - ours <= set(read)
     assert not ours & set(read)
 
@@ -80,13 +80,13 @@ def test_no_field_hides_a_part_of_the_head() -> None:
 def test_events_have_names_of_their_own() -> None:
     kinds = {type(event): record(event)["event"] for event in LOGGED}
     assert len(set(kinds.values())) == len(EVENT_CLASSES) - len(UNLOGGED)
-    assert kinds[loop.RunStarted] == "run_started"
+    assert kinds[RunStarted] == "run_started"
     assert kinds[process.ClockExpired] == "clock_expired"
 
 
 @pytest.mark.parametrize("event", [process.Output("stdout", b"\xff"), process.Tick()], ids=str)
 def test_the_agent_s_output_is_not_in_the_log(event: Event) -> None:
-    assert written("json", ("10:00:00", event), threshold=Level.DEBUG) == ""
+    assert written("json", ("10:00:00", event), threshold=LogLevel.DEBUG) == ""
 
 
 def test_statuses_levels_and_kinds_are_plain_words() -> None:
@@ -97,7 +97,7 @@ def test_statuses_levels_and_kinds_are_plain_words() -> None:
 
 
 def test_what_is_unknown_is_null() -> None:
-    read = record(loop.RunStarted("build", None, "agent"))
+    read = record(RunStarted("build", None, "agent"))
     assert read["max_iterations"] is None
     assert record(WARNING)["line"] is None
 
@@ -123,20 +123,20 @@ def test_the_end_carries_the_statistics_that_the_other_views_show() -> None:
 
 @pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
 def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
-    (line,) = written("json", ("10:00:00", event), threshold=Level.DEBUG).split("\n")[:-1]
+    (line,) = written("json", ("10:00:00", event), threshold=LogLevel.DEBUG).split("\n")[:-1]
     assert line.isprintable()
     json.loads(line)
 
 
 def test_letters_of_every_script_stay_readable() -> None:
-    assert "größe → 大" in written("json", ("10:00:00", loop.RunStarted("größe → 大", 1, "agent")))
+    assert "größe → 大" in written("json", ("10:00:00", RunStarted("größe → 大", 1, "agent")))
 
 
-@pytest.mark.parametrize("threshold", Level)
-def test_nothing_below_the_level_is_written(threshold: Level) -> None:
+@pytest.mark.parametrize("threshold", LogLevel)
+def test_nothing_below_the_level_is_written(threshold: LogLevel) -> None:
     log = written("json", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
     levels = {json.loads(line)["level"] for line in log.splitlines()}
-    assert levels == {one.name.lower() for one in Level if one >= threshold}
+    assert levels == {one.name.lower() for one in LogLevel if one >= threshold}
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ import pytest
 from msgspec import structs
 
 from rooda.config.problems import Severity
-from rooda.loop import events as loop
-from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
-from rooda.loop.levels import Level, level
+from rooda.loop.iteration_events import ExitOverridden, IterationStarted, OutputTruncated
+from rooda.loop.run_events import ProblemFound, RunStarted
 from rooda.process import events as process
-from rooda.views import logfmt
+from rooda.text.event import Event, LogLevel, logfmt_fields
 from support.happenings import (
     ABORTED,
     BLOCKED,
@@ -50,7 +49,7 @@ def fields(line: str) -> dict[str, str]:
 
 
 def started(clock: str, number: int) -> tuple[str, Event]:
-    return clock, loop.IterationStarted("build", number, 5)
+    return clock, IterationStarted("build", number, 5)
 
 
 def failed_at(clock: str, number: int) -> tuple[str, Event]:
@@ -63,7 +62,7 @@ def failed_at(clock: str, number: int) -> tuple[str, Event]:
 def test_example_1_consecutive_failures_leading_to_abort() -> None:
     log = written(
         "logfmt",
-        ("21:00:00", loop.RunStarted("build", 5, "agent")),
+        ("21:00:00", RunStarted("build", 5, "agent")),
         started("21:00:00.000", 1),
         failed_at("21:00:05.100", 1),
         started("21:00:05.200", 2),
@@ -116,7 +115,7 @@ def test_example_3_the_signal_overrides_the_exit_code() -> None:
     log = written(
         "logfmt",
         started("21:00:00.000", 1),
-        ("21:00:15.100", loop.ExitOverridden(1, "SUCCESS", 1, None)),
+        ("21:00:15.100", ExitOverridden(1, "SUCCESS", 1, None)),
         (
             "21:00:15.100",
             done(1, 5, 15.1, "SUCCESS", truncated=False, despite_exit=True),
@@ -165,7 +164,7 @@ def test_example_5_config_validation_failure() -> None:
 
 
 def test_example_6_missing_ai_command() -> None:
-    event = loop.ProblemFound(
+    event = ProblemFound(
         Severity.ERROR,
         "No AI command configured",
         "must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias)",
@@ -186,7 +185,7 @@ def test_example_7_output_buffer_overflow() -> None:
     log = written(
         "logfmt",
         started("21:00:00.000", 1),
-        ("21:00:15.100", loop.OutputTruncated(1, "stdout", 5242880, 1048576)),
+        ("21:00:15.100", OutputTruncated(1, "stdout", 5242880, 1048576)),
         ("21:00:15.200", completed(1, 5, 15.2, truncated=True)),
     )
     starts(
@@ -231,12 +230,12 @@ def test_an_iteration_that_kept_everything_does_not_speak_of_truncation() -> Non
 
 
 def test_without_a_limit_there_is_no_slash() -> None:
-    line = logfmt.render(loop.IterationStarted("build", 7, None))
+    line = IterationStarted("build", 7, None).as_logfmt()
     assert line == "INFO Starting iteration 7 procedure=build"
 
 
 def test_the_end_at_the_maximum_has_status_and_statistics() -> None:
-    line = logfmt.render(ENDED)
+    line = ENDED.as_logfmt()
     assert line is not None
     assert line.startswith("INFO Loop completed status=max-iters iterations=3 total_elapsed=2m16s")
     found = fields(line)
@@ -259,7 +258,7 @@ def test_the_end_at_the_maximum_has_status_and_statistics() -> None:
     ids=["exit", "crash", "FAILURE", "timeout"],
 )
 def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -> None:
-    line = logfmt.render(failed(2, 5, 5.0, 1, 3, failure)) or ""
+    line = failed(2, 5, 5.0, 1, 3, failure).as_logfmt() or ""
     found = fields(line)
     assert list(found.items())[: len(expected)] == list(expected.items())
     assert found["command"] == "agent --flag"
@@ -268,7 +267,7 @@ def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -
 
 def test_the_output_of_a_failure_stays_on_its_line() -> None:
     failure = structs.replace(FAILURE, preview='first "words"\nand more', suffix="last\twords")
-    line = logfmt.render(failed(1, 5, 5.0, 1, 3, failure)) or ""
+    line = failed(1, 5, 5.0, 1, 3, failure).as_logfmt() or ""
     assert "\n" not in line
     assert fields(line)["output_first"] == 'first "words"\nand more'
     assert fields(line)["output_last"] == "last\twords"
@@ -299,16 +298,16 @@ def test_the_output_of_a_failure_stays_on_its_line() -> None:
     ],
 )
 def test_values_are_quoted_where_they_must_be(value: str | float, shown: str) -> None:
-    assert logfmt.render_fields((("key", value),)) == f" key={shown}"
+    assert logfmt_fields((("key", value),)) == f" key={shown}"
 
 
 def test_a_field_without_a_value_is_left_out() -> None:
-    assert logfmt.render_fields((("a", 1), ("b", None), ("c", 0))) == " a=1 c=0"
+    assert logfmt_fields((("a", 1), ("b", None), ("c", 0))) == " a=1 c=0"
 
 
 @pytest.mark.parametrize("value", ["a b", 'a"b', "a\nb", "a=b", "a\\b", "é ✓", " a "])
 def test_a_program_reads_back_what_was_written(value: str) -> None:
-    line = f"INFO words{logfmt.render_fields((('key', value), ('next', 'x')))}"
+    line = f"INFO words{logfmt_fields((('key', value), ('next', 'x')))}"
     assert fields(line) == {"key": value, "next": "x"}
 
 
@@ -321,21 +320,21 @@ def test_there_is_a_sample_of_every_event() -> None:
 
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
 def test_every_event_is_one_line_or_none(event: Event) -> None:
-    line = logfmt.render(event)
-    assert line is None or ("\n" not in line and line.startswith(f"{level(event).name} "))
+    line = event.as_logfmt()
+    assert line is None or ("\n" not in line and line.startswith(f"{event.log_level.name} "))
 
 
 @pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
 def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
-    line = logfmt.render(event) or ""
+    line = event.as_logfmt() or ""
     assert line.isprintable()
 
 
-@pytest.mark.parametrize("threshold", Level)
-def test_nothing_below_the_level_is_written(threshold: Level) -> None:
+@pytest.mark.parametrize("threshold", LogLevel)
+def test_nothing_below_the_level_is_written(threshold: LogLevel) -> None:
     log = written("logfmt", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
     levels = {line.split()[1] for line in log.splitlines()}
-    assert levels == {one.name for one in Level if one >= threshold}
+    assert levels == {one.name for one in LogLevel if one >= threshold}
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,23 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rooda.loop import events as loop
-from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
-from rooda.loop.levels import Level, level
+from rooda.loop.iteration_events import (
+    ExitOverridden,
+    IterationEnded,
+    IterationStarted,
+    OutputTruncated,
+    PromptAssembled,
+    PromptFailed,
+    SignalsScanned,
+    StartFailed,
+)
 from rooda.loop.outcome import Verdict
+from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted
 from rooda.loop.stops import StopRule
 from rooda.process import events as process
 from rooda.process.events import Output
-from rooda.views import text
+from rooda.text.event import Event, LogLevel
 from rooda.views.agent_output import AgentOutput
 from rooda.views.sink import Sink
 from rooda.views.terminal import Terminal
@@ -50,7 +58,7 @@ def iterations(
     happened: list[tuple[str, Event]] = []
     failures = 0
     for number, seconds in enumerate(durations, 1):
-        happened.append((clocks[number - 1], loop.IterationStarted("build", number, maximum)))
+        happened.append((clocks[number - 1], IterationStarted("build", number, maximum)))
         failures = failures + 1 if number in failing else 0
         end: Event = completed(number, maximum, seconds, truncated=False)
         if failures:
@@ -72,7 +80,7 @@ def test_example_1_limited_iterations() -> None:
     clocks = ["10:00:00", "10:00:45", "10:01:24", "10:02:16"]
     log = written(
         "text",
-        ("10:00:00", loop.RunStarted("build", 3, "agent")),
+        ("10:00:00", RunStarted("build", 3, "agent")),
         *iterations([45.2, 38.7, 52.1], clocks, 3),
         ("10:02:16", ENDED),
     )
@@ -98,7 +106,7 @@ def test_example_2_consecutive_failure_abort() -> None:
     ended = structs.replace(ABORTED, iterations=6, total=155.0, stats=stats(*durations))
     log = written(
         "text",
-        ("10:00:00", loop.RunStarted("build", 10, "agent")),
+        ("10:00:00", RunStarted("build", 10, "agent")),
         *iterations(durations, clocks, 10, failing=range(4, 7)),
         ("10:02:35", ended),
     )
@@ -139,10 +147,10 @@ def test_example_3_the_end_has_its_timing_too() -> None:
 def test_example_6_unlimited_with_recovery() -> None:
     log = written(
         "text",
-        ("10:00:00", loop.RunStarted("build", None, "agent")),
-        ("10:01:55", loop.IterationStarted("build", 3, None)),
+        ("10:00:00", RunStarted("build", None, "agent")),
+        ("10:01:55", IterationStarted("build", 3, None)),
         ("10:02:10", failed(3, None, 15.0, 1, 3, FAILURE)),
-        ("10:02:10", loop.IterationStarted("build", 4, None)),
+        ("10:02:10", IterationStarted("build", 4, None)),
         ("10:02:52", completed(4, None, 42.0, truncated=False)),
     )
     assert (
@@ -195,7 +203,7 @@ def test_example_6_unlimited_with_recovery() -> None:
             ),
         ),
         (
-            loop.OutputTruncated(1, "stdout", 5242880, 1048576),
+            OutputTruncated(1, "stdout", 5242880, 1048576),
             (
                 "WARN: AI CLI output exceeded buffer size actual_size=5242880 buffer_limit=1048576 "
                 "action=truncating_from_beginning stream=stdout iteration=1 "
@@ -203,7 +211,7 @@ def test_example_6_unlimited_with_recovery() -> None:
             ),
         ),
         (
-            loop.ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
+            ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
             (
                 "WARN: AI CLI exited with non-zero code but promise signal indicates success "
                 "exit_code=139 promise_signal=SUCCESS signal=SIGSEGV iteration=1"
@@ -232,7 +240,7 @@ def test_example_6_unlimited_with_recovery() -> None:
         (process.ProcessStopped(123), "AI CLI terminated"),
         (interrupted(2, 5, 3.3), "Iteration 2/5 interrupted after 3.3s"),
         (
-            loop.PromptFailed(2, "a.md does not exist", "Create it"),
+            PromptFailed(2, "a.md does not exist", "Create it"),
             (
                 'ERROR: Prompt assembly failed iteration=2 error="a.md does not exist" '
                 'suggestion="Create it"'
@@ -247,14 +255,14 @@ def test_further_lines(event: Event, line: str) -> None:
 @pytest.mark.parametrize(
     "ended", [INTERRUPTED, structs.replace(ABORTED, rule=StopRule.MAX_COST, reason="too much")]
 )
-def test_the_command_that_continues_a_run_is_the_last_line(ended: loop.RunEnded) -> None:
-    *lines, last = (text.render(structs.replace(ended, resume="rooda resume R")) or "").split("\n")
-    assert "\n".join(lines) == text.render(ended)
+def test_the_command_that_continues_a_run_is_the_last_line(ended: RunEnded) -> None:
+    *lines, last = (structs.replace(ended, resume="rooda resume R").as_text() or "").split("\n")
+    assert "\n".join(lines) == ended.as_text()
     assert last == "  To continue: rooda resume R"
 
 
 def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
-    assert text.render(structs.replace(ABORTED, resume="rooda resume R")) == text.render(ABORTED)
+    assert structs.replace(ABORTED, resume="rooda resume R").as_text() == ABORTED.as_text()
 
 
 @pytest.mark.parametrize(
@@ -290,7 +298,7 @@ def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
 )
 def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], line: str) -> None:
     event = structs.replace(RESUMED, **change)
-    assert text.render(event) == f"Resuming run 20260301-230000-abcdef {line}"
+    assert event.as_text() == f"Resuming run 20260301-230000-abcdef {line}"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +307,7 @@ def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], lin
 )
 def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str) -> None:
     event = structs.replace(RESUMED, recorded=False, flags=(), given=given, replaced=())
-    assert written("text", ("10:00:00", event), threshold=Level.WARN) == (
+    assert written("text", ("10:00:00", event), threshold=LogLevel.WARN) == (
         "[10:00:00] WARN: Resuming run 20260301-230000-abcdef at iteration 4"
         f"{words}; the flags of the run were not recorded\n"
     )
@@ -307,15 +315,15 @@ def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str
 
 def test_one_iteration_has_a_timing_without_spread() -> None:
     ended = structs.replace(SUCCEEDED, iterations=1, stats=stats(3.0))
-    assert (text.render(ended) or "").splitlines()[1:] == [
+    assert (ended.as_text() or "").splitlines()[1:] == [
         "  Iteration timing: min=3.0s, max=3.0s, mean=3.0s"
     ]
 
 
 @pytest.mark.parametrize("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
-def test_every_end_has_its_timing(ended: loop.RunEnded) -> None:
+def test_every_end_has_its_timing(ended: RunEnded) -> None:
     timing = "  Iteration timing: min=38.7s, max=52.1s, mean=45.3s, stddev=5.5s"
-    assert (text.render(ended) or "").splitlines()[1:] == [timing]
+    assert (ended.as_text() or "").splitlines()[1:] == [timing]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +342,7 @@ def test_every_end_has_its_timing(ended: loop.RunEnded) -> None:
 )
 def test_durations(seconds: float, shown: str) -> None:
     event = completed(1, 3, seconds, truncated=False)
-    assert text.render(event) == f"Iteration 1/3 completed in {shown} (success)"
+    assert event.as_text() == f"Iteration 1/3 completed in {shown} (success)"
 
 
 # -- the context of a failure ------------------------------------------------------------------
@@ -342,7 +350,7 @@ def test_durations(seconds: float, shown: str) -> None:
 
 def context(failure: FailureContext) -> list[str]:
     """The indented lines below a failed iteration."""
-    line, *below = (text.render(failed(1, 3, 5.0, 1, 3, failure)) or "").split("\n")
+    line, *below = (failed(1, 3, 5.0, 1, 3, failure).as_text() or "").split("\n")
     assert line == "Iteration 1/3 completed in 5.0s (failure, consecutive: 1/3)"
     assert all(entry.startswith("  ") for entry in below)
     return below
@@ -392,9 +400,9 @@ def test_there_is_a_sample_of_every_event() -> None:
 
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
 def test_every_event_has_its_line_or_none(event: Event) -> None:
-    line = text.render(event)
+    line = event.as_text()
     silent = isinstance(event, process.Output | process.Tick)
-    if isinstance(event, loop.IterationEnded):
+    if isinstance(event, IterationEnded):
         # Else an error has said it before.
         silent = event.verdict is Verdict.ABORT and event.failure is None
     assert (line is None) == silent
@@ -403,7 +411,7 @@ def test_every_event_has_its_line_or_none(event: Event) -> None:
 
 @pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
 def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
-    lines = (text.render(event) or "").split("\n")
+    lines = (event.as_text() or "").split("\n")
     assert all(char == "\t" or char.isprintable() for line in lines for char in line)
     assert all(line.startswith("  ") for line in lines[1:])
 
@@ -411,49 +419,49 @@ def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event)
 @pytest.mark.parametrize(
     "name,expected",
     [
-        ("debug", [Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR]),
-        ("info", [Level.INFO, Level.WARN, Level.ERROR]),
-        ("warn", [Level.WARN, Level.ERROR]),
-        ("error", [Level.ERROR]),
+        ("debug", [LogLevel.DEBUG, LogLevel.INFO, LogLevel.WARN, LogLevel.ERROR]),
+        ("info", [LogLevel.INFO, LogLevel.WARN, LogLevel.ERROR]),
+        ("warn", [LogLevel.WARN, LogLevel.ERROR]),
+        ("error", [LogLevel.ERROR]),
     ],
 )
-def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[Level]) -> None:
+def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[LogLevel]) -> None:
     happened = [("10:00:00", event) for event in SAMPLES]
-    shown = written("text", *happened, threshold=Level[name.upper()])
+    shown = written("text", *happened, threshold=LogLevel[name.upper()])
     for _, event in happened:
-        line = written("text", ("10:00:00", event), threshold=Level.DEBUG)
-        assert not line or (line in shown) == (level(event) in expected)
+        line = written("text", ("10:00:00", event), threshold=LogLevel.DEBUG)
+        assert not line or (line in shown) == (event.log_level in expected)
 
 
 @pytest.mark.parametrize(
     "event,expected",
     [
-        (loop.PromptAssembled(1, 2), Level.DEBUG),
-        (loop.ConfigResolved("a", "b", "c"), Level.DEBUG),
-        (loop.SignalsScanned(1, success=True, failure=False, believed=True), Level.DEBUG),
-        (loop.RunStarted("build", 3, "agent"), Level.INFO),
-        (loop.IterationStarted("build", 1, 3), Level.INFO),
-        (completed(1, 3, 1.0, truncated=False), Level.INFO),
-        (done(1, 3, 1.0, "SUCCESS", truncated=False, despite_exit=False), Level.INFO),
-        (ENDED, Level.INFO),
-        (SUCCEEDED, Level.INFO),
-        (INTERRUPTED, Level.INFO),
-        (process.InterruptSeen("SIGINT"), Level.INFO),
-        (WARNING, Level.WARN),
-        (loop.OutputTruncated(1, "stdout", 2, 1), Level.WARN),
-        (loop.ExitOverridden(1, "SUCCESS", 1, None), Level.WARN),
-        (process.ClockExpired("iteration_timeout", 1.0), Level.WARN),
-        (process.ProcessKilled(1), Level.WARN),
-        (process.ProcessSurvived(1), Level.WARN),
-        (ERROR, Level.ERROR),
-        (failed(1, 3, 1.0, 1, 3, FAILURE), Level.ERROR),
-        (loop.PromptFailed(1, "a", "b"), Level.ERROR),
-        (loop.StartFailed(1, "a", "b", "c"), Level.ERROR),
-        (ABORTED, Level.ERROR),
+        (PromptAssembled(1, 2), LogLevel.DEBUG),
+        (ConfigResolved("a", "b", "c"), LogLevel.DEBUG),
+        (SignalsScanned(1, success=True, failure=False, believed=True), LogLevel.DEBUG),
+        (RunStarted("build", 3, "agent"), LogLevel.INFO),
+        (IterationStarted("build", 1, 3), LogLevel.INFO),
+        (completed(1, 3, 1.0, truncated=False), LogLevel.INFO),
+        (done(1, 3, 1.0, "SUCCESS", truncated=False, despite_exit=False), LogLevel.INFO),
+        (ENDED, LogLevel.INFO),
+        (SUCCEEDED, LogLevel.INFO),
+        (INTERRUPTED, LogLevel.INFO),
+        (process.InterruptSeen("SIGINT"), LogLevel.INFO),
+        (WARNING, LogLevel.WARN),
+        (OutputTruncated(1, "stdout", 2, 1), LogLevel.WARN),
+        (ExitOverridden(1, "SUCCESS", 1, None), LogLevel.WARN),
+        (process.ClockExpired("iteration_timeout", 1.0), LogLevel.WARN),
+        (process.ProcessKilled(1), LogLevel.WARN),
+        (process.ProcessSurvived(1), LogLevel.WARN),
+        (ERROR, LogLevel.ERROR),
+        (failed(1, 3, 1.0, 1, 3, FAILURE), LogLevel.ERROR),
+        (PromptFailed(1, "a", "b"), LogLevel.ERROR),
+        (StartFailed(1, "a", "b", "c"), LogLevel.ERROR),
+        (ABORTED, LogLevel.ERROR),
     ],
 )
-def test_how_important_an_event_is(event: Event, expected: Level) -> None:
-    assert level(event) is expected
+def test_how_important_an_event_is(event: Event, expected: LogLevel) -> None:
+    assert event.log_level is expected
 
 
 @pytest.mark.parametrize(

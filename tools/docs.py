@@ -1,23 +1,32 @@
-"""Write the generated tables in docs/ anew from the code: `make docs`. A test tells when stale."""
+"""Write the generated parts of docs/ again from the code: `make docs`. A test finds stale ones."""
 
+import ast
 import inspect
+import io
 import re
+import tokenize
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from tokenize import COMMENT
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from msgspec.structs import fields
 
 from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Tokens, Usage
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
-from rooda.loop.events import Event, ProblemFound, RunEnded, RunResumed
-from rooda.loop.levels import LEVELS, Level
+from rooda.iteration.types import IterationResult
+from rooda.loop import agent_events, iteration_events, run_events, work_events
+from rooda.loop.failure import FailureContext
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
-from rooda.views.jsonl import FOR_THE_RECORD, UNLOGGED, event_name
+from rooda.process import events as process_events
+from rooda.process.events import NamedProcess
+from rooda.testresults.results import TestDetail, TestResults
+from rooda.text.event import EVENTS, Event
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -37,28 +46,89 @@ def _setting_row(setting: Setting[Any]) -> str:
     return f"| `{setting.key}` | {kind} | {default} | {flags} | {setting.help}{where} |"
 
 
-def events_table() -> str:
-    """One row an event that is logged."""
-    rows = ["| event | level | fields | when |", "|---|---|---|---|"]
-    for kind in get_args(Event):
-        if kind in UNLOGGED:
-            continue
-        hints = get_type_hints(kind)
-        logged = [field.name for field in fields(kind) if field.name != FOR_THE_RECORD]
-        names = ", ".join(f"`{name}` {_type_name(hints[name])}" for name in logged)
-        about = " ".join(inspect.cleandoc(kind.__doc__ or "").split())
-        rows.append(f"| `{event_name(kind)}` | {_level(kind)} | {names} | {about} |")
-    return "\n".join(rows)
+# The modules of events, in the order of docs/events.md.
+_EVENT_MODULES = (run_events, iteration_events, work_events, agent_events, process_events)
 
 
-def _level(kind: type[Any]) -> str:
-    if kind is RunEnded:
-        return "info, error when aborted"
-    if kind is RunResumed:
-        return "info, warn when the flags were not recorded"
-    if kind is ProblemFound:
-        return "warn, error"
-    return LEVELS.get(kind, Level.INFO).name.lower()
+def events_pages() -> str:
+    """One section an event that is logged, and one for each object inside of events."""
+    parts = []
+    for module in _EVENT_MODULES:
+        title = (module.__doc__ or "").split("\n")[0].split(":")[0].rstrip(".")
+        parts.append(f"## {title}")
+        kinds = [kind for kind in EVENTS if kind.__module__ == module.__name__ and kind.is_logged]
+        parts += [_event(kind) for kind in kinds]
+    parts.append("## Objects inside of events")
+    parts += [_object(name, kind) for name, kind in OBJECTS.items()]
+    return "\n\n".join(parts)
+
+
+def _event(kind: type[Event]) -> str:
+    level = kind.level.name.lower()
+    if kind.raised is not None:
+        level += f"; {kind.raised[0].name.lower()} if {kind.raised[1]}"
+    return _section(f"`{kind.event_name()}` ({level})", kind, field_comments(kind))
+
+
+def _object(name: str, kind: type[Struct]) -> str:
+    return _section(name, kind, {})
+
+
+def _section(title: str, kind: type[Struct], comments: Mapping[str, str]) -> str:
+    about = " ".join(inspect.cleandoc(kind.__doc__ or "").split())
+    lines = [f"### {title}", "", about]
+    if logged := json_fields(kind):
+        lines += ["", "| field | type | what it is |" if comments else "| field | type |"]
+        lines.append("|---|---|---|" if comments else "|---|---|")
+    for name, hint in logged.items():
+        more = f" {comments[name]} |" if comments else ""
+        lines.append(f"| `{name}` | {_type_name(hint)} |{more}")
+    return "\n".join(lines)
+
+
+def json_fields(kind: type[Struct]) -> dict[str, Any]:
+    """The fields of an event, or of an object inside of one, as JSON has them: name and type."""
+    hints = get_type_hints(kind)
+    if kind not in _OWN_JSON:
+        unlogged = kind.unlogged if issubclass(kind, Event) else ()
+        return {one.name: hints[one.name] for one in fields(kind) if one.name not in unlogged}
+    return {
+        name: hints[name] if name in hints else get_type_hints(getattr(kind, name).fget)["return"]
+        for name in _OWN_JSON[kind]
+    }
+
+
+# Objects whose JSON has other fields than they have; the test reads real output.
+_OWN_JSON: Mapping[type[Struct], Iterable[str]] = {
+    IterationResult: IterationResult(exit_code=None).to_json(),
+    Stats: Stats().summary(),
+}
+OBJECTS: Mapping[str, type[Struct]] = {
+    "failure": FailureContext,
+    "result": IterationResult,
+    "test results": TestResults,
+    "test": TestDetail,
+    "usage": Usage,
+    "tokens": Tokens,
+    "stats": Stats,
+    "process": NamedProcess,
+}
+
+
+def field_comments(kind: type[Event]) -> dict[str, str]:
+    """The comment on the line of each field."""
+    source = inspect.getsource(kind)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {one.start[0]: one.string.lstrip("# ") for one in tokens if one.type == COMMENT}
+    (body,) = ast.parse(source).body
+    found = {}
+    for line in body.body if isinstance(body, ast.ClassDef) else ():
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+            name, comment = line.target.id, comments.get(line.lineno)
+            if comment is None:
+                raise ValueError(f"{kind.__name__}.{name} has no comment that says what it is")
+            found[name] = comment
+    return found
 
 
 def _type_name(hint: Any) -> str:
@@ -68,11 +138,9 @@ def _type_name(hint: Any) -> str:
         return "null"
     if get_origin(hint) is tuple:
         return f"list of {_type_name(get_args(hint)[0])}"
-    if hint is Stats:
-        return "{" + ", ".join(Stats().summary()) + "}, stddev null before the second iteration"
     if isinstance(hint, type) and issubclass(hint, Struct):
-        hints = get_type_hints(hint)
-        return "{" + ", ".join(f"{f.name} {_type_name(hints[f.name])}" for f in fields(hint)) + "}"
+        name = next(name for name, kind in OBJECTS.items() if kind is hint)
+        return f"[{name}](#{name.replace(' ', '-')})"
     names = {int: "integer", float: "number", bool: "boolean"}
     return names.get(hint, "string")
 
@@ -107,7 +175,7 @@ def _keys(settings: Sequence[str]) -> str:
 
 GENERATED = {
     "configuration.md": ("settings", settings_table),
-    "events.md": ("events", events_table),
+    "events.md": ("events", events_pages),
     "agents.md": ("failure kinds", failure_kinds_table),
     "record.md": ("stop rules", stop_rules_table),
 }

@@ -14,10 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessEvent, ProcessStarted, Stream
+from rooda.process.events import Output, ProcessStarted, Stream
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult, Transcript
 from rooda.process.runner import Runner
+from rooda.text.event import Event
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT, open_transcript, place_of
 
 Capture = Literal["file", "pipe"]
@@ -33,7 +34,7 @@ class Studio:
     folder: Path
     runner: Runner
     interrupts: Interrupts
-    events: list[ProcessEvent] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def sh(
         self, body: str, capture: Capture, listener: Listener | None = None, **how: Any
@@ -56,7 +57,7 @@ class Studio:
         timeout: float | None = None,
         **bounds: Any,
     ) -> ProcessResult:
-        def listen(event: ProcessEvent) -> None:
+        def listen(event: Event) -> None:
             self.events.append(event)
             if listener is not None:
                 listener(event)
@@ -89,7 +90,7 @@ class Studio:
             if isinstance(event, Output) and stream in (None, event.stream)
         )
 
-    def told(self, *kinds: type[ProcessEvent]) -> list[ProcessEvent]:
+    def told(self, *kinds: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kinds)]
 
     @property

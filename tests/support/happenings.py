@@ -1,7 +1,7 @@
 """Events made by hand, for the tests of the views."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, get_args
+from typing import Any
 
 from msgspec import structs
 
@@ -9,23 +9,65 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import Tokens, Usage
 from rooda.config.problems import Severity
 from rooda.iteration.types import IterationResult, IterationStatus, Printed
-from rooda.loop import agent_events as agents
-from rooda.loop import events as loop
+from rooda.loop.agent_events import (
+    AgentChanged,
+    AgentSaid,
+    StillWaiting,
+    UsageSeen,
+    WaitEnded,
+    WaitStarted,
+)
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import Event
 from rooda.loop.failure import FailureContext
-from rooda.loop.levels import Level
+from rooda.loop.iteration_events import (
+    ExitOverridden,
+    IterationEnded,
+    IterationStarted,
+    OutputTruncated,
+    PromptAssembled,
+    PromptFailed,
+    SignalsScanned,
+    StageEntered,
+    StartFailed,
+)
 from rooda.loop.outcome import Verdict
+from rooda.loop.run_events import (
+    ConfigResolved,
+    EarlierRunCleared,
+    HistoryPruned,
+    ListenerFailed,
+    ProblemFound,
+    RecordTrouble,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    StateUnwritable,
+    StopRequested,
+    Unlocked,
+)
 from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
+from rooda.loop.work_events import (
+    ChangesUnknown,
+    CommandStarted,
+    CommitFailed,
+    Committed,
+    FilesLeftOut,
+    HookEnded,
+    Pushed,
+    PushFailed,
+    SnapshotTaken,
+    SnapshotTrouble,
+    VerifyEnded,
+)
 from rooda.process import events as process
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
-from rooda.views.log import Log
-from rooda.views.timestamps import DEFAULTS, FORMATS
+from rooda.text.event import EVENTS, Event, LogLevel
+from rooda.views.log import DEFAULT_TIMES, TIME_FORMATS, Log
 
-EVENT_CLASSES: tuple[type[Event], ...] = get_args(Event)
+EVENT_CLASSES: tuple[type[Event], ...] = tuple(EVENTS)
 _MIDNIGHT = datetime(2026, 3, 1, tzinfo=timezone(timedelta(hours=1)))
 _BEGAN = _MIDNIGHT.replace(hour=10)
 
@@ -41,11 +83,11 @@ def written(
     log_format: str,
     *happened: tuple[str, Event],
     time: str | None = None,
-    threshold: Level = Level.INFO,
+    threshold: LogLevel = LogLevel.INFO,
 ) -> str:
     """What a log of this format writes about the events."""
     pieces: list[str] = []
-    log = Log(log_format, FORMATS[time or DEFAULTS[log_format]], threshold, pieces.append)
+    log = Log(log_format, TIME_FORMATS[time or DEFAULT_TIMES[log_format]], threshold, pieces.append)
     for clock, event in happened:
         log(stamped(clock, event))
     return "".join(pieces)
@@ -93,7 +135,7 @@ BLOCKED = structs.replace(
 
 def ended(
     number: int, maximum: int | None, seconds: float, verdict: Verdict, **more: Any
-) -> loop.IterationEnded:
+) -> IterationEnded:
     """The end of an iteration; what is not said is as in an ordinary one."""
     usual: dict[str, Any] = {
         "promise_signal": None,
@@ -103,12 +145,12 @@ def ended(
         "threshold": 3,
         "failure": None,
     }
-    return loop.IterationEnded(number, maximum, seconds, verdict, **(usual | more))
+    return IterationEnded(number, maximum, seconds, verdict, **(usual | more))
 
 
 def completed(
     number: int, maximum: int | None, seconds: float, *, truncated: bool
-) -> loop.IterationEnded:
+) -> IterationEnded:
     return ended(number, maximum, seconds, Verdict.CONTINUE, truncated=truncated)
 
 
@@ -120,7 +162,7 @@ def done(
     *,
     truncated: bool,
     despite_exit: bool,
-) -> loop.IterationEnded:
+) -> IterationEnded:
     more = {"promise_signal": word, "truncated": truncated, "despite_exit": despite_exit}
     return ended(number, maximum, seconds, Verdict.COMPLETE, **more)
 
@@ -132,16 +174,16 @@ def failed(
     consecutive: int,
     threshold: int,
     failure: FailureContext,
-) -> loop.IterationEnded:
+) -> IterationEnded:
     more = {"consecutive_failures": consecutive, "threshold": threshold, "failure": failure}
     return ended(number, maximum, seconds, Verdict.FAILURE, **more)
 
 
-def interrupted(number: int, maximum: int | None, seconds: float) -> loop.IterationEnded:
+def interrupted(number: int, maximum: int | None, seconds: float) -> IterationEnded:
     return ended(number, maximum, seconds, Verdict.INTERRUPTED)
 
 
-RESUMED = loop.RunResumed(
+RESUMED = RunResumed(
     run="20260301-230000-abcdef",
     iteration=4,
     recorded=True,
@@ -149,7 +191,7 @@ RESUMED = loop.RunResumed(
     given=("--max-iterations", "12"),
     replaced=("--max-iterations", "8"),
 )
-ENDED = loop.RunEnded(
+ENDED = RunEnded(
     status=Status.MAX_ITERS,
     rule=StopRule.MAX_ITERATIONS,
     reason="",
@@ -176,10 +218,10 @@ ABORTED = structs.replace(
 INTERRUPTED = structs.replace(
     ENDED, status=Status.INTERRUPTED, rule=StopRule.INTERRUPTED, exit_code=130, signal="SIGINT"
 )
-WARNING = loop.ProblemFound(
+WARNING = ProblemFound(
     Severity.WARNING, "Config validation failed", "mind the gap", "Step over it", "", None, ""
 )
-ERROR = loop.ProblemFound(
+ERROR = ProblemFound(
     Severity.ERROR,
     "Config validation failed",
     "timeout must be positive or nil",
@@ -191,8 +233,8 @@ ERROR = loop.ProblemFound(
 
 NAMED = process.NamedProcess(4711, "sleep 600")
 COMMIT, TREE = "c0ffee" * 6 + "c0de", "decade" * 6 + "dead"
-HOOK = loop.HookEnded("pre_iteration", "make deps", 0, "", "abort", 2.5, "up to date")
-VERIFIED = loop.VerifyEnded(1, "make test", 0, "", 12.5, "3 passed")
+HOOK = HookEnded("pre_iteration", "make deps", 0, "", "abort", 2.5, "up to date")
+VERIFIED = VerifyEnded(1, "make test", 0, "", 12.5, "3 passed")
 RESULT = IterationResult(
     exit_code=1,
     printed=Printed.of("much text", "some more"),
@@ -210,7 +252,7 @@ RESULT = IterationResult(
 USAGE = Usage(
     "opus", "60b344ee", 2, Tokens(38349, 55, 4444, 2222, total=45070), 0.2092, context_percent=2
 )
-WAIT = agents.WaitStarted(
+WAIT = WaitStarted(
     iteration=2,
     kind=WaitKind.LIMIT,
     what="claude",
@@ -223,28 +265,28 @@ WAIT = agents.WaitStarted(
 
 # One event of each class, and more where a class has several faces.
 SAMPLES: tuple[Event, ...] = (
-    loop.ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
+    ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
     WARNING,
     ERROR,
-    loop.RunStarted("build", 3, "agent --flag"),
-    loop.RunStarted("build", None, "agent --flag"),
-    loop.IterationStarted("build", 1, 3),
-    loop.IterationStarted("build", 1, None),
-    loop.RunStarted("build", 9, "agent --flag", "20260301-230000-abcdef", "/srv/project", 4),
+    RunStarted("build", 3, "agent --flag"),
+    RunStarted("build", None, "agent --flag"),
+    IterationStarted("build", 1, 3),
+    IterationStarted("build", 1, None),
+    RunStarted("build", 9, "agent --flag", "20260301-230000-abcdef", "/srv/project", 4),
     RESUMED,
     structs.replace(RESUMED, recorded=False, flags=(), replaced=(), folder="/srv/project"),
-    loop.IterationStarted("build", 4, 9, attempt=2),
-    loop.StageEntered(1, IterationStatus.PRE_HOOKS),
-    loop.StageEntered(1, IterationStatus.EXECUTING),
-    loop.PromptAssembled(1, 1234),
-    loop.PromptFailed(2, "observe.md does not exist", "Create the file or correct the path"),
-    loop.StartFailed(2, "agent --flag", "agent: Permission denied", "Check its mode"),
-    loop.OutputTruncated(1, "stdout", 5242880, 1048576),
-    loop.SignalsScanned(1, success=True, failure=False, believed=True),
+    IterationStarted("build", 4, 9, attempt=2),
+    StageEntered(1, IterationStatus.PRE_HOOKS),
+    StageEntered(1, IterationStatus.EXECUTING),
+    PromptAssembled(1, 1234),
+    PromptFailed(2, "observe.md does not exist", "Create the file or correct the path"),
+    StartFailed(2, "agent --flag", "agent: Permission denied", "Check its mode"),
+    OutputTruncated(1, "stdout", 5242880, 1048576),
+    SignalsScanned(1, success=True, failure=False, believed=True),
     completed(1, 3, 45.2, truncated=False),
     completed(1, None, 45.2, truncated=True),
-    loop.ExitOverridden(1, "SUCCESS", 1, None),
-    loop.ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
+    ExitOverridden(1, "SUCCESS", 1, None),
+    ExitOverridden(1, "SUCCESS", 139, "SIGSEGV"),
     done(2, 5, 15.0, "SUCCESS", truncated=False, despite_exit=False),
     done(2, 5, 15.0, "SUCCESS", truncated=True, despite_exit=True),
     failed(1, 3, 5.0, 1, 3, FAILURE),
@@ -287,45 +329,45 @@ SAMPLES: tuple[Event, ...] = (
         incomplete=True,
     ),
     ended(1, 5, 5.0, Verdict.CONTINUE, usage=USAGE),
-    loop.IterationStarted("build", 1, 3, agent="claude", is_read=True),
-    agents.AgentSaid(1, "text", "Working on it."),
-    agents.AgentSaid(1, "tool", "Write notes.md"),
-    agents.UsageSeen(1, "opus", 45070, 0.2092),
-    agents.UsageSeen(1, None, None, None),
-    agents.AgentChanged(2, "claude", "codex", "usage limit of claude"),
+    IterationStarted("build", 1, 3, agent="claude", is_read=True),
+    AgentSaid(1, "text", "Working on it."),
+    AgentSaid(1, "tool", "Write notes.md"),
+    UsageSeen(1, "opus", 45070, 0.2092),
+    UsageSeen(1, None, None, None),
+    AgentChanged(2, "claude", "codex", "usage limit of claude"),
     WAIT,
     structs.replace(WAIT, known=False),
     structs.replace(WAIT, capped=True),
     structs.replace(WAIT, kind=WaitKind.BACKOFF, what="startup", seconds=12.5),
     structs.replace(WAIT, kind=WaitKind.OUTAGE, capped=True, outage="offline", lasted=75.0),
-    agents.StillWaiting(2, WaitKind.LIMIT, 7200.0),
-    agents.WaitEnded(2, WaitKind.LIMIT, 14400.0),
+    StillWaiting(2, WaitKind.LIMIT, 7200.0),
+    WaitEnded(2, WaitKind.LIMIT, 14400.0),
     process.ProcessCalledOff("max_cost", "$1.20 spent, $1.00 were left (max_cost)"),
     structs.replace(ENDED, tokens=123456, cost=1.25),
-    loop.SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
-    loop.SnapshotTaken(0, TREE, None, None),
-    loop.FilesLeftOut(1, ("huge.bin",)),
-    loop.FilesLeftOut(1, tuple(f"huge-{number}.bin" for number in range(9))),
-    loop.ChangesUnknown(1, "git: index.lock exists"),
-    loop.SnapshotTrouble(1, "refs/rooda was written again"),
-    loop.CommandStarted("verify", 12345, 817.5),
+    SnapshotTaken(1, TREE, COMMIT, COMMIT, ("huge.bin",)),
+    SnapshotTaken(0, TREE, None, None),
+    FilesLeftOut(1, ("huge.bin",)),
+    FilesLeftOut(1, tuple(f"huge-{number}.bin" for number in range(9))),
+    ChangesUnknown(1, "git: index.lock exists"),
+    SnapshotTrouble(1, "refs/rooda was written again"),
+    CommandStarted("verify", 12345, 817.5),
     HOOK,
     structs.replace(HOOK, exit_code=2, error="exit code 2", output="no rule", cleaned_up=(NAMED,)),
     VERIFIED,
     structs.replace(
         VERIFIED, exit_code=None, error="timed out after 60s", output="...", cleaned_up=(NAMED,)
     ),
-    loop.Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
-    loop.CommitFailed(1, "Author identity unknown", "Tell git who you are"),
-    loop.Pushed(1, "origin", "main", COMMIT),
-    loop.PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
-    loop.RecordTrouble("the record was broken; it is made anew"),
-    loop.HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef")),
-    loop.StopRequested(),
-    loop.StateUnwritable(1, "No space left on device"),
-    loop.EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
-    loop.Unlocked("/srv/project", "No locks available"),
-    loop.ListenerFailed("LiveLine", "ValueError: no"),
+    Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
+    CommitFailed(1, "Author identity unknown", "Tell git who you are"),
+    Pushed(1, "origin", "main", COMMIT),
+    PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
+    RecordTrouble("the record was broken; it is made anew"),
+    HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef")),
+    StopRequested(),
+    StateUnwritable(1, "No space left on device"),
+    EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
+    Unlocked("/srv/project", "No locks available"),
+    ListenerFailed("LiveLine", "ValueError: no"),
     ENDED,
     SUCCEEDED,
     ABORTED,
@@ -356,28 +398,24 @@ SAMPLES: tuple[Event, ...] = (
 EVIL = 'a\x1b[31mb\x1b]0;title\x07\nERROR forged="x"\r\x9b5mz\x7f\x00 \\'
 _EVIL_FAILURE = structs.replace(FAILURE, command=EVIL, preview=EVIL, suffix=EVIL)
 EVIL_EVENTS: tuple[Event, ...] = (
-    loop.ConfigResolved(EVIL, EVIL, EVIL),
+    ConfigResolved(EVIL, EVIL, EVIL),
     structs.replace(WARNING, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
     structs.replace(ERROR, message=EVIL, suggestion=EVIL, file=EVIL, field=EVIL),
-    loop.RunStarted(EVIL, 3, EVIL),
-    loop.IterationStarted(EVIL, 1, 3),
-    loop.PromptFailed(1, EVIL, EVIL),
-    loop.StateUnwritable(1, EVIL),
-    loop.EarlierRunCleared(
-        EVIL, (process.NamedProcess(1, EVIL),), (process.NamedProcess(2, EVIL),)
-    ),
+    RunStarted(EVIL, 3, EVIL),
+    IterationStarted(EVIL, 1, 3),
+    PromptFailed(1, EVIL, EVIL),
+    StateUnwritable(1, EVIL),
+    EarlierRunCleared(EVIL, (process.NamedProcess(1, EVIL),), (process.NamedProcess(2, EVIL),)),
     process.LeftoversStopped(1, (process.NamedProcess(2, EVIL),)),
     process.ProcessSurvived(1, (process.NamedProcess(2, EVIL),)),
     process.ProcessLost(1, EVIL, (process.NamedProcess(2, EVIL),)),
-    loop.ListenerFailed(EVIL, EVIL),
-    loop.StartFailed(1, EVIL, EVIL, EVIL),
+    ListenerFailed(EVIL, EVIL),
+    StartFailed(1, EVIL, EVIL, EVIL),
     failed(1, 3, 5.0, 1, 3, _EVIL_FAILURE),
     structs.replace(ABORTED, reason=EVIL),
-    loop.RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
-    loop.RunResumed(
-        EVIL, 2, recorded=True, flags=(EVIL,), given=(EVIL,), replaced=(EVIL,), folder=EVIL
-    ),
-    loop.RunResumed(EVIL, 2, recorded=False, flags=(), given=(EVIL,), replaced=()),
+    RunStarted(EVIL, 3, EVIL, EVIL, EVIL, 2),
+    RunResumed(EVIL, 2, recorded=True, flags=(EVIL,), given=(EVIL,), replaced=(EVIL,), folder=EVIL),
+    RunResumed(EVIL, 2, recorded=False, flags=(), given=(EVIL,), replaced=()),
     structs.replace(ABORTED, resume=EVIL),
     ended(
         *(1, 3, 5.0, Verdict.FAILURE),
@@ -388,25 +426,25 @@ EVIL_EVENTS: tuple[Event, ...] = (
         result=structs.replace(RESULT, files_created=(EVIL,), summary=EVIL),
         state=State(feedback=EVIL),
     ),
-    loop.SnapshotTaken(1, EVIL, EVIL, EVIL, (EVIL,)),
-    loop.FilesLeftOut(1, (EVIL, EVIL)),
-    loop.ChangesUnknown(1, EVIL),
-    loop.SnapshotTrouble(1, EVIL),
-    loop.CommandStarted(EVIL, 1, 1.0),
-    loop.HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
-    loop.VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
-    loop.Committed(1, EVIL, EVIL),
-    loop.CommitFailed(1, EVIL, EVIL),
-    loop.Pushed(1, EVIL, EVIL, EVIL),
-    loop.PushFailed(1, EVIL, EVIL),
-    loop.RecordTrouble(EVIL),
-    loop.HistoryPruned((EVIL,)),
-    loop.IterationStarted(EVIL, 1, 3, agent=EVIL),
+    SnapshotTaken(1, EVIL, EVIL, EVIL, (EVIL,)),
+    FilesLeftOut(1, (EVIL, EVIL)),
+    ChangesUnknown(1, EVIL),
+    SnapshotTrouble(1, EVIL),
+    CommandStarted(EVIL, 1, 1.0),
+    HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
+    VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
+    Committed(1, EVIL, EVIL),
+    CommitFailed(1, EVIL, EVIL),
+    Pushed(1, EVIL, EVIL, EVIL),
+    PushFailed(1, EVIL, EVIL),
+    RecordTrouble(EVIL),
+    HistoryPruned((EVIL,)),
+    IterationStarted(EVIL, 1, 3, agent=EVIL),
     ended(1, 3, 1.0, Verdict.LIMITED, kind=FailureKind.LIMIT, reason=EVIL, agent=EVIL),
     ended(1, 3, 1.0, Verdict.CONTINUE, usage=structs.replace(USAGE, model=EVIL)),
-    agents.AgentSaid(1, EVIL, EVIL),
-    agents.UsageSeen(1, EVIL, 1, 1.0),
-    agents.AgentChanged(1, EVIL, EVIL, EVIL),
+    AgentSaid(1, EVIL, EVIL),
+    UsageSeen(1, EVIL, 1, 1.0),
+    AgentChanged(1, EVIL, EVIL, EVIL),
     structs.replace(WAIT, what=EVIL, reason=EVIL),
     process.ProcessCalledOff(EVIL, EVIL),
 )

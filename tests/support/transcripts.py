@@ -19,9 +19,9 @@ from rooda.config.plan import Plan
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
 from rooda.config.settings import MAX_ITERATIONS, MAX_OUTAGE_WAIT, WAIT_FOR_LIMITS
-from rooda.loop import events
-from rooda.loop.events import Event
+from rooda.loop.iteration_events import IterationEnded
 from rooda.loop.loop import run_loop
+from rooda.loop.run_events import RunEnded
 from rooda.loop.services import Services
 from rooda.process.capture.buffers import HEAD, Captured
 from rooda.process.events import Output, Stream
@@ -29,6 +29,7 @@ from rooda.process.exits import Exit, Exited, Signalled, from_returncode
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import Part, TextPart
+from rooda.text.event import Event
 
 _CORPUS = Path(__file__).parent.parent / "corpus" / "agents"
 
@@ -185,8 +186,8 @@ def _code_of(end: Exit) -> int | None:
 class Played:
     """How an iteration and the run after it ended, and all that happened."""
 
-    iteration: events.IterationEnded
-    run: events.RunEnded
+    iteration: IterationEnded
+    run: RunEnded
     happened: tuple[Event, ...]
 
 
@@ -219,7 +220,7 @@ def play(
 
     edge = Services(happened.append, _interrupts(), execute)
     run_ended = run_loop(_plan(folder, command, adapter), edge)
-    (iteration,) = (one for one in happened if isinstance(one, events.IterationEnded))
+    (iteration,) = (one for one in happened if isinstance(one, IterationEnded))
     return Played(iteration, run_ended, tuple(happened))
 
 

@@ -16,7 +16,7 @@ from rooda.console.command_table import RESERVED
 from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
 from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.engine.start import report, start_run
-from rooda.loop.events import RunResumed
+from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts

@@ -14,16 +14,16 @@ from rooda.config.plan import Plan
 from rooda.config.resolve import Values
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.loop.agent_events import AgentSaid
-from rooda.loop.events import Event, IterationEnded, PromptFailed
 from rooda.loop.iteration import run_iteration
+from rooda.loop.iteration_events import IterationEnded, PromptFailed
 from rooda.loop.promises import Promises
 from rooda.loop.services import Services
 from rooda.loop.state import State
-from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
 from rooda.prompts.compose import promise_tag
+from rooda.text.event import Event
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.state_folder import read_plain_file
 from rooda.workspace.tools import Tools
@@ -228,7 +228,7 @@ class _TimedRunner(Struct):
         now = interrupts.stopwatch.now
         began = now()
 
-        def hear(event: ProcessEvent) -> None:
+        def hear(event: Event) -> None:
             listener(event)
             if not request.result_is_in():  # an agent that works on has not ended with its result
                 self.result_after = None

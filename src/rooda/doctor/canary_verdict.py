@@ -32,8 +32,8 @@ from rooda.process.exits import (
     Signalled,
     TimedOut,
 )
+from rooda.text.numbers import usage_words
 from rooda.text.times import format_duration, format_seconds
-from rooda.views.agent_messages import usage_words
 
 _LONGEST_LINE = 300
 

@@ -15,12 +15,13 @@ from msgspec import Struct
 
 from rooda.doctor.findings import Finding, Mark
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessEvent
+from rooda.process.events import Output
 from rooda.process.exits import Canceled, Exited, HungAfterResult, NotStarted, Signalled, TimedOut
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
 from rooda.text.controls import one_line
+from rooda.text.event import Event
 from rooda.text.paths import file_mode
 from rooda.text.times import format_seconds
 from rooda.workspace.state_folder import read_plain_file
@@ -130,7 +131,7 @@ def ask_version(question: VersionQuestion, folder: Path, limit: float = VERSION_
     """Run `PROGRAM --version`; stop it after `limit` seconds, or if it prints too much."""
     printed = 0
 
-    def hear(event: ProcessEvent) -> None:
+    def hear(event: Event) -> None:
         nonlocal printed
         if isinstance(event, Output):
             printed += len(event.data)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rooda.config.plan import Plan
 from rooda.config.problems import Problem, Severity
 from rooda.config.world import World
-from rooda.loop.events import RunResumed
+from rooda.loop.run_events import RunResumed
 from rooda.loop.state import State
 from rooda.loop.stops import StopRule
 from rooda.prompts.parts import PHASES, TextPart

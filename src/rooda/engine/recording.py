@@ -24,8 +24,8 @@ from rooda.iteration.history import HistoryConfig, IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Emitter
-from rooda.loop.events import HistoryPruned, RecordTrouble
 from rooda.loop.own_files import own_files
+from rooda.loop.run_events import HistoryPruned, RecordTrouble
 from rooda.loop.state import Status
 from rooda.record.errors import StoreError
 from rooda.record.given import KEY as GIVEN

@@ -10,11 +10,13 @@ from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import KEEP_PROCESSES
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import CommandStarted, EarlierRunCleared, Event, Unlocked
+from rooda.loop.run_events import EarlierRunCleared, Unlocked
+from rooda.loop.work_events import CommandStarted
 from rooda.process.events import ProcessStarted
 from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.places import run_folder
+from rooda.text.event import Event
 from rooda.workspace.lock import Lock, Note, ProcessIdentity, Taken, here
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
 from rooda.workspace.work_tree import work_tree

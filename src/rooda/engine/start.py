@@ -32,15 +32,15 @@ from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import hold_run_lock
 from rooda.loop.emitter import Emitter
-from rooda.loop.events import ConfigResolved, ProblemFound
-from rooda.loop.levels import Level
 from rooda.loop.loop import run_loop
+from rooda.loop.run_events import ConfigResolved, ProblemFound
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.libc import return_large_blocks_to_system
 from rooda.record.given import Given
+from rooda.text.event import LogLevel
 from rooda.text.times import local_now
-from rooda.views import live, timestamps
+from rooda.views import live, log
 from rooda.views.agent_output import AgentOutput
 from rooda.views.live import LiveLine
 from rooda.views.log import Log
@@ -149,7 +149,7 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
     out, err = Sink(_descriptor(sys.stdout, 1), hurried), Sink(_descriptor(sys.stderr, 2), hurried)
     terminal = Terminal(out, err)
     wiring = _Wiring(Emitter(monotonic=interrupts.stopwatch.now), terminal)
-    wiring.emitter.add(_log(values, terminal.log, timestamps.DEFAULTS[values[LOG_FORMAT]]))
+    wiring.emitter.add(_log(values, terminal.log, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
     if values[LOG_FILE] is not None:
         _add_log_file(values, wiring)
     if values[SEPARATORS]:
@@ -182,8 +182,8 @@ def _wants_live_line(err: Sink, values: Values, plan: Plan) -> bool:
 
 def _log(values: Values, write: Callable[[str], None], default_time: str) -> Log:
     chosen = values[LOG_TIMESTAMP_FORMAT]
-    time = timestamps.FORMATS[default_time if chosen == timestamps.AUTO else chosen]
-    return Log(values[LOG_FORMAT], time, Level[values[LOG_LEVEL].upper()], write)
+    time = log.TIME_FORMATS[default_time if chosen == log.AUTO_TIME else chosen]
+    return Log(values[LOG_FORMAT], time, LogLevel[values[LOG_LEVEL].upper()], write)
 
 
 def _add_log_file(values: Values, wiring: _Wiring) -> None:
@@ -198,7 +198,7 @@ def _add_log_file(values: Values, wiring: _Wiring) -> None:
         )
         raise InvalidInput([problem]) from None
     wiring.closing.append(file.close)
-    wiring.emitter.add(_log(values, file.write, timestamps.LOG_FILE_DEFAULT))
+    wiring.emitter.add(_log(values, file.write, log.LOG_FILE_TIME))
 
 
 def _introduce(prepared: Prepared, emitter: Emitter) -> None:
@@ -229,7 +229,7 @@ def report(problems: Sequence[Problem], values: Values) -> None:
     if values[LOG_FORMAT] == "text":
         err.write(render_all(problems))
     else:
-        wiring.emitter.add(_log(values, err.write, timestamps.DEFAULTS[values[LOG_FORMAT]]))
+        wiring.emitter.add(_log(values, err.write, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
     if values[LOG_FILE] is not None:
         with contextlib.suppress(InvalidInput):  # said already
             _add_log_file(values, wiring)

@@ -11,11 +11,11 @@ from msgspec import Struct
 from rooda.iteration.config import IterationConfig
 from rooda.iteration.types import IterationStatus, Printed
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import ProcessEvent
 from rooda.process.exits import Exit, Interrupted, TimedOut, describe, exit_code, succeeded
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import ProcessRequest
 from rooda.process.runner import Runner
+from rooda.text.event import Event
 
 _OUTPUT_LIMIT = 10 * 1024 * 1024
 
@@ -102,5 +102,5 @@ class CommandSession:
         return None
 
 
-def _unheard(event: ProcessEvent) -> None:
+def _unheard(event: Event) -> None:
     """Nobody listens."""

@@ -25,15 +25,17 @@ from rooda.config.settings import (
 )
 from rooda.iteration.session import Response, response_of
 from rooda.iteration.types import Printed
-from rooda.loop import agent_events, events
+from rooda.loop.agent_events import AgentSaid, UsageSeen
 from rooda.loop.context import IterationContext
 from rooda.loop.failure import room_advice
+from rooda.loop.run_events import StateUnwritable
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output, ProcessEvent
+from rooda.process.events import Output
 from rooda.process.exits import Canceled, Signalled
 from rooda.process.request import ProcessRequest, ProcessResult, Transcript
 from rooda.prompts.parts import PromptError
+from rooda.text.event import Event
 from rooda.workspace.state_folder import ORDER, keep_file, open_prompt, open_transcript
 from rooda.workspace.work_tree import changed_within, work_tree
 
@@ -144,7 +146,7 @@ class _AgentRun:
             limit=self._plan.values[MAX_OUTPUT_BUFFER],
         )
 
-    def _hear(self, event: ProcessEvent) -> None:
+    def _hear(self, event: Event) -> None:
         """Pass on what happens to the process; of its output also what a person can read."""
         self._services.emit(event)
         if self._reader is None or not isinstance(event, Output):
@@ -154,11 +156,11 @@ class _AgentRun:
         seen = (usage.tokens.total if usage.tokens else None, usage.cost)
         if seen != self._seen:
             self._seen = seen
-            self._services.emit(agent_events.UsageSeen(self._number, usage.model, *seen))
+            self._services.emit(UsageSeen(self._number, usage.model, *seen))
 
     def _tell(self, said: Iterable[Said]) -> None:
         for line in said:
-            self._services.emit(agent_events.AgentSaid(self._number, str(line.kind), line.text))
+            self._services.emit(AgentSaid(self._number, str(line.kind), line.text))
 
     def _is_over_budget(self) -> Canceled | None:
         """Whether it has used up what is left; a result that is in has been paid for."""
@@ -170,7 +172,7 @@ class _AgentRun:
         """Tell once in an iteration that the state folder can't be written."""
         if not self._told_of_trouble:
             self._told_of_trouble = True
-            self._services.emit(events.StateUnwritable(self._number, str(error)))
+            self._services.emit(StateUnwritable(self._number, str(error)))
 
     @contextlib.contextmanager
     def _transcript(self) -> Iterator[Transcript | None]:

@@ -2,73 +2,128 @@
 
 from datetime import datetime
 
-from msgspec import Struct
-
 from rooda.loop.waits import WaitKind
+from rooda.text.event import Event, LogLevel, Message, Value, say
+from rooda.text.times import format_duration
+
+_TEXT = "text"
 
 
-class AgentSaid(Struct, frozen=True):
-    """A known agent did something: a line that a person can read (`text`, `tool`, `note`, ...)."""
+class AgentSaid(Event, frozen=True):
+    """A known agent did something, as a line that a person can read."""
 
-    iteration: int
-    kind: str
-    text: str
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration
+    kind: str  # `text`, `tool`, `note` or `error`
+    text: str  # the line
+
+    def describe(self) -> Message:
+        return say("Agent", said=self.text, kind=self.kind, iteration=self.iteration)
+
+    def readable(self) -> str:
+        """Return the agent's own words as they are, and the rest with a mark."""
+        return self.text if self.kind == _TEXT else f"[{self.kind}] {self.text}"
 
 
-class UsageSeen(Struct, frozen=True):
+class UsageSeen(Event, frozen=True):
     """A known agent tells what the iteration has used so far."""
 
-    iteration: int
-    model: str | None
-    tokens: int | None
-    cost: float | None
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration
+    model: str | None  # the model that the agent uses
+    tokens: int | None  # how many tokens so far
+    cost: float | None  # how many US dollars so far
+
+    def describe(self) -> Message:
+        return say(
+            "Used so far",
+            tokens=self.tokens,
+            cost=self.cost,
+            model=self.model,
+            iteration=self.iteration,
+        )
 
 
-class AgentChanged(Struct, frozen=True):
+class AgentChanged(Event, frozen=True):
     """Another agent does the work from now on."""
 
-    iteration: int
-    before: str
-    agent: str
-    reason: str
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    before: str  # the agent that worked until now
+    agent: str  # the agent that works from now on
+    reason: str  # why
+
+    def describe(self) -> Message:
+        words = f"{self.agent} takes over from {self.before}"
+        return say(words, reason=self.reason, iteration=self.iteration)
 
 
-class WaitStarted(Struct, frozen=True):
-    """The run waits: for a usage limit or an outage of `what`, or before the next try after `what`.
+class WaitStarted(Event, frozen=True):
+    """The run waits: for the end of a usage limit or of an outage, or before the next try."""
 
-    `tries` is how often in a row that happened, `known` whether the agent said itself until when,
-    `capped` whether that is later than may be waited for. `outage` is the kind of outage, `lasted`
-    for how many seconds it has lasted so far.
-    """
+    level = LogLevel.WARN
+    iteration: int  # the number of the next iteration
+    kind: WaitKind  # `limit`, `outage` or `backoff`
+    what: str  # the agent, or before the next try the kind of the failure
+    reason: str  # what the agent said
+    until: datetime  # when the wait ends
+    seconds: float  # how many seconds it takes
+    tries: int  # how often in a row that happened
+    known: bool  # the agent itself said until when
+    capped: bool = False  # the run waits no longer than its settings allow, then it tries once more
+    outage: str = ""  # the kind of outage
+    lasted: float | None = None  # for how many seconds the outage has lasted so far
 
-    iteration: int
-    kind: WaitKind
-    what: str
-    reason: str
-    until: datetime
-    seconds: float
-    tries: int
-    known: bool
-    capped: bool = False
-    outage: str = ""
-    lasted: float | None = None
+    def waits_for(self) -> str:
+        """Return what the run waits for, in words."""
+        if self.kind is WaitKind.LIMIT:
+            return f"Usage limit of {self.what}: waiting"
+        if self.kind is WaitKind.OUTAGE:
+            return f"Outage of {self.what} ({self.outage}): waiting"
+        return f"Waiting before the next try ({self.what})"
+
+    def describe(self) -> Message:
+        fields: dict[str, Value] = {
+            "until": f"{self.until:%Y-%m-%d %H:%M:%S %Z}".strip(),
+            "for": format_duration(self.seconds),
+            "lasted": None if self.lasted is None else format_duration(self.lasted),
+            "tries": self.tries,
+            "reason": self.reason,
+            "note": self._note(),
+            "iteration": self.iteration,
+        }
+        return say(self.waits_for(), **fields)
+
+    def _note(self) -> str | None:
+        is_limit = self.kind is WaitKind.LIMIT
+        if self.capped and is_limit:
+            return "the limit lasts longer than max_limit_wait: one more try then"
+        if self.capped:
+            return "max_outage_wait is reached then: one more try"
+        if is_limit and not self.known:
+            return "the agent does not say when it is over (limit_wait)"
+        return None
 
 
-class StillWaiting(Struct, frozen=True):
-    """The run waits, and this is how much longer."""
+class StillWaiting(Event, frozen=True):
+    """The run still waits."""
 
-    iteration: int
-    kind: WaitKind
-    left: float
+    iteration: int  # the number of the next iteration
+    kind: WaitKind  # `limit`, `outage` or `backoff`
+    left: float  # how many seconds are left
 
-
-class WaitEnded(Struct, frozen=True):
-    """The wait has ended: it is over and the run goes on, or somebody or something ended it."""
-
-    iteration: int
-    kind: WaitKind
-    seconds: float
-    is_over: bool = True
+    def describe(self) -> Message:
+        return say(f"Still waiting ({self.kind})", left=format_duration(self.left))
 
 
-AgentEvent = AgentSaid | UsageSeen | AgentChanged | WaitStarted | StillWaiting | WaitEnded
+class WaitEnded(Event, frozen=True):
+    """The run waits no longer."""
+
+    iteration: int  # the number of the next iteration
+    kind: WaitKind  # `limit`, `outage` or `backoff`
+    seconds: float  # how many seconds it waited
+    is_over: bool = True  # the time has passed; false: a signal, `rooda stop` or a limit ended it
+
+    def describe(self) -> Message:
+        words = "Going on" if self.is_over else "Waiting no longer"
+        return say(words, waited=format_duration(self.seconds), iteration=self.iteration)

@@ -3,8 +3,8 @@
 from rooda.config.settings import PARSE_TESTS, TEST_REPORTS
 from rooda.iteration.results import read_tests, result_of, with_tests
 from rooda.loop.context import IterationContext
-from rooda.loop.events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble
 from rooda.loop.services import Services
+from rooda.loop.work_events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble
 from rooda.workspace.tree_changes import TreeScan
 
 

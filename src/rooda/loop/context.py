@@ -11,8 +11,9 @@ from rooda.config.command import Agent
 from rooda.config.plan import CurrentTask, Plan
 from rooda.iteration.session import Response
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import events, hooks
+from rooda.loop import hooks
 from rooda.loop.hooks import HookPayload, Moment
+from rooda.loop.iteration_events import StageEntered
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.services import Services
@@ -79,7 +80,7 @@ class IterationContext(Struct):
     def enter(self, status: IterationStatus) -> None:
         """Tell that the iteration has reached a stage."""
         self.iteration.status = status
-        self.services.emit(events.StageEntered(self.number, status))
+        self.services.emit(StageEntered(self.number, status))
 
     def others_may_change_files(self) -> None:
         """Changes from here on are not the agent's: look again before the next iteration."""

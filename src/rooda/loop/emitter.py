@@ -6,7 +6,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from rooda.loop.events import Event, IterationEnded, IterationStarted, ListenerFailed
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.run_events import ListenerFailed
+from rooda.text.event import Event
 
 
 class Stamped(Struct, frozen=True):

@@ -8,14 +8,15 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
 from rooda.config.settings import SIGNALS_FAILURE, SIGNALS_SUCCESS
 from rooda.iteration.types import Printed
-from rooda.loop import events, failure
+from rooda.loop import failure
 from rooda.loop.context import IterationContext, status_of
-from rooda.loop.events import Event
+from rooda.loop.iteration_events import ExitOverridden, IterationEnded, StartFailed
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.state import Progress, State
 from rooda.loop.waiting import note_limit
 from rooda.process.exits import Exited, Signalled
+from rooda.text.event import Event
 
 
 def close(context: IterationContext, seconds: float) -> State:
@@ -57,16 +58,16 @@ def _against_the_exit(context: IterationContext, outcome: Outcome) -> Iterator[E
     if outcome.despite_exit and isinstance(result.exit, Exited | Signalled):
         name = result.exit.name if isinstance(result.exit, Signalled) else None
         word = word_said(context.plan, context.promises) or ""
-        yield events.ExitOverridden(number, word, result.exit.code, name)
+        yield ExitOverridden(number, word, result.exit.code, name)
     if outcome.kind is FailureKind.NOT_STARTED:
         hint = failure.suggestion(FailureKind.NOT_STARTED, result.exit, 0)
         command = failure.short_command(context.agent.command.text)
-        yield events.StartFailed(number, command, outcome.reason, hint)
+        yield StartFailed(number, command, outcome.reason, hint)
 
 
 def _ended(
     context: IterationContext, outcome: Outcome, after: State, seconds: float, progress: Progress
-) -> events.IterationEnded:
+) -> IterationEnded:
     result, plan, limits = context.process, context.plan, context.limits
     word = word_said(plan, context.promises)
     failed = None
@@ -76,7 +77,7 @@ def _ended(
         spoken = context.report.spoken if context.report and context.report.speaks_events else None
         command = context.agent.command.text
         failed = failure.context(command, outcome, result, word, advice, spoken)
-    return events.IterationEnded(
+    return IterationEnded(
         iteration=context.number,
         max_iterations=limits.max_iterations,
         duration=seconds,

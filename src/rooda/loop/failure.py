@@ -23,7 +23,9 @@ from rooda.process.exits import (
     exit_code,
 )
 from rooda.process.request import ProcessResult
-from rooda.text.controls import clean
+from rooda.text.controls import clean, one_line
+from rooda.text.event import Field, quoted
+from rooda.text.times import format_duration, format_seconds
 
 PREVIEW = 500
 LONGEST_COMMAND = 1000
@@ -36,9 +38,9 @@ _TIMEOUT_ADVICE = {
 
 
 class FailureContext(Struct, frozen=True):
-    """Seed 004's context of a failure. `exit_code` is unknown after a timeout.
+    """What is known about a failure. `exit_code` is unknown after a timeout.
 
-    `promise_signal` is what the agent signaled, even where that was not believed.
+    `promise_signal` is what the agent signaled, even if that does not count.
     """
 
     command: str
@@ -53,7 +55,49 @@ class FailureContext(Struct, frozen=True):
     suffix: str
     truncated: bool
     suggestion: str
-    evidence: str = ""  # what was seen when a clock ran out
+    evidence: str = ""  # what rooda saw when a clock ran out
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return the fields of a log line that say how it failed."""
+        match self.kind:
+            case FailureKind.TIMEOUT:
+                return ("reason", "timeout"), ("timeout", format_seconds(self.timeout or 0))
+            case FailureKind.CRASH:
+                return ("signal", self.signal), ("exit_code", self.exit_code)
+            case FailureKind.SIGNAL:
+                return ("exit_code", self.exit_code), ("promise_signal", self.promise_signal)
+            case _:
+                return (("exit_code", self.exit_code),)
+
+    def lines(self) -> list[str]:
+        """Return the lines for people, indented below the line of the failed iteration."""
+        lines = [f"  Reason: {self._reason()}", f"  Command: {one_line(self.command)}"]
+        if self.suffix:
+            lines += quoted(f"Output, first {PREVIEW} characters", self.preview)
+            lines += quoted(f"Output, last {PREVIEW} characters", self.suffix)
+        elif self.preview:
+            lines += quoted("Output", self.preview)
+        return [*lines, f"  Try: {one_line(self.suggestion)}"]
+
+    def _reason(self) -> str:
+        said, took = self.promise_signal, format_duration(self.duration)
+        match self.kind:
+            case FailureKind.TIMEOUT:
+                ignored = f"; its {said} signal does not count" if said else ""
+                limit = f"timeout ({self.reason}: {format_seconds(self.timeout or 0)})"
+                seen = f"; {self.evidence}" if self.evidence else ""
+                return f"{limit}{seen}{ignored}"
+            case kind if kind.row.by_cli:
+                return f"{kind} after {took}: {one_line(self.reason)}"
+            case FailureKind.SIGNAL if self.exit_code is not None:
+                words = f"the agent signaled {said}, exit code {self.exit_code}"
+            case FailureKind.SIGNAL:
+                words = f"the agent signaled {said}"
+            case FailureKind.CRASH if self.exit_code is not None:
+                words = f"{one_line(self.reason)}, exit code {self.exit_code}"
+            case _:
+                words = one_line(self.reason)
+        return f"{words} after {took}"
 
 
 def context(

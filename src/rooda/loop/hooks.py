@@ -21,9 +21,9 @@ from rooda.config.settings import (
     HOOKS_PRE_ITERATION,
     KILL_GRACE,
 )
-from rooda.loop.events import HookEnded
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
+from rooda.loop.work_events import HookEnded
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 64 * 1024

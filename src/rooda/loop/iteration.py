@@ -17,11 +17,12 @@ from rooda.config.settings import (
     VERIFY_FEEDBACK,
 )
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import ending, events, hooks, verify
+from rooda.loop import ending, hooks, verify
 from rooda.loop.agent import run_agent
 from rooda.loop.changes import find_changes, find_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
+from rooda.loop.iteration_events import IterationStarted, PromptAssembled, PromptFailed
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.publish import Publisher
@@ -70,8 +71,8 @@ def run_iteration(plan: Plan, state: State, services: Services) -> IterationRepo
     )
 
 
-def _started(context: IterationContext) -> events.IterationStarted:
-    return events.IterationStarted(
+def _started(context: IterationContext) -> IterationStarted:
+    return IterationStarted(
         context.plan.procedure,
         context.number,
         context.limits.max_iterations,
@@ -101,7 +102,7 @@ def assemble_prompt(context: IterationContext) -> None:
         prompt_failed(context, error)
         return
     context.prompt = context.iteration.prompt.encode("utf-8", "surrogateescape")
-    context.services.emit(events.PromptAssembled(context.number, len(context.prompt)))
+    context.services.emit(PromptAssembled(context.number, len(context.prompt)))
 
 
 def start_agent(context: IterationContext) -> None:
@@ -119,7 +120,7 @@ def start_agent(context: IterationContext) -> None:
 
 def prompt_failed(context: IterationContext, error: PromptError) -> None:
     """End the run: the next iteration would have the same trouble."""
-    context.services.emit(events.PromptFailed(context.number, str(error), error.hint))
+    context.services.emit(PromptFailed(context.number, str(error), error.hint))
     reason = f"prompt assembly: {error}"
     context.outcome = Outcome(Verdict.ABORT, FailureKind.PROMPT, reason)
 

@@ -17,11 +17,13 @@ from rooda.config.settings import (
     REQUIRED_MESSAGE,
     SIGNALS_SUCCESS,
 )
-from rooda.loop import agent_events, events, hooks
+from rooda.loop import hooks
+from rooda.loop.agent_events import AgentChanged
 from rooda.loop.changes import report_tree
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
 from rooda.loop.outcome import Verdict
+from rooda.loop.run_events import RunEnded, RunStarted, StopRequested
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
@@ -33,7 +35,7 @@ from rooda.testresults.results import TestResults
 from rooda.workspace.tools import Deadline
 
 
-def run_loop(plan: Plan, services: Services, state: State | None = None) -> events.RunEnded:
+def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunEnded:
     """Iterate until a stop condition holds. With a state, an earlier run goes on."""
     began = services.monotonic()
     limits = limits_of(plan)
@@ -44,7 +46,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> even
         end = began + limits.max_duration - before
         services.tools.deadline = Deadline(lambda: end - services.monotonic(), limits.max_duration)
     services.emit(
-        events.RunStarted(
+        RunStarted(
             plan.procedure,
             limits.max_iterations,
             without_secret_values(plan.agent.command.text),
@@ -78,7 +80,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> even
             state, has_task = replace(state, task=plan.work.now()), True
         state = run_iteration(plan, state, services).state
     if found.rule is StopRule.STOPPED:
-        services.emit(events.StopRequested())
+        services.emit(StopRequested())
     if found.rule is StopRule.INTERRUPTED and not (
         services.interrupts.told or _was_interrupted(state)
     ):
@@ -114,7 +116,7 @@ def _change_agent(plan: Plan, services: Services, state: State) -> int:
         before, now = plan.agents[using].name, plan.agents[chosen].name
         is_back = chosen < using
         reason = "it can work again" if is_back else f"{before} can't work now"
-        services.emit(agent_events.AgentChanged(state.iteration + 1, before, now, reason))
+        services.emit(AgentChanged(state.iteration + 1, before, now, reason))
     return chosen
 
 
@@ -165,7 +167,7 @@ def _was_interrupted(state: State) -> bool:
     return state.last is not None and state.last.verdict is Verdict.INTERRUPTED
 
 
-def _story_of(ended: events.RunEnded) -> dict[str, object]:
+def _story_of(ended: RunEnded) -> dict[str, object]:
     return {
         "reason": ended.reason,
         "rule": str(ended.rule),
@@ -176,9 +178,9 @@ def _story_of(ended: events.RunEnded) -> dict[str, object]:
 
 def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
-) -> events.RunEnded:
+) -> RunEnded:
     received = services.interrupts.received
-    return events.RunEnded(
+    return RunEnded(
         status=found.status,
         rule=found.rule,
         reason=found.reason,

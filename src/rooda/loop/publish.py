@@ -18,10 +18,10 @@ from rooda.config.settings import (
     GIT_PUSH_TIMEOUT,
     KILL_GRACE,
 )
-from rooda.loop.events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.own_files import own_files
 from rooda.loop.services import Services
+from rooda.loop.work_events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
 from rooda.workspace.git import (

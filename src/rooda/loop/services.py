@@ -10,12 +10,12 @@ from msgspec.structs import force_setattr
 
 from rooda.iteration.history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
-from rooda.loop.events import CommandStarted, Event
 from rooda.loop.stops import StopRule
+from rooda.loop.work_events import CommandStarted
 from rooda.process import events as process
-from rooda.process.events import ProcessEvent
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.text.event import Event
 from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Command, Tools
@@ -77,7 +77,7 @@ class Services(Struct, frozen=True):
         tools.interrupts, tools.tick, tools.listener = self.interrupts, self.tick, self._tell
         force_setattr(self, "tools", tools)
 
-    def _tell(self, command: Command, event: ProcessEvent) -> None:
+    def _tell(self, command: Command, event: Event) -> None:
         """Pass on what a command of rooda's own does."""
         if isinstance(event, process.ProcessStarted) and command.what:
             self.emit(CommandStarted(command.what, event.pid, event.started))

@@ -10,8 +10,8 @@ from rooda.config.settings import (
     SIGNALS_STREAMS,
     SIGNALS_SUCCESS,
 )
-from rooda.loop import events
 from rooda.loop.context import IterationContext
+from rooda.loop.iteration_events import OutputTruncated, SignalsScanned
 from rooda.loop.outcome import CUT_OFF, judge, without_stand_in
 from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.process.request import ProcessResult
@@ -47,14 +47,14 @@ def _scan(context: IterationContext, result: ProcessResult) -> Promises:
     for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
         if stream.truncated:
             limit = values[MAX_OUTPUT_BUFFER]
-            services.emit(events.OutputTruncated(number, name, stream.total, limit))
+            services.emit(OutputTruncated(number, name, stream.total, limit))
         if name in heard:
             promises |= scan(stream.tail, words, prepared, truncated=stream.truncated)
     if context.report is not None and context.report.speaks_events and streams != "stderr":
         spoken, truncated = context.report.spoken, context.report.truncated
         promises |= scan(spoken, words, prepared, truncated=truncated)
     believed = not isinstance(result.exit, CUT_OFF)
-    services.emit(events.SignalsScanned(number, promises.success, promises.failure, believed))
+    services.emit(SignalsScanned(number, promises.success, promises.failure, believed))
     return promises
 
 

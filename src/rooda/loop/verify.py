@@ -10,9 +10,9 @@ from rooda.config.settings import (
     VERIFY_TIMEOUT,
     VERIFY_WHEN,
 )
-from rooda.loop.events import VerifyEnded
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
+from rooda.loop.work_events import VerifyEnded
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000  # characters of what it printed last

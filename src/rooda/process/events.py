@@ -1,10 +1,15 @@
-"""What happens to a program while rooda watches it."""
+"""What happens to a program while rooda watches it: each event with its level and its words."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
+from rooda.text.event import Event, LogLevel, Message, say
+from rooda.text.times import format_duration, format_seconds
+
 Stream = Literal["stdout", "stderr"]
+_SHOWN = 5  # processes by name
 
 
 class NamedProcess(Struct, frozen=True):
@@ -14,129 +19,208 @@ class NamedProcess(Struct, frozen=True):
     name: str
 
 
-class ProcessStarted(Struct, frozen=True):
-    """The program runs. Its pid and start time (in the system's unit) together identify it."""
+def names(processes: Sequence[NamedProcess]) -> str | None:
+    """Return `sleep 600 (pid 4711), node (pid 4712), 3 more`; None if there are no processes."""
+    shown = [f"{one.name} (pid {one.pid})" for one in processes[:_SHOWN]]
+    more = [f"{len(processes) - _SHOWN} more"] if len(processes) > _SHOWN else []
+    return ", ".join(shown + more) or None
 
-    pid: int
-    started: float = 0.0
+
+class ProcessStarted(Event, frozen=True):
+    """The program runs. Its pid and start time together identify it."""
+
+    level = LogLevel.DEBUG
+    pid: int  # the pid of the program
+    started: float = 0.0  # the start time, in the system's unit
+
+    def describe(self) -> Message:
+        return say("AI CLI started", pid=self.pid)
 
 
-class Output(Struct, frozen=True):
+class Output(Event, frozen=True):
     """The program printed something."""
 
-    stream: Stream
-    data: bytes
+    level = LogLevel.DEBUG
+    is_logged = False
+    stream: Stream  # `stdout` or `stderr`
+    data: bytes  # what it printed
 
 
-class Tick(Struct, frozen=True):
+class Tick(Event, frozen=True):
     """Time passed; sent only if the caller asked for it."""
 
-
-class ClockExpired(Struct, frozen=True):
-    """A clock expired, and rooda asks the program to stop; `evidence` is what rooda saw."""
-
-    clock: str
-    after: float
-    evidence: str = ""
+    level = LogLevel.DEBUG
+    is_logged = False
 
 
-class ProcessCalledOff(Struct, frozen=True):
+class ClockExpired(Event, frozen=True):
+    """A clock expired, and rooda asks the program to stop."""
+
+    level = LogLevel.WARN
+    clock: str  # the setting of the clock
+    after: float  # how many seconds it allowed
+    evidence: str = ""  # what rooda saw
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI exceeded timeout",
+            timeout=format_seconds(self.after),
+            action="sending_sigterm",
+            clock=self.clock,
+            evidence=self.evidence or None,
+        )
+
+
+class ProcessCalledOff(Event, frozen=True):
     """The caller canceled the program (for example over budget), and rooda asks it to stop."""
 
-    rule: str
-    reason: str
+    level = LogLevel.WARN
+    rule: str  # the setting that decided
+    reason: str  # why, in words
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI is called off", rule=self.rule, reason=self.reason, action="sending_sigterm"
+        )
 
 
-class InterruptSeen(Struct, frozen=True):
-    """rooda received a signal; `again` if it was not the first."""
+class InterruptSeen(Event, frozen=True):
+    """rooda received a signal."""
 
-    signal: str
-    again: bool = False
+    signal: str  # the name of the signal
+    again: bool = False  # it was not the first: rooda kills the program at once
+
+    def describe(self) -> Message:
+        action = "killing" if self.again else "shutting_down"
+        return say("Received signal", signal=self.signal, action=action)
+
+    def as_text(self) -> str:
+        end = " again, killing at once" if self.again else ", shutting down..."
+        return f"Received {self.signal}{end}"
 
 
-class ProcessStopping(Struct, frozen=True):
+class ProcessStopping(Event, frozen=True):
     """rooda received a signal and asks the program to stop."""
 
-    pid: int
+    pid: int  # the pid of the program
+
+    def describe(self) -> Message:
+        return say("Killing AI CLI process", pid=self.pid)
+
+    def as_text(self) -> str:
+        return f"Killing AI CLI process (pid {self.pid}); a second Ctrl+C kills it at once"
 
 
-class ProcessKilled(Struct, frozen=True):
+class ProcessKilled(Event, frozen=True):
     """Some of the program's processes did not stop when asked, so the warden kills them."""
 
-    pid: int
+    level = LogLevel.WARN
+    pid: int  # the pid of the program
+
+    def describe(self) -> Message:
+        return say("AI CLI did not terminate gracefully", action="sending_sigkill")
 
 
-class ProcessSurvived(Struct, frozen=True):
+class ProcessSurvived(Event, frozen=True):
     """SIGKILL did not end these processes; the run goes on without them."""
 
-    pid: int
-    processes: tuple[NamedProcess, ...] = ()
+    level = LogLevel.WARN
+    pid: int  # the pid of the program
+    processes: tuple[NamedProcess, ...] = ()  # the processes that are still there
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI is still running after SIGKILL",
+            pid=self.pid,
+            action="going_on_without_it",
+            processes=names(self.processes),
+            suggestion="See who they belong to (ps), and end them by hand",
+        )
 
 
-class ProcessStopped(Struct, frozen=True):
+class ProcessStopped(Event, frozen=True):
     """The program is gone, after a signal to rooda."""
 
-    pid: int
+    pid: int  # the pid of the program
+
+    def describe(self) -> Message:
+        return say("AI CLI terminated")
 
 
-class LeftoversStopped(Struct, frozen=True):
+class LeftoversStopped(Event, frozen=True):
     """The program ended by itself and left these processes behind: the warden stopped them."""
 
-    pid: int
-    processes: tuple[NamedProcess, ...] = ()
+    level = LogLevel.WARN
+    pid: int  # the pid of the program
+    processes: tuple[NamedProcess, ...] = ()  # the processes that it left behind
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI left processes behind; they were stopped", processes=names(self.processes)
+        )
 
 
-class ProcessLost(Struct, frozen=True):
+class ProcessLost(Event, frozen=True):
     """The warden died while the program ran; rooda stopped what it could find of the program."""
 
-    pid: int
-    reason: str
-    processes: tuple[NamedProcess, ...] = ()
+    level = LogLevel.WARN
+    pid: int  # the pid of the program
+    reason: str  # how rooda noticed it
+    processes: tuple[NamedProcess, ...] = ()  # the processes that rooda stopped
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI was lost: rooda's warden is gone; what could be found was stopped",
+            pid=self.pid,
+            error=self.reason,
+            processes=names(self.processes),
+        )
 
 
-class ProcessPaused(Struct, frozen=True):
+class ProcessPaused(Event, frozen=True):
     """The user pressed Ctrl+Z: the program stands still, and rooda is about to stop too."""
 
-    pid: int
+    pid: int  # the pid of the program
+
+    def describe(self) -> Message:
+        return say("Paused", pid=self.pid)
 
 
-class ProcessResumed(Struct, frozen=True):
+class ProcessResumed(Event, frozen=True):
     """rooda was continued, and the program with it."""
 
-    pid: int
-    after: float
+    pid: int  # the pid of the program
+    after: float  # how many seconds it stood still
+
+    def describe(self) -> Message:
+        return say("Going on", pid=self.pid, paused=format_duration(self.after))
 
 
-class MachineSlept(Struct, frozen=True):
+class MachineSlept(Event, frozen=True):
     """The machine was suspended; no clock counted that."""
 
-    seconds: float
+    seconds: float  # how many seconds it was suspended
+
+    def describe(self) -> Message:
+        return say(
+            "The machine was asleep; no clock counted that", asleep=format_duration(self.seconds)
+        )
 
 
-class TranscriptTrimmed(Struct, frozen=True):
-    """The program printed more than is kept on disk; `reason` is set if it is not the limit."""
+class TranscriptTrimmed(Event, frozen=True):
+    """The program printed more than is kept on disk."""
 
-    stream: Stream
-    size: int
-    kept: int
-    reason: str = ""
+    level = LogLevel.WARN
+    stream: Stream  # `stdout` or `stderr`
+    size: int  # how many bytes it printed
+    kept: int  # how many of them are kept
+    reason: str = ""  # why, if it is not the limit `max_transcript`
 
-
-ProcessEvent = (
-    ProcessStarted
-    | Output
-    | Tick
-    | ClockExpired
-    | ProcessCalledOff
-    | InterruptSeen
-    | ProcessStopping
-    | ProcessKilled
-    | ProcessSurvived
-    | ProcessStopped
-    | LeftoversStopped
-    | ProcessLost
-    | ProcessPaused
-    | ProcessResumed
-    | MachineSlept
-    | TranscriptTrimmed
-)
+    def describe(self) -> Message:
+        return say(
+            "Not all of the output is kept on disk",
+            stream=self.stream,
+            size=self.size,
+            kept=self.kept,
+            reason=self.reason or "max_transcript",
+        )

@@ -10,12 +10,13 @@ from rooda.process.capture.buffers import Captured
 from rooda.process.capture.disk import KeptBytes
 from rooda.process.capture.order import StreamOrder
 from rooda.process.clocks import Clock
-from rooda.process.events import NamedProcess, ProcessEvent, Stream
+from rooda.process.events import NamedProcess, Stream
 from rooda.process.exits import Canceled, Exit
+from rooda.text.event import Event
 
 MAX_TRANSCRIPT = 256 * 1024 * 1024
 
-Listener = Callable[[ProcessEvent], None]
+Listener = Callable[[Event], None]
 
 
 class Transcript(Struct, frozen=True):

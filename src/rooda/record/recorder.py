@@ -12,13 +12,29 @@ from msgspec.structs import replace
 from rooda.agents.report import Usage
 from rooda.iteration.history import HistorySummary
 from rooda.iteration.types import Iteration, IterationResult, IterationStatus
-from rooda.loop import agent_events as agents
-from rooda.loop import events as loop
+from rooda.loop.agent_events import AgentChanged, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import Event
+from rooda.loop.iteration_events import (
+    IterationEnded,
+    IterationStarted,
+    PromptAssembled,
+    StageEntered,
+)
+from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted, StateUnwritable
 from rooda.loop.state import State
+from rooda.loop.work_events import (
+    ChangesUnknown,
+    CommitFailed,
+    Committed,
+    HookEnded,
+    Pushed,
+    PushFailed,
+    SnapshotTaken,
+    VerifyEnded,
+)
 from rooda.process.events import LeftoversStopped, TranscriptTrimmed
 from rooda.record.rows import IterationRow, RunRow
+from rooda.text.event import Event
 from rooda.text.formats import to_builtins
 
 SCHEMA_VERSION = 1
@@ -55,32 +71,32 @@ class Recorder:
         event = stamped.event
         at = stamped.at.isoformat(timespec="milliseconds")
         match event:
-            case loop.ConfigResolved(setting, value, origin):
+            case ConfigResolved(setting, value, origin):
                 self._settings.append([setting, value, origin])
-            case loop.RunStarted():
+            case RunStarted():
                 self._run = self._started(event)
                 self._store.save(run=self._run)
-            case loop.IterationStarted(_, number, _, attempt):
+            case IterationStarted(_, number, _, attempt):
                 data: dict[str, Any] = {"hooks": [], "agent": event.agent}
                 status = str(IterationStatus.PENDING)
                 self._iteration = IterationRow(
                     self._run.run, number, attempt, status, at, None, data
                 )
-            case loop.StageEntered(_, status) if self._iteration is not None:
+            case StageEntered(_, status) if self._iteration is not None:
                 self._iteration = replace(self._iteration, status=str(status))
                 self._store.save(iteration=self._iteration)
-            case loop.IterationEnded():
+            case IterationEnded():
                 self._end_iteration(event, at)
-            case loop.RunEnded():
+            case RunEnded():
                 self._end_run(event, at)
-            case agents.WaitStarted():
+            case WaitStarted():
                 # Whoever looks in the night sees what it waits for.
                 self._note(event)
                 self._store.save(run=self._run)
-            case agents.WaitEnded(_, _, seconds) if self._run.data.get("waits"):
+            case WaitEnded(_, _, seconds) if self._run.data.get("waits"):
                 self._run.data["waits"][-1]["waited"] = seconds
                 self._store.save(run=self._run)
-            case loop.SnapshotTaken(0, tree) if "state" not in self._run.data:
+            case SnapshotTaken(0, tree) if "state" not in self._run.data:
                 # Or a run that is killed in its first iteration would take another when it goes on.
                 self._note(event)
                 self._run.data["state"] = State(trees=((tree, 0),)).to_json()
@@ -88,7 +104,7 @@ class Recorder:
             case _:
                 self._note(event)
 
-    def _started(self, event: loop.RunStarted) -> RunRow:
+    def _started(self, event: RunStarted) -> RunRow:
         data = self._run.data | {
             "schema_version": SCHEMA_VERSION,
             "command": event.command,
@@ -115,7 +131,7 @@ class Recorder:
         else:
             data[key] = shown(event)
 
-    def _end_iteration(self, event: loop.IterationEnded, at: str) -> None:
+    def _end_iteration(self, event: IterationEnded, at: str) -> None:
         row = self._iteration
         if row is None:
             return
@@ -129,7 +145,7 @@ class Recorder:
         self._run = replace(self._run, data=self._run.data | data)
         self._store.save(run=self._run, iteration=row)
 
-    def _end_run(self, event: loop.RunEnded, at: str) -> None:
+    def _end_run(self, event: RunEnded, at: str) -> None:
         data = {
             "reason": event.reason or event.rule.row.recorded,
             "rule": str(event.rule),
@@ -158,11 +174,11 @@ class Recorder:
         return self._summary if self._last is None else self._summary.add(self._last)
 
 
-def _iteration_of(event: loop.IterationEnded, row: IterationRow) -> Iteration:
+def _iteration_of(event: IterationEnded, row: IterationRow) -> Iteration:
     return Iteration(row.number, status=event.status, result=event.result)
 
 
-def _ended(event: loop.IterationEnded) -> dict[str, Any]:
+def _ended(event: IterationEnded) -> dict[str, Any]:
     """What the record says of an iteration that has ended."""
     result = event.result or IterationResult(exit_code=None)
     return {
@@ -188,25 +204,25 @@ def _ended(event: loop.IterationEnded) -> dict[str, Any]:
     }
 
 
-def _wait(event: agents.WaitStarted) -> dict[str, Any]:
+def _wait(event: WaitStarted) -> dict[str, Any]:
     until = event.until.isoformat(timespec="seconds")
     return to_builtins(event) | {"until": until, "waited": None}
 
 
 # event: (where it is kept, whether there can be several, how)
 _NOTED: Mapping[type, tuple[str, bool, Callable[[Any], Any]]] = {
-    loop.PromptAssembled: ("prompt_size", False, lambda event: event.size),
-    loop.SnapshotTaken: ("snapshot", False, to_builtins),
-    loop.ChangesUnknown: ("changes_unknown", False, lambda event: event.error),
-    loop.HookEnded: ("hooks", True, to_builtins),
-    loop.VerifyEnded: ("verify", False, to_builtins),
-    loop.Committed: ("commit", False, to_builtins),
-    loop.CommitFailed: ("commit_failed", False, to_builtins),
-    loop.Pushed: ("push", False, to_builtins),
-    loop.PushFailed: ("push_failed", False, to_builtins),
-    loop.StateUnwritable: ("unwritable", False, lambda event: event.error),
-    agents.WaitStarted: ("waits", True, _wait),
-    agents.AgentChanged: ("agents_changed", True, to_builtins),
+    PromptAssembled: ("prompt_size", False, lambda event: event.size),
+    SnapshotTaken: ("snapshot", False, to_builtins),
+    ChangesUnknown: ("changes_unknown", False, lambda event: event.error),
+    HookEnded: ("hooks", True, to_builtins),
+    VerifyEnded: ("verify", False, to_builtins),
+    Committed: ("commit", False, to_builtins),
+    CommitFailed: ("commit_failed", False, to_builtins),
+    Pushed: ("push", False, to_builtins),
+    PushFailed: ("push_failed", False, to_builtins),
+    StateUnwritable: ("unwritable", False, lambda event: event.error),
+    WaitStarted: ("waits", True, _wait),
+    AgentChanged: ("agents_changed", True, to_builtins),
     TranscriptTrimmed: ("trimmed", True, to_builtins),
     LeftoversStopped: (
         "left_behind",

@@ -2,6 +2,8 @@
 
 import codecs
 import re
+import shlex
+from collections.abc import Sequence
 
 # In order: CSI sequences; OSC, DCS, SOS, PM and APC strings with their terminator;
 # other escapes; and the control characters that are neither a tab nor a newline.
@@ -19,6 +21,7 @@ _UNFINISHED = re.compile(
     r"|\x1b[ -/]*|\r)\Z"
 )
 _LONGEST_CARRY = 4096
+_WORD_START, _WORD_END = 300, 100  # characters that are shown of a long word of a command line
 
 
 def clean(text: str) -> str:
@@ -31,6 +34,18 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return the clean text on one line, so that it can't imitate a line of rooda's output."""
     return " ".join(clean(text).split("\n")).strip()
+
+
+def shown_words(words: Sequence[str]) -> str:
+    """Return the words of a command line on one line, without the middle of a long word."""
+    return shlex.join(_brief(one_line(word)) for word in words)
+
+
+def _brief(word: str) -> str:
+    left_out = len(word) - _WORD_START - _WORD_END
+    if left_out <= 0:
+        return word
+    return f"{word[:_WORD_START]}[... {left_out} characters ...]{word[-_WORD_END:]}"
 
 
 class StreamCleaner:

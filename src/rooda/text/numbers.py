@@ -1,4 +1,4 @@
-"""Counts with their nouns, and sizes in bytes. A kilobyte here is 1024 bytes."""
+"""Counts with their nouns, money, and sizes in bytes. A kilobyte here is 1024 bytes."""
 
 import re
 
@@ -13,6 +13,17 @@ _FOUR_DIGITS = 1000
 def count(number: int, noun: str) -> str:
     """Return `1 iteration`, `3 iterations`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def money(dollars: float) -> str:
+    """Return an amount of dollars, to the cent if there is a whole dollar."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+
+
+def usage_words(tokens: int | None, cost: float | None) -> str:
+    """Return `45,070 tokens, $0.21`, without the number that is unknown."""
+    words = [f"{tokens:,} tokens"] if tokens else []
+    return ", ".join([*words, money(cost)] if cost else words)
 
 
 def format_size(size: int) -> str:

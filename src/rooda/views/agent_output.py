@@ -4,10 +4,9 @@ from msgspec import Struct, field
 
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import IterationEnded, IterationStarted
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner
-from rooda.views.agent_messages import readable
 from rooda.views.terminal import Terminal
 
 
@@ -17,7 +16,7 @@ class AgentOutput(Struct):
     terminal: Terminal
     to_stderr: bool
     cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
-    is_read: bool = False  # somebody makes readable lines of standard output
+    is_read: bool = False  # standard output has events; `AgentSaid` has the readable lines
 
     def __call__(self, stamped: Stamped) -> None:
         """Show output at once; at the end of an iteration what was held back."""
@@ -28,7 +27,7 @@ class AgentOutput(Struct):
             cleaner = self.cleaners.setdefault(event.stream, StreamCleaner())
             self.terminal.agent(cleaner.feed(event.data), to_stderr=self.to_stderr)
         elif isinstance(event, AgentSaid) and self.is_read:
-            self.terminal.agent(f"{readable(event)}\n", to_stderr=self.to_stderr)
+            self.terminal.agent(f"{event.readable()}\n", to_stderr=self.to_stderr)
         elif isinstance(event, IterationEnded):
             for cleaner in self.cleaners.values():
                 self.terminal.agent(cleaner.finish(), to_stderr=self.to_stderr)

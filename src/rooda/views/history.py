@@ -5,11 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from rooda.agents.failure_kinds import known_kind
-from rooda.text.controls import clean, one_line
-from rooda.text.numbers import count
+from rooda.text.controls import clean, one_line, shown_words
+from rooda.text.numbers import count, usage_words
 from rooda.text.times import format_duration
-from rooda.views.agent_messages import usage_words
-from rooda.views.messages import shown_words
 from rooda.views.table import render_table
 
 Object = Mapping[str, Any]

@@ -5,14 +5,13 @@ import re
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rooda.loop import agent_events as agents
-from rooda.loop import events as loop
+from rooda.loop.agent_events import AgentSaid, UsageSeen, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped
+from rooda.loop.iteration_events import IterationEnded, IterationStarted, position
+from rooda.loop.run_events import RunEnded
 from rooda.process.events import Output, Tick
-from rooda.text.numbers import approximate_size
+from rooda.text.numbers import approximate_size, usage_words
 from rooda.text.times import format_duration
-from rooda.views.agent_messages import usage_words, wait_words
-from rooda.views.messages import position
 from rooda.views.terminal import Terminal
 
 TICK = 0.5
@@ -80,21 +79,21 @@ class LiveLine(Struct):
         """Keep up with what happens."""
         event, now = stamped.event, stamped.elapsed
         match event:
-            case loop.IterationStarted():
+            case IterationStarted():
                 self.activity = Activity(position(event.iteration, event.max_iterations), now)
                 self._carry = b""
             case Output(_, data) if self.activity is not None:
                 self.activity = self._heard(self.activity, data, now)
-            case agents.AgentSaid(_, _, words) if self.activity is not None and words.strip():
+            case AgentSaid(_, _, words) if self.activity is not None and words.strip():
                 self.activity = replace(self.activity, doing=words.strip())
-            case agents.UsageSeen(_, _, tokens, cost) if self.activity is not None:
+            case UsageSeen(_, _, tokens, cost) if self.activity is not None:
                 self.activity = replace(self.activity, used=usage_words(tokens, cost))
-            case agents.WaitStarted():
+            case WaitStarted():
                 since = None if event.lasted is None else now - event.lasted
-                self.pause = Pause(wait_words(event), now + event.seconds, since)
+                self.pause = Pause(event.waits_for(), now + event.seconds, since)
             case Tick():
                 self._draw(now)
-            case loop.IterationEnded() | loop.RunEnded() | agents.WaitEnded():
+            case IterationEnded() | RunEnded() | WaitEnded():
                 self.activity = self.pause = None
                 self.terminal.hide_status()
             case _:

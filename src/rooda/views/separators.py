@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
-from rooda.loop.events import IterationEnded
+from rooda.loop.iteration_events import IterationEnded
 from rooda.views.terminal import Terminal
 
 _LINE = "=" * 24

@@ -9,22 +9,22 @@ from collections.abc import Callable
 from msgspec import Struct, field
 
 from rooda.agents.report import Usage
-from rooda.loop import events as loop
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
-from rooda.loop.levels import Level, level
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.outcome import Verdict
+from rooda.loop.run_events import ConfigResolved, RunEnded
 from rooda.loop.stops import StopRule
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, clean
-from rooda.text.numbers import count
-from rooda.views import blocks, text
-from rooda.views.agent_messages import money, readable
+from rooda.text.event import LogLevel
+from rooda.text.numbers import count, money
+from rooda.views import blocks
 
 _MOST = 1024 * 1024  # bytes of one iteration
 _END = 64 * 1024
 # These have a block of their own.
-_BLOCKS = (loop.IterationStarted, loop.IterationEnded, loop.RunEnded, loop.ConfigResolved)
+_BLOCKS = (IterationStarted, IterationEnded, RunEnded, ConfigResolved)
 
 
 class SessionLog(Struct):
@@ -42,31 +42,31 @@ class SessionLog(Struct):
     _last_reason: str = ""
     _end: bytes = b""
     _at_line_start: bool = True
-    _is_read: bool = False  # somebody makes readable lines of standard output
+    _is_read: bool = False  # standard output has events; `AgentSaid` has the readable lines
 
     def __call__(self, stamped: Stamped) -> None:
         """Write what belongs into the log."""
         event = stamped.event
         match event:
-            case loop.IterationStarted():
+            case IterationStarted():
                 self._heard, self._is_read = 0, event.is_read
                 about = (event.mode or event.procedure, event.task, event.spec or "none")
                 self._line(blocks.header(event.iteration, *about, stamped.at).rstrip("\n"))
             case AgentSaid() if self._is_read:
-                self._hear("events", f"{readable(event)}\n".encode("utf-8", "replace"))
+                self._hear("events", f"{event.readable()}\n".encode("utf-8", "replace"))
             case Output(stream, data):
                 if not (self._is_read and stream == "stdout"):
                     self._hear(stream, data)
-            case loop.IterationEnded():
+            case IterationEnded():
                 self._end_iteration(event, stamped)
-            case loop.RunEnded():
+            case RunEnded():
                 self._end_run(event)
-            case _ if level(event) >= Level.INFO and not isinstance(event, _BLOCKS):
-                words = text.render(event)
+            case _ if event.log_level >= LogLevel.INFO and not isinstance(event, _BLOCKS):
+                words = event.as_text()
                 if words is not None:
                     self._line(f"[{stamped.at:%H:%M:%S}] {words}")
 
-    def _end_iteration(self, event: loop.IterationEnded, stamped: Stamped) -> None:
+    def _end_iteration(self, event: IterationEnded, stamped: Stamped) -> None:
         for cleaner in self._cleaners.values():
             self._print(cleaner.finish())
         self._cleaners.clear()
@@ -82,7 +82,7 @@ class SessionLog(Struct):
         if event.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED):
             self.ended[event.iteration] = event.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
         if event.verdict is Verdict.LIMITED or event.failure is not None:
-            self._line(f"[{stamped.at:%H:%M:%S}] {text.render(event)}")
+            self._line(f"[{stamped.at:%H:%M:%S}] {event.as_text()}")
         footer = blocks.footer(
             event.iteration,
             stamped.at,
@@ -94,7 +94,7 @@ class SessionLog(Struct):
         self._line(footer.rstrip("\n"))
         self._line("")
 
-    def _end_run(self, event: loop.RunEnded) -> None:
+    def _end_run(self, event: RunEnded) -> None:
         total, good = len(self.ended), sum(self.ended.values())
         summary = blocks.summary(
             total,
@@ -107,7 +107,7 @@ class SessionLog(Struct):
         )
         self._line(summary.rstrip("\n"))
 
-    def _why(self, event: loop.RunEnded) -> str:
+    def _why(self, event: RunEnded) -> str:
         if event.rule is StopRule.FAILURE_THRESHOLD and self._last_reason:
             failures = count(event.consecutive_failures, "failure")
             return f"{failures} in a row, the last one: {self._last_reason}"

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from rooda.process.capture.order import StreamOrder, combined
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import NamedProcess, Output, ProcessEvent
+from rooda.process.events import NamedProcess, Output
 from rooda.process.exits import (
     Exit,
     Exited,
@@ -32,6 +32,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
 from rooda.text.controls import clean
+from rooda.text.event import Event
 from rooda.workspace.work_tree import work_tree
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
@@ -103,7 +104,7 @@ class Deadline(Struct, frozen=True):
     max_duration: float
 
 
-def _ignore(command: Command, event: ProcessEvent) -> None:
+def _ignore(command: Command, event: Event) -> None:
     """Tell no listener."""
 
 
@@ -126,7 +127,7 @@ class Tools:
         self.runner = Runner()
         weakref.finalize(self, self.runner.close)
         self.interrupts = interrupts
-        self.listener: Callable[[Command, ProcessEvent], None] = _ignore
+        self.listener: Callable[[Command, Event], None] = _ignore
         self.deadline: Deadline | None = None
         self.tick: float | None = None
         self.hung: set[str] = set()  # commands of git that ran into their time limit
@@ -158,7 +159,7 @@ class Tools:
     def run(self, command: Command) -> Finished:
         """Run a command to its end, and return the end of what it printed."""
 
-        def listen(event: ProcessEvent) -> None:
+        def listen(event: Event) -> None:
             self.listener(command, event)
 
         result = self._run(command, OUTPUT_LIMIT, listen)
@@ -171,7 +172,7 @@ class Tools:
         """Run a command: how it ended, its whole standard output, the end of standard error."""
         printed: list[bytes] = []
 
-        def listen(event: ProcessEvent) -> None:
+        def listen(event: Event) -> None:
             if not isinstance(event, Output):
                 self.listener(command, event)
             elif event.stream == "stdout":

@@ -124,11 +124,10 @@ def _show(prepared: Prepared, arguments: Sequence[str], taken_up: "TakenUp | Non
     words = ""
     if taken_up is not None and prepared.plan is not None:
         from rooda.engine.resume import resume  # noqa: PLC0415 - without a run, no database
-        from rooda.views import text  # noqa: PLC0415
 
         try:
             state = resume(prepared.plan, taken_up.run).state
-            words = text.render(taken_up.told(state)) or ""
+            words = taken_up.told(state).as_text()
         except InvalidInput as invalid:
             prepared = replace(prepared, problems=(*prepared.problems, *invalid.problems))
     click.echo(render(prepared, arguments, words), nl=False)

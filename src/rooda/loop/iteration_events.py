@@ -1,0 +1,304 @@
+"""What happens in an iteration: its start and end, its prompt, its agent, its signals."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.report import Usage
+from rooda.iteration.types import IterationResult, IterationStatus
+from rooda.loop.failure import FailureContext
+from rooda.loop.outcome import Verdict
+from rooda.loop.state import State
+from rooda.process.events import NamedProcess
+from rooda.text.controls import one_line
+from rooda.text.event import Event, Field, LogLevel, Message, say
+from rooda.text.numbers import usage_words
+from rooda.text.times import format_duration
+
+_SEVERAL = 3  # so many equal failures in a row are worth a line
+
+
+def position(number: int, maximum: int | None) -> str:
+    """Return `2/5`, or `2` where there is no limit."""
+    return f"{number}/{maximum}" if maximum is not None else str(number)
+
+
+class IterationStarted(Event, frozen=True):
+    """An iteration begins."""
+
+    procedure: str  # the procedure that runs
+    iteration: int  # the number of the iteration, counted from 1
+    max_iterations: int | None  # how many iterations may run; null means no limit
+    attempt: int = 1  # which attempt at this iteration, counted from 1
+    mode: str = ""  # ralph's mode: `plan`, `build` or `prompt`
+    task: str = ""  # the task that ralph has chosen
+    spec: str = ""  # the spec of that task
+    agent: str = ""  # the agent that works
+    is_read: bool = False  # standard output has events, and `agent_said` tells them
+
+    def describe(self) -> Message:
+        where = position(self.iteration, self.max_iterations)
+        return say(f"Starting iteration {where}", procedure=self.procedure)
+
+    def as_text(self) -> str:
+        return f"Iteration {position(self.iteration, self.max_iterations)} starting..."
+
+
+class StageEntered(Event, frozen=True):
+    """An iteration is at a stage."""
+
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration
+    status: IterationStatus  # `pre_hooks`, `executing` or `post_hooks`
+
+    def describe(self) -> Message:
+        return say("Stage", status=str(self.status), iteration=self.iteration)
+
+
+class PromptAssembled(Event, frozen=True):
+    """The prompt is ready."""
+
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration
+    size: int  # the size of the prompt in bytes
+
+    def describe(self) -> Message:
+        return say("Prompt assembled", iteration=self.iteration, size=self.size)
+
+
+class PromptFailed(Event, frozen=True):
+    """rooda can't make the prompt any more; the run is aborted."""
+
+    level = LogLevel.ERROR
+    iteration: int  # the number of the iteration
+    error: str  # why
+    suggestion: str  # what to do
+
+    def describe(self) -> Message:
+        return say(
+            "Prompt assembly failed",
+            iteration=self.iteration,
+            error=self.error,
+            suggestion=self.suggestion,
+        )
+
+
+class StartFailed(Event, frozen=True):
+    """rooda can't start the agent; the run is aborted."""
+
+    level = LogLevel.ERROR
+    iteration: int  # the number of the iteration
+    command: str  # the command of the agent
+    error: str  # the error of the system
+    suggestion: str  # what to do
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI could not be started",
+            error=self.error,
+            iteration=self.iteration,
+            command=self.command,
+            suggestion=self.suggestion,
+        )
+
+
+class OutputTruncated(Event, frozen=True):
+    """The agent printed more than rooda keeps in memory; rooda dropped the beginning."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    stream: str  # `stdout` or `stderr`
+    actual_size: int  # how many bytes the agent printed
+    buffer_limit: int  # how many bytes rooda keeps
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI output exceeded buffer size",
+            actual_size=self.actual_size,
+            buffer_limit=self.buffer_limit,
+            action="truncating_from_beginning",
+            stream=self.stream,
+            iteration=self.iteration,
+            suggestion="Raise max_output_buffer if this happens often",
+        )
+
+
+class SignalsScanned(Event, frozen=True):
+    """rooda looked for the agent's signals."""
+
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration
+    success: bool  # the agent signaled that the work is done
+    failure: bool  # the agent signaled that it is blocked
+    believed: bool  # false after a timeout: then signals do not count
+
+    def describe(self) -> Message:
+        return say(
+            "Scanned for signals",
+            success=self.success,
+            failure=self.failure,
+            believed=self.believed,
+            iteration=self.iteration,
+        )
+
+
+class ExitOverridden(Event, frozen=True):
+    """The agent failed but signaled that the work is done: the signal counts."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    promise_signal: str  # the signal of the agent
+    exit_code: int  # the exit code of the agent
+    exit_signal: str | None  # the signal that killed the agent
+
+    def describe(self) -> Message:
+        return say(
+            "AI CLI exited with non-zero code but promise signal indicates success",
+            exit_code=self.exit_code,
+            promise_signal=self.promise_signal,
+            signal=self.exit_signal,
+            iteration=self.iteration,
+        )
+
+
+class IterationEnded(Event, frozen=True):
+    """An iteration has ended, in whatever way: there is one for each that started."""
+
+    raised = (LogLevel.ERROR, "the iteration failed")
+    unlogged = ("state",)
+    iteration: int  # the number of the iteration
+    max_iterations: int | None  # how many iterations may run; null means no limit
+    duration: float  # how many seconds it took
+    verdict: Verdict  # `success`, `done`, `failure`, `abort`, `limited` or `interrupted`
+    promise_signal: str | None  # the signal of the agent
+    truncated: bool  # rooda dropped the beginning of the output
+    despite_exit: bool  # the agent failed, but its signal counts
+    consecutive_failures: int  # how many iterations in a row failed, this one included
+    threshold: int  # how many failures in a row abort the run
+    failure: FailureContext | None  # details of a failure
+    cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that the agent left behind
+    status: IterationStatus = IterationStatus.COMPLETED  # the status in the record
+    kind: FailureKind | None = None  # the kind of failure, see [agents.md](agents.md#why-it-failed)
+    reason: str = ""  # why it failed, in words
+    evidence: str = ""  # the line or the exit that decided
+    failures_before: int = 0  # how many iterations in a row failed before this one
+    returned_to: int | None = None  # an earlier iteration that left the same tree
+    result: IterationResult | None = None  # what the iteration did
+    state: State | None = None  # where the run stands now
+    attempt: int = 1  # which attempt at this iteration
+    task: str = ""  # the task that ralph has chosen
+    agent: str = ""  # the agent that worked
+    usage: Usage | None = None  # what the agent used, if it tells
+    incomplete: bool = False  # the output ends without its result
+    same_failures: int = 0  # how many equal failures in a row, this one included
+
+    def is_raised(self) -> bool:
+        return self.verdict is Verdict.FAILURE or self.failure is not None
+
+    def to_json(self) -> dict[str, Any]:
+        body = Event.to_json(replace(self, result=None, state=None))
+        return body | {"result": self.result and self.result.to_json()}
+
+    def describe(self) -> Message | None:
+        truncated: Field = ("truncated", True if self.truncated else None)
+        elapsed: Field = ("elapsed", format_duration(self.duration))
+        number: Field = ("iteration", self.iteration)
+        match self.verdict:
+            case Verdict.CONTINUE:
+                where = position(self.iteration, self.max_iterations)
+                fields = (elapsed, ("status", "success"), truncated, *self._usage_fields())
+                return Message(f"Completed iteration {where}", fields)
+            case Verdict.COMPLETE if not self.despite_exit:  # else `ExitOverridden` says it
+                signal: Field = ("promise_signal", self.promise_signal)
+                fields = (signal, number, elapsed, truncated, *self._usage_fields())
+                return Message("AI CLI succeeded", fields)
+            case Verdict.FAILURE | Verdict.ABORT if self.failure is not None:
+                return Message("AI CLI failed", self._failure_fields(self.failure))
+            case Verdict.LIMITED:
+                why: tuple[Field, ...] = (("agent", self.agent), ("reason", self.reason))
+                return Message(f"Stopped: {self._why_it_stopped()}", (*why, number, elapsed))
+            case Verdict.FAILURE:
+                return say(
+                    "Iteration skipped",
+                    reason=self.reason or None,
+                    consecutive_failures=self.consecutive_failures,
+                    threshold=self.threshold,
+                    iteration=self.iteration,
+                )
+            case _:
+                return None  # the end of the run says it
+
+    def _failure_fields(self, failure: FailureContext) -> tuple[Field, ...]:
+        is_timeout = failure.kind is FailureKind.TIMEOUT
+        return (
+            *failure.fields(),
+            ("consecutive_failures", self.consecutive_failures),
+            ("threshold", self.threshold),
+            ("iteration", self.iteration),
+            ("elapsed", format_duration(self.duration)),
+            ("clock", failure.reason if is_timeout else None),
+            ("evidence", failure.evidence or None),
+            ("ignored_signal", failure.promise_signal if is_timeout else None),
+            ("command", failure.command),
+            ("output_first", failure.preview or None),
+            ("output_last", failure.suffix or None),
+            ("truncated", True if failure.truncated else None),
+            ("suggestion", failure.suggestion),
+            ("kind", str(failure.kind) if failure.kind.row.by_cli else None),
+            ("same_failures", self._same_failures()),
+            *self._usage_fields(),
+        )
+
+    def _usage_fields(self) -> tuple[Field, ...]:
+        usage = self.usage
+        if usage is None:
+            return ()
+        tokens = usage.tokens.total if usage.tokens else None
+        return ("tokens", tokens), ("cost", usage.cost), ("model", usage.model)
+
+    def as_text(self) -> str | None:
+        where = f"Iteration {position(self.iteration, self.max_iterations)}"
+        duration = format_duration(self.duration)
+        match self.verdict:
+            case Verdict.CONTINUE | Verdict.COMPLETE:
+                return "\n".join([f"{where} completed in {duration} (success)", *self._used()])
+            case Verdict.FAILURE:
+                count = f"{self.consecutive_failures}/{self.threshold}"
+                line = f"{where} completed in {duration} (failure, consecutive: {count})"
+                context = self.failure.lines() if self.failure else ()
+                same = self._same_failures()
+                again = [f"  The same failure {same} times in a row"] if same else []
+                return "\n".join([line, *context, *again, *self._used()])
+            case Verdict.INTERRUPTED:
+                return f"{where} interrupted after {duration}"
+            case Verdict.LIMITED:
+                return f"{where} stopped after {duration}: {self._why_it_stopped()}"
+            case Verdict.ABORT if self.failure is not None:
+                line = f"ERROR: {where} failed after {duration} ({self.kind})"
+                return "\n".join([line, *self.failure.lines()])
+            case Verdict.ABORT:
+                return None  # `PromptFailed` or `StartFailed` says it
+
+    def _used(self) -> list[str]:
+        usage = self.usage
+        if usage is None:
+            return []
+        words = usage_words(usage.tokens.total if usage.tokens else None, usage.cost)
+        if not words:
+            return []
+        model = f" ({one_line(usage.model)})" if usage.model else ""
+        full = usage.context_percent
+        context = f", context {full}% full" if full is not None else ""
+        return [f"  Used: {words}{context}{model}"]
+
+    def _same_failures(self) -> int | None:
+        return self.same_failures if self.same_failures >= _SEVERAL else None
+
+    def _why_it_stopped(self) -> str:
+        """Return why the agent can't work now, though that is no failure."""
+        if self.kind is FailureKind.LIMIT:
+            return f"usage limit of {one_line(self.agent)}"
+        if self.kind is not None and self.kind.is_outage:
+            return f"outage of {one_line(self.agent)} ({self.kind}): {one_line(self.reason)}"
+        return f"{one_line(self.agent)} can't take over ({self.kind}): {one_line(self.reason)}"

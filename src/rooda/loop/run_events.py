@@ -1,0 +1,290 @@
+"""What happens to a run as a whole: its settings, its start and end, its record and its logs."""
+
+from typing import Any
+
+from rooda.config.problems import Severity
+from rooda.loop.state import Status
+from rooda.loop.stats import Stats
+from rooda.loop.stops import StopRule
+from rooda.process.events import NamedProcess, names
+from rooda.text.controls import one_line, shown_words
+from rooda.text.event import Event, Field, LogLevel, Message, say
+from rooda.text.numbers import count, usage_words
+from rooda.text.times import format_duration
+
+
+class ConfigResolved(Event, frozen=True):
+    """The value of a setting; there is one such event for each setting."""
+
+    level = LogLevel.DEBUG
+    setting: str  # the key of the setting
+    value: str  # the value, as `rooda config` shows it
+    origin: str  # where the value comes from
+
+    def describe(self) -> Message:
+        return say("Setting", name=self.setting, value=self.value, origin=self.origin)
+
+
+class ProblemFound(Event, frozen=True):
+    """Something is wrong with the input; only an error keeps a run from starting."""
+
+    level = LogLevel.WARN
+    raised = (LogLevel.ERROR, "the run can't start")
+    severity: Severity  # `warning` or `error`
+    title: str  # what kind of problem it is
+    message: str  # what is wrong
+    suggestion: str  # what to do
+    file: str  # the file that is wrong, or empty
+    line: int | None  # the line of that file
+    field: str  # the key or flag, or empty
+
+    def is_raised(self) -> bool:
+        return self.severity is Severity.ERROR
+
+    def describe(self) -> Message:
+        is_error = self.severity is Severity.ERROR
+        return say(
+            self.title if is_error else self.message,
+            file=self.file or None,
+            line=self.line,
+            field=self.field or None,
+            error=self.message if is_error else None,
+            suggestion=self.suggestion or None,
+        )
+
+
+class RunStarted(Event, frozen=True):
+    """The run begins, or an earlier one goes on."""
+
+    procedure: str  # the procedure that runs
+    max_iterations: int | None  # how many iterations may run; null means no limit
+    command: str  # the command of the agent
+    run: str = ""  # the name of the run in the record
+    workspace: str = ""  # the folder that the agent works in
+    resumed_at: int | None = None  # the iteration that an earlier run goes on with
+
+    def as_text(self) -> str:
+        maximum = self.max_iterations
+        limit = "unlimited" if maximum is None else f"max {count(maximum, 'iteration')}"
+        if self.resumed_at is not None:
+            where = f"run {one_line(self.run)}, at iteration {self.resumed_at}, {limit}"
+            return f"Resuming procedure: {one_line(self.procedure)} ({where})"
+        return f"Starting procedure: {one_line(self.procedure)} ({limit})"
+
+
+class RunResumed(Event, frozen=True):
+    """An earlier run goes on, with its flags. Values that look like secrets are left out."""
+
+    raised = (LogLevel.WARN, "the flags were not recorded")
+    run: str  # the name of the run in the record
+    iteration: int  # the iteration that it goes on with
+    recorded: bool  # false: the run is of a version that did not keep the flags
+    flags: tuple[str, ...]  # the flags of the run
+    given: tuple[str, ...]  # the flags on the command line of now
+    replaced: tuple[str, ...]  # the flags of the run that those override
+    folder: str = ""  # where the run was started, if that is not the current folder
+
+    def is_raised(self) -> bool:
+        return not self.recorded
+
+    def describe(self) -> Message:
+        return say(
+            "Resuming a run" if self.recorded else "Resuming a run whose flags were not recorded",
+            run=self.run,
+            iteration=self.iteration,
+            folder=self.folder or None,
+            flags=shown_words(self.flags) or None,
+            given=shown_words(self.given) or None,
+            replaced=shown_words(self.replaced) or None,
+        )
+
+    def as_text(self) -> str:
+        where = f" in {one_line(self.folder)}" if self.folder else ""
+        line = f"Resuming run {one_line(self.run)} at iteration {self.iteration}{where}"
+        now = shown_words(self.given)
+        if not self.recorded:
+            flags = f" with the flags given now: {now}" if now else ""
+            return f"WARN: {line}{flags}; the flags of the run were not recorded"
+        kept, gone = shown_words(self.flags), shown_words(self.replaced)
+        if kept:
+            line += f" with its flags: {kept}"
+        elif not gone:
+            line += "; it was started without flags"
+        if now:
+            line += f"; given now: {now}"
+        return f"{line}, instead of: {gone}" if gone else line
+
+
+class StateUnwritable(Event, frozen=True):
+    """rooda can't write to `.rooda` any more; the prompt goes to a temporary file instead."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    error: str  # why
+
+    def describe(self) -> Message:
+        return say(
+            "The state folder can't be written; a temporary file is used instead",
+            error=self.error,
+            iteration=self.iteration,
+        )
+
+
+class RecordTrouble(Event, frozen=True):
+    """rooda can't write the record, or had to create it again; the run goes on."""
+
+    level = LogLevel.WARN
+    error: str  # what is wrong
+
+    def describe(self) -> Message:
+        return say("Trouble with the record; the run goes on", error=self.error)
+
+
+class HistoryPruned(Event, frozen=True):
+    """rooda removed old runs from the record."""
+
+    level = LogLevel.DEBUG
+    runs: tuple[str, ...]  # the names of the runs
+
+    def describe(self) -> Message:
+        return say("Old runs were removed", runs=", ".join(self.runs))
+
+
+class StopRequested(Event, frozen=True):
+    """The user asked the run to end after this iteration (`rooda stop`)."""
+
+    def describe(self) -> Message:
+        return say("Asked to stop after this iteration")
+
+
+class EarlierRunCleared(Event, frozen=True):
+    """An earlier run was killed here and left processes behind: rooda stopped them now."""
+
+    level = LogLevel.WARN
+    run: str  # the name of the earlier run
+    processes: tuple[NamedProcess, ...]  # the processes that rooda stopped
+    survivors: tuple[NamedProcess, ...]  # the processes that are still there
+
+    def describe(self) -> Message:
+        return say(
+            "An earlier run was killed here; what it left behind was stopped",
+            run=self.run,
+            processes=names(self.processes),
+            survivors=names(self.survivors),
+        )
+
+
+class Unlocked(Event, frozen=True):
+    """The file system has no locks, so nothing keeps a second run out of the work tree."""
+
+    level = LogLevel.WARN
+    folder: str  # the folder that rooda wanted to lock
+    error: str  # the error of the system
+
+    def describe(self) -> Message:
+        return say(
+            "The work tree can't be locked; make sure that no other run works in it",
+            folder=self.folder,
+            error=self.error,
+        )
+
+
+class ListenerFailed(Event, frozen=True):
+    """rooda can't write a log or view, or it failed; the run goes on."""
+
+    level = LogLevel.ERROR
+    listener: str  # which log or view
+    error: str  # why
+
+    def describe(self) -> Message:
+        return say("A log or view failed; the run goes on", view=self.listener, error=self.error)
+
+
+class RunEnded(Event, frozen=True):
+    """The run is over."""
+
+    raised = (LogLevel.ERROR, "the run was aborted")
+    status: Status  # `success`, `max-iters`, `aborted` or `interrupted`
+    rule: StopRule  # the rule that ended it, see [record.md](record.md#why-a-run-ended)
+    reason: str  # why, in words; empty if the rule says it all
+    exit_code: int  # the exit code of rooda
+    iterations: int  # how many iterations ran
+    consecutive_failures: int  # how many of the last iterations failed
+    threshold: int  # how many failures in a row abort a run
+    max_iterations: int | None  # how many iterations may run; null means no limit
+    promise_signal: str | None  # the signal of the agent, if that ended the run
+    signal: str | None  # the signal to rooda, if that ended the run
+    total: float  # for how many seconds the run was at work
+    stats: Stats  # statistics of the iterations' durations, in seconds
+    tokens: int = 0  # how many tokens the agents used
+    cost: float = 0.0  # what the run cost, in US dollars
+    resume: str = ""  # the command that continues the run, if there is one
+
+    def is_raised(self) -> bool:
+        return self.status is Status.ABORTED
+
+    def to_json(self) -> dict[str, Any]:
+        return super().to_json() | {"stats": self.stats.summary()}
+
+    def describe(self) -> Message:
+        total: tuple[Field, ...] = (
+            ("iterations", self.iterations),
+            ("total_elapsed", format_duration(self.total)),
+            *self._timing(),
+            ("tokens", self.tokens or None),
+            ("cost", self.cost or None),
+        )
+        status: Field = ("status", self.status)
+        resume: Field = ("resume", self.resume or None)
+        match self.status:
+            case Status.ABORTED:
+                counts: tuple[Field, ...] = (
+                    ("consecutive_failures", self.consecutive_failures),
+                    ("threshold", self.threshold),
+                    status,
+                    ("reason", self.reason or None),
+                )
+                return Message("Loop aborted", (*counts, *total, resume))
+            case Status.INTERRUPTED:
+                fields = (status, *total, ("signal", self.signal), resume)
+                return Message("Loop interrupted", fields)
+            case _:
+                return Message("Loop completed", (status, *total))
+
+    def as_text(self) -> str:
+        lines = [self._first_line()]
+        if numbers := ", ".join(f"{name}={value}" for name, value in self._timing()):
+            lines.append(f"  Iteration timing: {numbers}")
+        if used := usage_words(self.tokens, self.cost):
+            lines.append(f"  Used: {used}")
+        # After failures in a row the timing is the last line.
+        if self.resume and self.rule is not StopRule.FAILURE_THRESHOLD:
+            lines.append(f"  To continue: {one_line(self.resume)}")
+        return "\n".join(lines)
+
+    def _first_line(self) -> str:
+        done, total = count(self.iterations, "iteration"), f"total: {format_duration(self.total)}"
+        completed = f"{done} completed, {total}"
+        match self.status:
+            case Status.SUCCESS:
+                return f"Completed: AI signaled {self.promise_signal} ({done}, {total})"
+            case Status.MAX_ITERS:
+                return f"Reached max iterations: {self.max_iterations} ({total})"
+            case Status.INTERRUPTED:
+                word = "Stopped" if self.rule is StopRule.STOPPED else "Interrupted"
+                return f"{word} ({completed})"
+            case _ if self.reason:
+                return f"ERROR: Aborting: {one_line(self.reason)} ({completed})"
+            case _:
+                failures = count(self.consecutive_failures, "consecutive failure")
+                return f"ERROR: Aborting after {failures} ({completed})"
+
+    def _timing(self) -> tuple[tuple[str, str], ...]:
+        """Return the statistics that there are."""
+        if not self.stats.count:
+            return ()
+        stats = self.stats
+        numbers = [("min", stats.minimum), ("max", stats.maximum), ("mean", stats.mean)]
+        if stats.stddev is not None:
+            numbers.append(("stddev", stats.stddev))
+        return tuple((name, format_duration(value)) for name, value in numbers)

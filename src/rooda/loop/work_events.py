@@ -1,0 +1,225 @@
+"""What rooda itself does with the work tree: snapshots, hooks, verify, commits, pushes."""
+
+from rooda.loop.failure import PREVIEW
+from rooda.process.events import NamedProcess, names
+from rooda.text.controls import one_line
+from rooda.text.event import Event, LogLevel, Message, quoted, say
+from rooda.text.times import format_duration
+
+_SHOWN = 5  # files by name
+_COMMIT = 12  # characters of a commit's name
+
+
+class SnapshotTaken(Event, frozen=True):
+    """rooda looked at the work tree, and with git kept it as a commit."""
+
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration; 0 before the first one
+    tree: str  # the name of the tree
+    commit: str | None  # the commit that keeps it
+    head: str | None  # the commit that HEAD stands on
+    left_out: tuple[str, ...] = ()  # the files that the snapshot does not have
+
+    def describe(self) -> Message:
+        return say(
+            "Work tree seen",
+            tree=self.tree[:_COMMIT],
+            snapshot=self.commit and self.commit[:_COMMIT],
+            iteration=self.iteration,
+        )
+
+
+class FilesLeftOut(Event, frozen=True):
+    """These files are in no snapshot: they are too large, or rooda can't read them."""
+
+    iteration: int  # the number of the iteration
+    files: tuple[str, ...]  # the names of the files
+
+    def describe(self) -> Message:
+        shown = ", ".join(self.files[:_SHOWN])
+        more = f", {len(self.files) - _SHOWN} more" if len(self.files) > _SHOWN else ""
+        return say(
+            "Left out of the snapshots, because they are too large or can't be read",
+            files=shown + more,
+            iteration=self.iteration,
+        )
+
+
+class ChangesUnknown(Event, frozen=True):
+    """rooda could not determine which files changed."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    error: str  # why
+
+    def describe(self) -> Message:
+        return say(
+            "Nobody can tell what changes in the work tree",
+            error=self.error,
+            iteration=self.iteration,
+        )
+
+
+class SnapshotTrouble(Event, frozen=True):
+    """Something is wrong with the snapshots; rooda still knows what changed."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    error: str  # what is wrong
+
+    def describe(self) -> Message:
+        return say("Trouble with the snapshots", error=self.error, iteration=self.iteration)
+
+
+class CommandStarted(Event, frozen=True):
+    """rooda runs a command of its own or of the user: a hook, `verify`, git."""
+
+    level = LogLevel.DEBUG
+    what: str  # the command
+    pid: int  # the pid of the command
+    started: float  # when it was started, in the system's unit
+
+    def describe(self) -> Message:
+        return say("Command started", command=self.what, pid=self.pid)
+
+
+class HookEnded(Event, frozen=True):
+    """A hook has ended."""
+
+    level = LogLevel.DEBUG
+    raised = (LogLevel.WARN, "the hook failed")
+    hook: str  # when it runs: `pre_iteration`, `post_iteration`, ...
+    command: str  # the command of the hook
+    exit_code: int | None  # its exit code, unknown after a timeout
+    error: str  # why it failed, or empty
+    on_error: str  # what a failure means: `abort`, `fail`, `skip`, ...
+    duration: float  # how many seconds it took
+    output: str  # the end of its output
+    cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
+
+    def is_raised(self) -> bool:
+        return bool(self.error)
+
+    def describe(self) -> Message:
+        return say(
+            f"The {self.hook} hook failed" if self.error else f"The {self.hook} hook is done",
+            error=self.error or None,
+            command=self.command,
+            elapsed=format_duration(self.duration),
+            on_error=self.on_error if self.error else None,
+            output=self.output[-PREVIEW:] or None if self.error else None,
+            cleaned_up=names(self.cleaned_up),
+        )
+
+
+class VerifyEnded(Event, frozen=True):
+    """The user's check (`verify`) has ended."""
+
+    raised = (LogLevel.WARN, "the check failed")
+    iteration: int  # the number of the iteration
+    command: str  # the command of the check
+    exit_code: int | None  # its exit code, unknown after a timeout
+    error: str  # why it failed, or empty
+    duration: float  # how many seconds it took
+    output: str  # the end of its output
+    cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
+
+    def is_raised(self) -> bool:
+        return bool(self.error)
+
+    def describe(self) -> Message:
+        return say(
+            "Verify failed" if self.error else "Verified",
+            error=self.error or None,
+            command=self.command,
+            elapsed=format_duration(self.duration),
+            iteration=self.iteration,
+            output=self.output[-PREVIEW:] or None if self.error else None,
+            cleaned_up=names(self.cleaned_up),
+        )
+
+    def as_text(self) -> str | None:
+        if not self.error:
+            return super().as_text()
+        took = format_duration(self.duration)
+        error, command = one_line(self.error), one_line(self.command)
+        line = f"WARN: Verify failed: {error} after {took} ({command})"
+        return "\n".join([line, *quoted("Output, its end", self.output[-PREVIEW:])])
+
+
+class Committed(Event, frozen=True):
+    """rooda committed the work of the iteration."""
+
+    iteration: int  # the number of the iteration
+    commit: str  # the name of the commit
+    message: str  # the message of the commit
+
+    def describe(self) -> Message:
+        first = self.message.splitlines()[0] if self.message else ""
+        return say(
+            "Committed", commit=self.commit[:_COMMIT], message=first, iteration=self.iteration
+        )
+
+
+class CommitFailed(Event, frozen=True):
+    """rooda could not commit the work; it is still in the work tree."""
+
+    level = LogLevel.ERROR
+    iteration: int  # the number of the iteration
+    error: str  # what git said
+    suggestion: str  # what to do
+
+    def describe(self) -> Message:
+        return say(
+            "The work could not be committed; it is still in the work tree",
+            error=self.error,
+            iteration=self.iteration,
+            suggestion=self.suggestion,
+        )
+
+    def as_text(self) -> str:
+        line = "ERROR: The work could not be committed; it is still in the work tree"
+        return "\n".join([line, *_git_says(self.error, self.suggestion)])
+
+
+class Pushed(Event, frozen=True):
+    """rooda pushed the branch."""
+
+    iteration: int  # the number of the iteration
+    remote: str  # the remote that it pushed to
+    branch: str  # the branch that it pushed
+    commit: str  # the commit that the branch stands on
+
+    def describe(self) -> Message:
+        return say(
+            "Pushed",
+            branch=self.branch,
+            remote=self.remote,
+            commit=self.commit[:_COMMIT],
+            iteration=self.iteration,
+        )
+
+
+class PushFailed(Event, frozen=True):
+    """rooda could not push; the next iteration tries again."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    error: str  # what git said
+    suggestion: str  # what to do
+
+    def describe(self) -> Message:
+        return say(
+            "Push failed; the next iteration tries again",
+            error=self.error,
+            iteration=self.iteration,
+            suggestion=self.suggestion,
+        )
+
+    def as_text(self) -> str:
+        line = "WARN: Push failed; the next iteration tries again"
+        return "\n".join([line, *_git_says(self.error, self.suggestion)])
+
+
+def _git_says(error: str, suggestion: str) -> list[str]:
+    return [*quoted("Git says", error[-PREVIEW:]), f"  Try: {one_line(suggestion)}"]

@@ -1,0 +1,117 @@
+"""What every event has: fields, a level, and words. Logs and docs/events.md derive from these."""
+
+import json
+import re
+from enum import IntEnum
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from rooda.text.controls import clean, one_line
+from rooda.text.formats import to_builtins
+
+Value = str | int | float | bool | None
+Field = tuple[str, Value]
+
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_PLAIN = re.compile(r"[^\s\"=\\]+")
+
+
+class LogLevel(IntEnum):
+    """How important an event is."""
+
+    DEBUG = 10
+    INFO = 20
+    WARN = 30
+    ERROR = 40
+
+
+class Message(Struct, frozen=True):
+    """Words, and fields in their order. A log leaves out a field whose value is None."""
+
+    words: str
+    fields: tuple[Field, ...] = ()
+
+
+def say(words: str, /, **fields: Value) -> Message:
+    """Return a message with these fields, in this order."""
+    return Message(words, tuple(fields.items()))
+
+
+EVENTS: list[type["Event"]] = []  # every class of events, in the order of their definition
+
+
+class Event(Struct, frozen=True):
+    """Something that happened. A subclass declares all that rooda tells about it in one place.
+
+    Each field has a comment on its line: docs/events.md shows it. Fields are the schema of
+    `log_format: json`, so they are added and never renamed. `level` is the usual level, and
+    `raised` the level of an event for which `is_raised` is true, and in which case that is.
+    """
+
+    level: ClassVar[LogLevel] = LogLevel.INFO
+    raised: ClassVar[tuple[LogLevel, str] | None] = None
+    is_logged: ClassVar[bool] = True  # False: there are far too many of them for a log
+    unlogged: ClassVar[tuple[str, ...]] = ()  # fields that only the record needs
+
+    def __init_subclass__(cls) -> None:
+        """Register the class."""
+        super().__init_subclass__()
+        EVENTS.append(cls)
+
+    @classmethod
+    def event_name(cls) -> str:
+        """Return the name in logs: `iteration_started` for IterationStarted."""
+        return _CAPITAL.sub("_", cls.__name__).lower()
+
+    def is_raised(self) -> bool:
+        """Return whether this event is more important than usual."""
+        return False
+
+    @property
+    def log_level(self) -> LogLevel:
+        """The level of this very event."""
+        return self.raised[0] if self.raised and self.is_raised() else self.level
+
+    def describe(self) -> Message | None:
+        """Return what to say about the event; None if there is nothing to say."""
+        return None
+
+    def as_text(self) -> str | None:
+        """Return the event for people: a line, and more lines indented below it."""
+        message = self.describe()
+        if message is None:
+            return None
+        prefix = "" if self.log_level is LogLevel.INFO else f"{self.log_level.name}: "
+        return f"{prefix}{one_line(message.words)}{logfmt_fields(message.fields)}"
+
+    def as_logfmt(self) -> str | None:
+        """Return the event as one line: `ERROR AI CLI failed exit_code=1 ...`."""
+        message = self.describe()
+        if message is None:
+            return None
+        return f"{self.log_level.name} {one_line(message.words)}{logfmt_fields(message.fields)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as `log_format: json` has them."""
+        body = to_builtins(self)
+        for name in self.unlogged:
+            del body[name]
+        return body
+
+
+def logfmt_fields(fields: tuple[Field, ...]) -> str:
+    """Return ` key=value key="two words"`, without the fields that have no value."""
+    return "".join(f" {key}={_shown(value)}" for key, value in fields if value is not None)
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = clean(str(value))
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+def quoted(title: str, text: str) -> list[str]:
+    """Return a title and the lines of a text, indented below the line of an event."""
+    return [f"  {title}:", *(f"    | {line}" for line in clean(text).splitlines())]
