@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooda.config.layers import Layer
-from rooda.config.problems import Severity, errors
+from rooda.config.problems import Severity, errors, problems_text
 from rooda.config.settings import SECTIONS, SETTINGS
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
-from rooda.views.problems import render_all
 from support.config import PROPERTY, dumped, inspected, planned, read
 from support.workspace import Workspace
 
@@ -44,7 +43,7 @@ def is_planned(folder: Path, data: bytes) -> None:
     prepared = planned(folder, "build", "--ai-cmd", "true", workspace=data)
     assert prepared.valid == (not errors(prepared.all_problems()))
     assert dry_run.render(prepared, ["build"])
-    assert render_all(prepared.all_problems()) is not None
+    assert problems_text(prepared.all_problems()) is not None
     found = inspected(folder, workspace=data)
     assert config_view.as_yaml(found)
     assert config_view.as_json(found)

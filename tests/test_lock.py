@@ -18,12 +18,11 @@ from typing import Any, cast
 import pytest
 
 from rooda.config.plan import Plan
-from rooda.config.problems import InvalidInput
+from rooda.config.problems import InvalidInput, problems_text
 from rooda.config.settings import KEEP_PROCESSES
 from rooda.engine.run_lock import hold_run_lock
 from rooda.process.leftovers import start_time
 from rooda.text.event import Event
-from rooda.views.problems import render_all
 from rooda.workspace.lock import Lock, Note, Taken, here, read_note
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
@@ -454,7 +453,7 @@ def refused(workspace: Workspace, note: object) -> str:
         leave(workspace, note)
         with pytest.raises(InvalidInput) as found:
             cleared(workspace)
-    return render_all(found.value.problems)
+    return problems_text(found.value.problems)
 
 
 def test_control_codes_in_a_note_do_not_reach_the_terminal(workspace: Workspace) -> None:

@@ -23,9 +23,8 @@ from rooda.loop.stops import StopRule
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.text.event import Event, LogLevel
-from rooda.views.agent_output import AgentOutput
-from rooda.views.sink import Sink
-from rooda.views.terminal import Terminal
+from rooda.views.screen import AgentOutput
+from rooda.views.terminal import Sink, Terminal
 from support.happenings import (
     ABORTED,
     BLOCKED,

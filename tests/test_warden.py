@@ -26,7 +26,7 @@ from rooda.process.tree.linux import LinuxProcessTable, OwnChildren
 from rooda.process.tree.stopping import send_signal
 from rooda.process.warden.channel import Channel, ChannelClosed
 from rooda.process.warden.client import StartRefused, WardenClient, WardenDead
-from rooda.views.sink import Sink
+from rooda.views.terminal import Sink
 from rooda.workspace.state_folder import open_prompt, open_transcript, place_of
 from support.children import started_at, until
 from support.workspace import alive, wait_for

@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from rooda.config.origin import Origin, Tier
+from rooda.text.controls import one_line
 
 CONFIG_TITLE = "Config validation failed"
 
@@ -48,6 +49,21 @@ class Problem(Struct, frozen=True):
         """`file:line: field`, as far as known."""
         where = f"{self.file}:{self.line}" if self.file and self.line else self.file
         return ": ".join(word for word in (where, self.field) if word)
+
+
+_SEVERITY_WORDS = {Severity.ERROR: "Error", Severity.WARNING: "Warning"}
+
+
+def problems_text(problems: Iterable[Problem]) -> str:
+    """Return the problems for people: `Error: file:12: field: message`, and the advice below it."""
+    lines = []
+    for problem in problems:
+        place = f"{problem.place}: " if problem.place else ""
+        words = one_line(place + problem.message)
+        lines.append(f"{_SEVERITY_WORDS[problem.severity]}: {words}\n")
+        if problem.suggestion:
+            lines.append(f"  {one_line(problem.suggestion)}\n")
+    return "".join(lines)
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:

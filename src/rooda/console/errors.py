@@ -7,11 +7,10 @@ from io import TextIOWrapper
 
 import click
 
-from rooda.config.problems import InvalidInput
+from rooda.config.problems import InvalidInput, problems_text
 from rooda.console import crash
 from rooda.console.command_table import CliContext
 from rooda.process.interrupts import Interrupts
-from rooda.views import problems
 
 USAGE_ERROR = 1
 INTERNAL_ERROR = 3
@@ -34,7 +33,7 @@ def run(
             obj=CliContext(interrupts, tuple(arguments)),
         )
     except InvalidInput as invalid:
-        _complain(problems.render_all(invalid.problems))
+        _complain(problems_text(invalid.problems))
         return USAGE_ERROR
     except click.exceptions.NoArgsIsHelpError as error:
         _complain(f"{error.format_message()}\n\nError: name one of these commands\n")

@@ -11,7 +11,7 @@ from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.times import format_seconds
-from rooda.views.table import render_table
+from rooda.views.terminal import render_table
 
 _TITLES = ("", "AGENT", "VERSION", "READ AS", "PROGRAM")
 _WIDTH = max(len(mark) for mark in Mark)

@@ -34,7 +34,7 @@ from rooda.record.recorder import Recorder
 from rooda.record.retention import Limits, prune
 from rooda.record.rows import RunRow
 from rooda.record.store import Store
-from rooda.views.log_file import LogFile
+from rooda.views.log import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import GitError
 from rooda.workspace.lock import ProcessIdentity

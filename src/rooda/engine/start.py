@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.prepare import Prepared
-from rooda.config.problems import InvalidInput, Problem, Severity, warnings
+from rooda.config.problems import InvalidInput, Problem, Severity, problems_text, warnings
 from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
@@ -40,15 +40,10 @@ from rooda.process.libc import return_large_blocks_to_system
 from rooda.record.given import Given
 from rooda.text.event import LogLevel
 from rooda.text.times import local_now
-from rooda.views import live, log
-from rooda.views.agent_output import AgentOutput
-from rooda.views.live import LiveLine
-from rooda.views.log import Log
-from rooda.views.log_file import LogFile
-from rooda.views.problems import render_all
-from rooda.views.separators import Separators
-from rooda.views.sink import Sink
-from rooda.views.terminal import Terminal
+from rooda.views import log, screen
+from rooda.views.log import Log, LogFile
+from rooda.views.screen import AgentOutput, LiveLine, Separators
+from rooda.views.terminal import Sink, Terminal
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
 
@@ -158,7 +153,7 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
         wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
     if _wants_live_line(err, values, plan):
         wiring.emitter.add(LiveLine(terminal))
-        wiring.tick = live.TICK
+        wiring.tick = screen.TICK
     return wiring
 
 
@@ -227,7 +222,7 @@ def report(problems: Sequence[Problem], values: Values) -> None:
     err = Sink(_descriptor(sys.stderr, 2))
     wiring = _Wiring(Emitter(), Terminal(err, err))
     if values[LOG_FORMAT] == "text":
-        err.write(render_all(problems))
+        err.write(problems_text(problems))
     else:
         wiring.emitter.add(_log(values, err.write, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
     if values[LOG_FILE] is not None:

@@ -8,7 +8,7 @@ from rooda.agents.failure_kinds import known_kind
 from rooda.text.controls import clean, one_line, shown_words
 from rooda.text.numbers import count, usage_words
 from rooda.text.times import format_duration
-from rooda.views.table import render_table
+from rooda.views.terminal import render_table
 
 Object = Mapping[str, Any]
 _FILES = 20  # that are listed by name

@@ -1,12 +1,14 @@
-"""A log: the events that are important enough, in one format, with the time in one form.
+"""A log: the events that are important enough, in one format, with the time in one form; its file.
 
 The words of an event are its own (`rooda.text.event`). docs/events.md describes the JSON schema.
 """
 
 import json
+import os
 import re
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -77,3 +79,40 @@ def json_line(stamped: Stamped, time: str | None) -> str | None:
 
 def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+class LogFile:
+    """Appends to a file, and opens it again if the agent has deleted or replaced it.
+
+    Raises OSError if the file can't be written: the emitter reports that.
+    """
+
+    def __init__(self, path: Path, open_file: Callable[[], int] | None = None) -> None:
+        self._path = path
+        self._open = open_file or self._open_anywhere
+        self._fd = self._open()
+
+    def write(self, text: str) -> None:
+        """Append the text."""
+        if not self._is_there():
+            fd = self._open()  # first: if that fails, the old one stays open
+            os.close(self._fd)
+            self._fd = fd
+        rest = text.encode("utf-8", "replace")
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def _open_anywhere(self) -> int:
+        # Not blocking: a FIFO without a reader is an error and not a wait without end.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
+        return os.open(self._path, flags, 0o644)
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._fd), self._path.stat())
+        except OSError:
+            return False

@@ -14,7 +14,7 @@ from rooda.config.world import this_world
 from rooda.console.completion import procedure_names
 from rooda.console.flags import complete_from, config_option
 from rooda.prompts.parts import PHASES
-from rooda.views.table import render_table
+from rooda.views.terminal import render_table
 
 
 def _load(config: str | None) -> Layers:

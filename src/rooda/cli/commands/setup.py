@@ -12,14 +12,13 @@ from rooda import __version__
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.json_schema import schema as json_schema
 from rooda.config.locate import CONFIG_NAME
-from rooda.config.problems import InvalidInput, Problem, errors
+from rooda.config.problems import InvalidInput, Problem, errors, problems_text
 from rooda.config.template import template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.flags import config_option
 from rooda.text.numbers import count
 from rooda.views import config_view
-from rooda.views.problems import render_all
 
 
 @click.group("config")
@@ -43,7 +42,7 @@ def show(*, procedure: str, as_json: bool, config: str | None) -> int:
     found = _inspect(config, procedure)
     text = config_view.as_json(found) if as_json else config_view.as_yaml(found)
     click.echo(text, nl=False)
-    click.echo(render_all(found.problems), err=True, nl=False)
+    click.echo(problems_text(found.problems), err=True, nl=False)
     return 1 if errors(found.problems) else 0
 
 
@@ -52,7 +51,7 @@ def show(*, procedure: str, as_json: bool, config: str | None) -> int:
 def check(*, config: str | None) -> int:
     """Check the config files and everything that they name; all problems at once."""
     found = _inspect(config)
-    click.echo(render_all(found.problems), err=True, nl=False)
+    click.echo(problems_text(found.problems), err=True, nl=False)
     wrong = errors(found.problems)
     if wrong:
         click.echo(f"{count(len(wrong), 'error')} found.", err=True)
