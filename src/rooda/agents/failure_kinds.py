@@ -22,7 +22,7 @@ class Reaction(StrEnum):
     NEVER_RAN = "the run ends at once, and the iteration does not count: the agent never ran"
 
 
-class Row(Struct, frozen=True):
+class FailureRow(Struct, frozen=True):
     """One kind of failure.
 
     `sentence` says what it means. `settings` are the keys that govern it. `advice` is what the user
@@ -49,29 +49,29 @@ _OUTAGE = ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks")
 class FailureKind(StrEnum):
     """Why an iteration failed, or why the agent could not work. Its value is the row's name."""
 
-    row: Row
+    row: FailureRow
 
-    def __new__(cls, row: Row) -> Self:
+    def __new__(cls, row: FailureRow) -> Self:
         """Return the member of one row."""
         kind = str.__new__(cls, row.name)
         kind._value_ = row.name
         kind.row = row
         return kind
 
-    EXIT = Row("exit", "its exit code is not 0", settings=("ignore_exit_status",))
-    CRASH = Row(
+    EXIT = FailureRow("exit", "its exit code is not 0", settings=("ignore_exit_status",))
+    CRASH = FailureRow(
         "crash",
         "a signal ended it, or it was lost",
         settings=("ignore_exit_status",),
         advice="Run the command by hand to see whether it crashes there too",
     )
-    SIGNAL = Row(
+    SIGNAL = FailureRow(
         "signal",
         "the agent says that it is blocked",
         settings=("signals.failure", "signals.streams", "signals.match"),
         advice="Read the end of the output: the agent says what it is blocked by",
     )
-    TIMEOUT = Row(
+    TIMEOUT = FailureRow(
         "timeout",
         "a clock ran out",
         settings=(
@@ -83,16 +83,16 @@ class FailureKind(StrEnum):
         ),
         advice="Raise iteration_timeout if the work takes longer, or give the agent less to do",
     )
-    NOT_STARTED = Row(
+    NOT_STARTED = FailureRow(
         "not-started",
         "the agent could not be started",
         Reaction.NEVER_RAN,
         advice="The system refused: look at its limits (ulimit -a), memory and processes",
     )
-    PROMPT = Row(
+    PROMPT = FailureRow(
         "prompt", "the prompt could not be put together", Reaction.NEVER_RAN, exit_code="none"
     )
-    VERIFY = Row(
+    VERIFY = FailureRow(
         "verify",
         "the loop's own check failed",
         settings=("verify.command", "verify.when", "verify.timeout"),
@@ -100,13 +100,13 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="verify",
     )
-    NO_CHANGES = Row(
+    NO_CHANGES = FailureRow(
         "no-changes",
         "nothing changed",
         settings=("git.require_changes",),
         advice="Read its output: it may think that there is nothing left to do",
     )
-    COMMIT = Row(
+    COMMIT = FailureRow(
         "commit",
         "the work could not be committed",
         settings=("git.commit", "git.commit_timeout"),
@@ -114,7 +114,7 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="git",
     )
-    HOOK = Row(
+    HOOK = FailureRow(
         "hook",
         "a hook objected",
         settings=("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
@@ -122,20 +122,20 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="none",
     )
-    BUDGET = Row(
+    BUDGET = FailureRow(
         "budget",
         "the run has used what it may",
         settings=("max_cost", "max_tokens"),
         advice="Raise max_cost or max_tokens to let the run spend more",
     )
-    LIMIT = Row(
+    LIMIT = FailureRow(
         "limit",
         "the agent's usage limit is reached; that is no failure",
         Reaction.LIMIT,
         settings=_LIMIT,
         by_cli=True,
     )
-    OVERLOADED = Row(
+    OVERLOADED = FailureRow(
         "overloaded",
         "the agent's service is overloaded, broken, or takes no more requests for the moment; "
         "that is no failure",
@@ -144,7 +144,7 @@ class FailureKind(StrEnum):
         advice="It may be over in a moment; a run waits for that (max_outage_wait)",
         by_cli=True,
     )
-    OFFLINE = Row(
+    OFFLINE = FailureRow(
         "offline",
         "the agent could not reach its service; that is no failure",
         Reaction.OUTAGE,
@@ -152,7 +152,7 @@ class FailureKind(StrEnum):
         advice="Check the network, and the address of the agent's service",
         by_cli=True,
     )
-    AUTH = Row(
+    AUTH = FailureRow(
         "auth",
         "the agent is not logged in, or its key is refused",
         Reaction.ABORT,
@@ -160,13 +160,13 @@ class FailureKind(StrEnum):
         advice="Log in again, or correct the key",
         by_cli=True,
     )
-    CONTEXT = Row(
+    CONTEXT = FailureRow(
         "context",
         "the prompt, or the work, is too long for the model",
         advice="Give the agent less: a shorter prompt, fewer or smaller context files",
         by_cli=True,
     )
-    USAGE = Row(
+    USAGE = FailureRow(
         "usage",
         "the agent refuses a flag, a model, or the user it runs as",
         Reaction.ABORT,
@@ -174,14 +174,14 @@ class FailureKind(StrEnum):
         advice="Correct the command's flags or model, then try it with `rooda doctor`",
         by_cli=True,
     )
-    STARTUP = Row(
+    STARTUP = FailureRow(
         "startup",
         "the agent ended before its first event",
         Reaction.BACKOFF,
         settings=("backoff", "max_backoff"),
         advice="Run the command by hand, or `rooda doctor --canary` with its alias",
     )
-    EMPTY = Row(
+    EMPTY = FailureRow(
         "empty",
         "it reports success, said nothing and changed nothing",
         advice="Run the command by hand: it may not have got the prompt",

@@ -101,7 +101,7 @@ def _max_outage_wait(state: State, limits: Limits) -> str | None:
     )
 
 
-class Row(Struct, frozen=True):
+class StopRow(Struct, frozen=True):
     """One stop rule.
 
     `status` is how the run ends. `sentence` is for `rooda why`, and `settings` are the keys that
@@ -123,16 +123,16 @@ class Row(Struct, frozen=True):
 class StopRule(StrEnum):
     """What ended a run. The order is the order in which the rules are checked."""
 
-    row: Row
+    row: StopRow
 
-    def __new__(cls, row: Row) -> Self:
+    def __new__(cls, row: StopRow) -> Self:
         """Return the member of one row."""
         rule = str.__new__(cls, row.name)
         rule._value_ = row.name
         rule.row = row
         return rule
 
-    INTERRUPTED = Row(
+    INTERRUPTED = StopRow(
         "interrupted",
         Status.INTERRUPTED,
         _interrupted,
@@ -140,7 +140,7 @@ class StopRule(StrEnum):
         recorded="interrupted by the user",
         logged="interrupted",
     )
-    SIGNAL = Row(
+    SIGNAL = StopRow(
         "signal",
         Status.SUCCESS,
         _signal,
@@ -149,13 +149,13 @@ class StopRule(StrEnum):
         recorded="the agent signaled that the work is done",
         logged="completion signal detected",
     )
-    HOOK = Row(
+    HOOK = StopRow(
         "hook",
         Status.ABORTED,
         _aborted_by(FailureKind.HOOK),
         "A hook said that this is the end.",
     )
-    AUTH = Row(
+    AUTH = StopRow(
         "auth",
         Status.ABORTED,
         _aborted_by(FailureKind.AUTH),
@@ -163,7 +163,7 @@ class StopRule(StrEnum):
         settings=FailureKind.AUTH.row.settings,
         exit_code="last_failure",
     )
-    USAGE = Row(
+    USAGE = StopRow(
         "usage",
         Status.ABORTED,
         _aborted_by(FailureKind.USAGE),
@@ -171,7 +171,7 @@ class StopRule(StrEnum):
         settings=FailureKind.USAGE.row.settings,
         exit_code="last_failure",
     )
-    NOT_STARTED = Row(
+    NOT_STARTED = StopRow(
         "not-started",
         Status.ABORTED,
         _aborted_by(),  # after the rules above: any other failure that ends a run
@@ -179,28 +179,28 @@ class StopRule(StrEnum):
         settings=("ai_cmd", "ai_cmd_alias"),
         exit_code="last_failure",
     )
-    MAX_DURATION = Row(
+    MAX_DURATION = StopRow(
         "max-duration",
         Status.ABORTED,
         _max_duration,
         "The run was at work for as long as it may be.",
         settings=("max_duration",),
     )
-    MAX_COST = Row(
+    MAX_COST = StopRow(
         "max-cost",
         Status.ABORTED,
         _max_cost,
         "The run has cost as much as it may.",
         settings=("max_cost",),
     )
-    MAX_TOKENS = Row(
+    MAX_TOKENS = StopRow(
         "max-tokens",
         Status.ABORTED,
         _max_tokens,
         "The run has used as many tokens as it may.",
         settings=("max_tokens",),
     )
-    FAILURE_THRESHOLD = Row(
+    FAILURE_THRESHOLD = StopRow(
         "failure-threshold",
         Status.ABORTED,
         _failure_threshold,  # before max-iterations: a run whose last iterations failed is aborted
@@ -210,14 +210,14 @@ class StopRule(StrEnum):
         recorded="too many failures in a row",
         logged="too many failures in a row",
     )
-    STALL = Row(
+    STALL = StopRow(
         "stall",
         Status.ABORTED,
         _stall,
         "Too many iterations in a row got nowhere.",
         settings=("stall_threshold",),
     )
-    MAX_ITERATIONS = Row(
+    MAX_ITERATIONS = StopRow(
         "max-iterations",
         Status.MAX_ITERS,
         _max_iterations,
@@ -226,13 +226,13 @@ class StopRule(StrEnum):
         recorded="the maximum of iterations was reached",
         logged="maximum of iterations reached",
     )
-    STOPPED = Row(
+    STOPPED = StopRow(
         "stopped",
         Status.INTERRUPTED,
         _stopped,
         "The user asked for it with `rooda stop`.",
     )
-    REQUIRED_FILE = Row(
+    REQUIRED_FILE = StopRow(
         "required-file",
         Status.ABORTED,
         _required_file,
@@ -240,7 +240,7 @@ class StopRule(StrEnum):
         settings=("required_file",),
         exit_code="required_file",
     )
-    LIMIT = Row(
+    LIMIT = StopRow(
         "limit",
         Status.ABORTED,
         _limit,
@@ -248,7 +248,7 @@ class StopRule(StrEnum):
         settings=FailureKind.LIMIT.row.settings,
         exit_code="last_failure",
     )
-    MAX_OUTAGE_WAIT = Row(
+    MAX_OUTAGE_WAIT = StopRow(
         "max-outage-wait",
         Status.ABORTED,
         _max_outage_wait,

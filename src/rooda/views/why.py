@@ -7,7 +7,7 @@ from rooda.agents.failure_kinds import known_kind
 from rooda.loop.stops import StopRule, known_rule
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
-from rooda.views.history import grouped_waits, named_attempts, waited
+from rooda.views.record_view import grouped_waits, named_attempts, waited
 from rooda.views.terminal import render_table
 
 Object = Mapping[str, Any]

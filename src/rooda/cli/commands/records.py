@@ -14,7 +14,7 @@ from rooda.record.places import iteration_folder
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.transcript import both_streams
 from rooda.text.controls import StreamCleaner
-from rooda.views import history as views
+from rooda.views import record_view as views
 from rooda.views import why as why_view
 
 _WORDS = click.argument("words", nargs=-1, metavar="[RUN] [ITERATION]")
