@@ -12,7 +12,7 @@ from rooda import __version__
 from rooda.cli.app import app
 from rooda.cli.commands import setup
 from rooda.console import errors
-from rooda.console.command_table import COMMANDS
+from rooda.console.command_table import COMMANDS, CommandRow
 from rooda.process.interrupts import Interrupts
 from support.workspace import ROODA, Workspace
 
@@ -40,7 +40,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         argument = click.Argument(["words"], nargs=-1)
         command = click.Command("boom", callback=fail, params=[argument])
         monkeypatch.setattr(setup, "boom", command, raising=False)
-        monkeypatch.setitem(COMMANDS, "boom", ("setup", "boom", "Run"))
+        monkeypatch.setitem(COMMANDS, "boom", CommandRow("setup", "boom", "Run", "Fail."))
 
     return install
 
@@ -148,11 +148,11 @@ import sys, click
 from rooda.cli import app
 from rooda.cli.commands import setup
 from rooda.console import errors
-from rooda.console.command_table import COMMANDS
+from rooda.console.command_table import COMMANDS, CommandRow
 from rooda.cli.main import main
 def fail(): raise RuntimeError("the flux is gone")
 setup.boom = click.Command("boom", callback=fail)
-app.COMMANDS["boom"] = ("setup", "boom", "Run")
+app.COMMANDS["boom"] = CommandRow("setup", "boom", "Run", "Fail.")
 sys.exit(main(["boom"]))
 """
     done = subprocess.run(

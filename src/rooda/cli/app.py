@@ -1,4 +1,4 @@
-"""The command group: a command is a line in the table and a module of its own."""
+"""The command group of `rooda`. Each command is a row of the table, loaded when it is needed."""
 
 import importlib
 from typing import Any
@@ -28,16 +28,16 @@ class Rooda(click.Group):
     """Loads commands when they are needed; any other word is a procedure for `run`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's form
-        """Every command, in the order of the table."""
+        """Return every command, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command."""
+        """Return a command; its module is imported now."""
         if cmd_name not in COMMANDS:
             return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        loaded = importlib.import_module(f"rooda.cli.commands.{module}")
-        command: click.Command = getattr(loaded, attribute)
+        row = COMMANDS[cmd_name]
+        loaded = importlib.import_module(f"rooda.cli.commands.{row.module}")
+        command: click.Command = getattr(loaded, row.attribute)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -51,34 +51,30 @@ class Rooda(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """`rooda NAME` is `rooda run NAME` unless NAME is a command."""
+        """Read `rooda NAME` as `rooda run NAME`, unless NAME is a command."""
         if args[0] not in COMMANDS:
             return "run", self.get_command(ctx, "run"), args
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by section, and examples."""
-        for section in dict.fromkeys(section for _, _, section in COMMANDS.values()):
-            rows = []
-            for name, (_, _, own) in COMMANDS.items():
-                command = self.get_command(ctx, name)
-                if own == section and command is not None:
-                    rows.append((name, command.get_short_help_str(limit=70)))
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands by section, and examples."""
+        for section in dict.fromkeys(row.section for row in COMMANDS.values()):
+            rows = [(name, row.help) for name, row in COMMANDS.items() if row.section == section]
             with formatter.section(section):
                 formatter.write_dl(rows)
         with formatter.section("Examples"):
             formatter.write(EXAMPLES)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands and procedures."""
-        from rooda.console.completion import procedure_names  # noqa: PLC0415 - only completion needs it
+        """Return the commands and procedures that begin with what was typed."""
+        from rooda.console.completion import procedure_names
 
-        procedures = [
-            CompletionItem(name)
-            for name in procedure_names()
-            if name.startswith(incomplete) and name not in COMMANDS
-        ]
-        return [*super().shell_complete(ctx, incomplete), *procedures]
+        commands = [CompletionItem(name, help=row.help) for name, row in COMMANDS.items()]
+        others = [name for name in procedure_names() if name not in COMMANDS]
+        found = [*commands, *(CompletionItem(name) for name in others)]
+        if incomplete.startswith("-"):
+            found = click.Command.shell_complete(self, ctx, incomplete)
+        return [item for item in found if item.value.startswith(incomplete)]
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:

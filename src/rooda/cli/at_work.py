@@ -81,7 +81,7 @@ class AtWork(Struct, frozen=True):
     def outcome(self) -> str:
         """The status of the run in its record; empty where there is none."""
         # Pressing Tab loads this module too, and needs no database.
-        from rooda.record.reader import Reader  # noqa: PLC0415
+        from rooda.record.reader import Reader
 
         if self.note is None:
             return ""

@@ -1,4 +1,4 @@
-"""A command line by its parameters: taken apart, merged with an earlier one, parsed again."""
+"""Splits a command line into its flags, merges it with an earlier one, and parses it again."""
 
 import stat
 from collections.abc import Mapping, Sequence
@@ -10,27 +10,15 @@ from click.core import ParameterSource
 from msgspec import Struct
 
 from rooda.config.setting import UNSET
+from rooda.console.flags import MergeRules
 from rooda.record.given import Given
 from rooda.text.paths import anchored, file_mode
 
-# Parameter name -> each time that it was given, as the words of the command line.
+# Parameter name -> for each time that it was given, its words on the command line.
 Parts = Mapping[str, tuple[tuple[str, ...], ...]]
 
-# These say which run is meant, or that nothing shall start: they are no flags of the run.
+# These choose the run, or ask for a dry run: they are no flags of the run.
 _NOT_OF_THE_RUN = frozenset({"procedure", "run", "resume", "dry_run"})
-
-
-class MergeRules(Struct, frozen=True):
-    """How flags given now meet those of an earlier start. The sets hold names of parameters.
-
-    One of `rivals` replaces the others. The values of `by_name` are NAME=VALUE and are merged by
-    NAME. `paths` name files; `texts` are text, or the path of a file that exists.
-    """
-
-    rivals: tuple[frozenset[str], ...] = ()
-    by_name: frozenset[str] = frozenset()
-    paths: frozenset[str] = frozenset()
-    texts: frozenset[str] = frozenset()
 
 
 class Merged(Struct, frozen=True):
@@ -42,7 +30,7 @@ class Merged(Struct, frozen=True):
 
 
 def parts_of(ctx: click.Context) -> Parts:
-    """What the user gave on the command line, in the long form of each flag."""
+    """Return what the user gave on the command line, with the long form of each flag."""
     return {
         param.name: tuple(_words(param, ctx.params[param.name]))
         for param in ctx.command.params
@@ -64,7 +52,7 @@ def _words(param: click.Parameter, value: Any) -> list[tuple[str, ...]]:
 
 
 def given_of(command: click.Command, *several: Parts) -> Given:
-    """The command line that the parts make together."""
+    """Return the command line that consists of these parts."""
     arguments = {param.name for param in command.params if isinstance(param, click.Argument)}
     pairs = [(name, words) for parts in several for name, every in parts.items() for words in every]
     return Given(
@@ -74,10 +62,10 @@ def given_of(command: click.Command, *several: Parts) -> Given:
 
 
 def parse(command: click.Command, given: Given, arguments: Sequence[str] = ()) -> click.Context:
-    """The command line as click reads it. Raises click.UsageError."""
+    """Return the command line as click reads it. Raises click.UsageError."""
     flags = [word for words in given.flags for word in words]
     line = [*flags, "--", *arguments, *given.arguments]
-    # Without a help flag: in a record that was tampered with, it would end the program.
+    # Without a help flag: if the record contains one, it would end the program.
     ctx = command.make_context(command.name, line, help_option_names=[])
     if ctx.params.get("dry_run") or ctx.params.get("resume") is not None:
         raise click.UsageError("--dry-run and --resume are no flags of a run")
@@ -88,7 +76,7 @@ def parse(command: click.Command, given: Given, arguments: Sequence[str] = ()) -
 
 
 def merge(earlier: Parts, now: Parts, rules: MergeRules) -> Merged:
-    """Flags given now replace those of the earlier start."""
+    """Return the flags of the earlier start, with those replaced that are given now."""
     kept: dict[str, tuple[tuple[str, ...], ...]] = {}
     replaced: dict[str, tuple[tuple[str, ...], ...]] = {}
     for name, every in earlier.items():
@@ -110,7 +98,7 @@ def merge(earlier: Parts, now: Parts, rules: MergeRules) -> Merged:
 def _other_names(
     earlier: tuple[tuple[str, ...], ...], now: tuple[tuple[str, ...], ...]
 ) -> tuple[tuple[str, ...], ...]:
-    """The earlier NAME=VALUE words whose names are not given now; `none` replaces them all."""
+    """Return the earlier NAME=VALUE words whose names are not given now; `none` replaces all."""
     if not all("=" in words[-1] for words in (*earlier, *now)):
         return ()
     names = {words[-1].partition("=")[0] for words in now}
@@ -118,7 +106,7 @@ def _other_names(
 
 
 def anchored_in(folder: Path, parts: Parts, rules: MergeRules) -> Parts:
-    """The same for another folder: relative paths that are meant in `folder` become absolute."""
+    """Return the parts for use in another folder: paths relative to `folder` become absolute."""
 
     def moved(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
         *flag, value = words

@@ -1,40 +1,69 @@
-"""The commands of `rooda`, and what every command gets."""
+"""The commands of `rooda`, and what click passes to each of them."""
 
 from collections.abc import Mapping
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from rooda.process.interrupts import Interrupts
 
-# name: (module below rooda.cli.commands, attribute, section of the help)
-COMMANDS: Mapping[str, tuple[str, str, str]] = {
-    "run": ("run", "run", "Run"),
-    "resume": ("run", "resume", "Run"),
-    "demo": ("demo", "demo", "Run"),
-    "stop": ("follow_stop", "stop", "Run"),
-    "follow": ("follow_stop", "follow", "Look"),
-    "history": ("records", "history", "Look"),
-    "show": ("records", "show", "Look"),
-    "why": ("records", "why", "Look"),
-    "diff": ("trees", "diff", "Look"),
-    "restore": ("trees", "restore", "Run"),
-    "list": ("procedures", "list_", "Look"),
-    "info": ("procedures", "info", "Look"),
-    "init": ("setup", "init", "Set up"),
-    "config": ("setup", "group", "Set up"),
-    "doctor": ("doctor", "doctor", "Set up"),
-    "completion": ("setup", "completion", "Set up"),
-    "version": ("setup", "version", "Set up"),
-}
 
-# Words that `rooda WORD` does not give to a procedure.
+class CommandRow(NamedTuple):
+    """A command: its module below rooda.cli.commands, its name there, and its line of the help."""
+
+    module: str
+    attribute: str
+    section: str
+    help: str
+
+
+# The help of `rooda` and shell completion read this table alone: it takes long to load every
+# command. The formatter would spread each row over six lines.
+# fmt: off
+COMMANDS: Mapping[str, CommandRow] = {
+    "run": CommandRow("run", "run", "Run",
+        "Run a procedure until its work is done or a limit is reached."),
+    "resume": CommandRow("run", "resume", "Run",
+        "Continue an interrupted run with its flags."),
+    "demo": CommandRow("demo", "demo", "Run",
+        "Show in ten seconds what a run looks like, with a scripted agent."),
+    "stop": CommandRow("follow_stop", "stop", "Run",
+        "End the run that is at work here when its current iteration is over."),
+    "follow": CommandRow("follow_stop", "follow", "Look",
+        "Show what a run does, as it happens; ends when the run does."),
+    "history": CommandRow("records", "history", "Look",
+        "List the runs of this folder, newest first."),
+    "show": CommandRow("records", "show", "Look",
+        "Show a run, the last one if none is named, or one of its iterations."),
+    "why": CommandRow("records", "why", "Look",
+        "Say which rule ended a run or an iteration, and on which evidence."),
+    "diff": CommandRow("trees", "diff", "Look",
+        "Show what an iteration changed in the work tree."),
+    "restore": CommandRow("trees", "restore", "Run",
+        "Make the work tree what it was after an iteration."),
+    "list": CommandRow("procedures", "list_", "Look",
+        "List the procedures, or the aliases of agent commands."),
+    "info": CommandRow("procedures", "info", "Look",
+        "Show what a procedure is made of."),
+    "init": CommandRow("setup", "init", "Set up",
+        "Write a commented rooda-config.yml here; never overwrites one."),
+    "config": CommandRow("setup", "group", "Set up",
+        "Show, check and describe the configuration."),
+    "doctor": CommandRow("doctor", "doctor", "Set up",
+        "Check agents, git, disk and configuration, and say what to do."),
+    "completion": CommandRow("setup", "completion", "Set up",
+        "Print the completion script for a shell."),
+    "version": CommandRow("setup", "version", "Set up",
+        "Show the version."),
+}
+# fmt: on
+
+# Words that `rooda WORD` does not take as a procedure.
 RESERVED = frozenset({*COMMANDS, "help"})
 
 HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 
 
-class CliContext(Struct, frozen=True):
-    """What commands need of this invocation."""
+class CliContext(NamedTuple):
+    """What click passes to every command: the signal handlers, and the arguments as given."""
 
     interrupts: Interrupts
     arguments: tuple[str, ...]

@@ -1,9 +1,8 @@
-"""Names for shell completion, found without loading YAML: pressing Tab must be quick."""
+"""Names for shell completion, found without loading YAML, which takes too long for a Tab."""
 
 import contextlib
 import re
 from collections.abc import Iterable
-from importlib import resources
 from pathlib import Path
 
 from rooda.agents.registry import COMMANDS
@@ -12,16 +11,18 @@ _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 
 def procedure_names() -> list[str]:
-    """The built-in procedures and those of a config file in this folder."""
+    """Return the built-in procedures and those of a config file in this folder."""
     return _with_config_names(keys_below(_builtin(), "procedures"), "procedures")
 
 
 def alias_names() -> list[str]:
-    """The built-in aliases of agent commands and those of a config file in this folder."""
+    """Return the built-in aliases of agents and those of a config file in this folder."""
     return _with_config_names(COMMANDS, "ai_cmd_aliases")
 
 
 def _builtin() -> str:
+    from importlib import resources  # it takes long to load, and help does not need it
+
     return (resources.files("rooda") / "presets" / "builtin.yml").read_text(encoding="utf-8")
 
 
@@ -33,7 +34,7 @@ def _with_config_names(builtin: Iterable[str], section: str) -> list[str]:
 
 
 def keys_below(text: str, section: str) -> list[str]:
-    """The first-level keys of a top-level section, by their indentation. A hint, not a parser."""
+    """Return the first-level keys of a top-level section, told by their indentation."""
     names: list[str] = []
     inside, indent = False, ""
     for line in text.splitlines():

@@ -35,7 +35,7 @@ def front(
         interrupts = Interrupts()
         interrupts.install()
         # Imported here: it is heavy, and the handlers must be installed before.
-        from rooda.console import errors  # noqa: PLC0415
+        from rooda.console import errors
     except OSError as error:
         # No descriptor is left, or the installation can't be read.
         sys.stderr.write(f"Error: rooda can't start: {error.strerror}\n")

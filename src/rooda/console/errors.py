@@ -1,4 +1,4 @@
-"""Turn every way of failing into a message and an exit code."""
+"""Turns every error into a message and an exit code."""
 
 import contextlib
 import errno
@@ -7,8 +7,6 @@ from io import TextIOWrapper
 
 import click
 
-from rooda.config.problems import InvalidInput, problems_text
-from rooda.console import crash
 from rooda.console.command_table import CliContext
 from rooda.process.interrupts import Interrupts
 
@@ -32,9 +30,6 @@ def run(
             standalone_mode=False,
             obj=CliContext(interrupts, tuple(arguments)),
         )
-    except InvalidInput as invalid:
-        _complain(problems_text(invalid.problems))
-        return USAGE_ERROR
     except click.exceptions.NoArgsIsHelpError as error:
         _complain(f"{error.format_message()}\n\nError: name one of these commands\n")
         return USAGE_ERROR
@@ -48,20 +43,32 @@ def run(
         return end.exit_code
     except BrokenPipeError:
         return 0  # the reader has seen enough
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return _internal(error, arguments, internal_error)
-        _complain(f"Error: {error.strerror}\n  Free some disk space\n")
-        return USAGE_ERROR
     except Exception as error:  # noqa: BLE001 - the boundary
-        return _internal(error, arguments, internal_error)
+        return _tell(error, arguments, internal_error)
     return result if isinstance(result, int) else 0
 
 
-def flush(code: int) -> int:
-    """Write out what is still in memory; the exit code, or an error where that failed.
+def _tell(error: Exception, arguments: list[str], internal_error: int) -> int:
+    """Print what is wrong with the input, or a report of a bug; return the exit code."""
+    # Imported here: `rooda --help` needs neither.
+    from rooda.config.problems import InvalidInput, problems_text
+    from rooda.console import crash
 
-    A reader that went away is no error, and must not become one when Python ends.
+    if isinstance(error, InvalidInput):
+        _complain(problems_text(error.problems))
+        return USAGE_ERROR
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        _complain(f"Error: {error.strerror}\n  Free some disk space\n")
+        return USAGE_ERROR
+    crash.tell(error, arguments)
+    return internal_error
+
+
+def flush(code: int) -> int:
+    """Flush the output and return the exit code, which is an error if the flush failed.
+
+    A reader that has closed the pipe is no error. The stream is closed, because Python would
+    report that error when it exits.
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is None:  # started with `>&-`
@@ -78,7 +85,7 @@ def flush(code: int) -> int:
 
 
 def _replace_unprintable() -> None:
-    """Let no character that the terminal's encoding lacks become an error."""
+    """Print characters that the terminal's encoding lacks as `?` instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -94,8 +101,3 @@ def _usage(error: click.UsageError) -> str:
 def _complain(text: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         click.echo(text, err=True, nl=False)
-
-
-def _internal(error: Exception, arguments: list[str], code: int) -> int:
-    crash.tell(error, arguments)
-    return code

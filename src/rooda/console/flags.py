@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec import Struct
 
 from rooda.config.kinds import Boolean, FolderText, Kind, OneOf, PathText, TextList, TextMap
 from rooda.config.setting import Setting
@@ -20,7 +21,6 @@ from rooda.config.settings import (
     SETTINGS,
     SHOW_AI_OUTPUT,
 )
-from rooda.console.command_line import MergeRules
 from rooda.console.completion import alias_names, procedure_names
 from rooda.prompts.parts import PHASES
 
@@ -31,8 +31,21 @@ _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 Flags = dict[str, tuple[str, str]]
 
 
+class MergeRules(Struct, frozen=True):
+    """How flags given now replace those of an earlier start. The sets hold names of parameters.
+
+    One of `rivals` replaces the others. The values of `by_name` are NAME=VALUE and are merged by
+    NAME. `paths` name files; `texts` are text, or the path of an existing file.
+    """
+
+    rivals: tuple[frozenset[str], ...] = ()
+    by_name: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+
 class RunOption(click.Option):
-    """An option that knows its section of the help."""
+    """An option with its section of the help."""
 
     def __init__(self, *args: Any, section: str = OTHER, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -40,22 +53,22 @@ class RunOption(click.Option):
 
 
 class EqualsOption(RunOption):
-    """An option that needs no value, and takes one only behind an equals sign: `--resume=RUN`.
+    """An option whose value is optional and follows an equals sign: `--resume=RUN`.
 
-    So the word after it stays what it is: in `rooda --resume build` the procedure.
+    The next word is not its value: in `rooda --resume build` it is the procedure.
     """
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The option as it is written."""
+        """Return the option as the user writes it."""
         record = super().get_help_record(ctx)
         return record and (f"{self.opts[-1]}[={self.metavar}]", record[1])
 
 
 class EqualsCommand(click.Command):
-    """A command with options that need no value."""
+    """A command with options whose value is optional."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give an option that came without its value an empty one."""
+        """Give an option without a value an empty one."""
         bare = {
             name for param in self.params if isinstance(param, EqualsOption) for name in param.opts
         }
@@ -66,12 +79,12 @@ class EqualsCommand(click.Command):
 
 
 class RunCommand(EqualsCommand):
-    """A command whose help is grouped and carries examples."""
+    """A command whose help has sections and examples."""
 
     examples = ""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options by section."""
+        """Write the options by section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -87,7 +100,7 @@ class RunCommand(EqualsCommand):
 
 
 def setting_option(setting: Setting[Any]) -> RunOption:
-    """The flag of a row."""
+    """Return the flag of a setting."""
     name = setting.flag_name
     if isinstance(setting.kind, Boolean):
         declaration = [f"{name}/--no-{name.removeprefix('--')}"]
@@ -110,7 +123,7 @@ def setting_option(setting: Setting[Any]) -> RunOption:
 
 
 class PathHint(click.ParamType[str]):
-    """Text that names a file: the shell offers files, and the check is ours, with all others."""
+    """Text that names a file: the shell completes it, and rooda checks it like other settings."""
 
     name = "path"
 
@@ -123,11 +136,11 @@ class PathHint(click.ParamType[str]):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Leave it to the shell."""
+        """Let the shell complete the name."""
         return [CompletionItem(incomplete, type=self._offer)]
 
 
-# For the commands that read; a run has its own among its flags.
+# For commands that start no run; a run has this option among its flags.
 config_option = click.option(
     "--config", metavar="PATH", type=PathHint(), help="Config file instead of ./rooda-config.yml."
 )
@@ -140,7 +153,7 @@ def _type(kind: Kind[Any]) -> click.ParamType[Any]:
 
 
 def _completer(setting: Setting[Any]) -> Callable[..., list[CompletionItem]] | None:
-    """What Tab offers for a row's value."""
+    """Return what completes the value of a setting."""
     kind = setting.kind
     if setting is AI_CMD_ALIAS:
         return complete_from(alias_names)
@@ -150,7 +163,7 @@ def _completer(setting: Setting[Any]) -> Callable[..., list[CompletionItem]] | N
 
 
 def complete_from(names: Callable[[], list[str]]) -> Callable[..., list[CompletionItem]]:
-    """A completion that offers the names with what was typed in front."""
+    """Return a completion that offers the names that begin with what was typed."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
@@ -161,7 +174,7 @@ def complete_from(names: Callable[[], list[str]]) -> Callable[..., list[Completi
 def _procedure_still_missing(
     ctx: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The word after `--resume` is not its value, so it can only be the procedure."""
+    """Offer procedures: the word after `--resume` is not its value."""
     names = [] if ctx.params.get("procedure") else procedure_names()
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
@@ -170,7 +183,7 @@ def _parameter(setting: Setting[Any]) -> str:
     return "set_" + setting.key.replace(".", "__")
 
 
-# How the flags of a run that goes on meet those given now.
+# How flags given now replace those of an earlier run.
 RULES = MergeRules(
     rivals=(
         frozenset({"unlimited", _parameter(MAX_ITERATIONS), _parameter(ITERATION_MODE)}),
@@ -188,7 +201,7 @@ RULES = MergeRules(
 
 
 def run_options() -> list[click.Parameter]:
-    """Every flag of a run, the short cuts with the rows that they stand for."""
+    """Return every flag of a run; a short cut follows the setting that it stands for."""
     options: list[click.Parameter] = []
     for setting in SETTINGS:
         options.append(setting_option(setting))
@@ -263,7 +276,7 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
 
 
 def without_dry_run(arguments: Sequence[str]) -> list[str]:
-    """The arguments of the run that a dry run stands for; a value that looks like it stays."""
+    """Return the arguments without `--dry-run`; a value of another option stays."""
     taking = _names_taking_value(run_options())
     pairs, rest = _pairs(arguments, taking)
     kept: list[str] = []
@@ -277,12 +290,12 @@ def without_dry_run(arguments: Sequence[str]) -> list[str]:
 
 
 def masked(word: str) -> str:
-    """A word without the value of an environment variable, which may be a secret."""
+    """Return a word without the value of an environment variable, which may be a secret."""
     return _ASSIGNMENT.sub(r"\1...", word)
 
 
 def _names_taking_value(options: Sequence[click.Parameter]) -> set[str]:
-    """The options that take the next word."""
+    """Return the options that take the next word as their value."""
     return {name for option in options if _takes_next_word(option) for name in option.opts}
 
 
@@ -294,7 +307,7 @@ def _takes_next_word(option: click.Parameter) -> bool:
 def _pairs(
     arguments: Sequence[str], taking: set[str]
 ) -> tuple[list[tuple[str, str | None]], list[str]]:
-    """Every word with the one that it takes as its value; and whatever stands from `--` on."""
+    """Return each word with the next word if that is its value, and the words from `--` on."""
     pairs: list[tuple[str, str | None]] = []
     words = iter(arguments)
     for word in words:
@@ -306,14 +319,14 @@ def _pairs(
 
 
 def _first_taking(word: str, taking: set[str]) -> int | None:
-    """Of short flags in one word: where the one stands that takes the rest, or the next word."""
+    """Return where, in a word of short flags, the first one is that takes a value."""
     if word.startswith("--") or not word.startswith("-"):
         return None
     return next((place for place, letter in enumerate(word) if f"-{letter}" in taking), None)
 
 
 def _without_d(word: str, taking: set[str]) -> str:
-    """Short flags in one word without their `d`: `-dv` becomes `-v`."""
+    """Return a word of short flags without `d`: `-dv` becomes `-v`."""
     if word.startswith("--") or not word.startswith("-"):
         return word
     end = _first_taking(word, taking)
@@ -321,7 +334,7 @@ def _without_d(word: str, taking: set[str]) -> str:
 
 
 def given_flags(parameters: Mapping[str, Any]) -> Flags:
-    """The settings that were given, as `{key: (flag, text)}`."""
+    """Return the settings that the user gave, as `{key: (flag, text)}`."""
     if parameters["verbose"] and parameters["quiet"]:
         raise click.UsageError("--verbose and --quiet can't be given together")
     flags: Flags = {}

@@ -41,7 +41,7 @@ class Recorded(Struct, frozen=True):
     def here(cls) -> "Recorded":
         """The record of this folder."""
         # Pressing Tab loads this module too, and needs no database.
-        from rooda.record.reader import Reader  # noqa: PLC0415
+        from rooda.record.reader import Reader
 
         workspace = workspace_here()
         return cls(workspace, Reader(workspace))
@@ -109,7 +109,7 @@ def _problem(error: StoreError) -> InvalidInput:
 
 
 def _check_date(text: str | None) -> None:
-    from rooda.record.reader import moment  # noqa: PLC0415 - see above
+    from rooda.record.reader import moment  # see above
 
     try:
         if text is not None:

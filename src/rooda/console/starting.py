@@ -11,8 +11,9 @@ from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import go_to, this_world
 from rooda.console import crash
-from rooda.console.command_line import MergeRules, anchored_in, given_of, merge, parse, parts_of
+from rooda.console.command_line import anchored_in, given_of, merge, parse, parts_of
 from rooda.console.command_table import RESERVED
+from rooda.console.flags import MergeRules
 from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
 from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.engine.start import report, start_run

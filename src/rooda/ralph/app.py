@@ -1,24 +1,18 @@
 """`ralph plan`, `ralph build`, `ralph prompt` and `ralph init`: thin fronts of the engine."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rooda import __version__
-from rooda.config.problems import InvalidInput, Problem
-from rooda.config.world import this_world
-from rooda.console.command_line import MergeRules, given_of, parts_of
 from rooda.console.command_table import HELP_FLAGS, CliContext
-from rooda.console.flags import EqualsCommand, EqualsOption
-from rooda.console.recorded import workspace_here
-from rooda.ralph import skeleton
-from rooda.ralph.run_request import RalphArgs, RalphFiles, prepare_ralph
-from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
+from rooda.console.flags import EqualsCommand, EqualsOption, MergeRules
 
+# Imported in functions: help needs none of it.
 if TYPE_CHECKING:
     from rooda.engine.invocation import TakenUp
+    from rooda.ralph.run_request import RalphArgs
 
 _EXIT_CODES = """Exit codes: 0 complete, or the maximum of iterations was reached; 1 wrong input;
 2 no implementation plan; 3 tests failed; 4 the agent failed; 5 git failed; 130 interrupted."""
@@ -61,10 +55,14 @@ _RULES = MergeRules(
 
 
 def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
-    from rooda.console.starting import launch  # noqa: PLC0415 - help needs no database
-    from rooda.engine.invocation import Front, Invocation  # noqa: PLC0415
-    from rooda.engine.start import report  # noqa: PLC0415
-    from rooda.loop.stops import StopRule  # noqa: PLC0415
+    from rooda.config.problems import InvalidInput
+    from rooda.config.world import this_world
+    from rooda.console.command_line import given_of, parts_of
+    from rooda.console.starting import launch
+    from rooda.engine.invocation import Front, Invocation
+    from rooda.engine.start import report
+    from rooda.loop.stops import StopRule
+    from rooda.ralph.run_request import prepare_ralph
 
     ctx = click.get_current_context()
     args, world, taken_up = _args(mode, parameters), this_world(), None
@@ -83,9 +81,13 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     return launch(prepared, session.interrupts, Invocation(front, given, taken_up))
 
 
-def _taken_up(ctx: click.Context, args: RalphArgs, wanted: str) -> "TakenUp":
+def _taken_up(ctx: click.Context, args: "RalphArgs", wanted: str) -> "TakenUp":
     """Return the earlier run to continue. Raises InvalidInput."""
-    from rooda.console import starting  # noqa: PLC0415 - see `_run`
+    from rooda.config.world import this_world
+    from rooda.console import starting
+    from rooda.console.recorded import workspace_here
+    from rooda.ralph.run_request import RalphFiles
+    from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 
     root = RalphFiles(args, this_world()).root
     workspace = root if (root / STATE_FOLDER / DATABASE).exists() else workspace_here()
@@ -100,7 +102,9 @@ def _check_file(parameters: Mapping[str, Any]) -> None:
         raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
 
 
-def _args(mode: str, parameters: Mapping[str, Any]) -> RalphArgs:
+def _args(mode: str, parameters: Mapping[str, Any]) -> "RalphArgs":
+    from rooda.ralph.run_request import RalphArgs
+
     maximum = _maximum(parameters.get("max_iterations"), parameters.get("maximum"))
     return RalphArgs(mode, maximum, parameters["config"], parameters.get("file"))
 
@@ -148,7 +152,11 @@ def prompt(session: CliContext, /, **parameters: Any) -> int:
 @app.command()
 def init() -> None:
     """Make `.ralph/` with a config and prompts, and what a project needs beside it."""
-    folder: Path = this_world().folder
+    from rooda.config.problems import InvalidInput, Problem
+    from rooda.config.world import this_world
+    from rooda.ralph import skeleton
+
+    folder = this_world().folder
     try:
         written = skeleton.write(folder)
     except OSError as error:

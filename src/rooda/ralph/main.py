@@ -17,6 +17,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ralph() -> "click.Command":
-    from rooda.ralph.app import app  # noqa: PLC0415 - loaded when the signals are ours
+    from rooda.ralph.app import app  # loaded when the signals are ours
 
     return app

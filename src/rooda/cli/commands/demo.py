@@ -49,7 +49,7 @@ def _show(folder: Path, session: CliContext) -> int:
     # The user's own config takes no part in the demo.
     environ = workspace.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
-    from rooda.engine.start import start_run  # noqa: PLC0415 - pressing Tab needs no database
+    from rooda.engine.start import start_run  # pressing Tab needs no database
 
     request = RunRequest("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code

@@ -66,10 +66,10 @@ def doctor(
 
 def _examine(config: str | None, ai_cmd: str, timeout: str | None, *, as_json: bool) -> int:
     # Imported here, because shell completion needs none of it.
-    from rooda.doctor.doctor_context import DoctorOptions  # noqa: PLC0415
-    from rooda.doctor.examine import examine  # noqa: PLC0415
-    from rooda.doctor.programs import VERSION_TIMEOUT  # noqa: PLC0415
-    from rooda.doctor.report_text import examination_text  # noqa: PLC0415
+    from rooda.doctor.doctor_context import DoctorOptions
+    from rooda.doctor.examine import examine
+    from rooda.doctor.programs import VERSION_TIMEOUT
+    from rooda.doctor.report_text import examination_text
 
     limit = VERSION_TIMEOUT if timeout is None else _seconds(timeout)
     flags = {"ai_cmd": ("--ai-cmd", ai_cmd)} if ai_cmd else {}
@@ -106,8 +106,8 @@ def _canary(
     as_json: bool,
 ) -> int:
     # Imported here, because shell completion needs none of it.
-    from rooda.doctor.canary import TIMEOUT, choose_canary, run_canary  # noqa: PLC0415
-    from rooda.doctor.report_text import canary_introduction, canary_text  # noqa: PLC0415
+    from rooda.doctor.canary import TIMEOUT, choose_canary, run_canary
+    from rooda.doctor.report_text import canary_introduction, canary_text
 
     canary = choose_canary(_world(), config, *chosen, timeout or TIMEOUT)
     click.echo(canary_introduction(canary), err=True)

@@ -4,14 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
-from rooda.config.locate import read_layers
-from rooda.config.prepare import Prepared, RunRequest, prepare
-from rooda.config.problems import InvalidInput
-from rooda.config.resolve import Values, resolve
-from rooda.config.world import this_world
-from rooda.console.command_line import given_of, parts_of
 from rooda.console.command_table import HELP_FLAGS, RESERVED, CliContext
 from rooda.console.completion import procedure_names
 from rooda.console.flags import (
@@ -25,7 +18,10 @@ from rooda.console.flags import (
 )
 from rooda.prompts.parts import PHASES
 
+# Imported in functions: help and completion need none of it, a dry run needs no database.
 if TYPE_CHECKING:
+    from rooda.config.prepare import Prepared
+    from rooda.config.resolve import Values
     from rooda.engine.invocation import TakenUp
 
 
@@ -49,7 +45,7 @@ class _Resume(RunCommand):
 
 @click.pass_obj
 def _run(session: CliContext, /, procedure: str, **parameters: Any) -> int:
-    given_flags(parameters)  # a mistake on the command line comes before all others
+    given_flags(parameters)  # reports mistakes on the command line before all others
     if parameters["resume"] is not None:
         return _resume_run(session, parameters["resume"], procedure)
     return _start(session, procedure, parameters)
@@ -63,18 +59,19 @@ def _resume(session: CliContext, /, run: str | None, **parameters: Any) -> int:
 
 def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     """Continue a run: the last one of the procedure, of any procedure, or the one named."""
-    from rooda.console import starting as earlier  # noqa: PLC0415 - pressing Tab needs no database
-    from rooda.console.recorded import workspace_here  # noqa: PLC0415
-    from rooda.engine.start import report  # noqa: PLC0415
+    from rooda.config.problems import InvalidInput
+    from rooda.console import starting
+    from rooda.console.recorded import workspace_here
+    from rooda.engine.start import report
 
     ctx = click.get_current_context()
     try:
         workspace = workspace_here()
         if procedure is None:
-            row = earlier.find_for_rooda(workspace, wanted)
+            row = starting.find_for_rooda(workspace, wanted)
         else:
-            row = earlier.find(workspace, wanted, procedure)
-        taken_up = earlier.take_up(workspace, row, ctx, run, RULES, [row.procedure])
+            row = starting.find(workspace, wanted, procedure)
+        taken_up = starting.take_up(workspace, row, ctx, run, RULES, [row.procedure])
     except InvalidInput as invalid:
         report(invalid.problems, _values_now(ctx.params, procedure or ""))
         return 1
@@ -82,8 +79,12 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     return _start(session, row.procedure, parameters, taken_up)
 
 
-def _values_now(parameters: Mapping[str, Any], procedure: str) -> Values:
-    """The settings without those of an earlier run, to report that there is none."""
+def _values_now(parameters: Mapping[str, Any], procedure: str) -> "Values":
+    """Return the settings without those of an earlier run, to report that there is none."""
+    from rooda.config.locate import read_layers
+    from rooda.config.resolve import resolve
+    from rooda.config.world import this_world
+
     layers = read_layers(this_world(), parameters["config"], given_flags(parameters), [])
     return resolve(layers, procedure)
 
@@ -95,6 +96,9 @@ def _start(
     taken_up: "TakenUp | None" = None,
 ) -> int:
     """Run the procedure, or show what a run would do."""
+    from rooda.config.prepare import RunRequest, prepare
+    from rooda.config.world import this_world
+
     request = RunRequest(
         procedure=procedure,
         flags=given_flags(parameters),
@@ -106,8 +110,9 @@ def _start(
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:
         return _show(prepared, without_dry_run(session.arguments), taken_up)
-    from rooda.console.starting import launch, rooda_front  # noqa: PLC0415 - it loads the database
-    from rooda.engine.invocation import Invocation  # noqa: PLC0415
+    from rooda.console.command_line import given_of, parts_of
+    from rooda.console.starting import launch, rooda_front
+    from rooda.engine.invocation import Invocation
 
     if taken_up is None:
         given = given_of(run, parts_of(click.get_current_context()))
@@ -117,13 +122,16 @@ def _start(
     return launch(prepared, session.interrupts, invocation)
 
 
-def _show(prepared: Prepared, arguments: Sequence[str], taken_up: "TakenUp | None") -> int:
-    """The dry run, with the run that would go on, if there is one."""
-    from rooda.views.dry_run import render  # noqa: PLC0415 - a run has no use for it
+def _show(prepared: "Prepared", arguments: Sequence[str], taken_up: "TakenUp | None") -> int:
+    """Print the dry run, and which earlier run would continue."""
+    from rooda.views.dry_run import render
 
     words = ""
     if taken_up is not None and prepared.plan is not None:
-        from rooda.engine.resume import resume  # noqa: PLC0415 - without a run, no database
+        from msgspec.structs import replace
+
+        from rooda.config.problems import InvalidInput
+        from rooda.engine.resume import resume
 
         try:
             state = resume(prepared.plan, taken_up.run).state
@@ -143,7 +151,7 @@ run = _Run(
         *run_options(),
     ],
     help="Run a procedure until its work is done or a limit is reached.",
-    epilog="A value of `none` takes a setting away where it may be missing. Settings can also be "
+    epilog="Pass `none` to unset an optional setting. Settings can also be "
     "in rooda-config.yml and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; "
     "`rooda config show` tells which holds.",
 )
