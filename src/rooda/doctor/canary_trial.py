@@ -12,16 +12,13 @@ from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values
-from rooda.iteration.tracker import FileChangeTracker
+from rooda.engine.trial import run_once
 from rooda.loop.agent_events import AgentSaid
-from rooda.loop.iteration import run_iteration
 from rooda.loop.iteration_events import IterationEnded, PromptFailed
 from rooda.loop.promises import Promises
-from rooda.loop.services import Services
-from rooda.loop.state import State
+from rooda.loop.services import Execute
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
-from rooda.process.runner import Runner
 from rooda.prompts.compose import promise_tag
 from rooda.text.event import Event
 from rooda.workspace.git import Git, GitError
@@ -216,26 +213,30 @@ class _TrialListener(Struct):
                 self.trouble = error
 
 
-class _TimedRunner(Struct):
-    """Runs programs, and measures when the agent has reported its result."""
+class _ResultTimer(Struct):
+    """Measures how long after its start the agent has reported its result."""
 
-    runner: Runner
     result_after: float | None = None
 
-    def __call__(
-        self, request: ProcessRequest, interrupts: Interrupts, listener: Listener
-    ) -> ProcessResult:
-        now = interrupts.stopwatch.now
-        began = now()
+    def wrap(self, execute: Execute) -> Execute:
+        """Return a function that runs a program like `execute`, and measures."""
 
-        def hear(event: Event) -> None:
-            listener(event)
-            if not request.result_is_in():  # an agent that works on has not ended with its result
-                self.result_after = None
-            elif self.result_after is None:
-                self.result_after = now() - began
+        def run(
+            request: ProcessRequest, interrupts: Interrupts, listener: Listener
+        ) -> ProcessResult:
+            now = interrupts.stopwatch.now
+            began = now()
 
-        return self.runner.run(request, interrupts, hear)
+            def hear(event: Event) -> None:
+                listener(event)
+                if not request.result_is_in():  # the agent has continued after its result
+                    self.result_after = None
+                elif self.result_after is None:
+                    self.result_after = now() - began
+
+            return execute(request, interrupts, hear)
+
+        return run
 
 
 def run_trial(
@@ -259,25 +260,15 @@ def run_trial(
         environ=environ,
         template=task,
     )
-    listener = _TrialListener(show)
+    listener, timer = _TrialListener(show), _ResultTimer()
     name = f"canary-{task.mark.removeprefix('mark-')}"
-    with Runner(name) as runner:
-        timed = _TimedRunner(runner)
-        services = Services(
-            listener,
-            interrupts,
-            timed,
-            interrupts.stopwatch.now,
-            run=name,
-            tracker=FileChangeTracker(folder, plan.tools),
-        )
-        report = run_iteration(plan, State(), services)
+    report = run_once(plan, name, interrupts, listener, timer.wrap)
     return TrialResult(
         listener.ended,
         report.process,
         report.agent,
         report.promises,
-        timed.result_after,
+        timer.result_after,
         tuple(listener.notes),
         listener.trouble,
     )
