@@ -55,6 +55,23 @@ def test_the_version_needs_no_library(
     assert found & {"yaml", "msgspec", "rich", "sqlite3", "click", "asyncio"} == set()
 
 
+def test_the_help_loads_no_command(workspace: Workspace) -> None:
+    found = imported(workspace, *MODULE, "--help")
+    assert packages(found) & {"yaml", "msgspec", "sqlite3"} == set()
+    assert not {name for name in found if name.startswith(("rooda.cli.commands.", "rooda.config."))}
+
+
+@pytest.mark.parametrize(
+    "args", [("build", "--help"), ("resume", "--help")], ids=lambda args: args[0]
+)
+def test_the_help_of_a_run_does_not_load_what_a_run_needs(
+    workspace: Workspace, args: tuple[str, ...]
+) -> None:
+    found = imported(workspace, *MODULE, *args)
+    assert packages(found) & {"yaml", "sqlite3", "subprocess"} == set()
+    assert "rooda.config.prepare" not in found
+
+
 @pytest.mark.parametrize(
     "line",
     [

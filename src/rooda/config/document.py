@@ -18,13 +18,16 @@ _DEEPEST = 50
 _LARGEST_TREE = 100_000
 _TOO_DEEP = f"nested more than {_DEEPEST} levels deep"
 _TAGS = (None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq")))
-# Everything that YAML does not call printable.
-_CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Every character that is not printable in YAML. The opposite, a set of all that are, takes ten
+# times as long to compile.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
 _MERGE = "<<"  # YAML 1.1's merge key, which people expect beside anchors
-_NULL = re.compile(r"|~|null|Null|NULL")
-_TRUE = re.compile(r"true|True|TRUE")
-_FALSE = re.compile(r"false|False|FALSE")
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 _INT = re.compile(r"[-+]?[0-9]{1,30}")
 _OCTAL = re.compile(r"0o[0-7]{1,30}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,30}")
@@ -246,13 +249,9 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def resolve(text: str) -> ScalarValue:
-    """The value of a plain scalar by YAML 1.2's core schema."""
-    if _NULL.fullmatch(text):
-        return None
-    if _TRUE.fullmatch(text):
-        return True
-    if _FALSE.fullmatch(text):
-        return False
+    """Return the value of a plain scalar by YAML 1.2's core schema."""
+    if text in _WORDS:
+        return _WORDS[text]
     if _INT.fullmatch(text):
         return int(text)
     if _OCTAL.fullmatch(text) or _HEX.fullmatch(text):

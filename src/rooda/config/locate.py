@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,6 +18,7 @@ from rooda.text.paths import anchored, shown_from
 
 CONFIG_NAME = "rooda-config.yml"
 LARGEST_FILE = 1024 * 1024
+_PRESETS = Path(__file__).parent.parent / "presets"
 
 
 def global_folder(world: World) -> Path | None:
@@ -118,7 +118,7 @@ def read_preset(name: str) -> Layer:
 
 
 def _own(resource: str, tier: Tier, source: str) -> Layer:
-    data = (resources.files("rooda") / "presets" / resource).read_bytes()
+    data = (_PRESETS / resource).read_bytes()
     layer, problems = _parse(tier, data, resource, Path(), source=source)
     if problems:  # the file comes with rooda: the mistake is not the user's
         raise AssertionError(f"{resource}: {problems}")

@@ -1,33 +1,29 @@
-"""Files that should not be committed, told by their names alone, and secrets in command lines."""
+"""Files that should not be committed, told by their names, and secrets in command lines."""
 
 import re
 from pathlib import PurePosixPath
 
-# Words that say: this one is for everybody to see.
-_HARMLESS = re.compile(
-    r"(?:.*[._-])?(?:examples?|samples?|template|tmpl|tpl|dist|defaults?|pub|public)(?:[._-].*)?",
-    re.DOTALL,
-)
+# Names of files that are meant to be public. The patterns of names are compiled when a run
+# commits: that takes longer than most imports.
+_PUBLIC = "examples?|samples?|template|tmpl|tpl|dist|defaults?|pub|public"
+_HARMLESS = rf"(?:.*[._-])?(?:{_PUBLIC})(?:[._-].*)?"
 _DATA = r"(?:json|ya?ml|toml|ini|cfg|conf|txt|xml|properties|env)"
-_SECRET = re.compile(
-    "|".join(
-        (
-            r"\.env(?:\..+)?|.+\.env|\.envrc",
-            r".+\.(?:pem|key|p12|pfx|p8|ppk|jks|keystore|kdbx?|agekey|tfvars|tfstate)",
-            r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[-_]\w+)*(?:\.(?:old|bak))?",
-            rf"(?:.*[._-])?credentials?(?:[._-].*)?\.{_DATA}|\.?credentials|\.git-credentials",
-            rf"(?:.*[._-])?secrets?(?:[._-].*)?\.{_DATA}|\.?secrets?|.+\.secret",
-            r"client_secret.*\.json|service[-_]?account.*\.json|(?:token|auth)\.json",
-            r"[._]netrc|\.pypirc|\.pgpass|\.my\.cnf|\.htpasswd|\.dockercfg|\.s3cfg|\.boto",
-            r"kubeconfig|.+\.kubeconfig|\.vault[-_](?:pass|token)",
-        )
-    ),
-    re.DOTALL,
+_SECRET = "|".join(
+    (
+        r"\.env(?:\..+)?|.+\.env|\.envrc",
+        r".+\.(?:pem|key|p12|pfx|p8|ppk|jks|keystore|kdbx?|agekey|tfvars|tfstate)",
+        r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[-_]\w+)*(?:\.(?:old|bak))?",
+        rf"(?:.*[._-])?credentials?(?:[._-].*)?\.{_DATA}|\.?credentials|\.git-credentials",
+        rf"(?:.*[._-])?secrets?(?:[._-].*)?\.{_DATA}|\.?secrets?|.+\.secret",
+        r"client_secret.*\.json|service[-_]?account.*\.json|(?:token|auth)\.json",
+        r"[._]netrc|\.pypirc|\.pgpass|\.my\.cnf|\.htpasswd|\.dockercfg|\.s3cfg|\.boto",
+        r"kubeconfig|.+\.kubeconfig|\.vault[-_](?:pass|token)",
+    )
 )
-# Harmless names that are so only elsewhere.
+# Names that are harmless in other folders.
 _IN_FOLDERS = (".aws/credentials", ".docker/config.json", ".kube/config")
 
-# Files that may well be committed, unless a token stands in them in plain words.
+# Files that may be committed unless they contain a token.
 TOKEN_HOLDERS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml"})
 _TOKEN = re.compile(
     rb"(?:_auth(?:Token)?|_password|npmAuthToken|npmAuthIdent)[\"']?[ \t]*[=:][ \t]*[\"']?(?!\$)\w"
@@ -35,17 +31,17 @@ _TOKEN = re.compile(
 
 
 def looks_like_a_secret(name: str) -> bool:
-    """Whether a file of this name, or path, most likely holds a key or a password."""
+    """Return whether a file of this name, or path, most likely has a key or a password in it."""
     path = PurePosixPath(name.lower())
-    if name.endswith("/") or _HARMLESS.fullmatch(path.name):
+    if name.endswith("/") or re.fullmatch(_HARMLESS, path.name, re.DOTALL):
         return False
     if any(str(path) == known or str(path).endswith(f"/{known}") for known in _IN_FOLDERS):
         return True
-    return _SECRET.fullmatch(path.name) is not None
+    return re.fullmatch(_SECRET, path.name, re.DOTALL) is not None
 
 
 def holds_a_token(content: bytes) -> bool:
-    """Whether a package manager's settings have a token in them, and not only its variable."""
+    """Return whether the settings of a package manager contain a token, not only its variable."""
     return _TOKEN.search(content) is not None
 
 
@@ -61,12 +57,12 @@ _IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a variable or a flag of this name most likely holds a key or a password."""
+    """Return whether a variable or a flag of this name most likely has a secret value."""
     return _SECRET_NAME.search(name) is not None
 
 
 def without_secret_values(text: str) -> str:
-    """A command line or other text without the values of secret variables, flags and headers."""
+    """Return the text without the values of secret variables, flags and headers."""
     pieces: list[str] = []
     at = 0
     while found := _NAME.search(text, at):
@@ -81,7 +77,7 @@ def without_secret_values(text: str) -> str:
 
 
 def _value_of(name: str, follows: str) -> re.Pattern[str] | None:
-    """What the secret value after a name looks like; None where the name has no secret value."""
+    """Return the pattern of the secret value after a name; None if the value is no secret."""
     if follows.startswith(":"):
         return _LINE if name.lower() in _HEADERS else None
     is_value = follows == "=" or name.startswith("-")

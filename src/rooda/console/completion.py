@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rooda.agents.registry import COMMANDS
 
+_PRESETS = Path(__file__).parent.parent / "presets"
 _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 
@@ -21,9 +22,7 @@ def alias_names() -> list[str]:
 
 
 def _builtin() -> str:
-    from importlib import resources  # it takes long to load, and help does not need it
-
-    return (resources.files("rooda") / "presets" / "builtin.yml").read_text(encoding="utf-8")
+    return (_PRESETS / "builtin.yml").read_text(encoding="utf-8")
 
 
 def _with_config_names(builtin: Iterable[str], section: str) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import click
@@ -200,7 +201,8 @@ RULES = MergeRules(
 )
 
 
-def run_options() -> list[click.Parameter]:
+@cache
+def run_options() -> tuple[click.Parameter, ...]:
     """Return every flag of a run; a short cut follows the setting that it stands for."""
     options: list[click.Parameter] = []
     for setting in SETTINGS:
@@ -244,7 +246,7 @@ def run_options() -> list[click.Parameter]:
             shell_complete=_procedure_still_missing,
         ),
     ]
-    return options
+    return tuple(options)
 
 
 _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {

@@ -2,11 +2,14 @@
 
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from rooda.text.lookup import did_you_mean
 
 PREFIX = "builtin:"
+
+# importlib.resources takes as long to load as all prompts of a run together.
+_FOLDER = Path(__file__).parent / "builtin"
 
 _INCLUDE = re.compile(r"^@include (\S+)$", re.MULTILINE)
 
@@ -20,13 +23,13 @@ def read(resource: str) -> str:
 def _load(resource: str) -> str:
     if resource not in names():
         raise KeyError(resource)
-    return (_root() / resource).read_text(encoding="utf-8").strip("\n")
+    return (_FOLDER / resource).read_text(encoding="utf-8").strip("\n")
 
 
 @cache
 def names() -> frozenset[str]:
     """Return the name of every built-in text, as the user writes it after `builtin:`."""
-    folders = [folder for folder in _root().iterdir() if folder.is_dir()]
+    folders = [folder for folder in _FOLDER.iterdir() if folder.is_dir()]
     return frozenset(
         f"{folder.name}/{file.name}"
         for folder in folders
@@ -40,7 +43,3 @@ def suggestion(resource: str) -> str:
     return did_you_mean(f"{PREFIX}{resource}", [f"{PREFIX}{name}" for name in names()]) or (
         f"Built-in texts are named {PREFIX}prompts/NAME.md and {PREFIX}fragments/NAME.md"
     )
-
-
-def _root() -> resources.abc.Traversable:
-    return resources.files(__package__) / "builtin"
