@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/ again from the code: `make docs`. A test finds stale ones."""
+"""Write the generated tables in docs/ from the code: `make docs`. A test fails if one is stale."""
 
 import ast
 import inspect
@@ -174,10 +174,10 @@ def _keys(settings: Sequence[str]) -> str:
 
 
 GENERATED = {
-    "configuration.md": ("settings", settings_table),
-    "events.md": ("events", events_pages),
-    "agents.md": ("failure kinds", failure_kinds_table),
-    "record.md": ("stop rules", stop_rules_table),
+    "reference/configuration.md": ("settings", settings_table),
+    "reference/events.md": ("events", events_pages),
+    "reference/agents.md": ("failure kinds", failure_kinds_table),
+    "reference/record.md": ("stop rules", stop_rules_table),
 }
 
 
