@@ -46,7 +46,7 @@ def _setting_row(setting: Setting[Any]) -> str:
     return f"| `{setting.key}` | {kind} | {default} | {flags} | {setting.help}{where} |"
 
 
-# The modules of events, in the order of docs/events.md.
+# The modules of events, in the order of docs/reference/events.md.
 _EVENT_MODULES = (run_events, iteration_events, work_events, agent_events, process_events)
 
 

@@ -1,6 +1,6 @@
 """Every kind of failure, one row each: what it means, what the run does about it, what helps.
 
-The outcome of an iteration, the waits, the exit code, `rooda why` and the table in docs/agents.md
+The outcome of an iteration, the waits, the exit code, `rooda why` and the docs
 read these rows. They are here, below the loop, because the adapters name kinds too.
 """
 

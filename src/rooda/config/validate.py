@@ -126,6 +126,7 @@ def warn_of_agents(agents: Sequence[Agent], values: Values) -> Iterator[Problem]
                     values.origin(setting),
                     values.field(setting),
                     f"{untold}, so {setting.key} can't end the run",
-                    "Set max_duration as well, or choose an agent that tells (docs/agents.md)",
+                    "Set max_duration as well, or choose an agent that reports its cost "
+                    "(docs/reference/agents.md)",
                     Severity.WARNING,
                 )

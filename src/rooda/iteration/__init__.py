@@ -1,4 +1,4 @@
-"""One iteration of a loop as a Python API; rooda's own engine stands on it. See docs/api.md."""
+"""One iteration of a loop as a Python API. The engine uses it too. See docs/reference/api.md."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What every event has: fields, a level, and words. Logs and docs/events.md derive from these."""
+"""What every event has: fields, a level and words. Logs and their reference derive from these."""
 
 import json
 import re
@@ -44,7 +44,7 @@ EVENTS: list[type["Event"]] = []  # every class of events, in the order of their
 class Event(Struct, frozen=True):
     """Something that happened. A subclass declares all that rooda tells about it in one place.
 
-    Each field has a comment on its line: docs/events.md shows it. Fields are the schema of
+    Each field has a comment on its line, which the reference shows. Fields are the schema of
     `log_format: json`, so they are added and never renamed. `level` is the usual level, and
     `raised` the level of an event for which `is_raised` is true, and in which case that is.
     """

@@ -1,6 +1,7 @@
 """A log: the events that are important enough, in one format, with the time in one form; its file.
 
-The words of an event are its own (`rooda.text.event`). docs/events.md describes the JSON schema.
+The words of an event are its own (`rooda.text.event`). The JSON schema is in
+docs/reference/events.md.
 """
 
 import json
