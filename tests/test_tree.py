@@ -328,6 +328,20 @@ def test_a_kept_daemon_lives_on_with_its_child_while_others_are_stopped(
     assert "keeper" not in warnings[0]
 
 
+def test_rooda_s_own_git_does_not_stop_a_kept_daemon(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=workspace.path, check=True)
+    still = "kill -0 $(cat keeper.pid) && kill -0 $(cat keeper-child.pid) && echo yes > lived; "
+    agent = workspace.agents(keeper(workspace), still + SUCCESS)
+    words = ("--keep-processes", "keeper", "--verify", "true", "--kill-grace", "2")
+    done = nursery.start(workspace, "work", "--ai-cmd", agent, *words).finish()
+    assert done.code == 0, done.err
+    assert (workspace.path / "lived").exists(), "between two iterations"
+    assert alive(nursery.pid("keeper")), "after the run"
+    assert alive(nursery.pid("keeper-child"))
+
+
 def test_a_kept_daemon_that_holds_the_output_holds_nothing_up(
     workspace: Workspace, nursery: Nursery
 ) -> None:

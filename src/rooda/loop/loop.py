@@ -12,6 +12,7 @@ from rooda.config.settings import (
     EXIT_CODE_GIT,
     EXIT_CODE_REQUIRED,
     EXIT_CODE_VERIFY,
+    KEEP_PROCESSES,
     MAX_ITERS_EXIT_CODE,
     REQUIRED_FILE,
     REQUIRED_MESSAGE,
@@ -42,6 +43,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     resumed_at = None if state is None else state.iteration + 1
     state = state or State()
     before = state.elapsed
+    services.tools.keep = plan.values[KEEP_PROCESSES]
     if limits.max_duration is not None:
         end = began + limits.max_duration - before
         services.tools.deadline = Deadline(lambda: end - services.monotonic(), limits.max_duration)

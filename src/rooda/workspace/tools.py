@@ -111,8 +111,8 @@ def _ignore(command: Command, event: Event) -> None:
 class Tools:
     """Finds rooda's own programs and runs them.
 
-    `listener` hears the events of every command that has a name. `deadline` and `tick` are set by
-    the run; outside of a run there is neither.
+    `listener` hears the events of every command that has a name. The run sets `deadline`, `tick`
+    and `keep`; outside of a run there is none of them.
     """
 
     def __init__(
@@ -130,6 +130,8 @@ class Tools:
         self.listener: Callable[[Command, Event], None] = _ignore
         self.deadline: Deadline | None = None
         self.tick: float | None = None
+        # Patterns of processes that no command stops: the agent has left them behind on purpose.
+        self.keep: tuple[str, ...] = ()
         self.hung: set[str] = set()  # commands of git that ran into their time limit
         self._execute = execute or self.runner.run
         avoid = tuple(str(top) for folder in folders for top in _tops(folder))
@@ -197,6 +199,7 @@ class Tools:
                     output_limit=limit,
                     clocks=tuple(self._clocks(command)),
                     kill_grace=command.kill_grace,
+                    keep=self.keep,
                     tick=self.tick,
                     umask=command.umask,
                     earlier_signals=earlier,
