@@ -1,8 +1,10 @@
 """Progress through the installed command: what counts, what does not, and when a run gives up."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +103,36 @@ def test_back_and_forth_is_recognised_without_git_too(workspace: Workspace) -> N
     assert done.code == 1
     assert any("2 iterations without progress" in line for line in done.log)
     assert sum(line.endswith("starting...") for line in done.log) == 4
+
+
+def files_column(workspace: Workspace) -> list[str]:
+    """What `rooda show` says about the files of each iteration."""
+    lines = workspace.rooda("show").out.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("NO "))
+    return [line.split()[3] for line in lines[start + 1 :]]
+
+
+def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
+    agent = workspace.agents("touch new", "date +%s%N >ignored.log", "rm new")
+    workspace.write(".gitignore", "ignored.log\nstarts\n")
+    done = workspace.work(agent, "-n", "3", "--log-file", "run.log")
+    assert "WARN" not in done.err
+    assert files_column(workspace) == ["+1", "none", "-1"]
+    assert (workspace.path / "run.log").exists()
+
+
+def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "cat", "touch"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    done = workspace.work("touch new", "-n", "2", env={"PATH": str(tmp_path / "bin")})
+    warnings = [line for line in done.log if line.startswith("WARN")]
+    assert len(warnings) == 1
+    assert "git is not installed" in warnings[0]
+    assert (workspace.path / "new").exists()
+    assert sum(line.endswith("starting...") for line in done.log) == 2
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What changed where there is no git: by content, and never missed, at the price of a look."""
+"""What changed in a folder that has no git repository: by content, with rooda's own index."""
 
 import contextlib
 import json
@@ -9,28 +9,30 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from rooda.workspace import scan as module
-from rooda.workspace.scan import LARGE, Scan, Unfinished, changes, scan
-from rooda.workspace.tree_changes import Changes
+from rooda.iteration.tracker import FileChangeTracker
+from rooda.workspace.snapshots import file_selection
+from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles
+from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
+from rooda.workspace.tools import Tools
+from rooda.workspace.tree_changes import Changes, TreeScan
 from support.children import until
 from support.faults import powerless
-
-SHORTLY = 50_000_000  # nanoseconds: some ticks of any clock
 
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
     """A folder with a few files, a program, a link and rules."""
-    folder = tmp_path / "work"
+    return filled(tmp_path / "work")
+
+
+def filled(folder: Path) -> Path:
     (folder / "src" / "deep").mkdir(parents=True)
     (folder / "src" / "deep" / "main.c").write_text("int main;")
     (folder / "src" / "run.sh").write_text("echo")
@@ -41,34 +43,43 @@ def top(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=["at once", "settled"])
-def begun(top: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same folder, either just filled or so long ago that the inodes can be trusted."""
-    if request.param == "settled":
-        monkeypatch.setattr(module, "RECENT", SHORTLY)
-        settle(top)
-    return top
-
-
-def settle(top: Path) -> None:
-    """Wait until no file was changed recently."""
-    newest = max(path.lstat().st_ctime_ns for path in top.rglob("*"))
-    until(lambda: time.time_ns() > newest + SHORTLY, "a tree at rest")
+def scans_of(top: Path, largest: int = LARGEST, state: Path | None = None) -> Snapshots:
+    """Scans with a git that reads no settings of the machine."""
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return Snapshots.without_repository(top, (state or top) / ".rooda", Tools(environ), largest)
 
 
 def sh(top: Path, script: str) -> None:
     subprocess.run(["sh", "-ec", script], cwd=top, check=True)
 
 
-def changed(top: Path, script: str) -> Changes:
-    """What two looks make of what a script did between them."""
-    before = scan(top)
+def changed(top: Path, script: str, largest: int = LARGEST) -> Changes | None:
+    """What two scans find after a script has run between them."""
+    scans = scans_of(top, largest)
+    scans.take(None)
     sh(top, script)
-    return changes(before, scan(top, before))
+    return scans.take(None).changes
+
+
+def everything(top: Path) -> tuple[str, ...]:
+    """The names of all files that a scan finds."""
+    names = {path.name for path in top.iterdir()} - {".rooda"}
+    aside = top.parent / f"{top.name}.aside"
+    aside.mkdir()
+    for name in names:
+        (top / name).rename(aside / name)
+    scans = scans_of(top)
+    scans.take(None)
+    for name in names:
+        (aside / name).rename(top / name)
+    aside.rmdir()
+    found = scans.take(None).changes
+    assert found is not None
+    return found.created
 
 
 def rewrite_in_place(path: Path, content: bytes) -> None:
-    """Other content of the same size in the same inode, with the same date on it."""
+    """Write other content of the same size into the same inode, and set the old date."""
     old = path.stat()
     with path.open("r+b") as file:
         file.write(content)
@@ -87,7 +98,6 @@ CHANGES = {
     "other content of the same size and date": (IN_PLACE, Changes(modified=("notes",))),
     "emptied": (": >notes", Changes(modified=("notes",))),
     "deleted": ("rm -r src", Changes(deleted=SRC)),
-    "all deleted": ("rm -r ../work", Changes(deleted=(".gitignore", "link", "notes", *SRC))),
     "moved": ("mv notes src", Changes(created=("src/notes",), deleted=("notes",))),
     "renamed": ("mv notes nodes", Changes(created=("nodes",), deleted=("notes",))),
     "a folder moved": ("mv src/deep .", Changes(created=("deep/main.c",), deleted=SRC[:1])),
@@ -118,11 +128,30 @@ CHANGES = {
 }
 
 
+def check_change(scans: Snapshots, top: Path, script: str, expected: Changes) -> None:
+    before = scans.take(None)
+    sh(top, script)
+    after = scans.take(None)
+    assert after.changes == expected
+    assert after.tree != before.tree
+
+
+def check_no_change(scans: Snapshots, top: Path, script: str) -> None:
+    before = scans.take(None)
+    sh(top, script)
+    after = scans.take(None)
+    assert after.changes == Changes()
+    assert after.tree == before.tree
+
+
 @pytest.mark.parametrize("script, found", CHANGES.values(), ids=CHANGES)
-def test_a_change_is_told_as_what_it_is(begun: Path, script: str, found: Changes) -> None:
-    digest = scan(begun).digest
-    assert changed(begun, script) == found
-    assert scan(begun).digest != digest
+def test_a_change_is_told_as_what_it_is(top: Path, script: str, found: Changes) -> None:
+    check_change(scans_of(top), top, script, found)
+
+
+def test_a_folder_that_is_deleted_has_no_files(top: Path) -> None:
+    everything = (".gitignore", "link", "notes", *SRC)
+    assert changed(top, "rm -r .gitignore link notes src") == Changes(deleted=everything)
 
 
 NO_CHANGES = {
@@ -133,30 +162,44 @@ NO_CHANGES = {
     "written as it was": "printf 'some words' >notes",
     "replaced by a copy": "cp notes copy; mv copy notes",
     "the same link": "rm link; ln -s notes link",
-    "who may read it": "chmod 600 notes",
+    "its permissions": "chmod 600 notes",
     "an empty folder": "mkdir src/empty",
     "a pipe": "mkfifo pipe",
     "something hidden": "touch src/x.log",
     "a hidden folder": "cp -r src build",
     "a link to itself that is hidden": "ln -s . x.log",
-    "rooda's own": "cp -r src .rooda",
+    "rooda's own": "cp -r src .rooda/copy",
     "rooda's own below": "mkdir src/deep/.rooda; touch src/deep/.rooda/x",
     "a file that points to a repository": "echo gitdir: x >.git",
 }
 
 
 @pytest.mark.parametrize("script", NO_CHANGES.values(), ids=NO_CHANGES)
-def test_what_is_no_change_is_not_told(begun: Path, script: str) -> None:
-    digest = scan(begun).digest
-    assert changed(begun, script) == Changes()
-    assert scan(begun).digest == digest
+def test_what_is_no_change_is_not_told(top: Path, script: str) -> None:
+    check_no_change(scans_of(top), top, script)
+
+
+@pytest.mark.slow
+def test_changes_of_files_that_are_old_are_told_as_what_they_are(tmp_path: Path) -> None:
+    scripts = {**CHANGES, **{name: (script, None) for name, script in NO_CHANGES.items()}}
+    tops = {name: filled(tmp_path / str(number) / "work") for number, name in enumerate(scripts)}
+    opened = {name: scans_of(top) for name, top in tops.items()}
+    filled_at = time.time()
+    until(lambda: time.time() > filled_at + 3, "old files")
+    for scans in opened.values():
+        scans.take(None)
+    for name, (script, expected) in scripts.items():
+        if expected is None:
+            check_no_change(opened[name], tops[name], script)
+        else:
+            check_change(opened[name], tops[name], script, expected)
 
 
 def test_a_socket_is_not_looked_at(top: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(top):
         server.bind("socket")  # the whole path may be too long for it
     assert (top / "socket").is_socket()
-    assert "socket" not in changes(Scan(), scan(top)).created
+    assert everything(top) == (".gitignore", "link", "notes", *SRC)
 
 
 def test_what_is_behind_a_link_is_not_looked_at(top: Path) -> None:
@@ -171,11 +214,58 @@ def test_the_folder_itself_may_be_a_link(top: Path, tmp_path: Path) -> None:
     assert found == Changes(modified=(".gitignore",), deleted=("src/run.sh",))
 
 
-def test_a_folder_that_is_not_there_has_no_files(tmp_path: Path) -> None:
-    assert changes(Scan(), scan(tmp_path / "nowhere")) == Changes()
+# -- repositories within the folder --------------------------------------------------------
+
+REPOSITORIES = """
+export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x
+git init -q one; echo a >one/a; git -C one add a; git -C one commit -qm a
+git init -q one/two; echo b >one/two/b; echo '*.o' >one/two/.gitignore; touch one/two/b.o
+git init -q empty
+"""
 
 
-# -- what comes into sight and goes out of it ----------------------------------------------
+def test_changes_within_repositories_below_the_folder_are_told(top: Path) -> None:
+    sh(top, REPOSITORIES)
+    script = "echo x >one/a; rm one/two/b; touch one/c one/two/c.o empty/e; git init -q src"
+    assert changed(top, script) == Changes(
+        created=("empty/e", "one/c"), modified=("one/a",), deleted=("one/two/b",)
+    )
+
+
+def test_a_new_repository_below_the_folder_is_told_file_by_file(top: Path) -> None:
+    found = changed(top, REPOSITORIES)
+    assert found == Changes(created=("one/a", "one/two/.gitignore", "one/two/b"))
+
+
+def test_a_commit_within_a_repository_below_the_folder_is_no_change(top: Path) -> None:
+    sh(top, REPOSITORIES)
+    commit = "git -C one -c user.name=x -c user.email=x commit -q --allow-empty -m b"
+    assert changed(top, commit) == Changes()
+
+
+def test_a_repository_in_place_of_a_file_is_told_file_by_file(top: Path) -> None:
+    found = changed(top, "rm notes; git init -q notes; touch notes/x")
+    assert found == Changes(created=("notes/x",), deleted=("notes",))
+
+
+def test_a_repository_that_git_refuses_is_scanned_all_the_same(top: Path) -> None:
+    sh(top, "git init -q .; echo broken >.git/config")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    tracker = FileChangeTracker(top, Tools(environ))
+    tracker.snapshot()
+    (top / "new").touch()
+    assert tracker.detect_changes().changes == Changes(created=("new",))
+
+
+def test_a_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
+    tracker = FileChangeTracker(top, run="run", keep=True)
+    for name in ("0", "1", "2"):
+        found = tracker.detect_changes(name)
+        assert (found.commit, found.head, found.left_out, found.trouble) == (None, None, (), "")
+    assert not any((top / ".rooda" / "git" / "refs").iterdir())
+
+
+# -- files that a rule hides, and files that no rule hides any more -----------------------------
 
 
 def test_a_file_that_a_new_rule_hides_was_not_deleted(top: Path) -> None:
@@ -195,25 +285,47 @@ def test_a_file_that_comes_into_sight_counts_as_created(top: Path) -> None:
     )
 
 
+def test_the_rules_of_a_folder_come_before_those_above_it(top: Path) -> None:
+    sh(top, "mkdir -p a/b a/c; echo '!keep.log' >a/.gitignore; echo /b >>a/.gitignore")
+    found = changed(top, "touch keep.log a/keep.log a/c/keep.log a/other.log a/b/x a/c/b")
+    assert found == Changes(created=("a/c/b", "a/c/keep.log", "a/keep.log"))
+
+
+def test_an_ignore_file_that_is_a_link_or_a_folder_says_nothing(top: Path) -> None:
+    sh(top, "mv .gitignore rules; ln -s rules .gitignore; mkdir -p a/.gitignore")
+    assert changed(top, "touch x.log a/y.log") == Changes(created=("a/y.log", "x.log"))
+
+
+def test_the_users_own_ignore_rules_count(top: Path, tmp_path: Path) -> None:
+    (tmp_path / "ignore").write_text("*.tmp\n")
+    (tmp_path / "config").write_text(f"[core]\n\texcludesFile = {tmp_path}/ignore\n")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "config")}
+    scans = Snapshots.without_repository(top, top / ".rooda", Tools(environ))
+    scans.take(None)
+    sh(top, "touch x.tmp y")
+    assert scans.take(None).changes == Changes(created=("y",))
+
+
 # -- where reading is too much, or not allowed ---------------------------------------------
 
 
 def test_a_large_file_is_not_read_and_its_inode_decides(top: Path) -> None:
     (top / "large").touch()
-    os.truncate(top / "large", LARGE + 1)
+    os.truncate(top / "large", LARGEST + 1)
     assert changed(top, ":") == Changes()
     assert changed(top, "touch large") == Changes(modified=("large",))
+    assert changed(top, "rm large") == Changes(deleted=("large",))
 
 
 def test_a_file_is_read_up_to_the_size_that_is_large(top: Path) -> None:
-    (top / "not quite").touch()
-    os.truncate(top / "not quite", LARGE)
-    assert changed(top, "touch 'not quite'") == Changes()
+    assert changed(top, "touch notes", largest=10) == Changes()
+    assert changed(top, "touch notes", largest=9) == Changes(modified=("notes",))
 
 
-def test_only_so_much_is_read_at_one_look(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sh(top, "for name in a b c d; do printf 0123456789 >$name; done")
-    monkeypatch.setattr(module, "MOST_READ", len("*.log\nbuild/\n" + "0123456789" * 2))
+def test_only_so_much_is_read_in_one_scan(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = len("*.log\nbuild/\n")
+    sh(top, "rm -r src link notes; for name in a b c d; do printf 0123456789 >$name; done")
+    monkeypatch.setattr(file_selection, "MOST_READ", rules + 2 * len("0123456789"))
     found = changed(top, "touch a b c d")
     assert found == Changes(modified=("c", "d")), "where nothing is read, a date is a change"
 
@@ -221,20 +333,23 @@ def test_only_so_much_is_read_at_one_look(top: Path, monkeypatch: pytest.MonkeyP
 def test_what_could_not_be_read_did_not_change_because_it_now_can(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    scans = scans_of(top)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "MOST_READ", 0)
-        before = scan(top)
-    assert changes(before, scan(top, before)) == Changes()
+        patch.setattr(file_selection, "MOST_READ", 0)
+        scans.take(None)
+    assert scans.take(None).changes == Changes()
 
 
 LOCKED = """
 import json, sys
 from msgspec.structs import asdict
 from pathlib import Path
-from rooda.workspace.scan import changes, scan
+from rooda.workspace.snapshots.snapshots import Snapshots
+from rooda.workspace.tools import Tools
 
 top = Path(sys.argv[1])
-looks = [scan(top)]
+scans = Snapshots.without_repository(top, top / ".rooda", Tools())
+scans.take(None)
 steps = {
     "lock": lambda: [(top / "notes").chmod(0), (top / "src").chmod(0)],
     "leave": lambda: None,
@@ -244,8 +359,7 @@ steps = {
 }
 for name, step in steps.items():
     step()
-    looks.append(scan(top, looks[-1]))
-    print(json.dumps([name, asdict(changes(looks[-2], looks[-1]))]))
+    print(json.dumps([name, asdict(scans.take(None).changes)]))
 """
 
 
@@ -255,146 +369,92 @@ def test_what_must_not_be_read_is_skipped_and_not_taken_for_deleted(top: Path) -
     found = dict(json.loads(line) for line in printed.splitlines())
     nothing: dict[str, list[str]] = {"created": [], "modified": [], "deleted": []}
     assert found == {
-        "lock": {**nothing, "modified": ["notes"]},  # it can't be compared any more
+        "lock": {**nothing, "modified": ["notes"]},  # rooda can't compare it any more
         "leave": nothing,
         "touch": {**nothing, "modified": ["notes"]},
         "delete": {**nothing, "deleted": ["link"]},
-        "unlock": {**nothing, "created": [*SRC]},  # into sight again
+        "unlock": nothing,
     }
 
 
-# -- files that change at the very moment of a look ----------------------------------------
+# -- files that change at the very moment of a scan ----------------------------------------
 
 
 def test_a_change_within_the_same_tick_of_the_clock_is_seen(top: Path) -> None:
-    path, hits = top / "src" / "deep" / "main.c", 0
-    for number in range(60):
+    path = top / "src" / "deep" / "main.c"
+    scans = scans_of(top)
+    for number in range(20):
         path.write_bytes(b"%09d" % number)
-        before = scan(top)
-        inode = path.stat()
+        scans.take(None)
         rewrite_in_place(path, b"again%04d" % number)
-        hits += path.stat().st_ctime_ns == inode.st_ctime_ns
-        assert changes(before, scan(top, before)) == Changes(modified=("src/deep/main.c",))
-        if hits == 3:
-            return
-    if not hits:
-        pytest.skip("the clock of this file system is too good for that")
+        assert scans.take(None).changes == Changes(modified=("src/deep/main.c",))
 
 
-def unlike(look: Scan) -> Scan:
-    """The same look at the same inodes, as if there had been other content."""
-    folders = {
-        prefix: replace(folder, hashes=folder.hashes[::-1])
-        for prefix, folder in look.folders.items()
-    }
-    return replace(look, folders=folders)
+MEDDLING = [
+    "rm notes",
+    "rm link",
+    "echo other >notes",
+    "printf more >>notes",
+    IN_PLACE,
+    TO_LINK,
+    "rm notes; mkdir notes; touch notes/x",
+    "rm notes; mkfifo notes",
+    "rm -r src; ln -s . src",
+    "touch src/deep/new",
+    "echo src >.gitignore",
+]
 
 
-def test_an_inode_is_trusted_only_if_it_is_not_recent(
-    top: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = unlike(scan(top))
-    everything = (".gitignore", "link", "notes", *SRC)
-    assert changes(before, scan(top, before)) == Changes(modified=everything)
-    monkeypatch.setattr(module, "RECENT", SHORTLY)
-    settle(top)
-    before = unlike(scan(top))
-    (top / "notes").touch()
-    assert changes(before, scan(top, before)) == Changes(modified=("notes",))
-
-
-class Meddler:
-    """Does something at the nth time that a look pauses to see whether it is over."""
-
-    def __init__(self, act: Callable[[], object], when: int = 0) -> None:
-        self.act, self.pauses, self.when = act, 0, when
-
-    def __call__(self) -> bool:
-        self.pauses += 1
-        return self.pauses == self.when and bool(self.act())
-
-
-def pauses(top: Path) -> int:
-    """How often a look at this folder pauses."""
-    counter = Meddler(lambda: None)
-    scan(top, is_hurried=counter)
-    return counter.pauses
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "rm notes",
-        "rm link",
-        "rm -r ../$(basename $PWD)",
-        "echo other >notes",
-        "printf more >>notes",
-        IN_PLACE,
-        TO_LINK,
-        "rm notes; mkdir notes; touch notes/x",
-        "rm notes; mkfifo notes",
-        "rm -r src; ln -s . src",
-        "touch src/deep/new",
-        "echo src >.gitignore",
-    ],
-)
+@pytest.mark.parametrize("script", MEDDLING)
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
-def test_a_change_in_the_middle_of_a_look_does_not_spoil_the_next(
-    top: Path, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
+def test_a_change_in_the_middle_of_a_scan_does_not_spoil_the_next(
+    top: Path, script: str, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
 ) -> None:
-    copies = [tmp_path / str(when) for when in range(pauses(top))]
-    for copy in copies:
-        shutil.copytree(top, copy, symlinks=True)
-    monkeypatch.setattr(module, "RECENT", SHORTLY)
-    settle(tmp_path)
-    for when, copy in enumerate(copies):
-        meddler = Meddler(partial(sh, copy, script), when + 1)
-        middle = scan(copy, None if is_first else scan(copy), is_hurried=meddler)
-        assert scan(copy, middle).digest == scan(copy).digest
+    scans = scans_of(top)
+    if not is_first:
+        scans.take(None)
+        sh(top, "echo new >src/new")
+    select = FileSelector.select
+
+    def meddle(selector: FileSelector, *arguments: Any) -> SelectedFiles:
+        found = select(selector, *arguments)
+        sh(top, script)  # git has listed the files, and has not read them yet
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSelector, "select", meddle)
+        scans.take(None)
+    fresh = top.parent / "fresh"
+    fresh.mkdir()
+    assert scans.take(None).tree == scans_of(top, state=fresh).take(None).tree
 
 
-def test_a_file_that_is_deleted_before_it_is_read_was_not_there(top: Path, tmp_path: Path) -> None:
-    for when in range(1, len(list(top.iterdir())) + 1):
-        copy = shutil.copytree(top, tmp_path / str(when), symlinks=True)
-        look = scan(copy, is_hurried=Meddler(partial(sh, copy, "rm notes link"), when))
-        assert changes(Scan(), look).created == (".gitignore", *SRC)
+# -- the price of a scan -------------------------------------------------------------------
 
 
-def test_a_file_that_grows_as_fast_as_it_is_read_does_not_hold_up_a_look(top: Path) -> None:
-    parts = iter(range(60))
-
-    def grow() -> bool:
-        with (top / "notes").open("ab") as file:
-            file.write(bytes(2_000_000))
-        return next(parts, None) is None
-
-    scan(top, is_hurried=grow)
-
-
-# -- the price of a look -------------------------------------------------------------------
+def test_a_scan_stores_no_content(top: Path) -> None:
+    scans = scans_of(top)
+    scans.take(None)
+    sh(top, "echo other >notes; ln -sf src link")
+    scans.take(None)
+    environ = {**os.environ, "GIT_DIR": str(top / ".rooda" / "git")}
+    command = ["git", "cat-file", "--batch-all-objects", "--batch-check=%(objecttype)"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    assert {*done.stdout.split()} == {"tree"}
 
 
-def test_what_did_not_change_is_not_read_again(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RECENT", SHORTLY)
-    settle(top)
-    before = scan(top)
-    (top / "src" / "new").write_text("x")
-    monkeypatch.setattr(module, "MOST_READ", 0)
-    assert changes(before, scan(top, before)) == Changes(created=("src/new",))
-
-
-def test_a_look_ends_when_its_time_is_up(top: Path) -> None:
-    with pytest.raises(Unfinished):
-        scan(top, seconds=0)
-
-
-def test_a_look_can_be_ended_at_any_moment(top: Path) -> None:
-    (top / "long").touch()
-    os.truncate(top / "long", 10_000_000)
-    assert pauses(top) > 15, "it pauses within a file, too"
-    for when in range(1, pauses(top) + 1):
-        with pytest.raises(Unfinished):
-            scan(top, is_hurried=Meddler(lambda: True, when))
+def test_the_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None:
+    scans = scans_of(top)
+    trees = [scans.take(None).tree]
+    for number in range(5):
+        (top / "notes").write_text(f"{number}")
+        trees.append(scans.take(None).tree)
+    objects = top / ".rooda" / "git" / "objects"
+    before = {path.name for path in objects.glob("*/*")}
+    again = scans_of(top)
+    assert again.take(None).tree == trees[-1]
+    assert len({path.name for path in objects.glob("*/*")}) < len(before)
+    assert again.take(None).changes == Changes()
 
 
 def test_a_path_that_is_too_long_for_the_system_is_skipped(top: Path) -> None:
@@ -408,26 +468,65 @@ def test_a_path_that_is_too_long_for_the_system_is_skipped(top: Path) -> None:
     assert changed(top, "rm notes") == Changes(deleted=("notes",))
 
 
-# -- the digest of the whole ---------------------------------------------------------------
+# -- what an agent does to rooda's own index -----------------------------------------------
+
+DAMAGE = {
+    "all of it": "rm -r .rooda",
+    "the index": "rm .rooda/git/index",
+    "a broken index": "echo x >.rooda/git/index",
+    "an index that is a pipe": "rm .rooda/git/index; mkfifo .rooda/git/index",
+    "other settings": "echo '[core] excludesFile = /dev/zero' >.rooda/git/config",
+    "a HEAD that is a pipe": "rm .rooda/git/HEAD; mkfifo .rooda/git/HEAD",
+    "a lock": "touch .rooda/git/index.lock",
+    "a link to elsewhere": "mkdir ../x; rm -r .rooda/git; ln -s ../../x .rooda/git",
+    "a pipe among the objects": "cd .rooda/git/objects; mkdir info; mkfifo info/alternates; cd -",
+}
 
 
-def test_a_tree_that_goes_back_has_the_digest_that_it_had(begun: Path) -> None:
-    first = scan(begun)
-    (begun / "notes").write_text("other words")
-    second = scan(begun, first)
-    (begun / "notes").write_text("some words")
-    third = scan(begun, second)
-    assert first.digest == third.digest != second.digest
+@pytest.mark.parametrize("script", DAMAGE.values(), ids=DAMAGE)
+def test_a_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> None:
+    scans = scans_of(top)
+    before = scans.take(None)
+    sh(top, f"{script}; touch new")
+    after = scans.take(None)
+    assert after.changes == Changes(created=("new",)) or after.trouble
+    assert after.tree != before.tree
+    sh(top, "touch newer")
+    assert scans.take(None).changes == Changes(created=("newer",))
 
 
-def test_a_copy_made_in_another_order_has_the_same_digest(top: Path, tmp_path: Path) -> None:
+# -- a machine without git -----------------------------------------------------------------
+
+
+def test_without_git_changes_are_unknown_and_the_reason_is_told(top: Path) -> None:
+    tracker = FileChangeTracker(top, Tools({"PATH": "/nonexistent"}))
+    tracker.snapshot()
+    (top / "new").touch()
+    found = tracker.detect_changes()
+    assert found == TreeScan(trouble=found.trouble)
+    assert "git is not installed" in found.trouble
+
+
+# -- the tree as a whole -------------------------------------------------------------------
+
+
+def test_a_tree_that_goes_back_has_the_name_that_it_had(top: Path) -> None:
+    scans = scans_of(top)
+    first = scans.take(None).tree
+    (top / "notes").write_text("other words")
+    second = scans.take(None).tree
+    (top / "notes").write_text("some words")
+    assert first == scans.take(None).tree != second
+
+
+def test_a_copy_made_in_another_order_has_the_same_tree(top: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     for path in sorted(top.rglob("*"), reverse=True):
         to = copy / path.relative_to(top)
         to.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_dir():
             shutil.copy(path, to, follow_symlinks=False)
-    assert scan(copy).digest == scan(top).digest
+    assert scans_of(copy).take(None).tree == scans_of(top).take(None).tree
 
 
 # -- any changes ---------------------------------------------------------------------------
@@ -435,7 +534,7 @@ def test_a_copy_made_in_another_order_has_the_same_digest(top: Path, tmp_path: P
 NAMES = ["a", "b", "d/a", "d/b", "d/e/a", "d/e/b", "e"]
 NAME = st.sampled_from(NAMES)
 Step = tuple[str, str, str]
-ACTS = "write write rewrite delete mode touch link move settle"
+ACTS = "write write rewrite delete mode touch link move"
 STEP = st.tuples(st.sampled_from(ACTS.split()), NAME, NAME)
 
 
@@ -459,14 +558,14 @@ def take(top: Path, step: Step) -> None:
                 path.symlink_to(step[2])
             case "move":
                 path.replace(other)
-            case "settle":
-                settle(top)
 
 
 def truth(top: Path) -> dict[str, tuple[str, bytes]]:
-    """Everything there is, read anew."""
+    """Every file, read from disk."""
     found = {}
     for folder, folders, files in os.walk(top):
+        if ".rooda" in folders:
+            folders.remove(".rooda")
         for path in (Path(folder, name) for name in folders + files):
             name = str(path.relative_to(top))
             if path.is_symlink():
@@ -478,51 +577,35 @@ def truth(top: Path) -> dict[str, tuple[str, bytes]]:
 
 
 def are_told_as_they_are(top: Path, rounds: list[list[Step]]) -> None:
-    looks, truths = [scan(top)], [truth(top)]
+    scans = scans_of(top)
+    found, truths = [scans.take(None)], [truth(top)]
     for steps in rounds:
         for step in steps:
             take(top, step)
-        looks.append(scan(top, looks[-1]))
+        found.append(scans.take(None))
         truths.append(truth(top))
         old, new = truths[-2:]
         both = old.keys() & new.keys()
-        assert changes(*looks[-2:]) == Changes(
+        assert found[-1].changes == Changes(
             created=tuple(sorted(new.keys() - both)),
             modified=tuple(sorted(name for name in both if old[name] != new[name])),
             deleted=tuple(sorted(old.keys() - both)),
         )
-    for look, one in zip(looks, truths, strict=True):
-        for other, another in zip(looks, truths, strict=True):
-            assert (look.digest == other.digest) == (one == another)
+    for scan, one in zip(found, truths, strict=True):
+        for other, another in zip(found, truths, strict=True):
+            assert (scan.tree == other.tree) == (one == another)
 
 
 ROUNDS = st.lists(st.lists(STEP, max_size=6), min_size=1, max_size=4)
 
 
-def some(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    top = tmp_path_factory.mktemp("any")
-    for name in NAMES[:5]:
-        take(top, ("write", name, name))
-    return top
-
-
 @pytest.mark.slow
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=50)
 @given(rounds=ROUNDS)
 def test_any_changes_are_told_as_they_are(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Step]]
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "RECENT", SHORTLY)
-        are_told_as_they_are(some(tmp_path_factory), rounds)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=100)
-@given(rounds=ROUNDS)
-def test_many_changes_are_told_as_they_are(
-    tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Step]]
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "RECENT", SHORTLY)
-        are_told_as_they_are(some(tmp_path_factory), rounds)
+    top = tmp_path_factory.mktemp("any")
+    for name in NAMES[:5]:
+        take(top, ("write", name, name))
+    are_told_as_they_are(top, rounds)

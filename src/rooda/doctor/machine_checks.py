@@ -35,7 +35,7 @@ def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[F
     """
     bad = Mark.PROBLEM if needed else Mark.WARNING
     if tools.git is None:
-        text = "git is not installed: no snapshots, no diff, no commits"
+        text = "git is not installed: no list of changed files, no snapshots, no diff, no commits"
         yield Finding("git", bad, text, "Install git")
         return
     git = Git(folder, tools)

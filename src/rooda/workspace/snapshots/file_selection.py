@@ -14,6 +14,7 @@ from rooda.workspace.snapshots.shadow_repo import FileMark, mark, mark_of
 _LIST_IGNORED = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
 _RULES = ".gitignore"
 _NAMES_PER_COMMAND = 200
+MOST_READ = 4_000_000_000  # bytes in one scan of a folder without a repository
 
 
 class SelectedFiles(Struct):
@@ -34,12 +35,16 @@ class FileSelector:
         self._own = own
         self._largest = largest
 
-    def select(self, names: Mapping[str, bool]) -> SelectedFiles:
+    def select(
+        self, names: Mapping[str, bool], left_out: Mapping[str, FileMark | None]
+    ) -> SelectedFiles:
         """Decide about names; the value says whether the name is new to the index.
 
-        A name that ends in `/` is a repository within the work tree.
+        A name that ends in `/` is a repository within the work tree. `left_out` are the files that
+        the scan before has left out.
         """
         found = SelectedFiles()
+        left_to_read = MOST_READ
         behind_link: dict[str, bool] = {"": False}
         large: dict[str, os.stat_result] = {}
         nested: list[str] = []
@@ -54,8 +59,11 @@ class FileSelector:
                 found.remove += [] if is_new else [name]
             elif self._is_large(status):
                 large[name] = status
+            elif self._is_too_much(name, status, left_to_read, left_out):
+                _leave_out(name, status, found, is_new=is_new)
             elif self._can_be_kept(name, status):
                 found.update[name] = status.st_size
+                left_to_read -= status.st_size
             else:
                 _leave_out(name, status, found, is_new=is_new)
         self._select_nested(nested, found)
@@ -75,8 +83,13 @@ class FileSelector:
             status = os.lstat(path)
         except OSError:
             return None
-        is_folder = stat.S_ISDIR(status.st_mode) and not os.path.lexists(f"{path}/.git")
-        return None if is_folder else status
+        if stat.S_ISDIR(status.st_mode) and not self._is_nested_repository(path):
+            return None
+        return status
+
+    def _is_nested_repository(self, path: str) -> bool:
+        """Return whether a folder counts as a submodule; its files count without a repository."""
+        return not self._repository.is_private and os.path.lexists(f"{path}/.git")
 
     def _is_behind_link(self, folder: str, known: dict[str, bool]) -> bool:
         """Return whether a folder or one above it is a link; `known` collects the answers."""
@@ -87,6 +100,21 @@ class FileSelector:
 
     def _is_large(self, status: os.stat_result) -> bool:
         return stat.S_ISREG(status.st_mode) and status.st_size > self._largest
+
+    def _is_too_much(
+        self,
+        name: str,
+        status: os.stat_result,
+        left_to_read: int,
+        left_out: Mapping[str, FileMark | None],
+    ) -> bool:
+        """Return whether git should not read a file: a folder of data may contain terabytes.
+
+        A file that the scan before did not read stays unread: there is no content to compare with.
+        """
+        if not self._repository.is_private or not stat.S_ISREG(status.st_mode):
+            return False
+        return status.st_size > left_to_read or left_out.get(name) == mark(status)
 
     def _can_be_kept(self, name: str, status: os.stat_result) -> bool:
         """Return whether it is a link, a submodule or a readable file; no pipe, no device."""

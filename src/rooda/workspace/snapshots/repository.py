@@ -85,18 +85,42 @@ class Repository(Struct, frozen=True):
             git_with_index=Git(Path(top), tools, place),
         )
 
+    @classmethod
+    def private(cls, folder: Path, state: Path, tools: Tools) -> "Repository":
+        """Return a repository in `.rooda` for a folder that has none, or one that git refuses."""
+        top, git_dir = folder.resolve(), state / "git"
+        missing = git_dir / "none"
+        place = {"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(top), "GIT_INDEX_FILE": str(missing)}
+        return cls(
+            top,
+            git_dir,
+            links={},
+            common=missing,
+            index=missing,
+            objects=git_dir / "objects",
+            object_format="sha1",
+            git=Git(top, tools, place),
+            # An agent can write to `.rooda/git/config`: read only the settings of user and system.
+            git_with_index=Git(top, tools, {"GIT_DIR": os.devnull}),
+            is_private=True,
+        )
+
     def check(self) -> None:
         """Raise GitError if a file in git's own folders would block git or lead it elsewhere."""
+        if self.is_private:
+            return  # the shadow repository repairs it
         if moved := changed_link(self.links, links_in([self.git_dir, self.common])):
             raise GitStoppedError(f"{moved} is a link now that leads elsewhere: delete it")
 
     def head(self) -> str | None:
-        """Return the commit of HEAD; None before the first commit."""
+        """Return the commit of HEAD; None before the first commit, and without a repository."""
+        if self.is_private:
+            return None
         return self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
 
     def settings(self) -> dict[str, str]:
         """Return the user's settings about how git reads files, by their lower-case names."""
-        raw = self.git.ask("config", "--null", "--get-regexp", _SETTINGS) or ""
+        raw = self.git_with_index.ask("config", "--null", "--get-regexp", _SETTINGS) or ""
         pairs = (entry.partition("\n") for entry in raw.split("\0") if entry)
         # A key without a value means true. If a key occurs several times, the last one counts.
         return {key: value if divided else "true" for key, divided, value in pairs}

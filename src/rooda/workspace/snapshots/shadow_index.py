@@ -16,6 +16,7 @@ from rooda.workspace.git_files import check_rules, pipes_in
 from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles, TrackedFiles
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow_repo import FileMark, ShadowRepo, listed
+from rooda.workspace.state_folder import STATE_FOLDER
 
 _STATUS = (
     "status",
@@ -26,8 +27,13 @@ _STATUS = (
     "--ignore-submodules=dirty",
 )
 _UPDATE = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+_UPDATE_WITHOUT_BLOBS = ("update-index", "--info-only", *_UPDATE[1:])
+_ADD_ENTRIES = ("update-index", "--replace", "-z", "--index-info")
 _REMOVE = ("update-index", "--force-remove", "-z", "--stdin")
 _BYTES_PER_COMMAND = 256 * 1024 * 1024  # so that each git ends within its time limit
+_PLACEHOLDER = f"{STATE_FOLDER}/placeholder"  # a file name that no scan lists
+_MOST_NESTED = 16  # repositories, one in another, whose files a scan finds
+_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _RECENT = 2.0  # seconds: one for git, and one for the clock of a file server
 
 
@@ -50,6 +56,8 @@ class ShadowIndex:
         self, repository: Repository, shadow: ShadowRepo, state: Path, largest: int
     ) -> None:
         self._shadow = shadow
+        self._is_private = repository.is_private
+        self._update_command = _UPDATE_WITHOUT_BLOBS if self._is_private else _UPDATE
         self._top = str(repository.top)
         own = os.path.relpath(state.parent.resolve() / state.name, self._top)
         self._selector = FileSelector(repository, own, largest)
@@ -83,7 +91,8 @@ class ShadowIndex:
         ignored = self._tracked.ignored(changed, self._shadow.rules)
         if unseen:  # otherwise git would take them for unchanged again
             self._shadow.git(*_REMOVE, given=listed(unseen))
-        found = self._selector.select({n: new for n, new in changed.items() if n not in ignored})
+        rest = {name: is_new for name, is_new in changed.items() if name not in ignored}
+        found = self._selector.select(rest, self._left_out)
         found.remove += ignored
         self._recent.note(found.update)
         for some in _portions(found.update):
@@ -92,7 +101,7 @@ class ShadowIndex:
             self._shadow.git(*_REMOVE, given=listed(found.remove))
             self._recent.forget(found.remove)
         tree = None if found.update or found.remove else before
-        self._tree = tree = tree or self._shadow.git.line("write-tree")
+        self._tree = tree = tree or self._write_tree()
         self._shadow.leave()
         hidden = [name for name in self._left_out if self._is_hidden(name, found)]
         self._left_out = found.left_out
@@ -105,8 +114,8 @@ class ShadowIndex:
 
     def add(self, names: Collection[str]) -> str:
         """Add names to the index that a scan leaves out; return the tree with them."""
-        self._shadow.git(*_UPDATE, given=listed(names))
-        tree = self._shadow.git.line("write-tree")
+        self._shadow.git(*self._update_command, given=listed(names))
+        tree = self._write_tree()
         self.settle(names)
         return tree
 
@@ -131,15 +140,49 @@ class ShadowIndex:
 
         The second list contains those of them that git has taken for unchanged.
         """
-        names = dict(_parse(self._shadow.git(*_STATUS)))
+        names = self._status_within_repositories() if self._is_private else self._status()
         unseen = [name for name in self._recent.changed() if name not in names]
         also = (*unseen, *self._tracked.newly_tracked())
         return dict.fromkeys(also, False) | names, unseen
 
+    def _status(self) -> dict[str, bool]:
+        return dict(_parse(self._shadow.git(*_STATUS)))
+
+    def _status_within_repositories(self) -> dict[str, bool]:
+        """Return the status with the files of repositories within the tree.
+
+        Git does not look into such a repository unless the index has an entry below it. So rooda
+        adds one for a moment. A repository may contain further ones, hence the loop.
+        """
+        names = self._status()
+        replaced: dict[str, bool] = {}  # files in the index whose place a repository has taken
+        placeholders: set[str] = set()
+        for _ in range(_MOST_NESTED):
+            nested = [name for name in names if name.endswith("/")]
+            files = [name for name, is_new in names.items() if not is_new and self._is_nested(name)]
+            nested += [f"{name}/" for name in files]
+            if not nested:
+                break
+            replaced.update(dict.fromkeys(files, False))
+            new = [f"{name}{_PLACEHOLDER}" for name in nested]
+            self._shadow.git(*_ADD_ENTRIES, given=listed(f"100644 {_EMPTY_BLOB}\t{n}" for n in new))
+            placeholders.update(new)
+            names = self._status()
+        if placeholders:
+            self._shadow.git(*_REMOVE, given=listed(placeholders))
+        found = replaced | names
+        return {name: is_new for name, is_new in found.items() if name not in placeholders}
+
+    def _is_nested(self, name: str) -> bool:
+        return os.path.lexists(f"{self._top}/{name}/.git")
+
+    def _write_tree(self) -> str:
+        return self._shadow.git.line("write-tree", *(["--missing-ok"] if self._is_private else []))
+
     def _update(self, names: list[str], found: SelectedFiles) -> None:
         """Read files into the index. If git can't read one of them, the others still go in."""
         try:
-            self._shadow.git(*_UPDATE, given=listed(names))
+            self._shadow.git(*self._update_command, given=listed(names))
         except GitStoppedError:
             raise
         except GitError:

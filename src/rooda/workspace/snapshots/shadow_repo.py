@@ -4,6 +4,8 @@ It uses the objects of the user's repository; everything else is separate. rooda
 user's index, branch and stash, and never takes a lock in the user's repository. Git applies no
 filter: a blob contains exactly the bytes on disk. An agent can write to this folder, so rooda
 checks it before each use and rebuilds what is damaged.
+
+Where the user has no repository, the folder also contains the trees of the scans, but no blobs.
 """
 
 import contextlib
@@ -22,6 +24,7 @@ _FOLDERS: Mapping[str, frozenset[str]] = {
     "info": frozenset({"attributes", "exclude"}),
     "refs": frozenset(),
 }
+_OBJECT_FOLDERS = frozenset(f"{number:02x}" for number in range(256))
 _NO_BRANCH = "ref: refs/heads/none"
 # These rules override every `.gitattributes`, so that git stores and restores the exact bytes.
 _ATTRIBUTES = b"* -text -filter -ident -working-tree-encoding -eol\n"
@@ -46,6 +49,8 @@ _CONFIG = {
     "sha1": b"[core]\n\trepositoryformatversion = 0\n",
     "sha256": b"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n",
 }
+# An index of the user's repository may contain submodules: it is of no use without the repository.
+_PRIVATE_CONFIG = _CONFIG["sha1"] + b"[rooda]\n\tprivate = true\n"
 # Differs between two files, and between two versions of one file.
 FileMark = tuple[int, ...]
 _UNUSABLE: FileMark = ()  # in place of the mark of an index that must be rebuilt
@@ -85,6 +90,11 @@ class ShadowRepo:
         self._folder = state / "git"
         self._index = self._folder / "index"
         self._left_as: FileMark | None = None
+        self._is_private = repository.is_private
+        self._folders = dict(_FOLDERS)
+        if self._is_private:
+            self._folders[""] |= {"objects"}
+            self._folders["objects"] = frozenset()  # trees of an earlier process
         self.rules = b""  # the user's ignore rules in `.git/info/exclude`
         place = {
             "GIT_DIR": str(self._folder),
@@ -128,16 +138,20 @@ class ShadowRepo:
 
     def _tidy(self, head: str | None) -> None:
         make_state_folder(self._workspace)
-        for name, known in _FOLDERS.items():
+        for name, known in self._folders.items():
             folder = self._folder / name
             if folder.is_symlink() or not folder.is_dir():
                 _clear(folder)
                 folder.mkdir(mode=0o700)
             for unknown in {*os.listdir(folder)} - known:  # noqa: PTH208 - only names are needed
                 _clear(folder / unknown)
+        if self._is_private:
+            self._folders["objects"] = _OBJECT_FOLDERS
         self.rules = _read(self._repository.common / "info" / "exclude", _MOST_RULES)
         self._keep("HEAD", f"{head or _NO_BRANCH}\n".encode())
-        self._keep("config", _CONFIG[self._repository.object_format])
+        config = _PRIVATE_CONFIG if self._is_private else _CONFIG[self._repository.object_format]
+        if not self._keep("config", config):
+            _clear(self._index)
         self._keep("info/attributes", _ATTRIBUTES)
         self._keep("info/exclude", self.rules + _EXCLUDE + self._own)
 
@@ -146,14 +160,15 @@ class ShadowRepo:
         is_link = self._index.is_symlink()
         return not is_link and read_index(self._index, self._repository.object_format) is not None
 
-    def _keep(self, name: str, content: bytes) -> None:
-        """Make sure that a regular file has this content."""
+    def _keep(self, name: str, content: bytes) -> bool:
+        """Make sure that a regular file has this content. Return whether it had it before."""
         path = self._folder / name
         with contextlib.suppress(OSError):
             if read_plain_file(path, len(content) + 1) == content:
-                return
+                return True
         _clear(path)
         path.write_bytes(content)
+        return False
 
     def _renew(self) -> None:
         """Start with a copy of the user's index, if it describes the bytes on disk.

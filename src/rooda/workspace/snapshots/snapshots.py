@@ -73,16 +73,47 @@ class Snapshots:
         repository = Repository.find(folder, tools)
         if repository is None:
             return None
+        return cls._of(repository, folder, state, tools, largest, own)
+
+    @classmethod
+    def without_repository(
+        cls,
+        folder: Path,
+        state: Path,
+        tools: Tools,
+        largest: int = LARGEST,
+        own: Sequence[str] = (),
+    ) -> "Snapshots":
+        """Return scans of a folder without the user's repository. rooda can't keep or restore them.
+
+        The parameters are those of `open`. Raises GitError if git is not installed.
+        """
+        repository = Repository.private(folder, state, tools)
+        return cls._of(repository, folder, state, tools, largest, own)
+
+    @classmethod
+    def _of(
+        cls,
+        repository: Repository,
+        folder: Path,
+        state: Path,
+        tools: Tools,
+        largest: int,
+        own: Sequence[str],
+    ) -> "Snapshots":
         shadow = ShadowRepo(repository, state, tools, own)
         index = ShadowIndex(repository, shadow, state, largest)
         restorer = Restorer(shadow, repository.top, folder.resolve(), largest)
         return cls(repository, folder, index, restorer, tools.program("git"))
 
     def take(self, run: str | None, name: str = "") -> TreeScan:
-        """Scan the work tree, and keep it under a name of the run; without a run only scan it.
+        """Scan the work tree, and keep it under a name of the run.
 
-        Raises GitError; then nothing in the user's repository has changed.
+        Without a run, or without the user's repository, rooda only scans it. Raises GitError; then
+        nothing in the user's repository has changed.
         """
+        if self._repository.is_private:
+            run = None
         if run is not None:
             ref(run, name)
         self._repository.check()
@@ -113,7 +144,7 @@ class Snapshots:
             tree=found.tree,
             head=head,
             commit=commit,
-            left_out=self._named(found.left_out),
+            left_out=() if self._repository.is_private else self._named(found.left_out),
             trouble=trouble,
         )
 
