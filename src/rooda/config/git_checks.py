@@ -15,9 +15,9 @@ from rooda.config.setting import Setting
 from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES
 from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.git_files import check_git_folder
-from rooda.workspace.state_folder import read_plain_file
 from rooda.workspace.tools import Tools
 
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)

@@ -15,6 +15,7 @@ from rooda.config.settings import PRESET, PRESETS, WORKING_DIR
 from rooda.config.world import World
 from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
+from rooda.text.plain_files import NotPlainFileError, read_plain_file
 
 CONFIG_NAME = "rooda-config.yml"
 LARGEST_FILE = 1024 * 1024
@@ -82,11 +83,10 @@ def _read(
     path: Path, shown: str, tier: Tier, world: World, problems: list[Problem], *, required: bool
 ) -> Layer:
     try:
-        if path.exists() and not path.is_file():
-            problems.append(Problem("can't be read: not a regular file", "Name a file", file=shown))
-            return Layer(tier)
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+        data = read_plain_file(path, LARGEST_FILE + 1, follow=True)
+    except NotPlainFileError:
+        problems.append(Problem("can't be read: not a regular file", "Name a file", file=shown))
+        return Layer(tier)
     except FileNotFoundError:
         if path.is_symlink():
             problems.append(Problem("is a link to nothing", "Mend or remove the link", file=shown))

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rooda.agents.registry import COMMANDS
+from rooda.text.plain_files import read_plain_file
 
 _PRESETS = Path(__file__).parent.parent / "presets"
+_MOST_READ = 1024 * 1024  # bytes of the config file
 _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 
@@ -28,7 +30,7 @@ def _builtin() -> str:
 def _with_config_names(builtin: Iterable[str], section: str) -> list[str]:
     text = ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        text = Path("rooda-config.yml").read_text(encoding="utf-8")
+        text = read_plain_file(Path("rooda-config.yml"), _MOST_READ, follow=True).decode("utf-8")
     return list(dict.fromkeys([*builtin, *keys_below(text, section)]))
 
 

@@ -21,8 +21,8 @@ from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.compose import promise_tag
 from rooda.text.event import Event
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.state_folder import read_plain_file
 from rooda.workspace.tools import Tools
 
 # -- the task --------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from rooda.process.runner import Runner
 from rooda.text.controls import one_line
 from rooda.text.event import Event
 from rooda.text.paths import file_mode
+from rooda.text.plain_files import read_plain_file
 from rooda.text.times import format_seconds
-from rooda.workspace.state_folder import read_plain_file
 
 # -- where a program is ----------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None
     The system's own error message would say that the script is missing.
     """
     try:
-        first = read_plain_file(Path(path).resolve(), _FIRST_LINE)
+        first = read_plain_file(Path(path), _FIRST_LINE, follow=True)
     except (OSError, RuntimeError):
         return None  # a program may be executable and not readable
     found = _SHEBANG.match(first)

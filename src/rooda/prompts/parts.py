@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from rooda.prompts import builtin
 from rooda.text.paths import anchored
+from rooda.text.plain_files import NotPlainFileError, read_plain_file
 from rooda.text.templates import DOLLAR, fill, names_in
 
 PHASES = ("observe", "orient", "decide", "act")
@@ -102,20 +103,20 @@ class Part(Struct, frozen=True):
 def read_text_file(path: Path, shown: str) -> str:
     """Return the text of a prompt file; raise PromptError with the reason if that fails."""
     try:
-        if path.is_dir():
-            raise PromptError(f"{shown} is a folder, not a file", hint="Name a file")
-        if not path.exists():
-            raise PromptError(f"{shown} does not exist", hint="Create the file or correct the path")
-        if not path.is_file():
-            raise PromptError(f"{shown} is not a regular file", hint="Name a file")
-        return path.read_bytes().decode("utf-8-sig")
+        return read_plain_file(path, None, follow=True).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(
             f"{shown} is not UTF-8 text (byte {error.start})",
             hint="Save the file as UTF-8",
         ) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except NotPlainFileError:
+        what = "a folder, not a file" if path.is_dir() else "not a regular file"
+        raise PromptError(f"{shown} is {what}", hint="Name a file") from None
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a zero byte
+        hint = "Create the file or correct the path"
+        raise PromptError(f"{shown} does not exist", hint=hint) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
         raise PromptError(
             f"{shown} can't be read: {reason}", hint="Check the path and its mode"
         ) from None

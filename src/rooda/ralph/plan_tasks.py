@@ -7,8 +7,8 @@ from msgspec import Struct
 from rooda.config.plan import CurrentTask
 from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.plan_file import Task, became_complete, current_task, first_heading, tasks_in
+from rooda.text.plain_files import read_plain_file
 from rooda.text.templates import SHELL, fill
-from rooda.workspace.state_folder import read_plain_file
 
 _LARGEST_PLAN = 4 * 1024 * 1024
 _NO_TASK = "none"

@@ -36,7 +36,7 @@ from rooda.ralph.home import Home
 from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt
 from rooda.ralph.test_command import find_test_command
 from rooda.text.paths import anchored, shown_from
-from rooda.workspace.state_folder import read_plain_file
+from rooda.text.plain_files import read_plain_file
 
 _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 _AGENTS = "AGENTS.md"
@@ -99,7 +99,7 @@ class RalphFiles:
 
     def _read_config(self, path: Path) -> RalphConfig:
         try:
-            data = read_plain_file(path.resolve(), LARGEST_FILE + 1)
+            data = read_plain_file(path, LARGEST_FILE + 1, follow=True)
         except FileNotFoundError:
             if self._args.config is not None:
                 problem = Problem("the file does not exist", "Correct --config", file=self._shown)
@@ -171,7 +171,8 @@ class RalphFiles:
         for folder in (self.root, self._home.folder):
             path = folder / _AGENTS
             try:
-                text = read_plain_file(path.resolve(), _LARGEST_AGENTS).decode("utf-8", "replace")
+                data = read_plain_file(path, _LARGEST_AGENTS, follow=True)
+                text = data.decode("utf-8", "replace")
             except OSError:
                 continue
             if (command := find_test_command(text)) is not None:

@@ -2,13 +2,13 @@
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from rooda.process.capture.order import StreamOrder
-from rooda.workspace.state_folder import ORDER, STDERR, STDOUT, read_plain_file
+from rooda.text.plain_files import open_plain_file, read_plain_file
+from rooda.workspace.state_folder import ORDER, STDERR, STDOUT
 
 _CHUNK = 1024 * 1024
 _LONGEST_ORDER = 1024 * 1024
@@ -16,18 +16,9 @@ _LONGEST_ORDER = 1024 * 1024
 _HOLE = b"\n[... %d bytes were not kept ...]\n"
 
 
-def open_plain(path: Path) -> int:
-    """A descriptor for reading a regular file; OSError for anything else in its place."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, "is not a file", str(path))
-    return fd
-
-
 def end_of(path: Path, most: int) -> bytes:
     """The last bytes of a file."""
-    fd = open_plain(path)
+    fd = open_plain_file(path)
     try:
         start = max(0, os.fstat(fd).st_size - most)
         return b"".join(_read(fd, start, os.fstat(fd).st_size))
@@ -44,7 +35,7 @@ def both_streams(folder: Path) -> Iterator[bytes]:
     with ExitStack() as closing:
         files = {}
         for stream, name in (("stdout", STDOUT), ("stderr", STDERR)):
-            files[stream] = open_plain(folder / name)
+            files[stream] = open_plain_file(folder / name)
             closing.callback(os.close, files[stream])
         sizes = {stream: os.fstat(fd).st_size for stream, fd in files.items()}
         at = dict.fromkeys(files, 0)
@@ -58,7 +49,7 @@ def both_streams(folder: Path) -> Iterator[bytes]:
 
 def one_stream(path: Path) -> Iterator[bytes]:
     """One stream, or another file of the record."""
-    fd = open_plain(path)
+    fd = open_plain_file(path)
     try:
         yield from _read(fd, 0, os.fstat(fd).st_size)
     finally:

@@ -8,7 +8,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from errno import EINVAL
 from fnmatch import translate
 from hashlib import sha256
 from pathlib import Path, PurePath
@@ -18,13 +17,12 @@ from typing import NamedTuple
 from rooda.testresults.junit_xml import LARGEST, looks_like_report, xml_report
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.testresults.suites import MOST_DETAILS, Counts, detail
+from rooda.text.plain_files import open_plain_file
 
 _MOST_FILES = 5_000
 _MOST_BYTES = 48 * 1024 * 1024  # in all files together
 _HEAD = 64 * 1024
 _TICK = 0.02  # seconds; the kernel's clock for files is a few milliseconds late
-# O_NONBLOCK, because opening a pipe would block rooda.
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _WILD = frozenset("*?[")
 _ANY_DEPTH = "**"
@@ -122,11 +120,8 @@ def _fresh(paths: Sequence[Path], since: float) -> Iterator[_File]:
 
 
 def _opened(path: Path) -> _File:
-    with os.fdopen(os.open(path, _FLAGS), "rb") as stream:
-        state = os.fstat(stream.fileno())
-        if not S_ISREG(state.st_mode):
-            raise OSError(EINVAL, "no regular file any more")
-        is_whole = state.st_size <= LARGEST
+    with os.fdopen(open_plain_file(path), "rb") as stream:
+        is_whole = os.fstat(stream.fileno()).st_size <= LARGEST
         return _File(path, stream.read(LARGEST if is_whole else _HEAD), is_whole)
 
 

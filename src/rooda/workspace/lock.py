@@ -19,7 +19,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from rooda.process.leftovers import start_time
-from rooda.workspace.state_folder import STATE_FOLDER, new_file, read_plain_file, remove_file
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.state_folder import STATE_FOLDER, new_file, remove_file
 from rooda.workspace.work_tree import work_tree
 
 _RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")

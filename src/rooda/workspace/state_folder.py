@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from rooda.text.plain_files import open_plain_file, read_plain_file
+
 STATE_FOLDER = ".rooda"
 DATABASE = "rooda.db"
 
@@ -95,7 +97,7 @@ def open_prompt(
 def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:
     """The same file, so that the agent can't write to its own prompt; as it is if that fails."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = open_plain_file(path)
     except OSError:
         return file
     if not os.path.samestat(os.fstat(fd), os.fstat(file.fileno())):
@@ -182,17 +184,6 @@ def remove_file(workspace: Path, name: str) -> None:
 def _open_new(path: Path) -> IO[bytes]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
-
-
-def read_plain_file(path: Path, most: int) -> bytes:
-    """The beginning of a file; OSError if it is none. A pipe in its place holds nobody up."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "is not a file", str(path))
-        return os.read(fd, most)
-    finally:
-        os.close(fd)
 
 
 def _written(file: IO[bytes], content: bytes) -> None:

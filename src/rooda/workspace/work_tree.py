@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import STATE_FOLDER
 
 _MOST_SECONDS = 5.0  # for one look at all files
@@ -22,14 +23,9 @@ def _is_top(folder: Path) -> bool:
     """Whether git would take it for the top: a repository, or a file that points to one."""
     git = folder / ".git"
     try:
-        return (git / "HEAD").is_file() or (git.is_file() and _points(git))
+        return (git / "HEAD").is_file() or read_plain_file(git, 7, follow=True) == b"gitdir:"
     except OSError:
         return False
-
-
-def _points(git: Path) -> bool:
-    with git.open("rb") as file:
-        return file.read(7) == b"gitdir:"
 
 
 def changed_within(

@@ -12,8 +12,8 @@ from rooda.console.recorded import Recorded
 from rooda.process.interrupts import END
 from rooda.record.places import run_folder
 from rooda.record.rows import RunRow
-from rooda.record.transcript import open_plain
 from rooda.text.controls import StreamCleaner
+from rooda.text.plain_files import open_plain_file
 from rooda.workspace.state_folder import SESSION
 
 _PACE = 0.2
@@ -33,7 +33,7 @@ def follow(*, run: str | None, from_start: bool) -> None:
     row = record.run(run)
     path = run_folder(record.workspace, row.run) / SESSION
     try:
-        fd = open_plain(path)
+        fd = open_plain_file(path)
     except OSError as error:
         message = f"run {row.run} has no session log: {error.strerror}"
         raise InvalidInput([Problem(message, "See `rooda show`")]) from None

@@ -4,13 +4,13 @@ A folder without a repository gets a private one in `.rooda`, which stores no fi
 """
 
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.text.plain_files import open_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
 from rooda.workspace.tools import Tools
@@ -205,11 +205,9 @@ def read_index(path: Path, object_format: str) -> tuple[bytes, os.stat_result] |
     a hash.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            found = os.fstat(fd)
-            is_readable = stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_INDEX
-            data = file.read() if is_readable else b""
+        with os.fdopen(open_plain_file(path, follow=True), "rb") as file:
+            found = os.fstat(file.fileno())
+            data = file.read() if found.st_size <= _LARGEST_INDEX else b""
     except OSError:
         return None
     import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes

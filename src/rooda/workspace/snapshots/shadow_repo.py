@@ -14,9 +14,10 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.snapshots.repository import Repository, copy_index, read_index
-from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder, read_plain_file
+from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
 from rooda.workspace.tools import Tools
 
 _FOLDERS: Mapping[str, frozenset[str]] = {
@@ -216,6 +217,6 @@ def _clear(path: Path) -> None:
 def _read(path: Path, most: int) -> bytes:
     """Return the start of a file of the user, which may be a link; nothing if it is no file."""
     try:
-        return read_plain_file(path.resolve(), most)
-    except (OSError, RuntimeError):  # RuntimeError: links that form a circle
+        return read_plain_file(path, most, follow=True)
+    except OSError:
         return b""

@@ -1,0 +1,38 @@
+"""Open regular files, and nothing else: an agent may put a pipe, a device or a link in their place.
+
+Reading a pipe would block rooda, a device has no end, and a link leads to another file.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: opening a pipe would block
+
+
+class NotPlainFileError(OSError):
+    """There is no regular file at a path, but something else."""
+
+
+def open_plain_file(path: Path, *, follow: bool = False) -> int:
+    """Return a descriptor for reading a regular file; OSError for anything else.
+
+    With `follow`, the path may be a link to a regular file.
+    """
+    try:
+        fd = os.open(path, _FLAGS if follow else _FLAGS | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise NotPlainFileError(errno.EINVAL, "is not a file", str(path)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise NotPlainFileError(errno.EINVAL, "is not a file", str(path))
+    return fd
+
+
+def read_plain_file(path: Path, most: int | None, *, follow: bool = False) -> bytes:
+    """Return the first `most` bytes of a regular file (None: all of them); OSError for no file."""
+    with os.fdopen(open_plain_file(path, follow=follow), "rb") as file:
+        return file.read(most)
