@@ -1,4 +1,4 @@
-"""The run that is at work in this work tree: find it, signal it, wait for its end."""
+"""Finds the run that is at work in this work tree, signals it, and waits for its end."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ class AtWork(Struct, frozen=True):
 
     @classmethod
     def find(cls) -> "AtWork":
-        """The run that holds the lock of this work tree. Raises InvalidInput."""
+        """Return the run that holds the lock of this work tree. Raises InvalidInput."""
         pid, note = who_holds(work_tree(this_world().folder))
         if note is not None and note.host != here()[0]:
             message = f"the run of {note.procedure} is at work on {note.host}"
@@ -39,7 +39,7 @@ class AtWork(Struct, frozen=True):
         return cls(pid, started, note)
 
     def __str__(self) -> str:
-        """The run as messages call it."""
+        """Return the run's name in messages."""
         if self.note is None:
             return f"The run of pid {self.pid}"
         # The agent can write the note.
@@ -79,8 +79,8 @@ class AtWork(Struct, frozen=True):
         return True
 
     def outcome(self) -> str:
-        """The status of the run in its record; empty where there is none."""
-        # Pressing Tab loads this module too, and needs no database.
+        """Return the status of the run in its record; empty if there is none."""
+        # Completion loads this module too, and needs no database.
         from rooda.record.reader import Reader
 
         if self.note is None:

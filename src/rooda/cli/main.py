@@ -16,6 +16,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _rooda() -> "click.Command":
-    from rooda.cli.app import app  # loaded when the signals have handlers
+    from rooda.cli.app import app  # loaded after the signal handlers are installed
 
     return app

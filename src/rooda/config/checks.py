@@ -1,4 +1,4 @@
-"""Look at what a plan names: programs, files, folders. Reads, and changes nothing."""
+"""Checks the programs, files and folders that a plan names. Changes nothing."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ LITTLE_DISK = 200 * 1024 * 1024
 
 
 class Check(Struct, frozen=True):
-    """One thing that was looked at, as a line of the dry run."""
+    """The result of one check, as a line of the dry run."""
 
     text: str
     details: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Check(Struct, frozen=True):
 def check_program(
     argv: tuple[str, ...], command: AgentCommand, folder: Path, environ: Mapping[str, str]
 ) -> Check:
-    """The program of the AI command exists and can be executed."""
+    """Check that the program of the AI command exists and can be executed."""
     name = argv[0]
     path = environ.get("PATH", os.defpath)
     found = shutil.which(str(folder / name) if "/" in name else name, path=path)
@@ -71,7 +71,7 @@ def check_program(
 
 
 def check_part(part: Part, value: PhaseValue) -> Check | None:
-    """A prompt file can be read. Text that is written in place is worth a line only when wrong."""
+    """Check that a prompt file can be read; None for text in the config that is in order."""
     try:
         part.read()
     except PromptError as error:
@@ -85,11 +85,11 @@ def check_part(part: Part, value: PhaseValue) -> Check | None:
 
 
 def unused_parameters(part: Part, value: PhaseValue) -> list[Problem]:
-    """Parameters that the text never asks for."""
+    """Return a warning for each parameter that the text does not contain."""
     try:
         unused = part.unused_parameters() if part.parameters else []
     except PromptError:
-        return []  # said already
+        return []  # `check_part` has reported it
     return [
         Problem.at(
             value.origin,
@@ -103,7 +103,7 @@ def unused_parameters(part: Part, value: PhaseValue) -> list[Problem]:
 
 
 def check_contexts(contexts: Iterable[Context]) -> Iterator[Check]:
-    """Context can be read and says something."""
+    """Check that each context can be read and is not empty."""
     for context in contexts:
         name = context.source.name
         message = hint = ""
@@ -120,7 +120,7 @@ def check_contexts(contexts: Iterable[Context]) -> Iterator[Check]:
 
 
 def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator[Check]:
-    """The folders and files that a run writes to; each is worth a line only when it is wrong."""
+    """Yield a check for each folder or file that a run can't write to."""
     if not is_folder(working_dir):
         what = "is not a folder" if file_mode(working_dir) else "does not exist"
         text = f"Working directory {what}: {working_dir}"
@@ -150,7 +150,7 @@ def _writable_folder(path: Path) -> bool:
 
 
 def _unwritable_file(path: Path) -> int:
-    """Why a file can't be written, as an error number; 0 when it can."""
+    """Return the error number that says why a file can't be written; 0 if it can."""
     mode = file_mode(path)
     if mode == 0 and not is_folder(path.parent):
         return errno.ENOENT
@@ -161,13 +161,13 @@ def _unwritable_file(path: Path) -> int:
 
 
 def check_disk(folder: Path) -> list[Problem]:
-    """Warn before a night's work meets a full disk."""
+    """Warn if there is too little disk space for a long run."""
     try:
         usage = shutil.disk_usage(folder)
     except OSError:
         return []
     free = usage.free
-    if free >= LITTLE_DISK or usage.total == 0:  # some file systems don't tell
+    if free >= LITTLE_DISK or usage.total == 0:  # some file systems do not report it
         return []
     return [
         Problem(

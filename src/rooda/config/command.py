@@ -1,4 +1,4 @@
-"""Which AI command holds, and whether it can be one."""
+"""Chooses the AI command, and checks that it is one."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
 class AgentCommand(Struct, frozen=True):
-    """The AI command as it was chosen; `provenance` is what the dry run shows."""
+    """The chosen AI command; the dry run shows its `provenance`."""
 
     text: str
     provenance: str
@@ -38,12 +38,12 @@ class Agent(Struct, frozen=True):
 
     @classmethod
     def of(cls, command: AgentCommand, argv: tuple[str, ...]) -> "Agent":
-        """The agent that a command starts."""
+        """Return the agent that a command starts."""
         return cls(command, argv, program_of(argv, command.adapter))
 
     @property
     def name(self) -> str:
-        """How people call it: by its alias, or by its program."""
+        """The name of the agent for users: its alias, or its program."""
         return self.command.alias or program_name(self.argv)
 
 
@@ -55,9 +55,11 @@ class AgentChoice(Struct, frozen=True):
 
 
 def choose(layers: Layers, procedure: str) -> AgentChoice:
-    """Seed 000's order: flags, the procedure, the loop; in each the direct command comes first.
+    """Return the choice of the flags, else of the procedure, else of the loop.
 
-    A `null` takes weaker values away. An alias beside a direct command is one that it beats.
+    In each of them, a direct command beats an alias.
+
+    A `null` unsets weaker values. An alias in the result of a direct command is the one it beats.
     """
     levels = layers.levels(procedure)
     cleared: set[str] = set()
@@ -84,7 +86,7 @@ def _strongest(
 
 
 def command_of(layers: Layers, choice: AgentChoice) -> AgentCommand | None:
-    """The command that was chosen; None when nothing was, or an alias that does not exist."""
+    """Return the chosen command; None if there is none, or its alias does not exist."""
     if choice.direct is not None:
         chosen = choice.direct
         return AgentCommand(chosen.value, str(chosen.origin), chosen.origin, chosen.field)
@@ -101,7 +103,7 @@ def command_of(layers: Layers, choice: AgentChoice) -> AgentCommand | None:
 def fallbacks_of(
     layers: Layers, words: Iterable[str], origin: Origin, field: str
 ) -> list[AgentCommand]:
-    """The commands that may take over, in their order: the name of an alias, or a command."""
+    """Return the commands of the fallbacks, in order; each word is an alias or a command."""
     aliases = layers.aliases()
     found: list[AgentCommand] = []
     for word in words:
@@ -112,7 +114,7 @@ def fallbacks_of(
 
 
 def choice_problems(layers: Layers, choice: AgentChoice, procedure: str) -> Iterable[Problem]:
-    """Nothing chosen, an alias that does not exist, or two commands where one is meant."""
+    """Yield the problem that there is no command, an unknown alias, or more than one command."""
     direct, alias = choice.direct, choice.alias
     if direct is None and alias is None:
         yield _nothing_chosen(procedure)
@@ -128,7 +130,7 @@ def choice_problems(layers: Layers, choice: AgentChoice, procedure: str) -> Iter
 
 
 def unknown_alias(layers: Layers, alias: Valued) -> Problem:
-    """The alias does not exist."""
+    """Return the problem that the alias does not exist."""
     known = list(layers.aliases())
     return alias.problem(
         f"unknown AI command alias {alias.value!r}",
@@ -137,7 +139,7 @@ def unknown_alias(layers: Layers, alias: Valued) -> Problem:
 
 
 def _nothing_chosen(procedure: str) -> Problem:
-    # Seed 004's sentence; `rooda list --aliases` shows every alias.
+    # Four aliases are enough here; `rooda list --aliases` shows all of them.
     names = "kiro-cli, claude, copilot, cursor-agent"
     return Problem(
         "must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias), "
@@ -149,7 +151,7 @@ def _nothing_chosen(procedure: str) -> Problem:
 
 
 def split(text: str, origin: Origin, field: str, problems: list[Problem]) -> tuple[str, ...]:
-    """The words of a command by the shell's quoting rules; none, and a problem, if it has none."""
+    """Return the words of a command by the shell's quoting rules; () and a problem if wrong."""
     try:
         words = _words(text)
     except ValueError as error:
@@ -168,7 +170,7 @@ def split(text: str, origin: Origin, field: str, problems: list[Problem]) -> tup
 
 
 def _words(text: str) -> tuple[str, ...]:
-    # Without quotes the answer is simple, and shlex needs minutes for a megabyte.
+    # Text without quotes needs no shlex, which takes minutes for a megabyte.
     if not set(text) & set("'\"\\"):
         return tuple(filter(None, re.split(r"[ \t\r\n]+", text)))
     return tuple(shlex.split(text))

@@ -1,8 +1,8 @@
-"""YAML in, a tree out whose every key and value knows its line.
+"""Parses YAML into a tree in which every key and value has its line.
 
 Scalars follow YAML 1.2: `on` and `yes` are words, `014` is fourteen, `1:30` is a word.
-The tree is built from libyaml's events, iteratively, so that neither deep nesting nor aliases
-that multiply can hurt.
+The tree is built from libyaml's events without recursion and with limits: deep nesting and
+aliases of aliases can't exhaust the stack or the memory.
 """
 
 import re
@@ -71,7 +71,7 @@ Node = Scalar | Sequence | Mapping
 
 
 class _Open(Struct):
-    """A collection whose end has not come yet."""
+    """A collection that the parser has begun and not ended."""
 
     is_mapping: bool
     line: int
@@ -87,7 +87,7 @@ class _Refused(Exception):  # noqa: N818 - an internal jump to the one place tha
 
 
 def parse(data: bytes, file: str) -> tuple[Node | None, list[Problem]]:
-    """The document, or None and the reasons. An empty file is an empty document."""
+    """Return the document, or None and the reasons. An empty file is an empty document."""
     problems: list[Problem] = []
     try:
         return _Composer(file, problems).compose(_decode(data)), problems
@@ -151,7 +151,7 @@ class _Composer:
         return root
 
     def _node(self, event: yaml.Event, line: int, stack: list[_Open]) -> Node | None:
-        """The node that an event completes, if it does; opens and closes collections."""
+        """Return the node that an event completes, if any; begin and end collections."""
         match event:
             case yaml.ScalarEvent():
                 return self._remember(event.anchor, self._scalar(event, line))
@@ -230,7 +230,7 @@ class _Composer:
 
 
 def _merged(value: Node, line: int) -> Iterator[Entry]:
-    """The entries that `<<: *anchor` brings in; of a list, the first mapping wins."""
+    """Return the entries that `<<: *anchor` merges; in a list, the first mapping wins."""
     for node in value.items if isinstance(value, Sequence) else (value,):
         if not isinstance(node, Mapping):
             raise _Refused("`<<` needs a mapping", line, "Write `<<: *ANCHOR` with a mapping")
@@ -264,7 +264,7 @@ def resolve(text: str) -> ScalarValue:
 
 
 def as_written(node: Node) -> object:
-    """A mapping of names to words exactly as written: `3.10` stays that, null is None."""
+    """Return a mapping of names to texts as written: `3.10` stays `3.10`, null is None."""
     if not isinstance(node, Mapping):
         return plain(node)
     return {
@@ -276,7 +276,7 @@ def as_written(node: Node) -> object:
 
 
 def plain(node: Node) -> object:
-    """The node as ordinary Python values."""
+    """Return the node as plain Python values."""
     if isinstance(node, Scalar):
         return node.value
     if isinstance(node, Sequence):

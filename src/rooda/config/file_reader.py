@@ -1,4 +1,4 @@
-"""Turn a parsed file into a layer, collecting every problem on the way."""
+"""Turns a config file into a layer, and collects every problem in it."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,12 +27,12 @@ from rooda.text.lookup import did_you_mean, near_miss
 from rooda.text.paths import anchored
 
 TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases")
-FREE = "x-"  # what a key at the top begins with that is the user's own: a place for anchors
+FREE = "x-"  # the user may add top-level keys with this prefix, for example for anchors
 DESCRIPTION = "description"
 
 
 class ConfigFile(Struct, frozen=True):
-    """A file as it was found: its bytes, its tier, and how messages call it."""
+    """A config file: its bytes, its tier, and its name in messages."""
 
     tier: Tier
     data: bytes
@@ -43,7 +43,7 @@ class ConfigFile(Struct, frozen=True):
 
 
 def read(file: ConfigFile) -> tuple[Layer, list[Problem]]:
-    """The layer that the file describes, and everything that is wrong with the file."""
+    """Return the layer that the file describes, and all problems in the file."""
     root, problems = parse(file.data, file.shown)
     reader = _Reader(file, problems)
     if root is not None:
@@ -54,7 +54,7 @@ def read(file: ConfigFile) -> tuple[Layer, list[Problem]]:
 
 
 class _Reader:
-    """Walks the tree. What is wrong is reported and left out; the rest is kept."""
+    """Reads the tree. It reports and skips what is wrong, and keeps the rest."""
 
     def __init__(self, file: ConfigFile, problems: list[Problem]) -> None:
         self.layer = Layer(file.tier, file.shown)
@@ -78,7 +78,7 @@ class _Reader:
     def _values(
         self, section: Entry, field: str, allowed: Iterable[str], others: Iterable[str] = ()
     ) -> dict[str, Valued]:
-        """The settings in a mapping; `others` are keys that the caller reads itself."""
+        """Return the settings in a mapping; the caller itself reads the keys in `others`."""
         allowed, others = list(allowed), list(others)
         values: dict[str, Valued] = {}
         for entry in self._mapping(section.node, field):
@@ -86,7 +86,7 @@ class _Reader:
                 continue
             if entry.key in SECTIONS:
                 self._section(entry, field, allowed, values)
-            elif "." in entry.key:  # `signals.match: x` is no section
+            elif "." in entry.key:  # `signals.match: x` must be written as a section
                 self._found.unknown(entry.key, entry.line, field, ())
             else:
                 key = OLD_KEYS.get(entry.key, entry.key)
@@ -103,7 +103,7 @@ class _Reader:
     def _section(
         self, section: Entry, field: str, allowed: list[str], values: dict[str, Valued]
     ) -> None:
-        """Rows below one key, or what stands for them: `verify: CMD`, `hooks: null`."""
+        """Read the settings below one key, or their short form: `verify: CMD`, `hooks: null`."""
         name = f"{field}.{section.key}"
         if section.key in SHORT_FORMS and not isinstance(section.node, Mapping):
             self._value(section, SHORT_FORMS[section.key].key, field, allowed, values, name)
@@ -123,7 +123,7 @@ class _Reader:
         values: dict[str, Valued],
         name: str = "",
     ) -> None:
-        """One setting; `name` is what it is called here, where that is not its key."""
+        """Read one setting; `name` is its name in messages, if that is not its key."""
         if key not in BY_KEY or key not in allowed:
             self._found.unknown(key, entry.line, field, [*allowed, *SECTIONS])
             return
@@ -132,7 +132,7 @@ class _Reader:
             values[key] = valued
 
     def _checked(self, setting: Setting[Any], entry: Entry, name: str) -> Valued | None:
-        """The value of a row, unless it is wrong."""
+        """Return the value of a setting; None if it is wrong."""
         value: Any
         if isinstance(setting.kind, HookList) and plain(entry.node) is not None:
             value = _read_hooks(entry.node, name, self._found)
@@ -268,7 +268,7 @@ class _Reader:
     # -- helpers ---------------------------------------------------------------------------
 
     def _mapping(self, node: Node, field: str) -> tuple[Entry, ...]:
-        """The entries of what should be a mapping; nothing is an empty one."""
+        """Return the entries of a mapping; an empty value is an empty mapping."""
         return node.entries if self._is_mapping(node, field) and isinstance(node, Mapping) else ()
 
     def _is_mapping(self, node: Node, field: str) -> bool:
@@ -284,7 +284,7 @@ class _Reader:
 
     def _text(self, entry: Entry, field: str) -> str | None:
         if isinstance(entry.node, Scalar):
-            # A bare number or word is as good as quoted text here, an empty value is not.
+            # A number or a word without quotes is text here; an empty value is an error.
             text = "" if entry.node.value is None else entry.node.text
             try:
                 return Text().check(text)
@@ -307,7 +307,7 @@ class _Reader:
 
 
 def _read_hooks(node: Node, field: str, findings: "_Findings") -> tuple[Hook, ...] | None:
-    """One hook or a list of them; None, and what is wrong, if any of them can't be used."""
+    """Return one hook or several; None, and problems, if one of them is wrong."""
     items = node.items if isinstance(node, Sequence) else (node,)
     hooks = [_hook(item, field, findings) for item in items]
     return None if None in hooks else tuple(hook for hook in hooks if hook is not None)
@@ -325,7 +325,7 @@ def _hook(node: Node, field: str, findings: "_Findings") -> Hook | None:
 
 
 def _fields(node: Mapping, field: str, findings: "_Findings") -> dict[str, object] | None:
-    """What a hook says of itself, without what is unknown; None if something in it is wrong."""
+    """Return the known fields of a hook; None if one of them is wrong."""
     values: dict[str, object] = {}
     is_right = True
     for entry in node.entries:
@@ -345,17 +345,17 @@ def _fields(node: Mapping, field: str, findings: "_Findings") -> dict[str, objec
 
 
 class _Findings(Struct, frozen=True):
-    """Collects the problems of a file that messages call `file`."""
+    """Collects the problems of a file; `file` is its name in messages."""
 
     file: str
     problems: list[Problem]
 
     def problem(self, message: str, suggestion: str, line: int, field: str) -> None:
-        """Something is wrong here."""
+        """Add a problem."""
         self.problems.append(Problem(message, suggestion, file=self.file, line=line, field=field))
 
     def unknown(self, key: str, line: int, field: str, known: Iterable[str]) -> None:
-        """A key that rooda does not know is an error: a misspelled budget would hold nothing."""
+        """Add the problem of an unknown key: a misspelled limit would have no effect."""
         self.problem(
             f"unknown key {key.rpartition('.')[2]!r}",
             _advice(key, list(known))
@@ -366,13 +366,13 @@ class _Findings(Struct, frozen=True):
 
 
 def _advice(key: str, known: list[str]) -> str:
-    """What was most likely meant; `key` has its section in front."""
+    """Return what the user most likely meant; `key` begins with its section."""
     section, dot, name = key.partition(".")
     if key in BY_KEY and dot:
         return f"Write `{section}:` and `{name}:` below it"
     if key in BY_KEY or key in SECTIONS:
         return "It belongs below `loop`"
-    # Without the section, which would make all of its keys look alike.
+    # Compare without the section: with it, all keys of a section look alike.
     inner = [one.partition(".")[2] for one in known if dot and one.startswith(f"{section}.")]
     if guess := near_miss(name, inner):
         return f"Did you mean '{section}.{guess}'?"

@@ -1,4 +1,4 @@
-"""Hooks: commands of the user's at certain points of a run."""
+"""Hooks: commands that rooda runs for the user at certain points of a run."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, cast
@@ -13,11 +13,11 @@ _FORM = "Write a command, or {command: CMD, timeout: 30s, on_error: ignore}"
 
 
 class Hook(Struct, frozen=True):
-    """A command for `sh -c`, how many seconds it may take, and what it means when it fails.
+    """A command for `sh -c`, its time limit in seconds, and what its failure means.
 
-    `fail` makes it the failure of the iteration: one that it comes before is skipped, one that it
-    follows has failed. Before the first iteration it is an `abort`; where there is nothing left to
-    fail (after a failure, in a wait, at the end) it is an `ignore`.
+    `fail` makes the iteration fail: a hook before it skips it, a hook after it fails it. Before the
+    first iteration, `fail` means `abort`. After a failure, in a wait and at the end of the run,
+    it means `ignore`.
     """
 
     command: str
@@ -25,7 +25,7 @@ class Hook(Struct, frozen=True):
     on_error: OnError = "ignore"
 
 
-# What a hook may say of itself, and what kind of value that is.
+# The fields of a hook, and the kinds of their values.
 HOOK_FIELDS: Mapping[str, Kind[Any]] = {
     "command": ShellCommand(),
     "timeout": Timeout(0.1),
@@ -34,7 +34,7 @@ HOOK_FIELDS: Mapping[str, Kind[Any]] = {
 
 
 def hook_of(raw: object) -> Hook:
-    """One hook as YAML gives it: a command, or a mapping with one."""
+    """Return the hook that YAML gives as a command, or as a mapping with a command."""
     if isinstance(raw, str):
         return Hook(ShellCommand().check(raw))
     if not isinstance(raw, dict):
@@ -53,20 +53,20 @@ class HookList(Kind[tuple[Hook, ...]], frozen=True):
     metavar = "CMD"
 
     def check(self, raw: object) -> tuple[Hook, ...]:
-        """The hooks, or WrongValue for the first that is none."""
+        """Return the hooks; raise WrongValue for the first one that is wrong."""
         items = raw if isinstance(raw, (list, tuple)) else [raw]
         return tuple(item if isinstance(item, Hook) else hook_of(item) for item in items)
 
     def show(self, value: tuple[Hook, ...]) -> str:
-        """The commands, each with what is special about it."""
+        """Return the commands, each with its fields that are not the default."""
         return "; ".join(map(_shown, value)) or "none"
 
     def plain(self, value: tuple[Hook, ...]) -> object:
-        """Each as short as a file may have it."""
+        """Return each hook in its shortest form for a config file."""
         return [_special(hook) or hook.command for hook in value]
 
     def schema(self) -> Schema:
-        """One hook, or a list of them."""
+        """Return the schema of one hook or a list of hooks."""
         command = ShellCommand().schema()
         fields = {key: kind.schema() for key, kind in HOOK_FIELDS.items()}
         mapping = {
@@ -80,7 +80,7 @@ class HookList(Kind[tuple[Hook, ...]], frozen=True):
 
 
 def _special(hook: Hook) -> dict[str, object]:
-    """The hook as a mapping, where a command alone does not say it all."""
+    """Return the hook as a mapping; empty if its command is enough."""
     plain = Hook(hook.command)
     own = {
         key: getattr(hook, key) for key in HOOK_FIELDS if getattr(hook, key) != getattr(plain, key)

@@ -1,4 +1,4 @@
-"""Look at the whole configuration, for `config show` and `config check`."""
+"""Inspects the whole configuration, for `config show` and `config check`."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from rooda.config.world import World
 
 
 class Inspection(Struct, frozen=True):
-    """The configuration as it holds, and all that is wrong with it."""
+    """The configuration, its values, and everything that is wrong with it."""
 
     layers: Layers
     values: Values
@@ -38,7 +38,7 @@ def inspect(
     procedure: str = "",
     commands: frozenset[str] = frozenset(),
 ) -> Inspection:
-    """Read everything; look at the files and commands of every procedure."""
+    """Read the configuration, and check the files and commands of every procedure."""
     problems: list[Problem] = []
     layers = read_layers(world, config, {}, problems)
     if procedure and procedure not in layers.procedure_names():
@@ -63,14 +63,14 @@ def _prompts(layers: Layers) -> Iterator[Problem]:
 def _missing_program(
     words: tuple[str, ...], command: AgentCommand, world: World
 ) -> Iterator[Problem]:
-    """Only a warning: the file may be for another machine."""
+    """Yield a warning, not an error: the config file may be for another machine."""
     problem = look.check_program(words, command, world.folder, world.environ).problem
     if problem is not None:
         yield replace(problem, severity=Severity.WARNING)
 
 
 def _commands(layers: Layers, world: World) -> list[Problem]:
-    """Aliases that are used and don't exist, and commands that can't be split; each place once."""
+    """Return the unknown aliases and the wrong commands, each place once."""
     seen = set()
     problems: list[Problem] = []
     for name in ("", *layers.procedure_names()):

@@ -8,12 +8,12 @@ from rooda.config.setting import Setting
 from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS
 from rooda.prompts.parts import PHASES
 
-# Words that need no quotes: a bare number or `true` is as good here.
+# Text without quotes: YAML reads it as a number or a boolean, and rooda takes it as text.
 _WORDS: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
 
 def schema() -> Schema:
-    """The whole schema, for editors that complete and check YAML."""
+    """Return the schema, for editors that complete and check YAML."""
     procedure = _object(
         {
             "description": _WORDS | {"description": "One line for `rooda list`"},
@@ -59,11 +59,11 @@ def _settings(settings: list[Setting[Any]]) -> Schema:
 
 
 def _short_form(section: str) -> Schema:
-    """What may stand in place of a section: nothing, or a value for its main row."""
+    """Return what may replace a section: null, or a value for its main setting."""
     short = SHORT_FORMS.get(section)
     if short is None:
         return {"type": ["object", "null"]}
-    kind = short.kind.schema()  # its other words say nothing of an object
+    kind = short.kind.schema()  # its other keywords do not apply to objects
     return kind | {"type": ["object", "null", kind["type"]], "description": short.help}
 
 

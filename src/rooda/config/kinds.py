@@ -1,4 +1,4 @@
-"""Kinds of values. One kind gives the check, the form on the command line, and the schema."""
+"""Kinds of values. A kind checks a value, reads it from text, shows it, and has its schema."""
 
 import math
 import re
@@ -23,7 +23,7 @@ _CENT = 0.01
 
 
 class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
-    """A value of the wrong kind: what is wrong, and what to write instead."""
+    """A wrong value: the message says what is wrong, `suggestion` what to write."""
 
     def __init__(self, message: str, suggestion: str = "") -> None:
         super().__init__(message)
@@ -36,23 +36,23 @@ class Kind(Struct, Generic[T], frozen=True):
     metavar = "TEXT"
 
     def check(self, raw: object) -> T:
-        """The value, or WrongValue. `raw` is what YAML gave."""
+        """Return the value that YAML gave as `raw`; raise WrongValue if it is wrong."""
         raise NotImplementedError
 
     def from_text(self, text: str) -> T:
-        """The value as a flag or a variable gives it."""
+        """Return the value that a flag or a variable gives as text."""
         return self.check(text)
 
     def show(self, value: T) -> str:
-        """The value as a person reads it."""
+        """Return the value as a person reads it."""
         return str(value)
 
     def plain(self, value: T) -> object:
-        """The value as YAML and JSON have it."""
+        """Return the value as YAML and JSON have it."""
         return value
 
     def schema(self) -> Schema:
-        """The kind as JSON Schema."""
+        """Return the kind as JSON Schema."""
         raise NotImplementedError
 
 
@@ -74,7 +74,7 @@ class Boolean(Kind[bool], frozen=True):
 
     def from_text(self, text: str) -> bool:
         word = text.strip().lower()
-        word = self._OLD_WORDS.get(word, word)  # in a shell these words are common and clear
+        word = self._OLD_WORDS.get(word, word)  # in a shell, these words are common
         return self._WORDS[word] if word in self._WORDS else self.check(text)
 
     def show(self, value: bool) -> str:  # noqa: FBT001 - the value itself
@@ -89,7 +89,7 @@ class Integer(Kind[int], frozen=True):
 
     minimum: int
     maximum: int = 10**9
-    advised: int | None = None  # the least that makes sense, where less is judged elsewhere
+    advised: int | None = None  # the minimum in messages, if another check is stricter
     metavar = "N"
 
     def check(self, raw: object) -> int:
@@ -135,7 +135,7 @@ class Seconds(Kind[float], frozen=True):
 
     @staticmethod
     def _seconds(raw: object) -> float | None:
-        """The number that was meant, if it is one."""
+        """Return the number of seconds; None if it is no number."""
         try:
             number = parse_duration(raw) if isinstance(raw, str) else raw
         except ValueError:
@@ -153,7 +153,7 @@ class Seconds(Kind[float], frozen=True):
 
 
 class Timeout(Seconds, frozen=True):
-    """Seconds after which something ends; seed 004 has its own words for one that is none."""
+    """Seconds after which something ends; zero and less have a message of their own."""
 
     def check(self, raw: object) -> float:
         seconds = self._seconds(raw)
@@ -166,7 +166,7 @@ class Timeout(Seconds, frozen=True):
 
 
 class Age(Seconds, frozen=True):
-    """How long ago; whole days are shown as such."""
+    """How long ago; whole days are shown as days."""
 
     def show(self, value: float) -> str:
         return f"{value // DAY:.0f}d" if value and value % DAY == 0 else super().show(value)
@@ -232,8 +232,8 @@ class OneOf(Kind[str], frozen=True):
     options: tuple[str, ...]
 
     @property
-    def metavar(self) -> str:  # type: ignore[override]  # the words themselves say most
-        """The words, as help shows them."""
+    def metavar(self) -> str:  # type: ignore[override]  # the words are the best metavar
+        """The words, as the help shows them."""
         return "|".join(self.options)
 
     def check(self, raw: object) -> str:
@@ -276,7 +276,7 @@ class FolderText(PathText, frozen=True):
 
 
 class ShellCommand(Text, frozen=True):
-    """A command for `sh -c`, so it is one text and nobody splits it."""
+    """A command for `sh -c`: one text, which rooda does not split into words."""
 
     metavar = "CMD"
 
@@ -289,7 +289,7 @@ class ShellCommand(Text, frozen=True):
 
 
 class TemplateText(Text, frozen=True):
-    """Text with names in braces, each of which somebody fills in (`rooda.text.templates`)."""
+    """Text with names in braces, for which rooda puts in values (`rooda.text.templates`)."""
 
     names: tuple[str, ...]
 
@@ -351,7 +351,7 @@ class TextList(Kind[tuple[str, ...]], frozen=True):
 
 
 class TextMap(Kind[Mapping[str, str | None]], frozen=True):
-    """Names with values; a null value takes a name away."""
+    """Names with values; a null value removes a name."""
 
     metavar = "NAME=VALUE"
 
@@ -373,7 +373,7 @@ class TextMap(Kind[Mapping[str, str | None]], frozen=True):
         return self.check({name: value for name, _, value in pairs})
 
     def show(self, value: Mapping[str, str | None]) -> str:
-        # Values may be secrets, so only the names are ever shown.
+        # Values may be secrets, so rooda shows only the names.
         return ", ".join(value) or "none"
 
     def schema(self) -> Schema:
@@ -399,7 +399,7 @@ class TextMap(Kind[Mapping[str, str | None]], frozen=True):
 
 
 def brief(raw: object) -> str:
-    """A wrong value, short enough for a message."""
+    """Return a wrong value, short enough for a message."""
     if isinstance(raw, dict):
         return "a mapping"
     if isinstance(raw, list):

@@ -1,4 +1,4 @@
-"""One layer of configuration: what a single file, the environment or the flags say."""
+"""The layers of configuration: what each file, the environment and the flags set."""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -14,10 +14,10 @@ from rooda.prompts.parts import PHASES, Part
 
 
 class Valued(Struct, frozen=True):
-    """A checked value, where it came from, and what it is called there.
+    """A checked value, its origin, and its name there.
 
-    `None` means explicitly none. `field` is a key such as `loop.env`, a flag or a variable;
-    `parts` of a merged map are the origins of its names.
+    A value of None means that the user has unset it. `field` is a key such as `loop.env`, a flag or
+    a variable; `parts` of a merged map are the origins of its names.
     """
 
     value: Any
@@ -28,19 +28,19 @@ class Valued(Struct, frozen=True):
     def problem(
         self, message: str, suggestion: str, severity: Severity = Severity.ERROR
     ) -> Problem:
-        """Something is wrong with the value."""
+        """Return a problem with the value."""
         return Problem.at(self.origin, self.field, message, suggestion, severity)
 
 
 class Alias(Struct, frozen=True):
-    """A named agent command; `adapter` says whose output it prints, when the name doesn't."""
+    """A named agent command; `adapter` names the agent if the command does not."""
 
     command: str
     adapter: str | None = None
 
 
 class PhaseValue(Struct, frozen=True):
-    """The parts of one phase; none where what was written can't be used."""
+    """The parts of one phase; none if all of them are wrong."""
 
     parts: tuple[Part, ...]
     origin: Origin
@@ -48,7 +48,7 @@ class PhaseValue(Struct, frozen=True):
 
 
 class ProcedureLayer(Struct):
-    """What one layer says of one procedure."""
+    """What one layer sets for one procedure."""
 
     origin: Origin
     description: str | None = None
@@ -57,23 +57,23 @@ class ProcedureLayer(Struct):
 
 
 class Layer(Struct):
-    """What one tier says; keys of `loop` are the settings' dotted keys."""
+    """What one tier sets; the keys of `loop` are those of the settings, with dots."""
 
     tier: Tier
-    file: str = ""  # as messages call it, where there is one
+    file: str = ""  # its name in messages, if there is one
     broken: bool = False  # the file could not be read or parsed
     loop: dict[str, Valued] = msgspec.field(default_factory=dict)
     procedures: dict[str, ProcedureLayer] = msgspec.field(default_factory=dict)
     aliases: dict[str, Valued] = msgspec.field(default_factory=dict)
 
     def procedure(self, name: str) -> Mapping[str, Valued]:
-        """The values that this layer sets for a procedure alone."""
+        """Return the values that this layer sets for this procedure only."""
         known = self.procedures.get(name)
         return known.values if known else {}
 
 
 class Scope(Enum):
-    """What a level speaks of; a procedure's own values beat the loop's."""
+    """What a level is for; the values of a procedure beat those of the loop."""
 
     FLAGS = auto()
     PROCEDURE = auto()
@@ -87,7 +87,7 @@ class ConfigLevel(Struct, frozen=True):
     values: Mapping[str, Valued]
 
     def get(self, key: str) -> Valued | None:
-        """The value that this place gives, if it does."""
+        """Return the value that this level sets; None if it sets none."""
         return self.values.get(key)
 
 
@@ -102,14 +102,14 @@ class Layers(Struct, frozen=True):
     builtin: Layer
 
     def files(self) -> tuple[Layer, Layer]:
-        """The user's files, strongest first."""
+        """Return the user's files, strongest first."""
         return self.workspace, self.global_
 
     def levels(self, procedure: str) -> list[ConfigLevel]:
-        """Every place that may set a value, strongest first.
+        """Return every level that may set a value, strongest first.
 
-        A procedure's own value beats the loop's from whichever file or variable that came, but a
-        built-in procedure's values rank as built-in. The preset is the one that the others choose.
+        The values that files set for a procedure beat those of the loop from any file or variable;
+        those of a built-in procedure rank as built-in. The stronger levels choose the preset.
         """
         strong = [
             ConfigLevel(Scope.FLAGS, self.cli.loop),
@@ -127,18 +127,18 @@ class Layers(Struct, frozen=True):
         ]
 
     def procedure_names(self) -> list[str]:
-        """Built-in procedures first, in their order, then the user's."""
+        """Return the built-in procedures in their order, then the user's."""
         layers = (self.builtin, self.global_, self.workspace)
         return list(dict.fromkeys(name for layer in layers for name in layer.procedures))
 
     def description(self, procedure: str) -> str:
-        """The strongest description."""
+        """Return the strongest description; empty if there is none."""
         layers = (*self.files(), self.builtin)
         known = (layer.procedures.get(procedure) for layer in layers)
         return next((p.description for p in known if p and p.description), "")
 
     def phases(self, procedure: str) -> dict[str, PhaseValue]:
-        """The strongest value of each phase that anybody gives."""
+        """Return the strongest value of each phase that a layer sets."""
         found: dict[str, PhaseValue] = {}
         for layer in (*self.files(), self.builtin):
             if procedure in layer.procedures:
@@ -147,7 +147,7 @@ class Layers(Struct, frozen=True):
         return {phase: found[phase] for phase in PHASES if phase in found}
 
     def aliases(self) -> dict[str, Valued]:
-        """Every alias by its strongest definition; one that is set to null is gone."""
+        """Return every alias with its strongest definition; null removes an alias."""
         merged: dict[str, Valued] = {}
         for layer in (self.builtin, self.global_, self.workspace):
             merged.update(layer.aliases)

@@ -39,7 +39,7 @@ class Origin(Struct, frozen=True):
     line: int | None = None
 
     def __str__(self) -> str:
-        """Tier and source, as the dry run shows them: `workspace: ./rooda-config.yml`."""
+        """Return tier and source, as the dry run shows them: `workspace: ./rooda-config.yml`."""
         if not self.source:
             return self.tier.label
         is_bare_file = self.line is not None and not self.source.startswith(("/", "~", "."))

@@ -1,4 +1,4 @@
-"""The layers that come from outside the files: environment variables and flags."""
+"""Reads the layers of the environment variables and the flags."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from rooda.text.paths import anchored
 
 
 def from_environment(world: World, problems: list[Problem]) -> Layer:
-    """What `ROODA_LOOP_...` variables say. An empty variable says nothing."""
+    """Return what `ROODA_LOOP_...` variables set. An empty variable sets nothing."""
     environ = world.environ
     layer = Layer(Tier.ENVIRONMENT)
     for setting in SETTINGS:
@@ -29,9 +29,9 @@ def from_environment(world: World, problems: list[Problem]) -> Layer:
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
-    """Variables that look like settings and are none: a misspelled budget would hold nothing."""
+    """Yield the unknown `ROODA_LOOP_...` variables: a misspelled limit would have no effect."""
     known = [name for row in SETTINGS for name in (row.variable, *row.old_variables)]
-    # Without the prefix, which would make all of them look alike.
+    # Compare without the prefix: with it, all names look alike.
     keys = [name.removeprefix(VARIABLE_PREFIX) for name in known]
     for name, value in environ.items():
         if value and name.startswith(VARIABLE_PREFIX) and name not in known:
@@ -48,7 +48,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
 def from_flags(
     flags: Mapping[str, tuple[str, str]], world: World, problems: list[Problem]
 ) -> Layer:
-    """What the flags say: `{key: (flag as written, text)}`."""
+    """Return what the flags set; they are `{key: (flag as written, text)}`."""
     layer = Layer(Tier.CLI)
     for key, (flag, text) in flags.items():
         _add(layer, BY_KEY[key], text, Origin(Tier.CLI, flag), world, problems)

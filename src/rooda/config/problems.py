@@ -1,4 +1,4 @@
-"""What is wrong with the input: collected, so that all of it can be said at once."""
+"""Problems with the input. rooda collects them and reports all at once."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -12,14 +12,14 @@ CONFIG_TITLE = "Config validation failed"
 
 
 class Severity(StrEnum):
-    """Errors end the run before it starts; warnings don't."""
+    """An error prevents the run, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Problem(Struct, frozen=True):
-    """One thing to change, and where (seed 004's ValidationError)."""
+    """One thing to change, and where it is."""
 
     message: str
     suggestion: str = ""
@@ -39,14 +39,14 @@ class Problem(Struct, frozen=True):
         severity: Severity = Severity.ERROR,
         title: str = CONFIG_TITLE,
     ) -> "Problem":
-        """A problem with a value, where the value came from; only files have lines."""
+        """Return a problem at the origin of a value; only files have lines."""
         in_file = origin.tier in (Tier.WORKSPACE, Tier.GLOBAL)
         file = origin.source if in_file else ""
         return cls(message, suggestion, file, origin.line, field, severity, title)
 
     @property
     def place(self) -> str:
-        """`file:line: field`, as far as known."""
+        """The place as `file:line: field`, without the parts that are unknown."""
         where = f"{self.file}:{self.line}" if self.file and self.line else self.file
         return ": ".join(word for word in (where, self.field) if word)
 
@@ -67,17 +67,17 @@ def problems_text(problems: Iterable[Problem]) -> str:
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems that forbid a run."""
+    """Return the problems that prevent a run."""
     return [p for p in problems if p.severity is Severity.ERROR]
 
 
 def warnings(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems that a run can live with."""
+    """Return the problems that do not prevent a run."""
     return [p for p in problems if p.severity is Severity.WARNING]
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """By file and line; what stands in no file comes last."""
+    """Return the problems by file and line; those without a file come last."""
     return sorted(problems, key=lambda p: (not p.file, p.file, p.line or 0))
 
 

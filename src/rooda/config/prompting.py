@@ -1,4 +1,4 @@
-"""Which texts make the prompt: a procedure's phases, what flags replace, and context."""
+"""Chooses the texts of the prompt: the phases of a procedure, or of flags, and the context."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ def choose_phases(
     folder: Path,
     problems: list[Problem],
 ) -> dict[str, PhaseValue]:
-    """The phases in their order; a flag replaces a phase whole."""
+    """Return the phases in their order; a flag replaces a whole phase."""
     found = layers.phases(procedure)
     for phase, texts in replaced.items():
         flag = f"--{phase}"
@@ -40,7 +40,7 @@ def choose_phases(
 def choose_contexts(
     texts: Sequence[str], folder: Path, problems: list[Problem]
 ) -> tuple[Context, ...]:
-    """The pieces of context in their order."""
+    """Return the pieces of context in their order."""
     flag = "--context"
     contexts = []
     for text in texts:

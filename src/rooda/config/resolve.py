@@ -1,4 +1,4 @@
-"""Which value holds: pure functions over the layers."""
+"""Decides the value of each setting, with pure functions of the layers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -24,14 +24,14 @@ LIMITED = "max-iterations"
 
 
 class Iterations(Struct, frozen=True):
-    """How many iterations may run; no maximum means unlimited."""
+    """How many iterations may run; a maximum of None means unlimited."""
 
     maximum: int | None
     origin: Origin
 
 
 class Values:
-    """The values that hold, each with its origin: `values[FAILURE_THRESHOLD]`."""
+    """The values of the settings, each with its origin: `values[FAILURE_THRESHOLD]`."""
 
     def __init__(self, held: Mapping[str, Valued] | None = None) -> None:
         self._held = dict(held or {})
@@ -44,30 +44,30 @@ class Values:
         return iter(SETTINGS)
 
     def origin(self, setting: Setting[Any]) -> Origin:
-        """Where the value came from."""
+        """Return the origin of the value."""
         held = self._held.get(setting.key)
         return BUILTIN if held is None else held.origin
 
     def parts(self, setting: Setting[Any]) -> Mapping[str, Origin]:
-        """Of a map: where the value of each name came from."""
+        """Return the origin of the value of each name in a map."""
         held = self._held.get(setting.key)
         return {} if held is None else held.parts
 
     def field(self, setting: Setting[Any]) -> str:
-        """What the value is called where it came from."""
+        """Return the name of the value at its origin."""
         held = self._held.get(setting.key)
         return setting.field if held is None else held.field
 
     @property
     def iterations(self) -> Iterations:
-        """Mode and count as one."""
+        """The iteration mode and the maximum as one value."""
         if self[ITERATION_MODE] == UNLIMITED:
             return Iterations(None, self.origin(ITERATION_MODE))
         return Iterations(self[MAX_ITERATIONS], self.origin(MAX_ITERATIONS))
 
 
 def resolve(layers: Layers, procedure: str = "") -> Values:
-    """The strongest value of every setting, as it holds for a procedure."""
+    """Return the strongest value of every setting, for a procedure or for the loop."""
     levels = layers.levels(procedure)
     held: dict[str, Valued] = {}
     for setting in SETTINGS:
@@ -79,7 +79,7 @@ def resolve(layers: Layers, procedure: str = "") -> Values:
 
 
 def _merged(given: Iterable[Valued]) -> Valued:
-    """A map, name by name; a null in place of the whole map takes away what is below."""
+    """Return a map merged by name; null instead of the map removes the weaker values."""
     first, *_ = given = list(given)
     merged: dict[str, str | None] = {}
     parts: dict[str, Origin] = {}
@@ -93,14 +93,14 @@ def _merged(given: Iterable[Valued]) -> Valued:
 
 
 def _iterations(levels: list[ConfigLevel], *, zero_means_unlimited: bool) -> dict[str, Valued]:
-    """Mode and count as they hold: the strongest level that says anything of them decides.
+    """Return mode and count: the strongest level that sets one of them decides.
 
-    A level that sets a count and no mode means max-iterations at that level; one that sets the
-    mode alone takes the count from the levels below.
+    A level with a count and no mode means max-iterations. A level with only the mode takes the
+    count from the weaker levels.
     """
     for depth, level in enumerate(levels):
         mode, count = level.get(ITERATION_MODE.key), level.get(MAX_ITERATIONS.key)
-        # On the command line the number wins over --unlimited; in a file the mode rules.
+        # On the command line, the number beats --unlimited; in a file, the mode beats the number.
         if count is not None and level.scope is Scope.FLAGS:
             mode = None
         if mode is not None and mode.value == UNLIMITED:

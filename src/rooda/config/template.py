@@ -46,7 +46,7 @@ _TAIL = """
 
 
 def template(environ: Mapping[str, str]) -> str:
-    """The file, with the first installed agent chosen if there is one."""
+    """Return the file; it chooses the first installed agent, if there is one."""
     lines = []
     for setting in SETTINGS:
         if "." in setting.key:

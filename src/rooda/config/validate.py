@@ -103,7 +103,7 @@ def warn_of_iterations(cli: Layer, values: Values) -> Iterator[Problem]:
     bounds = (*clocks, MAX_COST, MAX_TOKENS)
     if values.iterations.maximum is None and all(values[bound] is None for bound in bounds):
         yield Problem(
-            "the run is unlimited and has no clock: a hung agent would hold it for ever",
+            "the run is unlimited and has no clock: a hung agent would block it for ever",
             "Set --iteration-timeout, --idle-timeout or --max-duration",
             severity=Severity.WARNING,
         )

@@ -1,4 +1,4 @@
-"""An error of rooda's own: a short message, and a log file fit for a bug report."""
+"""Reports a bug in rooda: a short message, and a log file for a bug report."""
 
 import contextlib
 import os
@@ -19,12 +19,12 @@ _LONGEST_MESSAGE = 300
 
 
 def tell(error: Exception, arguments: Sequence[str]) -> None:
-    """Say it on standard error and keep the details."""
+    """Print the error to standard error, and write the details to a log file."""
     report = "\n".join(
         [
             f"rooda {__version__}, Python {platform.python_version()}, {platform.platform()}",
             f"time: {datetime.now().astimezone().isoformat(timespec='seconds')}",
-            # Names of variables alone: values may be secrets.
+            # Only the names of variables: values may be secrets.
             f"arguments: {[masked(word) for word in arguments]!r}",
             f"variables: {' '.join(sorted(n for n in os.environ if n.startswith('ROODA_')))}",
             "",
@@ -41,7 +41,7 @@ def tell(error: Exception, arguments: Sequence[str]) -> None:
 
 
 def _keep(report: str) -> str:
-    """Write the report where the user can find it; the name of the file, or why there is none."""
+    """Write the report to a file and return the name of the file, or the report if that fails."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
     name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
     for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):

@@ -1,7 +1,7 @@
-"""The entry point of both commands. What goes wrong becomes a message in `errors.py`.
+"""The entry point of both commands. `errors.py` turns errors into messages.
 
-Kept light: `rooda --version` imports nothing but this, and signals are ours before anything heavy
-is loaded.
+It imports little: `rooda --version` needs no more, and the signal handlers must be installed
+before anything heavy is loaded.
 """
 
 import os
@@ -23,7 +23,7 @@ def front(
     load: "Callable[[], click.Command]",
     internal_error: int = 3,
 ) -> int:
-    """Run one of our commands, which is loaded when the signals are ours."""
+    """Run `rooda` or `ralph`; `load` imports it after the signal handlers are installed."""
     if arguments in (["--version"], ["version"]):
         return _print_version(name)
     if sys.platform == "win32":
@@ -55,14 +55,14 @@ def _print_version(name: str) -> int:
 
 
 def _end_on_signals() -> None:
-    """Until `Interrupts` takes over, a moment later; SIGHUP under `nohup` stays ignored."""
+    """Exit on a signal until `Interrupts` is installed; SIGHUP stays ignored under `nohup`."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if not stays_ignored(number):
             signal.signal(number, end_at_once)
 
 
 def _open_standard_descriptors() -> None:
-    """Open 0, 1 and 2 where the caller closed them: rooda's next file would take their place."""
+    """Open the descriptors 0, 1 and 2 if the caller closed them: a file of rooda would get one."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)

@@ -1,4 +1,4 @@
-"""The record of the folder that we are in."""
+"""The record of the current folder, for commands that read it."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _ITERATION = re.compile(r"[0-9]{1,6}")
 
 
 def workspace_here() -> Path:
-    """The nearest folder with a record, from this one up to the top of the work tree."""
+    """Return the nearest folder with a record, from here up to the top of the work tree."""
     folder = this_world().folder
     top = work_tree(folder)
     real = folder.resolve()
@@ -39,7 +39,7 @@ class Recorded(Struct, frozen=True):
 
     @classmethod
     def here(cls) -> "Recorded":
-        """The record of this folder."""
+        """Return the record of the current folder."""
         # Pressing Tab loads this module too, and needs no database.
         from rooda.record.reader import Reader
 
@@ -47,7 +47,7 @@ class Recorded(Struct, frozen=True):
         return cls(workspace, Reader(workspace))
 
     def run(self, name: str | None) -> RunRow:
-        """A run by its name, or the last one. Raises InvalidInput."""
+        """Return a run by its name, or the last one. Raises InvalidInput."""
         try:
             return self.reader.run(name)
         except StoreError as error:
@@ -62,7 +62,7 @@ class Recorded(Struct, frozen=True):
         until: str | None = None,
         limit: int | None = None,
     ) -> list[RunRow]:
-        """The runs that match, newest first. Raises InvalidInput."""
+        """Return the runs that match, newest first. Raises InvalidInput."""
         for text in (since, until):
             _check_date(text)
         try:
@@ -77,14 +77,14 @@ class Recorded(Struct, frozen=True):
             raise _problem(error) from None
 
     def iterations(self, run: str) -> list[IterationRow]:
-        """The iterations of a run: of several attempts the last."""
+        """Return the iterations of a run; of several attempts, the last one."""
         try:
             return last_attempts(self.reader.iterations(run))
         except StoreError as error:
             raise _problem(error) from None
 
     def iteration(self, run: RunRow, number: int) -> IterationRow:
-        """One iteration. Raises InvalidInput."""
+        """Return one iteration. Raises InvalidInput."""
         rows = self.iterations(run.run)
         found = next((row for row in rows if row.number == number), None)
         if found is None:
@@ -96,11 +96,11 @@ class Recorded(Struct, frozen=True):
         return found
 
     def run_as_object(self, row: RunRow) -> dict[str, object]:
-        """The run for views, with a summary that is made anew."""
+        """Return the run for views, with a new summary of its iterations."""
         return run_object(row) | {"summary": summarized(self.iterations(row.run))}
 
     def iteration_as_object(self, row: IterationRow, *, whole: bool) -> dict[str, object]:
-        """The iteration for views; `whole` with its prompt and output."""
+        """Return the iteration for views; `whole` means with its prompt and output."""
         return iteration_object(row, self.workspace if whole else None)
 
 
@@ -120,7 +120,7 @@ def _check_date(text: str | None) -> None:
 
 
 def split_words(words: Sequence[str]) -> tuple[str | None, int | None]:
-    """RUN and ITERATION, of which each may be missing: an iteration is a number of few digits."""
+    """Return RUN and ITERATION, each of which may be missing; ITERATION has at most six digits."""
     *rest, last = [*words] or [""]
     if not last:
         return None, None

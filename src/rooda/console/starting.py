@@ -44,13 +44,13 @@ def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -
 
 
 def find(workspace: Path, wanted: str, procedure: str | None = None) -> RunRow:
-    """The run that is meant: by its name, or the last one. Raises InvalidInput."""
+    """Return a run by its name, or the last one. Raises InvalidInput."""
     reader = Reader(workspace)
     return readable(lambda: _find(reader, wanted, procedure))
 
 
 def find_for_rooda(workspace: Path, wanted: str) -> RunRow:
-    """The same for `rooda resume`, which continues a run of any procedure but those of ralph."""
+    """Return the run for `rooda resume`: of any procedure except those of ralph."""
     row = find(workspace, wanted)
     front = front_of(row.procedure)
     if row.status == Status.SUCCESS:
@@ -69,10 +69,10 @@ def take_up(
     rules: MergeRules,
     arguments: Sequence[str] = (),
 ) -> TakenUp:
-    """The run with its flags and those given now, in the folder where it was started.
+    """Return the run with its flags and those given now; change to the folder where it was started.
 
-    `command` is the one that the run was started with, `arguments` are those that come before the
-    recorded ones. Raises InvalidInput.
+    The run was started with `command`; `arguments` come before the recorded ones. Raises
+    InvalidInput.
     """
     front = front_of(row.procedure)
     recorded = _recorded(row, front)
@@ -104,7 +104,7 @@ def take_up(
 
 
 def _recorded(row: RunRow, front: Front) -> Given | None:
-    """The flags that the run was started with; None where an earlier version kept none."""
+    """Return the flags of the start of the run; None if an earlier version did not keep them."""
     if KEY not in row.data:
         return None
     try:
@@ -116,7 +116,7 @@ def _recorded(row: RunRow, front: Front) -> Given | None:
 
 
 def _folder(workspace: Path, row: RunRow, recorded: Given | None) -> Path:
-    """Where the run was started. The workspace may have moved since."""
+    """Return the folder where the run was started. The workspace may have been moved."""
     folder = Path(os.path.normpath(workspace / (recorded.folder if recorded else ".")))
     if not is_folder(folder):
         message = f"the folder where run {row.run} was started is gone: {folder}"
@@ -129,14 +129,14 @@ def _is_of_ralph(procedure: str) -> bool:
 
 
 def front_of(procedure: str) -> Front:
-    """The commands for a run in the record; the procedures of ralph are called `ralph MODE`."""
+    """Return the commands for a run in the record; ralph's procedures are named `ralph MODE`."""
     if _is_of_ralph(procedure):
         return Front(procedure, f"{procedure} --resume={{run}}")
     return rooda_front(procedure)
 
 
 def rooda_front(procedure: str) -> Front:
-    """The commands for a procedure; one with the name of a command needs `run`."""
+    """Return the commands for a procedure; one with the name of a command needs `run`."""
     start = f"rooda run {procedure}" if procedure in RESERVED else f"rooda {procedure}"
     return Front(start, "rooda resume {run}", {StopRule.MAX_ITERATIONS: "-n", **BUDGETS})
 

@@ -49,7 +49,7 @@ def make(folder: Path) -> None:
 
 
 def history(folder: Path) -> str:
-    """The commits that the run made, oldest first."""
+    """Return the commits that the run made, oldest first."""
     return _git(folder, "log", "--reverse", "--format=  %h %s")
 
 
@@ -60,12 +60,12 @@ def _git(folder: Path, *words: str) -> str:
         capture_output=True,
         text=True,
         env=environment(os.environ),
-        start_new_session=True,  # Ctrl+C is for rooda, which ends the demo in order
+        start_new_session=True,  # Ctrl+C is for rooda, which ends the demo cleanly
     )
     return done.stdout
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment without what would lead git or rooda out of the demo's folder."""
+    """Return the environment without variables that would lead git or rooda out of the folder."""
     dropped = ("GIT_", "ROODA_")
     return {name: value for name, value in environ.items() if not name.startswith(dropped)}

@@ -1,4 +1,4 @@
-"""`ralph plan`, `ralph build`, `ralph prompt` and `ralph init`: thin fronts of the engine."""
+"""The commands `ralph plan`, `ralph build`, `ralph prompt` and `ralph init`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

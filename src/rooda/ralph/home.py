@@ -1,4 +1,4 @@
-"""Where ralph's files are: its home in the project, and the project's root."""
+"""Finds ralph's files: its home in the project, and the project's root."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,10 @@ class Home(Struct, frozen=True):
 
     @classmethod
     def find(cls, folder: Path) -> "Home":
-        """From this folder up to the top of the work tree; without a `.ralph` the folder itself."""
+        """Return the nearest home, from this folder up to the top of the work tree.
+
+        Without a `.ralph` it is the folder itself.
+        """
         top = work_tree(folder)
         above = [folder, *folder.parents]
         within = above[: above.index(top) + 1] if top in above else [folder]
@@ -31,19 +34,19 @@ class Home(Struct, frozen=True):
 
     @property
     def config(self) -> Path:
-        """The config file, whether or not it is there."""
+        """The config file, which may be missing."""
         return self.folder / CONFIG
 
     @property
     def plan(self) -> Path:
-        """The implementation plan, whether or not it is there."""
+        """The implementation plan, which may be missing."""
         return self.folder / PLAN_FILE
 
     def prompt(self, mode: str) -> Path:
-        """The prompt template of a mode."""
+        """Return the prompt file of a mode."""
         return self.folder / "prompts" / f"{mode}.md"
 
     def session_log(self, now: datetime) -> Path:
-        """The log of a session that begins now; a second session in a second gets the next one."""
+        """Return the log of a session that begins now; of two in one second, one gets the next."""
         path = self.folder / LOGS / f"session-{now:%Y%m%d-%H%M%S}.log"
         return self.session_log(now + timedelta(seconds=1)) if path.exists() else path

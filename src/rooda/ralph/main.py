@@ -17,6 +17,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ralph() -> "click.Command":
-    from rooda.ralph.app import app  # loaded when the signals are ours
+    from rooda.ralph.app import app  # loaded after the signal handlers are installed
 
     return app

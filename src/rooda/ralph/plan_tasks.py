@@ -1,4 +1,4 @@
-"""What a ralph iteration works on, by its implementation plan."""
+"""The task of an iteration by ralph's implementation plan, and ralph's prompt."""
 
 from pathlib import Path
 
@@ -15,14 +15,14 @@ _NO_TASK = "none"
 
 
 class PlanTasks(Struct):
-    """Reads the plan before and after the agent: it may have written it."""
+    """Reads the plan before and after the agent, which may have changed it."""
 
-    plan: Path | None  # a prompt of its own has none
+    plan: Path | None  # `ralph prompt` has none
     prompt: FilePart
     _before: tuple[Task, ...] = ()
 
     def now(self) -> CurrentTask:
-        """The task in progress, else the first open one, else what the prompt is about."""
+        """Return the task in progress, else the first open one, else the heading of the prompt."""
         self._before = self._tasks()
         task = current_task(self._before)
         if task is not None:
@@ -30,7 +30,7 @@ class PlanTasks(Struct):
         return CurrentTask(self._heading(), "none")
 
     def done(self, before: CurrentTask) -> CurrentTask:
-        """The task that became complete, else the one that it was."""
+        """Return the task that became complete, else the one before."""
         task = became_complete(self._before, self._tasks())
         return CurrentTask(task.name, task.spec or "none") if task is not None else before
 
@@ -56,7 +56,7 @@ class RalphPrompt(Struct, frozen=True):
     names: tuple[tuple[str, str], ...]
 
     def read(self, iteration: int) -> str:
-        """The prompt of an iteration. Raises PromptError."""
+        """Return the prompt of an iteration. Raises PromptError."""
         text = self.file.read()
         if not text.strip():
             raise PromptError(f"{self.file.shown} is empty", hint="Write the prompt into it")

@@ -29,7 +29,7 @@ class Written(NamedTuple):
 
 
 def files(home: str = HOME) -> dict[str, bytes]:
-    """All of them, by their paths from the project's root, which may be the home itself ("")."""
+    """Return all files by their paths from the project's root; a home of "" is the root itself."""
     in_home = {f"{home}/{path}" if home else path: name for path, name in _IN_HOME.items()}
     return {path: _resource(name) for path, name in (in_home | _IN_PROJECT).items()}
 
@@ -64,7 +64,7 @@ class _InTheWay(OSError):  # noqa: N818  (it names what was found)
 
 
 def _write_new(root: Path, path: str, data: bytes) -> bool:
-    """Whether a new file was written; its folders are made."""
+    """Write a new file, with its folders; return whether it is new."""
     *folders, name = path.split("/")
     with _opened(root, folders) as folder:
         try:
@@ -84,7 +84,7 @@ def _write_new(root: Path, path: str, data: bytes) -> bool:
 
 @contextmanager
 def _opened(root: Path, folders: list[str]) -> Iterator[int]:
-    """The innermost of these folders, made where it is missing, reached through no link."""
+    """Open the innermost of these folders; create missing ones, and follow no link."""
     current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for depth, name in enumerate(folders, 1):

@@ -18,7 +18,7 @@ from rooda.workspace.state_folder import SESSION
 
 _PACE = 0.2
 _CHUNK = 64 * 1024
-_BEFORE = 8 * 1024  # bytes of what was there before, to know where we are
+_BEFORE = 8 * 1024  # bytes of earlier output, so that the user sees the context
 # Of `stop --now`: a run needs its kill grace (5 s by default), and then time to clean up.
 _LONGEST_WAIT = 60.0
 _FIRST_WORD, _NEXT_WORD = 2.0, 10.0  # when to tell the user that the command waits
@@ -48,7 +48,7 @@ def follow(*, run: str | None, from_start: bool) -> None:
 
 
 def _go_to_start(fd: int, row: RunRow, cleaner: StreamCleaner, *, whole: bool) -> None:
-    """A run that is over is shown whole, one at work from its last lines on."""
+    """Go to the start of a run that has ended, or to the last lines of one at work."""
     start = 0 if whole else max(0, os.fstat(fd).st_size - _BEFORE)
     click.echo(f"Run {row.run} ({row.procedure}), {row.status}", err=True)
     os.lseek(fd, start, os.SEEK_SET)

@@ -81,12 +81,12 @@ def show(*, words: tuple[str, ...], output: bool, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _in_our_form(row: RunRow) -> Iterator[None]:
-    """Say so where somebody else has written to the record: an agent can."""
+    """Report a record that something else has changed: an agent can write to it."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         message = f"the record of run {row.run} makes no sense ({type(error).__name__}: {error})"
-        problem = Problem(message, "Somebody has changed it; see `rooda show --json`")
+        problem = Problem(message, "Something has changed it; see `rooda show --json`")
         raise InvalidInput([problem]) from None
 
 
@@ -97,7 +97,7 @@ def _named(words: tuple[str, ...]) -> tuple[str | None, int | None]:
 
 
 def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
-    """One object. Iterations are written one by one: each may hold megabytes."""
+    """Print one object. Iterations are printed one by one: each can have megabytes."""
     if number is not None:
         one = record.iteration(row, number)
         click.echo(_dump(record.iteration_as_object(one, whole=True)))
@@ -126,7 +126,7 @@ def _print_output(record: Recorded, row: RunRow, number: int | None) -> None:
 
 
 def _pieces(record: Recorded, one: IterationRow) -> Iterator[bytes]:
-    """What was printed, byte for byte."""
+    """Print the output of the agent, byte for byte."""
     try:
         yield from both_streams(
             iteration_folder(record.workspace, one.run, one.number, one.attempt)
@@ -137,7 +137,7 @@ def _pieces(record: Recorded, one: IterationRow) -> Iterator[bytes]:
 
 
 def _readable(record: Recorded, iterations: Iterable[IterationRow]) -> Iterator[str]:
-    """The same for a terminal, which no byte of an agent may reach raw."""
+    """Print the output for a terminal, without control characters of the agent."""
     for one in iterations:
         yield f"=== iteration {one.number} ===\n"
         cleaner = StreamCleaner()

@@ -43,7 +43,7 @@ def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
 
 
 def _wanted(words: Sequence[str]) -> tuple[str | None, str]:
-    """RUN, which may be missing, and the name of a snapshot."""
+    """Return RUN, or None, and the name of a snapshot."""
     *rest, name = words
     if not _NAME.fullmatch(name):
         message = f"{name!r} is not the number of an iteration"
@@ -91,7 +91,7 @@ def _words_of(words: tuple[str, ...]) -> tuple[str | None, str]:
 
 
 def before(name: str, names: Sequence[str]) -> str:
-    """The snapshot that an iteration began with: the last one before it."""
+    """Return the snapshot before an iteration."""
     if not name.isdecimal() or name == "0":
         raise InvalidInput(
             [Problem(f"nothing comes before {name}", "Choose an iteration from 1 on")]
@@ -143,7 +143,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
 
 
 def next_undo(names: Sequence[str]) -> str:
-    """A name for what is there now."""
+    """Return the name for the next undo."""
     numbers = [int(match[1]) for name in names if (match := _UNDO.fullmatch(name))]
     return f"u{max(numbers, default=0) + 1}"
 
@@ -156,7 +156,7 @@ def _alone(folder: Path) -> Iterator[None]:
     except Taken:
         problem = Problem("a run is at work here", "Wait until it has ended, or: rooda stop")
         raise InvalidInput([problem]) from None
-    except OSError:  # where nothing can be locked, a run isn't either
+    except OSError:  # where locking fails, a run has no lock either
         yield
         return
     try:
