@@ -27,11 +27,11 @@ EXAMPLES = """\
 class Rooda(click.Group):
     """Loads commands when they are needed; any other word is a procedure for `run`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's form
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return every command, in the order of the table."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; its module is imported now."""
         if cmd_name not in COMMANDS:
             return None
@@ -56,7 +56,7 @@ class Rooda(click.Group):
             return "run", self.get_command(ctx, "run"), args
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section, and examples."""
         for section in dict.fromkeys(row.section for row in COMMANDS.values()):
             rows = [(name, row.help) for name, row in COMMANDS.items() if row.section == section]

@@ -1,6 +1,5 @@
 """Chooses the AI command, and checks that it is one."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.setting import Setting
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS
 from rooda.text.lookup import did_you_mean
+from rooda.text.paths import with_home
 
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
@@ -166,7 +166,7 @@ def split(text: str, origin: Origin, field: str, problems: list[Problem]) -> tup
         message = f"the AI command is not handed to a shell: {shell[0]!r} is passed on as it is"
         advice = "Put it into a script, or write: sh -c '...'"
         problems.append(Problem.at(origin, field, message, advice, Severity.WARNING))
-    return (os.path.expanduser(words[0]), *words[1:])  # noqa: PTH111 - never raises
+    return (with_home(words[0]), *words[1:])
 
 
 def _words(text: str) -> tuple[str, ...]:

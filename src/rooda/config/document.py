@@ -79,7 +79,7 @@ class _Open(Struct):
     items: list[Node] = field(default_factory=list)
 
 
-class _Refused(Exception):  # noqa: N818 - an internal jump to the one place that reports
+class _Refused(Exception):
     def __init__(self, message: str, line: int, suggestion: str = "") -> None:
         super().__init__(message)
         self.line = line

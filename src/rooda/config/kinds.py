@@ -19,10 +19,11 @@ Schema = dict[str, Any]
 
 _LONGEST = 1e9  # seconds, some thirty years
 _MOST_DOLLARS = 1e9
+_LONGEST_TEXT = 60  # characters of a wrong value in a message
 _CENT = 0.01
 
 
-class WrongValue(Exception):  # noqa: N818 - it is the value that is wrong
+class WrongValue(Exception):
     """A wrong value: the message says what is wrong, `suggestion` what to write."""
 
     def __init__(self, message: str, suggestion: str = "") -> None:
@@ -407,7 +408,7 @@ def brief(raw: object) -> str:
     if raw is None:
         return "nothing"
     text = str(raw).lower() if isinstance(raw, bool) else repr(raw)
-    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - fits a line
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
 
 
 def _finite(number: float) -> bool:

@@ -81,7 +81,7 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(problems, key=lambda p: (not p.file, p.file, p.line or 0))
 
 
-class InvalidInput(Exception):  # noqa: N818 - it is the input that is wrong
+class InvalidInput(Exception):
     """The input can't be used; carries every problem that was found."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

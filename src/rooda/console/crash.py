@@ -14,6 +14,7 @@ import click
 from rooda import __version__
 from rooda.console.flags import masked
 from rooda.text.controls import one_line
+from rooda.text.paths import with_home
 
 _LONGEST_MESSAGE = 300
 
@@ -42,7 +43,7 @@ def tell(error: Exception, arguments: Sequence[str]) -> None:
 
 def _keep(report: str) -> str:
     """Write the report to a file and return the name of the file, or the report if that fails."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
+    state = os.environ.get("XDG_STATE_HOME") or with_home("~/.local/state")
     name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
     for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):

@@ -133,8 +133,8 @@ class PathHint(click.ParamType[str]):
 
     def shell_complete(
         self,
-        ctx: click.Context,  # noqa: ARG002 - click's form
-        param: click.Parameter,  # noqa: ARG002
+        _ctx: click.Context,
+        _param: click.Parameter,
         incomplete: str,
     ) -> list[CompletionItem]:
         """Let the shell complete the name."""

@@ -18,7 +18,7 @@ _EXIT_CODES = """Exit codes: 0 complete, or the maximum of iterations was reache
 2 no implementation plan; 3 tests failed; 4 the agent failed; 5 git failed; 130 interrupted."""
 
 
-def _number(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001 - click's form
+def _number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not (value.isascii() and value.isdigit() and int(value) > 0):
         raise click.BadParameter(f"{value!r} is not a number of iterations, such as 10")
     return value

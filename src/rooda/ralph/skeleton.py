@@ -54,7 +54,7 @@ def write(root: Path, home: str = HOME) -> Written:
     return Written(tuple(created), tuple(kept))
 
 
-class _InTheWay(OSError):  # noqa: N818  (it names what was found)
+class _InTheWay(OSError):
     """Something that is no folder stands where one is needed."""
 
     def __init__(self, number: int, path: str) -> None:

@@ -13,8 +13,12 @@ def anchored(folder: Path, text: str, home: Path | None = None) -> Path:
     """Return the path that `text` means in a file of `folder`; `~` is the home folder."""
     if home is not None and (text == "~" or text.startswith("~/")):
         return home / text[2:]
-    # Path.expanduser raises for an unknown user. Here `~name` is then an ordinary file name.
-    return folder / os.path.expanduser(text)  # noqa: PTH111
+    return folder / with_home(text)
+
+
+def with_home(text: str) -> str:
+    """Return the path with `~` replaced; `~name` of an unknown user is an ordinary file name."""
+    return os.path.expanduser(text)  # noqa: PTH111 - Path.expanduser raises for an unknown user
 
 
 def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:

@@ -91,7 +91,7 @@ def _in_our_form(row: RunRow) -> Iterator[None]:
 
 
 def _named(words: tuple[str, ...]) -> tuple[str | None, int | None]:
-    if len(words) > 2:  # noqa: PLR2004 - a run and an iteration
+    if words[2:]:
         raise click.UsageError("name a run and an iteration, and no more")
     return split_words(words)
 

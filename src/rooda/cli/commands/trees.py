@@ -85,7 +85,7 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
 
 
 def _words_of(words: tuple[str, ...]) -> tuple[str | None, str]:
-    if len(words) > 2:  # noqa: PLR2004 - a run and an iteration
+    if words[2:]:
         raise click.UsageError("name a run and an iteration, and no more")
     return _wanted(words)
 
