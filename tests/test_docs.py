@@ -1,4 +1,4 @@
-"""The documentation is true: generated tables are fresh, commands run, examples load."""
+"""The docs are true: generated parts are fresh, commands run, config examples are valid."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from msgspec import Struct
 from rooda.text.event import EVENTS, Event, LogLevel
 from support.happenings import SAMPLES, written
 from support.workspace import ROODA, Workspace
-from tools import docs
+from tools import docs, examples, picture
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -188,7 +188,7 @@ def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
         elif words[0] == ".ci/run":
             assert (ROOT / ".ci/run").exists()
         else:
-            assert words[0] in ("rooda", "ralph", "pip"), words
+            assert words[0] in ("rooda", "ralph", "uv", "pipx"), words
 
 
 @pytest.mark.parametrize("text", YAML_EXAMPLES)
@@ -207,13 +207,22 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.slow
-def test_readme_shows_what_the_demo_prints(workspace: Workspace) -> None:
-    """The picture of a run has the demo's lines; only times, numbers and paths differ."""
-    picture = next(b for b in blocks(ROOT / "README.md", "text") if "Starting procedure" in b)
-    demo = workspace.rooda("demo").err
+def test_the_picture_shows_what_a_run_prints() -> None:
+    svg = picture.PICTURE.read_text()
+    assert picture.is_fresh(svg, picture.record()), "run `make docs`"
 
-    def normal(text: str) -> list[str]:
-        lines = [line for line in text.splitlines() if line.startswith(("[", "  Iteration"))]
-        return [re.sub(r"\d+:\d+:\d+|\d+\.\d+s", "T", line) for line in lines]
 
-    assert normal(picture) == normal(demo)
+def test_the_picture_needs_nothing_from_elsewhere() -> None:
+    svg = picture.PICTURE.read_text()
+    assert not re.findall(r"<script|<image|@import|url\(|href", svg)
+    assert "prefers-color-scheme: dark" in svg
+    assert str(ROOT) not in svg
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", examples.pages(), ids=lambda page: page.name)
+def test_examples_print_what_the_page_shows(page: Path) -> None:
+    text = page.read_text()
+    new = examples.updated(text)
+    assert examples.stable(new) == examples.stable(text), "run `make docs`"

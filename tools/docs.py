@@ -1,4 +1,4 @@
-"""Write the generated tables in docs/ from the code: `make docs`. A test fails if one is stale."""
+"""`make docs`: write the generated parts of docs/ (tables, examples, picture)."""
 
 import ast
 import inspect
@@ -27,6 +27,7 @@ from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.testresults.results import TestDetail, TestResults
 from rooda.text.event import EVENTS, Event
+from tools import examples, picture
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -190,9 +191,11 @@ def updated(name: str) -> str:
 
 
 def main() -> None:
-    """Write every page."""
+    """Write the tables, then the output of the examples, then the picture in the README."""
     for name in GENERATED:
         (DOCS / name).write_text(updated(name), encoding="utf-8")
+    examples.main()
+    picture.main()
 
 
 if __name__ == "__main__":
