@@ -59,21 +59,21 @@ def clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
 
 
 class Budget(Struct, frozen=True):
-    """What is left of what the run may use."""
+    """The budget that is left."""
 
     cost: float | None = None
     tokens: int | None = None
 
     @classmethod
     def left(cls, limits: Limits, state: State) -> "Budget":
-        """What is left now."""
+        """Return the budget that is left now."""
         return cls(
             None if limits.max_cost is None else limits.max_cost - state.cost,
             None if limits.max_tokens is None else limits.max_tokens - state.tokens,
         )
 
     def exceeded(self, usage: Usage) -> Canceled | None:
-        """Whether this is more than what is left."""
+        """Return why this exceeds the budget that is left, if it does."""
         cost, tokens = usage.cost, usage.tokens.total if usage.tokens else None
         if self.cost is not None and cost is not None and cost >= self.cost:
             reason = f"${cost:.2f} spent, ${max(0.0, self.cost):.2f} were left (max_cost)"
@@ -134,7 +134,7 @@ class _AgentRun:
         return replace(response, spoken=report.spoken) if report.speaks_events else response
 
     def _new_reader(self) -> OutputReader | None:
-        """Who reads what it prints; nobody where we know nothing of it."""
+        """Return the reader of its output; None for a CLI that rooda does not know."""
         program = self._agent.program
         if not program.is_known:
             return None
@@ -163,7 +163,7 @@ class _AgentRun:
             self._services.emit(AgentSaid(self._number, str(line.kind), line.text))
 
     def _is_over_budget(self) -> Canceled | None:
-        """Whether it has used up what is left; a result that is in has been paid for."""
+        """Return why the agent is over budget, if it is; after its result that no longer counts."""
         if self._reader is None or self._reader.is_result_in:
             return None
         return self._budget.exceeded(self._reader.usage)
@@ -176,7 +176,7 @@ class _AgentRun:
 
     @contextlib.contextmanager
     def _transcript(self) -> Iterator[Transcript | None]:
-        """Files for what the agent prints; none where the disk has no room: then pipes must do."""
+        """Return files for the agent's output; None if the disk is full: then rooda uses pipes."""
         plan = self._plan
         files = open_transcript(plan.workspace, self._place, self._trouble)
         if files is None:

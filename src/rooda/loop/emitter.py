@@ -1,4 +1,4 @@
-"""Hand what happens to everybody who listens."""
+"""Pass each event on to every listener."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from rooda.text.event import Event
 
 
 class Stamped(Struct, frozen=True):
-    """An event, and when it happened: wall clock, seconds since the run began, iteration if any."""
+    """An event with its time: wall clock, seconds since the run began, number of the iteration."""
 
     event: Event
     at: datetime
@@ -24,11 +24,11 @@ Listener = Callable[[Stamped], None]
 
 
 class Emitter:
-    """Stamps events and hands them to the listeners, in order.
+    """Adds the time to events and passes them on to the listeners, in order.
 
-    One that can't write (a full disk) is told of once and tried again. Any other exception is an
-    error of ours, and no reason to end a night's work: the listener is left out from then on, the
-    others are told, and `failures` keeps the error for the report.
+    If a listener can't write (a full disk), the emitter reports that once and keeps calling it. Any
+    other exception is a bug in rooda, which must not end a night's work: the emitter removes the
+    listener, reports that to the others, and keeps the error in `failures`.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Emitter:
         self._in_trouble: set[int] = set()
 
     def add(self, listener: Listener) -> None:
-        """Let one more listener hear what comes."""
+        """Add a listener for the events from now on."""
         self._listeners.append(listener)
 
     def __call__(self, event: Event) -> None:
-        """Tell everybody."""
+        """Pass an event on to every listener."""
         if isinstance(event, IterationStarted):
             self._iteration = event.iteration
         elapsed = self._monotonic() - self._began
@@ -63,7 +63,7 @@ class Emitter:
                 if id(listener) not in self._in_trouble:
                     self._in_trouble.add(id(listener))
                     self(ListenerFailed(type(listener).__name__, str(error)))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on
+            except Exception as error:  # noqa: BLE001 - the run goes on after any error
                 self._listeners.remove(listener)
                 self.failures.append(error)
                 self(ListenerFailed(type(listener).__name__, f"{type(error).__name__}: {error}"))

@@ -1,4 +1,4 @@
-"""Close an iteration: its place in the record and in the state, and the story of it."""
+"""Close an iteration: add it to the history, compute the next state, emit its end."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,9 @@ from rooda.text.event import Event
 
 
 def close(context: IterationContext, seconds: float) -> State:
-    """Close the iteration and tell of it; the state of the run after it."""
+    """Close the iteration, emit its events, and return the state of the run after it."""
     iteration, outcome = context.iteration, context.decided
-    if iteration.result is not None:  # what was printed is on disk
+    if iteration.result is not None:  # its output is on disk
         iteration.result = replace(iteration.result, printed=Printed())
     iteration.prompt = ""
     iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.reason)
@@ -41,7 +41,7 @@ def close(context: IterationContext, seconds: float) -> State:
 
 
 def _progress(context: IterationContext) -> Progress:
-    """Whether it got anywhere; where nobody can tell, it has the benefit of the doubt."""
+    """Return whether the iteration made progress; if rooda can't tell, it counts as progress."""
     result, seen = context.iteration.result, context.seen
     if result is None:
         return Progress(made=False)
@@ -51,7 +51,7 @@ def _progress(context: IterationContext) -> Progress:
 
 
 def _against_the_exit(context: IterationContext, outcome: Outcome) -> Iterator[Event]:
-    """An exit that was overridden, or an agent that could not be started."""
+    """Yield the event of an overridden exit, or of an agent that could not be started."""
     result, number = context.process, context.number
     if result is None:
         return
@@ -107,7 +107,7 @@ def _ended(
 
 
 def word_said(plan: Plan, promises: Promises) -> str | None:
-    """The signal that the agent gave, as the policy words it."""
+    """Return the agent's signal, in the words of the settings."""
     if promises.failure:
         return plan.values[SIGNALS_FAILURE]
     return plan.values[SIGNALS_SUCCESS] if promises.success else None

@@ -1,4 +1,4 @@
-"""What a failed iteration leaves for the person who reads about it in the morning."""
+"""The context of a failure: command, output, evidence, and what the user can try."""
 
 import errno
 from collections.abc import Iterable, Mapping
@@ -108,9 +108,9 @@ def context(
     advice: Mapping[FailureKind, str] | None = None,
     spoken: bytes | None = None,
 ) -> FailureContext:
-    """Gather the context from what the process left behind; `advice` is the agent's own.
+    """Return the context of a failure. `advice` comes from the adapter of the agent.
 
-    `spoken` is what the agent said, where its output is not for people.
+    `spoken` is the text of the agent, if its output consists of events.
     """
     end, stdout, stderr = result.exit, result.stdout, result.stderr
     kind = outcome.kind or FailureKind.EXIT
@@ -140,7 +140,7 @@ def _advised(fault: Fault | None, advice: Mapping[FailureKind, str]) -> str:
 
 
 def evidence(outcome: Outcome, promises: Promises, result: ProcessResult | None) -> str:
-    """What decided: the line with the signal, or how the process ended."""
+    """Return what decided: the signal's line, the CLI's message, or how the process ended."""
     by_signal = outcome.verdict is Verdict.COMPLETE or outcome.kind is FailureKind.SIGNAL
     if by_signal and promises.lines:
         return promises.lines[-1]
@@ -158,13 +158,13 @@ def evidence(outcome: Outcome, promises: Promises, result: ProcessResult | None)
 
 
 def short_command(command: str) -> str:
-    """A command that fits into a message, without the values of secrets."""
+    """Return a command that fits into a message, without the values of secrets."""
     command = without_secret_values(command)
     return command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 3]}..."
 
 
 def room_advice(error: OSError) -> str:
-    """What to do when the system has no room for a file."""
+    """Return what to do if rooda can't create a file."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "Raise the limit of open files (ulimit -n)"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -175,15 +175,15 @@ def room_advice(error: OSError) -> str:
 
 
 def excerpt(stdout: Captured, stderr: Captured) -> tuple[str, str]:
-    """First and last 500 characters, in the order in which the streams spoke.
+    """Return the first and the last 500 characters of both streams, in the order of the output.
 
-    Short output is whole in the first part, and the second is empty.
+    If the output is short, the first part has all of it, and the second part is empty.
     """
     streams = [stream for stream in (stdout, stderr) if stream.total]
     first = _joined(stream.head for stream in sorted(streams, key=lambda s: s.first_at))
     if len(first) <= PREVIEW and all(stream.total <= len(stream.head) for stream in streams):
         return first, ""
-    # What was said last is the most likely reason, on whichever stream.
+    # The last output is the most likely reason, on either stream.
     last = _joined(stream.tail[-HEAD:] for stream in sorted(streams, key=lambda s: s.last_at))
     return first[:PREVIEW], last[-PREVIEW:]
 
@@ -194,12 +194,12 @@ def _joined(pieces: Iterable[bytes]) -> str:
 
 
 def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
-    """What to try next."""
+    """Return what the user can try next."""
     match kind:
         case FailureKind.TIMEOUT if isinstance(end, TimedOut) and end.clock in _TIMEOUT_ADVICE:
             return _TIMEOUT_ADVICE[end.clock]
         case FailureKind.CRASH if isinstance(end, Lost):
-            return "See who kills rooda's processes: the agent, or the system for want of memory?"
+            return "Find out what kills rooda's processes: the agent, or the system without memory?"
         case FailureKind.CRASH if isinstance(end, Signalled) and end.name == "SIGKILL":
             return "Look for an out-of-memory kill in the system's log"
         case FailureKind.NOT_STARTED if isinstance(end, NotStarted) and end.is_about_files:

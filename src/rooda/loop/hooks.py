@@ -61,15 +61,15 @@ class HookPayload(Struct, frozen=True):
 
 
 def are_set(plan: Plan, *moments: Moment) -> bool:
-    """Whether there is anything to run at one of these moments."""
+    """Return whether there are hooks for one of these moments."""
     return any(_hooks(plan, moment) for moment in moments)
 
 
 def run(moment: Moment, plan: Plan, services: Services, story: HookPayload) -> Outcome | None:
-    """Run the hooks of a moment, in their order; what they object to, if they do.
+    """Run the hooks of a moment, in their order; return the outcome if a hook objects.
 
-    The first that objects or is interrupted is the last that is run; and none is begun once
-    somebody wants us to end.
+    The first hook that objects or is interrupted is the last one. No hook starts after the user
+    asked for an end.
     """
     for hook in _hooks(plan, moment):
         if len(services.interrupts.received) > services.interrupts.acknowledged:
@@ -83,7 +83,7 @@ def run(moment: Moment, plan: Plan, services: Services, story: HookPayload) -> O
 
 
 def judge(hook: Hook, moment: Moment, finished: Finished) -> Outcome | None:
-    """What a hook's end means for the run. Pure."""
+    """Return what the end of a hook means for the run. Pure."""
     if finished.was_interrupted:
         return Outcome(Verdict.INTERRUPTED, reason=finished.error)
     if finished.passed or hook.on_error == "ignore":

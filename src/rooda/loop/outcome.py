@@ -1,4 +1,4 @@
-"""What an iteration amounts to: seed 000's matrix, and what a known CLI tells of itself. Pure."""
+"""Decide the outcome of an iteration from the exit, the signals and the CLI's own report. Pure."""
 
 from enum import StrEnum
 
@@ -28,15 +28,16 @@ class Verdict(StrEnum):
     CONTINUE = "success"  # a good iteration: the run goes on
     COMPLETE = "done"  # the agent says that the work is done: the run ends as success
     FAILURE = "failure"  # count it, and go on until the threshold
-    ABORT = "abort"  # going on makes no sense
+    ABORT = "abort"  # the run ends: the next iteration would fail in the same way
     LIMITED = "limited"  # the agent can't work now: no failure, the same iteration is tried again
     INTERRUPTED = "interrupted"  # the user stopped it
 
 
 class Outcome(Struct, frozen=True):
-    """The verdict, why, and whether the exit status speaks against it.
+    """The verdict and its reason.
 
-    `skipped`: the agent was not even asked. `fault` is what a known CLI said of it.
+    `despite_exit`: the agent signaled success, but its exit status says failure. `skipped`: the
+    agent was not started. `fault` is the failure that the agent's CLI reported.
     """
 
     verdict: Verdict
@@ -48,11 +49,11 @@ class Outcome(Struct, frozen=True):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing speaks against the iteration so far."""
+        """Whether the iteration has not failed so far."""
         return self.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
 
 
-# What was said before one of these is not believed: the agent was cut off, or never spoke.
+# After these exits no signal counts: the agent was stopped before its end, or never ran.
 CUT_OFF = (TimedOut, Canceled, Interrupted, Lost, NotStarted)
 
 
@@ -64,11 +65,10 @@ def judge(
     changed: bool = True,
     ignore_exit_status: bool = False,
 ) -> Outcome:
-    """The outcome of an iteration. FAILURE beats SUCCESS, and SUCCESS beats the exit code.
+    """Return the outcome of an iteration. FAILURE beats SUCCESS, and SUCCESS beats the exit code.
 
-    Only a timeout and an interruption beat the signals: what was said then is not believed. Where
-    the agent gave none, a known CLI's own report comes before its exit code. `changed`: the agent
-    has changed something, as far as anybody can tell.
+    Only the exits in `CUT_OFF` beat the signals. Without a signal, a known CLI's own report beats
+    its exit code. `changed`: the agent has changed something, or rooda can't tell.
     """
     match end:
         case NotStarted(reason=reason):
@@ -94,9 +94,9 @@ def judge(
 
 
 def without_stand_in(outcome: Outcome) -> Outcome:
-    """What the outcome of an agent means that only stands in for another.
+    """Return the outcome of a fallback agent: a failure that would end the run only skips it.
 
-    One that is not logged in, or can't be called like that, is out; the night is not lost for it.
+    A fallback that is not logged in, or that refuses its flags, must not end a night's work.
     """
     if outcome.verdict is not Verdict.ABORT:
         return outcome
@@ -109,7 +109,7 @@ def without_stand_in(outcome: Outcome) -> Outcome:
 
 
 def _exit_says(end: Exit, more: str = "") -> Outcome:
-    """What an exit that is not good amounts to."""
+    """Return the outcome of an exit that is a failure."""
     kind = FailureKind.CRASH if isinstance(end, Signalled) else FailureKind.EXIT
     return Outcome(Verdict.FAILURE, kind, f"{describe(end)}{more}")
 
@@ -117,7 +117,7 @@ def _exit_says(end: Exit, more: str = "") -> Outcome:
 def _told(
     end: Exit, report: AgentReport, *, changed: bool, ignore_exit_status: bool
 ) -> Outcome | None:
-    """What a known CLI's own report amounts to, where it speaks against the iteration."""
+    """Return the failure that a known CLI's own report shows; None if it shows none."""
     if report.fault is not None:
         return _faulted(report.fault)
     if ignore_exit_status:
@@ -152,6 +152,6 @@ _VERDICTS = {
 
 
 def _faulted(fault: Fault) -> Outcome:
-    """Return what a failure that the CLI reports amounts to."""
+    """Return the outcome of a failure that the CLI reports."""
     verdict = _VERDICTS.get(fault.kind.row.reaction, Verdict.FAILURE)
     return Outcome(verdict, fault.kind, fault.evidence, fault=fault)

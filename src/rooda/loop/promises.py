@@ -2,7 +2,7 @@
 
 A tag inside an echo of the prompt is no signal: the prompt names the tags, and several agents
 print it back. An echo is a line of the prompt that has more than the tag, or two or more
-consecutive lines of the prompt, quoted or not, also where they were broken anew. A lone bare tag
+consecutive lines of the prompt, quoted or not, also if they were wrapped again. A lone bare tag
 counts even where the prompt has the same bare line.
 """
 
@@ -24,7 +24,7 @@ _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
 _AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
 _LONGEST_LINE = 300  # characters of a line that is shown as evidence
 _NARROWEST = 72  # columns, at which programs break lines
-_LONGEST_BROKEN = 500  # bytes of a line that somebody has broken
+_LONGEST_BROKEN = 500  # bytes of a line that an agent has wrapped
 _FARTHEST = 64  # lines without words between two lines that still count as consecutive
 # A listing's line number: `12: `, `12 | `, `12→`.
 _NUMBER = re.compile(rb"\s*\d{1,7}\s*(?:[:|\t]|\xe2\x86\x92|\xe2\x94\x82)")
@@ -115,7 +115,7 @@ class Prompt:
         return b" ".join(_plain(self._text).split())
 
     def has_wrapped(self, first: bytes, second: bytes) -> bool:
-        """Whether these lines are a piece of the prompt that somebody has broken into lines.
+        """Whether these lines are a piece of the prompt that an agent has wrapped.
 
         Only where the next word had no room on the first: what an agent says in two lines of its
         own may well stand in the prompt on one.

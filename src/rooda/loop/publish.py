@@ -37,10 +37,10 @@ from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000
-_PATIENCE = 20  # tries to get an index that somebody else has locked for a moment
+_PATIENCE = 20  # tries while another program has locked the index for a moment
 _PAUSE = 0.1
-# Git tidies up now and then, and would do so behind our back: there it would be stopped with the
-# rest of the tree, each time anew.
+# git would start its housekeeping in the background, where rooda stops it with the rest of the
+# process tree, each time again.
 _IN_FRONT = (
     *("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false"),
     *("-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=dirty"),
@@ -64,7 +64,7 @@ _ADVICE = (
     ("Please tell me who you are", "Tell git who you are: git config user.name and user.email"),
     ("gpg failed to sign", "Signing must work without a question: unlock the key, or turn it off"),
     ("failed to write commit object", "Signing must work without a question: unlock the key"),
-    ("unmerged files", "Somebody has to resolve the conflict first (git status shows it)"),
+    ("unmerged files", "Resolve the conflict first (git status shows it)"),
     ("could not read Username", "Give git credentials that need no question"),
     ("Authentication failed", "Give git credentials that need no question"),
     ("Permission denied (publickey", "Give git a key that needs no question (ssh-add)"),
@@ -139,7 +139,7 @@ class Publisher:
         if trouble := self._pin.trouble():
             return Refusal(f"the repository changed: {trouble}", _CHANGED)
         if (reason := unfinished(self._pin.git_dir)) is not None:
-            return Refusal(reason, "Somebody has to finish or abort it first (git status shows it)")
+            return Refusal(reason, "Finish or abort it first (git status shows it)")
         if not self._ask("symbolic-ref", "-q", "HEAD"):
             return Refusal(
                 "HEAD is detached: a commit would belong to no branch",
@@ -230,7 +230,7 @@ class Publisher:
             return False  # then the commit says what is the matter
 
     def _patiently(self, *arguments: str, stdin: bytes = b"") -> Finished:
-        """Try again while somebody else (an editor) holds the index for a moment."""
+        """Try again while another program (an editor) has locked the index."""
         done = self._git(*arguments, stdin=stdin)
         for _ in range(_PATIENCE):
             if b"index.lock" not in done.output or done.passed or done.was_interrupted:

@@ -1,4 +1,4 @@
-"""What the loop needs of the world: listeners, signals, processes, git, clocks."""
+"""What the loop uses outside of its own code: listeners, signals, processes, git, clocks."""
 
 import random
 import time
@@ -22,7 +22,7 @@ from rooda.workspace.tools import Command, Tools
 
 Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
-# What concerns the whole run, whichever program it happens to.
+# Events that concern the whole run, whichever program they happen to.
 _PASSED_ON = (
     process.Tick,
     process.InterruptSeen,
@@ -39,14 +39,14 @@ def _no_command(_: StopRule) -> str:
 
 
 class ReportedTrees(Struct):
-    """What the run has already told about its work tree, so that it tells each thing once."""
+    """What the run has already reported about its work tree, so that it reports each thing once."""
 
     left_out: set[str] = field(default_factory=set)
     trouble: str = ""
 
 
 class Services(Struct, frozen=True):
-    """What a run uses of the world.
+    """What a run uses outside of its own code.
 
     `run` is the run's name. Without a tracker rooda does not know what changed. `tools` runs git
     and the user's own commands; `pin` is the repository that they work in. `now` is the wall clock,
@@ -71,14 +71,14 @@ class Services(Struct, frozen=True):
     pin: Pin | None = None
 
     def __post_init__(self) -> None:
-        """Let the tools take part in the run: its signals, its live line, its listeners."""
+        """Connect the tools to the run: its signals, its live line, its listeners."""
         given: Tools | None = self.tools
         tools = Tools(execute=self.execute) if given is None else given
         tools.interrupts, tools.tick, tools.listener = self.interrupts, self.tick, self._tell
         force_setattr(self, "tools", tools)
 
     def _tell(self, command: Command, event: Event) -> None:
-        """Pass on what a command of rooda's own does."""
+        """Pass on the events of a command that rooda runs itself."""
         if isinstance(event, process.ProcessStarted) and command.what:
             self.emit(CommandStarted(command.what, event.pid, event.started))
         elif isinstance(event, _PASSED_ON):

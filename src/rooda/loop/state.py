@@ -1,4 +1,4 @@
-"""Where a run stands, and how an iteration moves it on. Pure."""
+"""The state of a run between two iterations, and how an iteration changes it. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
 from rooda.testresults.results import TestResults
 
-_MOST_TREES = 100  # that a run remembers to have seen; they are written with every iteration
+_MOST_TREES = 100  # the record gets them with every iteration, so there must be a limit
 
 
 class Status(StrEnum):
-    """How a run stands or ended."""
+    """Whether a run is at work, or how it ended."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -44,7 +44,7 @@ class Status(StrEnum):
 
 
 class Limits(Struct, frozen=True):
-    """What ends a run; no maximum means unlimited."""
+    """The limits of a run; None means unlimited."""
 
     max_iterations: int | None
     failure_threshold: int
@@ -57,7 +57,7 @@ class Limits(Struct, frozen=True):
 
 
 def limits_of(plan: Plan) -> Limits:
-    """What ends a run of this plan."""
+    """Return the limits in the settings of this plan."""
     values = plan.values
     attempts = values[MAX_ATTEMPTS]
     return Limits(
@@ -80,61 +80,46 @@ def limits_of(plan: Plan) -> Limits:
 
 
 class Progress(Struct, frozen=True):
-    """Whether an iteration got anywhere, and the tree that it left behind, if that is known."""
+    """Whether an iteration made progress, and the tree that it left behind, if that is known."""
 
     made: bool = True
     tree: str | None = None
-    touched: bool = False  # files, or where HEAD stands
+    touched: bool = False  # the agent changed a file or moved HEAD
 
 
 class State(Struct, frozen=True):
-    """The loop's memory between two iterations. `iteration` counts from 0.
+    """The loop's memory between two iterations."""
 
-    `elapsed` is for how long the run has been at work, `idle` how many iterations in a row made no
-    progress, `trees` which trees were there, the last one last, and `feedback` what the next
-    prompt has to say of the last iteration. `attempt` is the number of the next attempt at the
-    next iteration, `missing` what has to be there for it and is not, `touched` whether an earlier
-    attempt at it has changed anything. `stopping`: somebody asked for an end.
-
-    `cost` and `tokens` are what the run has used. `same` says how many iterations in a row failed
-    in the very same way. `backoffs` counts failures in a row that may be over in a moment, and
-    `backoff_due` is whether the last one is still to be waited for. `limited` are the usage limits
-    and outages of agents, `limit_waited` is for how long limits were waited for since an iteration
-    could run, and `blocked` what is over first, where no agent can work. `outage_since` is the
-    value of `elapsed` when the outage began, None where there is none; `outage_due` is whether
-    the pause after its last try is still to be chosen.
-    """
-
-    iteration: int = 0
-    attempt: int = 1
+    iteration: int = 0  # how many have ended, without those that are tried again
+    attempt: int = 1  # the number of the next attempt at the next iteration
     consecutive_failures: int = 0
     stats: Stats = field(default_factory=Stats)
     last: Outcome | None = None
     interrupted: bool = False
-    elapsed: float = 0.0
-    idle: int = 0
-    trees: tuple[tuple[str, int], ...] = ()
-    feedback: str = ""
-    stopping: bool = False
-    missing: str = ""
-    touched: bool = False
-    cost: float = 0.0
-    tokens: int = 0
-    same: int = 0
-    backoffs: int = 0
-    backoff_due: bool = False
-    limited: tuple[UsageLimit, ...] = ()
-    limit_waited: float = 0.0
-    blocked: UsageLimit | None = None
-    outage_since: float | None = None
-    outage_due: bool = False
+    elapsed: float = 0.0  # seconds that the run has been at work
+    idle: int = 0  # iterations in a row without progress
+    trees: tuple[tuple[str, int], ...] = ()  # each tree and the iteration that left it, last last
+    feedback: str = ""  # what the next prompt says about the last iteration
+    stopping: bool = False  # the user asked for an end after the iteration (`rooda stop`)
+    missing: str = ""  # why the next iteration can't start: a required file is missing
+    touched: bool = False  # an earlier attempt at the next iteration has changed something
+    cost: float = 0.0  # US dollars that the run has spent
+    tokens: int = 0  # that the run has used
+    same: int = 0  # iterations in a row that failed in the same way
+    backoffs: int = 0  # failures in a row after which the run waits
+    backoff_due: bool = False  # the run still has to wait after the last failure
+    limited: tuple[UsageLimit, ...] = ()  # usage limits and outages of the agents
+    limit_waited: float = 0.0  # seconds that the run waited for limits since an agent last worked
+    blocked: UsageLimit | None = None  # the limit that ends first, if no agent can work
+    outage_since: float | None = None  # the value of `elapsed` when the outage began
+    outage_due: bool = False  # the pause after the last try in the outage is not chosen yet
     agent: int = 0  # which of the plan's agents works
     task: CurrentTask = CurrentTask()
-    tests: TestResults | None = None  # the last ones that were read
+    tests: TestResults | None = None  # the last test results that rooda read
 
     @property
     def outage_lasted(self) -> float:
-        """For how long the outage has lasted, in seconds that the machine was awake."""
+        """Seconds that the outage has lasted, without the time that the machine slept."""
         return 0.0 if self.outage_since is None else self.elapsed - self.outage_since
 
     def after(
@@ -146,7 +131,7 @@ class State(Struct, frozen=True):
         *,
         retry: bool = False,
     ) -> "State":
-        """The state once an iteration has ended. A good one resets the count of failures."""
+        """Return the state after an iteration. A good iteration resets the count of failures."""
         reaction = outcome.kind.row.reaction if outcome.kind else None
         if outcome.verdict is Verdict.ABORT and reaction is Reaction.NEVER_RAN:
             return replace(self, last=outcome)
@@ -190,15 +175,15 @@ class State(Struct, frozen=True):
         )
 
     def spent(self, usage: Usage) -> "State":
-        """The state once an agent has used this."""
+        """Return the state after an agent has used this."""
         cost = self.cost + (usage.cost or 0.0)
         tokens = self.tokens + (usage.tokens.total if usage.tokens else 0)
         return replace(self, cost=cost, tokens=tokens)
 
     def _outage_since(self, outcome: Outcome, now: float) -> float | None:
-        """When the outage began, after an agent could not work; `now` is the run's own clock.
+        """Return when the outage began, after an agent could not work; `now` is like `elapsed`.
 
-        A service that tells of a usage limit is there. A fallback that is left out tells nothing.
+        A usage limit ends an outage: the service answered. A skipped fallback changes nothing.
         """
         if outcome.kind is FailureKind.LIMIT:
             return None
@@ -207,26 +192,26 @@ class State(Struct, frozen=True):
         return self.outage_since
 
     def _same_again(self, outcome: Outcome) -> int:
-        """How many iterations in a row have failed like this one."""
+        """Return how many iterations in a row have failed like this one."""
         last = self.last
         is_same = last is not None and (last.kind, last.reason) == (outcome.kind, outcome.reason)
         return self.same + 1 if is_same else 1
 
     def _moved_on(self, progress: Progress) -> "State":
-        """The state with what the iteration made of the tree; going back is no progress."""
+        """Return the state with the new tree; a tree that was there before is no progress."""
         is_stuck = not progress.made or self.returned_to(progress.tree) is not None
         tree = progress.tree
         trees = self.trees if tree is None else (*self.trees, (tree, self.iteration + 1))
         return replace(self, idle=self.idle + 1 if is_stuck else 0, trees=trees[-_MOST_TREES:])
 
     def returned_to(self, tree: str | None) -> int | None:
-        """The earlier iteration that left this tree, if the last one left another; 0: the start."""
+        """Return the earlier iteration (0: the start) that left this tree, unless the last did."""
         if tree is None or not self.trees or self.trees[-1][0] == tree:
             return None
         return next((number for seen, number in self.trees if seen == tree), None)
 
     def to_json(self) -> dict[str, Any]:
-        """What a later run needs to go on from here."""
+        """Return what a later run needs to go on from here."""
         return {
             "iteration": self.iteration,
             "consecutive_failures": self.consecutive_failures,
@@ -238,8 +223,8 @@ class State(Struct, frozen=True):
             "touched": self.touched,
             "cost": self.cost,
             "tokens": self.tokens,
-            # What only a person can mend may be mended by the time that the run goes on, and an
-            # outage may be over: a run that goes on tries at once.
+            # Without outages and limits that only the user can end: they may be over by the time
+            # that the run goes on, so it tries at once.
             "limited": [
                 asdict(one) for one in self.limited if math.isfinite(one.until) and not one.outage
             ],
@@ -248,7 +233,7 @@ class State(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "State":
-        """The state that was written; raises KeyError, TypeError or ValueError where it is none."""
+        """Return the state that `to_json` wrote; raises KeyError, TypeError or ValueError."""
         return cls(
             iteration=int(data["iteration"]),
             consecutive_failures=int(data["consecutive_failures"]),

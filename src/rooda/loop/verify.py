@@ -1,4 +1,4 @@
-"""The loop's own check of an iteration, whatever the agent has promised."""
+"""The user's check of an iteration (`verify`), whatever the agent has signaled."""
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
@@ -15,11 +15,11 @@ from rooda.loop.services import Services
 from rooda.loop.work_events import VerifyEnded
 from rooda.workspace.tools import Command, Finished
 
-_SHOWN = 4000  # characters of what it printed last
+_SHOWN = 4000  # characters of the end of its output
 
 
 def is_due(plan: Plan, outcome: Outcome) -> bool:
-    """Whether it is run after an agent that ended like this."""
+    """Return whether the check runs after an agent that ended like this."""
     wanted = plan.values[VERIFY_COMMAND] is not None and outcome.is_good
     return wanted and (plan.values[VERIFY_WHEN] == "always" or outcome.verdict is Verdict.COMPLETE)
 
@@ -53,7 +53,7 @@ def run(plan: Plan, number: int, services: Services) -> Finished:
 
 
 def judge(outcome: Outcome, finished: Finished) -> Outcome:
-    """The check has the last word. Pure."""
+    """Return the outcome after the check, which decides. Pure."""
     if finished.passed:
         return outcome
     if finished.was_interrupted:
@@ -62,7 +62,7 @@ def judge(outcome: Outcome, finished: Finished) -> Outcome:
 
 
 def feedback(plan: Plan, finished: Finished) -> str:
-    """What the next prompt says of a check that failed; nothing where the policy wants that."""
+    """Return what the next prompt says about a failed check; empty if the settings say so."""
     if finished.passed or not plan.values[VERIFY_FEEDBACK]:
         return ""
     said = finished.last_words(_SHOWN) or "(nothing)"
@@ -73,5 +73,5 @@ def feedback(plan: Plan, finished: Finished) -> str:
 
 
 def indented(text: str) -> str:
-    """A text that can't be taken for headings of ours."""
+    """Return a text that can't imitate rooda's own headings."""
     return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""Wait, until it is time or somebody wants an end."""
+"""Wait for the end of a limit, an outage or a pause, or until the user ends the run."""
 
 import math
 from datetime import UTC, datetime
@@ -16,14 +16,14 @@ from rooda.loop.state import Limits, State
 from rooda.loop.waits import Patience, UsageLimit, WaitKind, backoff, limited
 from rooda.process.events import Tick
 
-_LOOK = 1.0  # how often at the clock: a machine that slept finds out within that
-_TELL = 900.0  # how often in the log that it still waits
+_LOOK = 1.0  # seconds between two looks at the clock: the machine may have slept
+_TELL = 900.0  # seconds between two log lines about the wait
 
 
 def note_limit(
     state: State, agent: Agent, outcome: Outcome, patience: Patience, services: Services
 ) -> State:
-    """The state once an agent has met a usage limit, or has worked."""
+    """Return the state after an agent has reported a usage limit, or has worked."""
     if outcome.verdict is Verdict.LIMITED and outcome.kind is not None and outcome.kind.is_outage:
         return state  # `note_outage` chooses the pause
     command = agent.command.text
@@ -38,9 +38,9 @@ def note_limit(
 def note_outage(
     state: State, agent: Agent, patience: Patience, now: datetime, chance: float
 ) -> State:
-    """The state with the pause that an agent gets after it has met an outage.
+    """Return the state with the pause after an outage of an agent.
 
-    It begins when all else of the iteration is done, so that a short pause is one all the same.
+    The pause begins when the rest of the iteration is done: a short one would be over by then.
     """
     fault = state.last.fault if state.last else None
     if not state.outage_due or fault is None:
@@ -57,7 +57,7 @@ def note_outage(
 
 
 def next_wait(state: State, patience: Patience, services: Services) -> WaitStarted | None:
-    """What there is to wait for before the next iteration."""
+    """Return what the run has to wait for before the next iteration; None if nothing."""
     if state.backoff_due:
         return _for_the_next_try(state, patience, services)
     if state.blocked is not None and state.blocked.outage:
@@ -127,7 +127,7 @@ def _moment(now: datetime, seconds: float) -> datetime:
 
 
 def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits: Limits) -> State:
-    """Wait; the state after it, in which there is nothing to wait for any more."""
+    """Wait, and return the state after the wait."""
     services.emit(what)
     began = services.monotonic()
     objection = hooks.run(Moment.ON_WAIT, plan, services, _story(what))
@@ -140,7 +140,7 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
     if what.kind is WaitKind.BACKOFF:
         return replace(state, backoff_due=False)
     if what.kind is WaitKind.LIMIT:
-        # A machine that slept has waited as well.
+        # The time that the machine slept counts too.
         counted = what.seconds if is_over else waited
         state = replace(state, limit_waited=state.limit_waited + counted)
     if not is_over:
@@ -149,24 +149,24 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
 
 
 def _after_the_wait(limit: UsageLimit, what: WaitStarted) -> UsageLimit:
-    """The limit once the wait is over: one more try, once as long as may be was waited for it."""
+    """Return the limit after the wait; after the longest wait that is allowed it is over."""
     is_meant = bool(limit.outage) == (what.kind is WaitKind.OUTAGE)
     return _over(limit, math.inf if what.capped and is_meant else what.until.timestamp())
 
 
 def _over(limit: UsageLimit, latest: float) -> UsageLimit:
-    """The limit as it stands once this time has come; how often it was met is remembered."""
+    """Return the limit at this time; a limit that is over keeps its number of times."""
     is_over = limit.until <= latest and math.isfinite(limit.until)
     return replace(limit, until=0.0) if is_over else limit
 
 
 def _rest(services: Services, what: WaitStarted, began: float, most: float | None) -> bool:
-    """Let the time pass; whether it did, and nobody wants an end."""
+    """Wait until the time has passed; return False if a signal or `max_duration` came first."""
     told = began
     while not services.interrupts.received and not services.interrupts.end_wanted:
         passed = services.monotonic() - began
-        # By the wall clock, which goes on while the machine sleeps; and if somebody sets that
-        # back, no longer than it was meant to be.
+        # The wall clock goes on while the machine sleeps; the monotonic clock is the bound if
+        # the user sets the wall clock back.
         left = min((what.until - services.now()).total_seconds(), what.seconds - passed)
         if left <= 0:
             return True

@@ -1,4 +1,4 @@
-"""When to wait, and for how long. Pure."""
+"""Compute when the run waits for an agent, and for how long. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import Fault
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
-_LONGEST_GUESS = 3600.0  # where nobody knows when a limit is over
-_FARTHEST = 366 * 86400.0  # that anybody can mean
+_LONGEST_GUESS = 3600.0  # if the agent does not say when a limit ends
+_FARTHEST = 366 * 86400.0  # a time that is farther away is a misread number
 _LARGEST_POWER = 40
-# However small `backoff` is, a long outage is no busy loop: the pause grows to ten seconds.
+# With a small `backoff` a long outage must not become a busy loop: the pause grows to 10 s.
 _LEAST_PAUSE, _MOST_OF_IT = 0.001, 10.0
 
 
@@ -38,10 +38,10 @@ class Patience(Struct, frozen=True):
 
 
 class UsageLimit(Struct, frozen=True):
-    """An agent that can't work: its command, what it is called, and until which unix time.
+    """A usage limit or an outage of an agent: its command, its name, and the unix time of its end.
 
-    `known`: the agent said so itself, and `evidence` are its words. `times`: how often in a row.
-    `outage` is the kind of outage; it is empty for a usage limit.
+    `known`: the agent itself named the time, and `evidence` is its message. `times`: how often in a
+    row. `outage` is the kind of outage; it is empty for a usage limit.
     """
 
     agent: str
@@ -62,7 +62,7 @@ def limited(
     before: UsageLimit | None,
     chance: float = 1.0,
 ) -> UsageLimit:
-    """The limit or outage that an agent has run into; `before` is what it met just before."""
+    """Return the limit or outage that an agent reported; `before` is the one before that."""
     if fault.kind is not FailureKind.LIMIT and not fault.kind.is_outage:
         # Waiting does not help: only the user can mend it.
         return UsageLimit(agent, name, math.inf, known=False, evidence=fault.evidence)
@@ -79,7 +79,7 @@ def limited(
 def _end_of_pause(
     fault: Fault, now: datetime, patience: Patience, repeats: int, chance: float
 ) -> tuple[float, bool]:
-    """When to try again in an outage, and whether the service itself named that time."""
+    """Return when to try again in an outage, and whether the service itself named that time."""
     until = now.timestamp() + outage_pause(repeats + 1, patience, chance)
     told = _believable(fault, now)
     return (told, True) if told is not None and told >= until else (until, False)
@@ -88,23 +88,23 @@ def _end_of_pause(
 def _end_of_limit(
     fault: Fault, now: datetime, patience: Patience, repeats: int
 ) -> tuple[float, bool]:
-    """When a usage limit is over, and whether the agent itself named that time."""
+    """Return when a usage limit ends, and whether the agent itself named that time."""
     at, until = now.timestamp(), _believable(fault, now)
     guess = min(patience.limit_wait * 2.0 ** min(repeats, _LARGEST_POWER), _LONGEST_GUESS)
     if until is None:
         return at + guess, False
-    # Who is sent away again at the very time that he was told is not believed twice.
+    # If the limit recurs at the announced reset time, back off: do not trust the next time alone.
     least = at if repeats == 0 else at + min(guess, patience.backoff * 2.0 ** min(repeats, 8))
     return max(until + _margin(until - at), least), True
 
 
 def _margin(left: float) -> float:
-    """A few seconds more, but not after a wait of seconds."""
+    """Return a margin of a few seconds; none for a wait of seconds."""
     return _MARGIN if left > 60 else 0.0  # noqa: PLR2004 - a minute
 
 
 def _believable(fault: Fault, now: datetime) -> float | None:
-    """The time that the agent names, unless that is more than a year away."""
+    """Return the time that the agent names; None if it is more than a year away."""
     told = _told(fault, now)
     return told if told is not None and told - now.timestamp() <= _FARTHEST else None
 
@@ -121,7 +121,7 @@ def _told(fault: Fault, now: datetime) -> float | None:
 
 
 def choose(agents: Sequence[str], limits: Sequence[UsageLimit], now: float) -> int | None:
-    """The first of the agents that no limit holds; None when all of them have to wait."""
+    """Return the index of the first agent without a limit; None if all agents have to wait."""
     held = {limit.agent for limit in limits if limit.until > now}
     return next((place for place, agent in enumerate(agents) if agent not in held), None)
 
@@ -129,22 +129,22 @@ def choose(agents: Sequence[str], limits: Sequence[UsageLimit], now: float) -> i
 def first_free(
     agents: Sequence[str], limits: Sequence[UsageLimit], now: float
 ) -> UsageLimit | None:
-    """The limit that is over first; None when one of the agents can work now."""
+    """Return the limit that ends first; None if one of the agents can work now."""
     if choose(agents, limits, now) is not None:
         return None
     return min((limit for limit in limits if limit.agent in agents), key=lambda one: one.until)
 
 
 def outage_pause(tries: int, patience: Patience, chance: float) -> float:
-    """How long to wait for the end of an outage after so many failed tries."""
+    """Return how many seconds to wait for the end of an outage after so many failed tries."""
     least = min(_LEAST_PAUSE * 2.0 ** min(tries, _LARGEST_POWER), _MOST_OF_IT)
     return max(backoff(tries, patience, chance), least)
 
 
 def backoff(tries: int, patience: Patience, chance: float) -> float:
-    """How long to wait after so many failures in a row; `chance` is from 0 to 1.
+    """Return how many seconds to wait after so many failures in a row; `chance` is from 0 to 1.
 
-    Half of it is left to chance, so that many who failed together don't come back together.
+    Half of it is random, so that many runs that failed together do not retry together.
     """
     full = min(patience.backoff * 2.0 ** min(tries - 1, _LARGEST_POWER), patience.max_backoff)
     return full * (0.5 + 0.5 * chance)

@@ -54,7 +54,7 @@ class ChangesUnknown(Event, frozen=True):
 
     def describe(self) -> Message:
         return say(
-            "Nobody can tell what changes in the work tree",
+            "Could not determine which files changed",
             error=self.error,
             iteration=self.iteration,
         )

@@ -134,7 +134,7 @@ class ProcessSurvived(Event, frozen=True):
             pid=self.pid,
             action="going_on_without_it",
             processes=names(self.processes),
-            suggestion="See who they belong to (ps), and end them by hand",
+            suggestion="See where they come from (ps), and end them by hand",
         )
 
 

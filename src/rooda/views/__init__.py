@@ -1,1 +1,1 @@
-"""Renderings of one stream of typed events, and of what the reading commands show."""
+"""Events and records for people and programs: logs, terminal, session log, record, dry run."""

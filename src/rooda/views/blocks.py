@@ -1,4 +1,4 @@
-"""The blocks of a session log: seed 002's header, footer and summary, to the letter. Pure."""
+"""The blocks of a session log: header and footer of an iteration, summary of a run. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ Lines = Sequence[tuple[str, str | int | None]]
 
 
 def _block(*parts: str | Lines) -> str:
-    """Lines and `Name: value` lines; one whose value is unknown is left out."""
+    """Return lines and `Name: value` lines, without those whose value is unknown."""
     lines: list[str] = []
     for part in parts:
         if isinstance(part, str):
@@ -25,18 +25,18 @@ def _block(*parts: str | Lines) -> str:
 
 
 def moment(at: datetime) -> str:
-    """A time as the log has it."""
+    """Return a time as the log has it."""
     return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def header(iteration: int, mode: str, task: str, spec: str, started: datetime) -> str:
-    """What stands before an iteration."""
+    """Return the block before an iteration."""
     about = [("Mode", mode), ("Task", task), ("Spec", spec), ("Start Time", moment(started))]
     return _block(_DOUBLE, f"ITERATION {iteration}", _DOUBLE, about, _SINGLE)
 
 
 class Numbers(Struct, frozen=True):
-    """What an agent's CLI tells of itself, as far as it does."""
+    """The numbers that the agent's CLI reports; an unknown number is None."""
 
     requests: int | None = None
     model: str | None = None
@@ -53,7 +53,7 @@ def footer(
     retries: int = 0,
     numbers: Numbers | None = None,
 ) -> str:
-    """What stands behind an iteration, with an empty line."""
+    """Return the block after an iteration, with an empty line."""
     numbers = numbers or Numbers()
     about: Lines = [
         ("End Time", moment(ended)),
@@ -77,7 +77,7 @@ def summary(
     exit_code: int,
     notes: Lines = (),
 ) -> str:
-    """What stands at the end of a session; `notes` are further lines."""
+    """Return the block at the end of a session; `notes` are further lines."""
     about: Lines = [
         ("Total Iterations", total),
         ("Successful", successful),

@@ -1,4 +1,4 @@
-"""The dry run: seed 000's examples 7 and 8."""
+"""The dry run: settings with their origins, checks, and the assembled prompt."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ _SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
 
 
 def render(prepared: Prepared, arguments: Sequence[str], resumed: str = "") -> str:
-    """The whole report; `arguments` are those of the run that it stands for.
+    """Return the whole report; `arguments` are those of the run that the user would start.
 
-    `resumed` says which earlier run would go on, if one would.
+    `resumed` says which earlier run would go on, if there is one.
     """
     lines = [f"=== Dry-Run: {clean(prepared.request.procedure)} ===", ""]
     lines += [clean(resumed), ""] if resumed else []
@@ -34,7 +34,7 @@ def render(prepared: Prepared, arguments: Sequence[str], resumed: str = "") -> s
 
 
 def _configuration(prepared: Prepared) -> Iterator[str]:
-    """The five lines of the examples, and whatever else somebody has set."""
+    """Yield the lines that are always there, and those of the settings that the user has set."""
     command = prepared.command
     if command is None:
         yield "AI Command: none"
@@ -55,7 +55,7 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
 
 
 def _accounts(plan: Plan) -> Iterator[str]:
-    """Which account pays, where a variable decides that. Its value is nobody's business."""
+    """Yield which account pays, if a variable decides that. The variable's value stays secret."""
     meant: Mapping[str, str | None] = plan.values[ENV]
     for agent in plan.agents:
         facts = agent.program.adapter.facts

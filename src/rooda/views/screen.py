@@ -22,7 +22,7 @@ _SEPARATOR = "=" * 24
 
 
 class Activity(Struct, frozen=True):
-    """What is known of the agent at work; times are seconds since the run began."""
+    """What is known about the agent at work; times are seconds since the run began."""
 
     where: str
     began: float
@@ -34,7 +34,7 @@ class Activity(Struct, frozen=True):
 
 
 class Pause(Struct, frozen=True):
-    """What the run waits for, when that is over, and since when an outage lasts."""
+    """What the run waits for, until when, and since when an outage lasts."""
 
     words: str
     until: float
@@ -42,14 +42,14 @@ class Pause(Struct, frozen=True):
 
 
 def wait_line(pause: Pause, now: float, width: int) -> str:
-    """The line of a run that waits."""
+    """Return the line of a run that waits, cut to the terminal's width."""
     left = _whole(max(0.0, pause.until - now))
     lasted = "" if pause.since is None else f" · outage for {_whole(now - pause.since)}"
     return f"{pause.words} · {left} left{lasted} · Ctrl+C ends it"[: max(0, width - 1)]
 
 
 def status_line(activity: Activity, now: float, width: int) -> str:
-    """The line, cut to the terminal's width."""
+    """Return the line of an agent at work, cut to the terminal's width."""
     words = [f"Iteration {activity.where}", _whole(now - activity.began)]
     if activity.phase:
         words.append(activity.phase)
@@ -78,7 +78,7 @@ class LiveLine(Struct):
     _carry: bytes = b""
 
     def __call__(self, stamped: Stamped) -> None:
-        """Keep up with what happens."""
+        """Update the line after an event."""
         event, now = stamped.event, stamped.elapsed
         match event:
             case IterationStarted():
@@ -129,7 +129,7 @@ class AgentOutput(Struct):
     is_read: bool = False  # standard output has events; `AgentSaid` has the readable lines
 
     def __call__(self, stamped: Stamped) -> None:
-        """Show output at once; at the end of an iteration what was held back."""
+        """Show output at once, and at the end of an iteration what the cleaner held back."""
         event = stamped.event
         if isinstance(event, IterationStarted):
             self.is_read = event.is_read

@@ -1,7 +1,7 @@
-"""The session log of a run: seed 002's blocks, what the agent printed, and what went wrong.
+"""The session log of a run: a block for each iteration, the agent's output, and what went wrong.
 
-It is for reading, and for `rooda follow`. Of an agent that prints without end it has the beginning
-and the end; all that is kept of it is in the transcript.
+It is for people, and for `rooda follow`. If an agent prints without end, the log has the beginning
+and the end of its output; the transcript has all that rooda keeps.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ from rooda.views import blocks
 
 _MOST = 1024 * 1024  # bytes of one iteration
 _END = 64 * 1024
-# These have a block of their own.
+# Events that have a block of their own.
 _BLOCKS = (IterationStarted, IterationEnded, RunEnded, ConfigResolved)
 
 
 class SessionLog(Struct):
     """A listener that writes the log.
 
-    `ended` says of each iteration whether it ended well, its last attempt that is; a run that goes
-    on brings those from before. `notes` are further lines of the summary.
+    `ended` says for each iteration whether its last attempt ended well; a resumed run passes those
+    of its first part. `notes` are further lines of the summary.
     """
 
     write: Callable[[str], None]
@@ -45,7 +45,7 @@ class SessionLog(Struct):
     _is_read: bool = False  # standard output has events; `AgentSaid` has the readable lines
 
     def __call__(self, stamped: Stamped) -> None:
-        """Write what belongs into the log."""
+        """Write an event, if it belongs into the log."""
         event = stamped.event
         match event:
             case IterationStarted():
@@ -114,12 +114,12 @@ class SessionLog(Struct):
         return event.reason or event.rule.row.logged or str(event.status)
 
     def _hear(self, stream: str, data: bytes) -> None:
-        """Write the beginning of what the agent prints; of the rest keep the end, as it is."""
+        """Write the beginning of the agent's output, and keep the end of the rest in memory."""
         room = max(0, _MOST - self._heard)
         self._heard += len(data)
         if room:
             cleaner = self._cleaners.setdefault(stream, StreamCleaner())
-            # Piece by piece: cleaning a megabyte of control codes takes fifty.
+            # In pieces: cleaning a megabyte of control codes takes 50 MB of memory.
             for start in range(0, min(room, len(data)), _END):
                 self._print(cleaner.feed(data[start : min(start + _END, room)]))
         if len(data) > room:
@@ -131,13 +131,13 @@ class SessionLog(Struct):
             self.write(words)
 
     def _line(self, words: str) -> None:
-        """Write lines of our own, beginning on one of their own."""
+        """Write lines of rooda's own, starting on a new line."""
         self.write(("" if self._at_line_start else "\n") + words + "\n")
         self._at_line_start = True
 
 
 def _numbers(usage: Usage | None) -> blocks.Numbers | None:
-    """What the agent's CLI tells of itself."""
+    """Return the numbers that the agent's CLI reports."""
     if usage is None:
         return None
     cost = None if usage.cost is None else money(usage.cost)

@@ -19,14 +19,14 @@ from rooda.text.controls import clean
 PATIENCE = 2.0
 HURRIED_PATIENCE = 0.3  # after Ctrl+C: enough for a slow reader to get the last words
 _SLICE = 0.1
-# What a terminal takes without blocking once it says that it has room.
+# A terminal that polls as writable takes so many bytes without blocking.
 _TERMINAL_CHUNK = 256
 _CLEAR = "\r\x1b[2K"
 _CLEAR_BELOW = "\r\x1b[J"
 
 
 def _unblocked(fd: int) -> int:
-    """The same terminal, opened anew: the shell's own must not become non-blocking."""
+    """Return the terminal, opened again: the shell's descriptor must not become non-blocking."""
     try:
         return os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:
@@ -57,7 +57,7 @@ class Sink:
 
     @property
     def missing(self) -> int:
-        """Bytes that nobody read or that had no room, and of which nobody was told yet."""
+        """Bytes that were dropped or lost, and that no notice has counted yet."""
         return self._dropped + self._lost
 
     def write(self, text: str) -> None:
@@ -81,7 +81,7 @@ class Sink:
             try:
                 written = os.write(self.fd, rest[: self._chunk] if self._may_block else rest)
             except BlockingIOError:
-                # It says that it has room, yet not for this.
+                # The descriptor polls as writable, but has no room for this piece.
                 if self._stalled or time.monotonic() - began > self._patience():
                     self._stalled = True
                     self._dropped += len(rest)
@@ -89,14 +89,14 @@ class Sink:
                 time.sleep(_SLICE / 10)
                 continue
             except OSError as error:
-                # A reader that left is no reason to end, nor is a full disk.
+                # The run goes on if the reader has left or the disk is full.
                 self._closed = error.errno != errno.ENOSPC
                 self._lost += 0 if self._closed else len(rest)
                 return
             rest = rest[written:]
 
     def _wait(self) -> bool:
-        """Wait for room; give up after a while, at once when that was in vain before."""
+        """Wait for room, but not for long, and not at all if the last wait was in vain."""
         if self._writable(0):
             self._stalled = False
             return True
@@ -147,7 +147,7 @@ class Terminal:
         self._mid_line = None if text.endswith("\n") else sink
 
     def end_line(self) -> None:
-        """On a terminal, let a log line never stand behind half a line of the agent's."""
+        """On a terminal, end a half line of the agent before a log line."""
         if self._mid_line is not None and self._mid_line.is_terminal:
             self._mid_line.write("\n")
         self._mid_line = None
@@ -161,20 +161,20 @@ class Terminal:
         self._err.write(line)
 
     def hide_status(self) -> None:
-        """Take the live line away; it has more rows when the terminal became narrower since."""
+        """Remove the live line; it has several rows if the terminal has become narrower."""
         if self._status:
             rows = (len(self._status) - 1) // max(1, self.width)
             self._status = ""
             self._err.write(f"\x1b[{rows}A{_CLEAR_BELOW}" if rows else _CLEAR)
 
     def close(self) -> None:
-        """Take the live line away, and say what was not shown while there was room to say it."""
+        """Remove the live line, and report how much of the agent's output was not shown."""
         self.hide_status()
         if self._out.missing:
             self.log(f"[{self._out.missing:,} bytes of the agent's output were not shown]\n")
 
     def _is_ours(self) -> bool:
-        """Whether we are in the foreground; behind a prompt we would draw over what is typed."""
+        """Whether rooda is in the foreground; else it would draw over what the user types."""
         try:
             return os.tcgetpgrp(self._err.fd) == os.getpgrp()
         except OSError:
@@ -184,7 +184,7 @@ class Terminal:
 def render_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False
 ) -> str:
-    """The rows below their titles; on a terminal the last column is cut to fit, unless `whole`."""
+    """Return the rows below their titles; a terminal cuts the last column, unless `whole`."""
     lines = [list(titles), *rows] if titles else list(rows)
     cells = [[clean(cell).replace("\n", " ") for cell in line] for line in lines]
     if not cells:

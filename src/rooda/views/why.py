@@ -1,4 +1,4 @@
-"""Why a run or an iteration ended: rule, evidence, counters, and who set the limits."""
+"""Why a run or an iteration ended: rule, evidence, counters, and the origin of the limits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
