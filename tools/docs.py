@@ -54,6 +54,8 @@ _EVENT_MODULES = (run_events, iteration_events, work_events, agent_events, proce
 def events_pages() -> str:
     """One section an event that is logged, and one for each object inside of events."""
     parts = []
+    if unlisted := {kind.__module__ for kind in EVENTS} - {one.__name__ for one in _EVENT_MODULES}:
+        raise ValueError(f"modules of events that _EVENT_MODULES does not have: {unlisted}")
     for module in _EVENT_MODULES:
         title = (module.__doc__ or "").split("\n")[0].split(":")[0].rstrip(".")
         parts.append(f"## {title}")
@@ -68,11 +70,15 @@ def _event(kind: type[Event]) -> str:
     level = kind.level.name.lower()
     if kind.raised is not None:
         level += f"; {kind.raised[0].name.lower()} if {kind.raised[1]}"
-    return _section(f"`{kind.event_name()}` ({level})", kind, field_comments(kind))
+    comments = field_comments(kind)
+    if missing := [name for name in json_fields(kind) if name not in comments]:
+        raise ValueError(f"fields of {kind.__name__} without a comment: {', '.join(missing)}")
+    return _section(f"`{kind.event_name()}` ({level})", kind, comments)
 
 
 def _object(name: str, kind: type[Struct]) -> str:
-    return _section(name, kind, {})
+    comments = field_comments(kind)
+    return _section(name, kind, comments if set(json_fields(kind)) <= set(comments) else {})
 
 
 def _section(title: str, kind: type[Struct], comments: Mapping[str, str]) -> str:
@@ -116,20 +122,17 @@ OBJECTS: Mapping[str, type[Struct]] = {
 }
 
 
-def field_comments(kind: type[Event]) -> dict[str, str]:
-    """The comment on the line of each field."""
+def field_comments(kind: type[Struct]) -> dict[str, str]:
+    """The comment on the line of each field that has one."""
     source = inspect.getsource(kind)
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {one.start[0]: one.string.lstrip("# ") for one in tokens if one.type == COMMENT}
     (body,) = ast.parse(source).body
-    found = {}
+    found: dict[str, str] = {}
     for line in body.body if isinstance(body, ast.ClassDef) else ():
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
-            name, comment = line.target.id, comments.get(line.lineno)
-            if comment is None:
-                raise ValueError(f"{kind.__name__}.{name} has no comment that says what it is")
-            found[name] = comment
-    return found
+            found[line.target.id] = comments.get(line.lineno, "")
+    return {name: comment for name, comment in found.items() if comment}
 
 
 def _type_name(hint: Any) -> str:

@@ -37,14 +37,14 @@ class Fault(Struct, frozen=True):
 
 
 class Tokens(Struct, frozen=True):
-    """Tokens as the CLI counts them; `total` is everything that the model read and wrote."""
+    """Tokens as the CLI counts them."""
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
-    total: int = 0
+    input: int = 0  # read by the model
+    output: int = 0  # written by the model
+    cache_read: int = 0  # read from the cache
+    cache_write: int = 0  # written to the cache
+    reasoning: int = 0  # written by the model while it was thinking
+    total: int = 0  # everything that the model read and wrote
 
     def __add__(self, other: "Tokens") -> "Tokens":
         return Tokens(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -78,12 +78,12 @@ class Said(NamedTuple):
 class Usage(Struct, frozen=True):
     """The numbers of one run of a CLI; an unknown number is None."""
 
-    model: str | None = None
-    session_id: str | None = None
-    turns: int | None = None
-    tokens: Tokens | None = None
-    cost: float | None = None
-    context_percent: int | None = None
+    model: str | None = None  # the name of the model
+    session_id: str | None = None  # the id of the CLI's session
+    turns: int | None = None  # requests to the model
+    tokens: Tokens | None = None  # what the model read and wrote
+    cost: float | None = None  # US dollars
+    context_percent: int | None = None  # how full the model's context is
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers that the record keeps."""

@@ -38,23 +38,20 @@ _TIMEOUT_ADVICE = {
 
 
 class FailureContext(Struct, frozen=True):
-    """What is known about a failure. `exit_code` is unknown after a timeout.
+    """What is known about a failure."""
 
-    `promise_signal` is what the agent signaled, even if that does not count.
-    """
-
-    command: str
-    kind: FailureKind
-    reason: str
-    duration: float
-    exit_code: int | None
-    signal: str | None
-    timeout: float | None
-    promise_signal: str | None
-    preview: str
-    suffix: str
-    truncated: bool
-    suggestion: str
+    command: str  # the command of the agent
+    kind: FailureKind  # the kind of failure
+    reason: str  # why, in words
+    duration: float  # how many seconds the agent ran
+    exit_code: int | None  # the exit code of the agent, unknown after a timeout
+    signal: str | None  # the signal that killed the agent
+    timeout: float | None  # how many seconds the clock allowed that ran out
+    promise_signal: str | None  # the signal of the agent, even if it does not count
+    preview: str  # the beginning of the output, or all of it
+    suffix: str  # the end of a long output
+    truncated: bool  # rooda dropped the beginning of the output
+    suggestion: str  # what to do
     evidence: str = ""  # what rooda saw when a clock ran out
 
     def fields(self) -> tuple[Field, ...]:

@@ -13,10 +13,10 @@ _SHOWN = 5  # processes by name
 
 
 class NamedProcess(Struct, frozen=True):
-    """A process: its pid, and its command line or name."""
+    """A process."""
 
-    pid: int
-    name: str
+    pid: int  # its process id
+    name: str  # its command line or name
 
 
 def names(processes: Sequence[NamedProcess]) -> str | None:
