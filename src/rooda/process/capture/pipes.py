@@ -18,6 +18,7 @@ from rooda.process.events import Stream
 
 _LARGEST = Path("/proc/sys/fs/pipe-max-size")
 _CHUNK = 128 * 1024  # larger blocks make the C library map memory for each read: a third slower
+_CHUNKS = 8  # per look: as much as the largest pipe of most systems (1 MB)
 _LAST_CHUNKS = 512  # after the program's end, from each pipe
 
 
@@ -73,9 +74,13 @@ class PipeCapture:
         return None
 
     def look(self, fd: int | None) -> None:
-        """Read once, so that rooda checks signals and clocks while a program prints endlessly."""
-        if fd is not None:
-            self._take(fd)
+        """Read what a pipe can hold at once, and then let rooda check signals and clocks.
+
+        Reading less would mix up the order: standard error comes before what is left in the pipe.
+        """
+        for _ in range(_CHUNKS):
+            if fd is None or not self._take(fd):
+                break
 
     def may_grow(self, *, held: bool) -> bool:
         """Whether a process still has one of the pipes open: then it has no end of file yet."""
