@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from html import escape, unescape
 from pathlib import Path
 
-from rooda.demo import workspace
+from rooda.demo import demo_repository
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "run.svg"
 COMMANDS = (("rooda", "tasks"), ("rooda", "show"))
@@ -58,12 +58,12 @@ def record() -> list[str]:
     """Run the commands in a fresh copy of the demo's repository; return what a terminal shows."""
     with tempfile.TemporaryDirectory(prefix="rooda-picture-") as name:
         folder = Path(name)
-        workspace.make(folder)
+        demo_repository.make(folder)
         return [line for command in COMMANDS for line in (*_shown(command, folder), "")][:-1]
 
 
 def _shown(command: tuple[str, ...], folder: Path) -> list[str]:
-    environ = workspace.environment(os.environ) | {"ROODA_CONFIG_HOME": str(folder / "none")}
+    environ = demo_repository.environment(os.environ) | {"ROODA_CONFIG_HOME": str(folder / "none")}
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=folder,

@@ -12,7 +12,7 @@ from rooda.config.prepare import RunRequest, prepare
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
 from rooda.console.command_table import CliContext
-from rooda.demo import workspace
+from rooda.demo import demo_repository
 
 _INTRODUCTION = """\
 This is a real run of rooda's loop, in a temporary git repository. Only the agent is not real: it
@@ -42,18 +42,18 @@ def demo(session: CliContext, /, *, keep: bool) -> int:
 def _show(folder: Path, session: CliContext) -> int:
     click.echo(_INTRODUCTION, err=True)
     try:
-        workspace.make(folder)
+        demo_repository.make(folder)
     except subprocess.CalledProcessError as error:
         problem = Problem(f"git could not make a repository: {error.stderr.strip()}")
         raise InvalidInput([problem]) from None
     # The user's own config takes no part in the demo.
-    environ = workspace.environment(os.environ)
+    environ = demo_repository.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
     from rooda.engine.start import start_run  # pressing Tab needs no database
 
     request = RunRequest("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code
     if code == 0:
-        click.echo(f"\nWhat the run left in git:\n{workspace.history(folder)}", err=True)
+        click.echo(f"\nWhat the run left in git:\n{demo_repository.history(folder)}", err=True)
         click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.", err=True)
     return code

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from rooda.demo.agent import TASKS
+from rooda.demo.scripted_agent import TASKS
 
 _CONFIG = """\
 loop:
@@ -30,7 +30,7 @@ procedures:
 
 def make(folder: Path) -> None:
     """Create the repository in an empty folder."""
-    command = shlex.join([sys.executable, "-m", "rooda.demo.agent"])
+    command = shlex.join([sys.executable, "-m", "rooda.demo.scripted_agent"])
     config = _CONFIG.format(command=f"'{command.replace(chr(39), chr(39) * 2)}'")
     (folder / "rooda-config.yml").write_text(config, encoding="utf-8")
     boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
