@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from benchmarks.measure import alternate, report
-from rooda.record.rows import IterationRow, RunRow
+from rooda.iteration import IterationResult, TestDetail, TestResults, TestStatus
+from rooda.record.rows import IterationRow, RecordedSetting, RunRow
 from rooda.record.store import Store
 
 LIMIT = 1.25
@@ -29,7 +31,8 @@ _RUN = RunRow(
     host="night",
     boot="0f0f0f0f-1111-2222-3333-444444444444",
     workspace="/home/somebody/project",
-    data={"settings": [["loop.failure_threshold", "3", "built-in"]] * 80, "iterations": 0},
+    settings=(RecordedSetting("loop.failure_threshold", "3", "built-in"),) * 80,
+    iterations=0,
 )
 _STARTED = IterationRow(
     run=_RUN.run,
@@ -38,20 +41,18 @@ _STARTED = IterationRow(
     status="executing",
     started_at="2025-01-01T10:10:10.250+01:00",
     ended_at=None,
-    data={"prompt": "prompt.md", "hooks": []},
+    prompt_size=1000,
 )
 _ENDED = replace(
     _STARTED,
     status="completed",
     ended_at="2025-01-01T10:11:10.250+01:00",
-    data={
-        "result": {
-            "exit_code": 0,
-            "files_modified": [f"src/module_{number}/file.py" for number in range(20)],
-            "summary": "What was done, in some words. " * 10,
-            "tests": {"total": 120, "passed": 118, "failed": 2, "details": ["test_one"] * 10},
-        }
-    },
+    result=IterationResult(
+        exit_code=0,
+        files_modified=tuple(f"src/module_{number}/file.py" for number in range(20)),
+        summary="What was done, in some words. " * 10,
+        test_results=TestResults(120, 118, 2, 0, (TestDetail("test", TestStatus.FAILED),) * 2),
+    ),
 )
 
 
@@ -88,8 +89,8 @@ def measure(folder: Path) -> bool:
 
 
 def _run(number: int) -> RunRow:
-    return replace(_RUN, data=_RUN.data | {"iterations": number})
+    return replace(_RUN, iterations=number)
 
 
 def _line(row: RunRow | IterationRow) -> str:
-    return json.dumps({name: getattr(row, name) for name in row.__struct_fields__}) + "\n"
+    return json.dumps(to_builtins(row)) + "\n"

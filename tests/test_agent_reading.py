@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Self
 
 import pytest
+from msgspec.structs import astuple
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.output_reader import OutputReader
@@ -75,7 +76,7 @@ def check(report: AgentReport) -> None:
     assert usage.context_percent is None or 0 <= usage.context_percent <= 100
     assert usage.turns is None or usage.turns >= 0
     if usage.tokens is not None:
-        assert all(type(n) is int and n >= 0 for n in usage.tokens.to_json().values())
+        assert all(type(n) is int and n >= 0 for n in astuple(usage.tokens))
     assert report.is_complete or report.ended_well is None
     assert "\n" not in report.complaint
     assert "\x1b" not in report.complaint

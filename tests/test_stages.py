@@ -192,7 +192,7 @@ def test_idle_iterations_are_those_since_the_last_step_ahead(
         assert state.idle == len(trees)
     new = state.after(GOOD, 1.0, Progress(made=True, tree="a tree that nobody has seen"))
     assert new.idle == 0
-    assert State.from_json(new.to_json()) == State(
+    assert State.restored(new.saved()) == State(
         iteration=new.iteration, stats=new.stats, elapsed=new.elapsed, trees=new.trees
     )
 

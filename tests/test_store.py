@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from rooda.record import memory
 from rooda.record.database import Database
-from rooda.record.errors import NoRecord, StoreError
 from rooda.record.memory import Memory
 from rooda.record.reader import Reader, moment
-from rooda.record.rows import IterationRow, RunRow
+from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
 from rooda.record.schema import STEPS, Steps, bring_up_to_date
 from rooda.record.watching import CHANGED, Watch
 from support.faults import powerless, small_disk
@@ -69,7 +69,7 @@ def test_what_was_saved_is_read_as_it_was(bench: Bench) -> None:
 def test_a_later_row_takes_the_place_of_an_earlier_one(bench: Bench) -> None:
     store = bench.store()
     store.save(a_run(), an_iteration(1, "executing"))
-    done = a_run(status="success", ended_at="2025-03-01T11:00:00+01:00", data={"exit_code": 0})
+    done = a_run(status="success", ended_at="2025-03-01T11:00:00+01:00", exit_code=0)
     store.save(done, an_iteration(1))
     assert bench.reader.runs() == [done]
     assert bench.reader.iterations(RUN) == [an_iteration(1)]
@@ -90,9 +90,9 @@ def test_attempts_at_an_iteration_are_rows_of_their_own(bench: Bench) -> None:
 def test_no_text_breaks_it_and_every_text_comes_back(bench: Bench) -> None:
     store = bench.store()
     run = a_run(
-        procedure=ODD, status=ODD, host=ODD, boot=ODD, workspace=ODD, data={ODD: [ODD, 1.5, None]}
+        procedure=ODD, status=ODD, host=ODD, boot=ODD, workspace=ODD, reason=ODD, stats={ODD: 1.5}
     )
-    iteration = replace(an_iteration(1), status=ODD, data={"stdout": ODD, "huge": 2**80})
+    iteration = replace(an_iteration(1), status=ODD, evidence=ODD, metadata={ODD: ODD})
     store.save(run, iteration)
     assert bench.reader.runs(procedure=ODD, status=ODD) == [run]
     assert bench.reader.iterations(RUN) == [iteration]
@@ -156,6 +156,42 @@ def test_rows_that_somebody_else_made_up_are_left_out(bench: Bench) -> None:
     assert bench.numbers(EARLIER) == []
 
 
+def changed_data(bench: Bench, data: str) -> None:
+    """Something writes other JSON into every row of the current run."""
+    with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
+        for table in ("runs", "iterations"):
+            connection.execute(f"UPDATE {table} SET data = ? WHERE run = ?", (data, RUN))
+
+
+def test_fields_of_a_later_version_are_ignored(bench: Bench) -> None:
+    bench.at_work().close()
+    changed_data(bench, '{"reason": "known", "mood": {"deep": [1]}, "unreadable": {"run": "x"}}')
+    run, [iteration] = bench.reader.run(RUN), bench.reader.iterations(RUN)
+    assert (run.reason, run.unreadable) == ("known", {})
+    assert (iteration.reason, iteration.unreadable) == ("known", {})
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["7", '"text"', "[7]", "[[7]]", '{"deep": {}}', "1e999", "-1e999", "9" * 5000, "NaN", "true"],
+    ids=lambda value: value[:9],
+)
+def test_a_field_that_makes_no_sense_is_named_and_harms_no_other_field(
+    bench: Bench, value: str
+) -> None:
+    bench.at_work().close()
+    for kind in (RunRow, IterationRow):
+        columns = {"run", "number", "attempt", "status", "started_at", "ended_at", "unreadable"}
+        for name in {*kind.__struct_fields__} - columns - {"command", "agent"}:
+            changed_data(bench, f'{{"{name}": {value}, "command": "kept", "agent": "kept"}}')
+            run, [iteration] = bench.reader.run(RUN), bench.reader.iterations(RUN)
+            assert (run.command, iteration.agent) == ("kept", "kept")
+            rows: tuple[RunRow | IterationRow, ...] = (run, iteration)
+            for row in rows:
+                assert set(row.unreadable) <= {name}
+                assert name not in row.unreadable or getattr(row, name) in (None, (), UNSET)
+
+
 def test_memory_is_bounded_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MOST_ITERATIONS", 10)
     monkeypatch.setattr(memory, "MOST_CHARACTERS", 20_000)
@@ -172,12 +208,12 @@ def test_memory_is_bounded_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch
             numbers = connection.execute("SELECT number FROM iterations ORDER BY number")
             return [number for (number,) in numbers]
 
-    short = [replace(an_iteration(number), data={}) for number in range(1, 31)]
+    short = [replace(an_iteration(number), evidence="") for number in range(1, 31)]
     assert written(short) == list(range(21, 31))
     assert written(short[:10] * 3) == list(range(1, 11))
-    long = [replace(an_iteration(number), data={"x": "y" * 6000}) for number in range(1, 10)]
+    long = [replace(an_iteration(number), evidence="y" * 6000) for number in range(1, 10)]
     assert written(long) == [7, 8, 9]
-    assert written([*long[:2], replace(long[2], data={"x": "y" * 30_000})]) == [3]
+    assert written([*long[:2], replace(long[2], evidence="y" * 30_000)]) == [3]
 
 
 # -- versions ------------------------------------------------------------------------------
@@ -360,9 +396,9 @@ SILENT: dict[str, Callable[[Path], None]] = {
 def test_a_spoilt_store_is_written_anew(bench: Bench, deed: str) -> None:
     store = bench.at_work()
     (GENTLE | ROUGH)[deed](bench.file)
-    store.save(a_run(data={"step": 2}), an_iteration(2, "executing"))
+    store.save(a_run(reason="step 2"), an_iteration(2, "executing"))
     assert bench.numbers() == [1, 2]
-    assert bench.reader.run(RUN).data == {"step": 2}
+    assert bench.reader.run(RUN).reason == "step 2"
     store.save_iteration(an_iteration(2))
     assert bench.reader.iterations(RUN) == [an_iteration(1), an_iteration(2)]
     if deed in GENTLE:

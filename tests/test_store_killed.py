@@ -33,11 +33,11 @@ store = bench.store()
 for number in itertools.count(1):
     for status in ("executing", "completed"):
         text = f"{number} {status} " * (number * 37 % 400)
-        data = {"text": text, "sum": hashlib.sha256(text.encode()).hexdigest()}
-        row = replace(an_iteration(number, status, run), data=data)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        row = replace(an_iteration(number, status, run), evidence=text, reason=digest)
         if asks and not os.read(0, 1):
             sys.exit()
-        store.save(a_run(run, data={"last": number, "status": status}), row)
+        store.save(a_run(run, iterations=number, reason=status), row)
         os.write(1, f"{number} {status}\\n".encode())
 """
 # It looks until its standard input ends, and says how often.
@@ -123,7 +123,7 @@ def check_pair(file: Path, run: str) -> None:
     writer had just finished when it died may come to light between two.
     """
     ask = """
-    SELECT json_extract(runs.data, '$.last'), json_extract(runs.data, '$.status'), number,
+    SELECT json_extract(runs.data, '$.iterations'), json_extract(runs.data, '$.reason'), number,
         iterations.status FROM runs JOIN iterations USING (run) WHERE run = ?
     ORDER BY number DESC LIMIT 1
     """
@@ -138,7 +138,8 @@ def steps_of(row: IterationRow) -> list[str]:
 
 
 def is_whole(row: IterationRow) -> bool:
-    return bool(hashlib.sha256(row.data["text"].encode()).hexdigest() == row.data["sum"])
+    assert row.evidence is not None
+    return hashlib.sha256(row.evidence.encode()).hexdigest() == row.reason
 
 
 @pytest.mark.slow

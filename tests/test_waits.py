@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import Fault, Tokens, Usage
 from rooda.loop.agent import Budget
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.state import Limits, State, Status
+from rooda.loop.state import Limits, SavedState, State, Status
 from rooda.loop.stops import Stop, StopRule, stop
 from rooda.loop.waits import (
     Patience,
@@ -219,26 +220,26 @@ def test_what_was_used_adds_up_whatever_came_of_it() -> None:
         state = state.spent(usage).after(outcome, 1.0)
     state = state.spent(Usage()).after(GOOD, 1.0)
     assert (state.tokens, state.cost) == (300, 1.5)
-    assert State.from_json(state.to_json()).cost == 1.5
+    assert State.restored(state.saved()).cost == 1.5
 
 
 def test_a_state_from_before_there_were_budgets_can_be_read() -> None:
-    written = State(iteration=2).to_json()
+    written = to_builtins(State(iteration=2).saved())
     for key in ("cost", "tokens", "limited", "limit_waited"):
         del written[key]
-    assert State.from_json(written) == State(iteration=2)
+    assert State.restored(convert(written, SavedState)) == State(iteration=2)
 
 
 def test_limits_survive_in_the_state() -> None:
     limit = UsageLimit("claude -p", "claude", AT, known=False, evidence="limit", times=3)
     out = UsageLimit("codex", "codex", math.inf, known=False)
-    found = State.from_json(State(limited=(limit, out), limit_waited=60.0).to_json())
+    found = State.restored(State(limited=(limit, out), limit_waited=60.0).saved())
     assert (found.limited, found.limit_waited) == ((limit,), 60.0)
 
 
 def test_a_run_that_goes_on_has_forgotten_the_outage() -> None:
     away = UsageLimit("claude -p", "claude", AT, known=False, times=3, outage="offline")
-    found = State.from_json(State(limited=(away,), outage_since=1.0).to_json())
+    found = State.restored(State(limited=(away,), outage_since=1.0).saved())
     assert (found.limited, found.outage_since) == ((), None)
 
 

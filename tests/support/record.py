@@ -28,7 +28,7 @@ def a_run(run: str = RUN, status: str = "running", **more: object) -> RunRow:
         host="night",
         boot="b-1",
         workspace="/work",
-        data={"reason": None, "counters": {"failures": 0}},
+        command="./agent",
     )
     return replace(row, **more)
 
@@ -36,8 +36,8 @@ def a_run(run: str = RUN, status: str = "running", **more: object) -> RunRow:
 def an_iteration(number: int, status: str = "completed", run: str = RUN) -> IterationRow:
     started = f"2025-03-01T10:{15 + number % 40}:01+01:00"
     ended = f"2025-03-01T10:{15 + number % 40}:30+01:00" if status == "completed" else None
-    data = {"text": f"iteration {number} " * 200}
-    return IterationRow(run, number, 1, status, started, ended, data)
+    evidence = f"iteration {number} " * 200
+    return IterationRow(run, number, 1, status, started, ended, evidence=evidence)
 
 
 def nobody(_: RunRow) -> bool:

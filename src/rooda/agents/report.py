@@ -1,11 +1,11 @@
 """What a CLI reports about itself: the answer, numbers, the result, a failure."""
 
-from collections.abc import Mapping
+import operator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import asdict, astuple
 
 from rooda.agents.failure_kinds import FailureKind
 
@@ -47,16 +47,7 @@ class Tokens(Struct, frozen=True):
     total: int = 0  # everything that the model read and wrote
 
     def __add__(self, other: "Tokens") -> "Tokens":
-        return Tokens(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def to_json(self) -> dict[str, int]:
-        """Return every count by its name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Tokens":
-        """Return the counts that `to_json` wrote; raises KeyError, TypeError or ValueError."""
-        return cls(*(int(data[field.name]) for field in fields(cls)))
+        return Tokens(*map(operator.add, astuple(self), astuple(other)))
 
 
 class SaidKind(StrEnum):
@@ -91,7 +82,7 @@ class Usage(Struct, frozen=True):
             "model": self.model,
             "session_id": self.session_id,
             "turns": self.turns,
-            "tokens": self.tokens and self.tokens.to_json(),
+            "tokens": self.tokens and asdict(self.tokens),
             "cost": self.cost,
         }
 

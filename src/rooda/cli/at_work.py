@@ -11,7 +11,7 @@ from msgspec import Struct
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.process.leftovers import start_time
-from rooda.record.errors import StoreError
+from rooda.record.rows import StoreError
 from rooda.text.controls import one_line
 from rooda.workspace.lock import Note, here, who_holds
 from rooda.workspace.work_tree import work_tree

@@ -58,6 +58,7 @@ def given_of(command: click.Command, *several: Parts) -> Given:
     return Given(
         flags=tuple(words for name, words in pairs if name not in arguments),
         arguments=tuple(words[0] for name, words in pairs if name in arguments),
+        folder=".",
     )
 
 

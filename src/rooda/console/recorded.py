@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
-from rooda.record.errors import NoRecord, StoreError
-from rooda.record.objects import iteration_object, last_attempts, run_object, summarized
-from rooda.record.rows import IterationRow, RunRow
+from rooda.record.objects import last_attempts, with_summary
+from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
 from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 from rooda.workspace.work_tree import work_tree
 
@@ -95,13 +94,9 @@ class Recorded(Struct, frozen=True):
             raise InvalidInput([Problem(message, "Choose one with `rooda show`")])
         return found
 
-    def run_as_object(self, row: RunRow) -> dict[str, object]:
-        """Return the run for views, with a new summary of its iterations."""
-        return run_object(row) | {"summary": summarized(self.iterations(row.run))}
-
-    def iteration_as_object(self, row: IterationRow, *, whole: bool) -> dict[str, object]:
-        """Return the iteration for views; `whole` means with its prompt and output."""
-        return iteration_object(row, self.workspace if whole else None)
+    def summed_up(self, row: RunRow) -> RunRow:
+        """Return the run with a summary of its iterations as they are now."""
+        return with_summary(row, self.iterations(row.run))
 
 
 def _problem(error: StoreError) -> InvalidInput:

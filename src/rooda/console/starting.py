@@ -21,7 +21,7 @@ from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts
-from rooda.record.given import KEY, Given
+from rooda.record.given import NO_FLAGS, Given
 from rooda.record.reader import Reader
 from rooda.record.rows import RunRow
 from rooda.text.paths import is_folder
@@ -82,7 +82,7 @@ def take_up(
     if folder != here:
         given_now = anchored_in(here, given_now, rules)
     try:
-        earlier = parts_of(parse(command, recorded or Given(), arguments))
+        earlier = parts_of(parse(command, recorded or NO_FLAGS, arguments))
         merged = merge(earlier, given_now, rules)
         given = given_of(command, merged.kept, merged.now)
         parameters = parse(command, given, arguments).params
@@ -105,14 +105,14 @@ def take_up(
 
 def _recorded(row: RunRow, front: Front) -> Given | None:
     """Return the flags of the start of the run; None if an earlier version did not keep them."""
-    if KEY not in row.data:
-        return None
-    try:
-        return Given.from_json(row.data[KEY])
-    except ValueError as error:
-        message = f"the recorded flags of run {row.run} can't be read: {error}"
+    trouble = row.unreadable.get("given", "")
+    if isinstance(row.given, Given):
+        trouble = row.given.trouble()
+    if trouble:
+        message = f"the recorded flags of run {row.run} can't be read: {trouble}"
         advice = f"Something changed the record. {new_run(front)}"
-        raise InvalidInput([Problem(message, advice, title=TITLE)]) from None
+        raise InvalidInput([Problem(message, advice, title=TITLE)])
+    return row.given if isinstance(row.given, Given) else None
 
 
 def _folder(workspace: Path, row: RunRow, recorded: Given | None) -> Path:

@@ -27,12 +27,10 @@ from rooda.loop.emitter import Emitter
 from rooda.loop.own_files import own_files
 from rooda.loop.run_events import HistoryPruned, RecordTrouble
 from rooda.loop.state import Status
-from rooda.record.errors import StoreError
-from rooda.record.given import KEY as GIVEN
 from rooda.record.given import Given
 from rooda.record.recorder import Recorder
 from rooda.record.retention import Limits, prune
-from rooda.record.rows import RunRow
+from rooda.record.rows import RunRow, StoreError
 from rooda.record.store import Store
 from rooda.views.log import LogFile
 from rooda.views.session_log import SessionLog
@@ -96,7 +94,7 @@ class Recording(Struct, frozen=True):
         self.troubles.tell(emitter)
         row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
         if given is not None:
-            row = replace(row, data=row.data | {GIVEN: given.to_json()})
+            row = replace(row, given=given)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
         return self._log_session(emitter, run, resumed)
 

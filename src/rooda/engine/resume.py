@@ -12,10 +12,9 @@ from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import Stop, StopRule, stop
-from rooda.record.errors import NoRecord, StoreError
 from rooda.record.objects import iteration_of, last_attempts
 from rooda.record.reader import Reader
-from rooda.record.rows import RunRow
+from rooda.record.rows import NoRecord, RunRow, StoreError
 from rooda.text.numbers import count
 
 _T = TypeVar("_T")
@@ -61,14 +60,12 @@ def _resume(plan: Plan, wanted: str, reader: Reader, front: Front) -> Resumed:
 
 def restored(row: RunRow) -> State:
     """The recorded state of a run. After an abort the count of failures starts again at 0."""
-    data = row.data.get("state")
-    if data is None:
+    if "state" in row.unreadable:
+        message = f"the state of run {row.run} can't be read: {row.unreadable['state']}"
+        raise InvalidInput([Problem(message, "Start a new run")])
+    if row.state is None:
         return State()
-    try:
-        state = State.from_json(data)
-    except (KeyError, TypeError, ValueError) as error:
-        message = f"the state of run {row.run} can't be read: {type(error).__name__}: {error}"
-        raise InvalidInput([Problem(message, "Start a new run")]) from None
+    state = State.restored(row.state)
     # The user who continues an aborted run has removed the cause, or wants to try again.
     return _recounted(state) if row.status == Status.ABORTED else state
 

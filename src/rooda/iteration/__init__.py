@@ -34,26 +34,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "config": ("IterationConfig",),
-    "executor": ("IterationExecutor",),
-    "history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
-    "session": ("CommandSession", "Response", "Session"),
-    "tracker": ("FileChangeTracker", "TreeScan"),
-    "types": (
-        "Iteration",
-        "IterationResult",
-        "IterationStatus",
-        "Printed",
-        "TestDetail",
-        "TestResults",
-        "TestStatus",
-    ),
+    "rooda.iteration.config": ("IterationConfig",),
+    "rooda.iteration.executor": ("IterationExecutor",),
+    "rooda.iteration.history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
+    "rooda.iteration.session": ("CommandSession", "Response", "Session"),
+    "rooda.iteration.tracker": ("FileChangeTracker",),
+    "rooda.iteration.types": ("Iteration", "IterationResult", "IterationStatus", "Printed"),
+    "rooda.workspace.tree_changes": ("TreeScan",),
+    "rooda.testresults.results": ("TestDetail", "TestResults", "TestStatus"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: who reads the record needs no process and no git."""
+    """Load a name's module on demand: a reader of the record needs no process and no git."""
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
+            return getattr(import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from rooda.iteration.types import Iteration, IterationStatus
 
@@ -58,10 +58,6 @@ class HistorySummary(Struct, frozen=True):
             total_tests_passed=self.total_tests_passed + (tests.passed if tests else 0),
             total_tests_failed=self.total_tests_failed + (tests.failed if tests else 0),
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields by name."""
-        return asdict(self)
 
 
 class IterationHistory:
@@ -124,8 +120,9 @@ class IterationHistory:
         if path is None or not path.exists():
             return
         try:
-            iterations = [Iteration.from_json(data) for data in _list(path.read_bytes())]
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            found = convert(json.loads(path.read_bytes()), list[dict[str, Any]])
+            iterations = list(map(Iteration.from_json, found))
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} has no history: {error}") from None
         self._summary = HistorySummary()
         self._iterations.clear()
@@ -138,13 +135,6 @@ class IterationHistory:
 
 
 _FAILURES = (IterationStatus.FAILED, IterationStatus.TIMED_OUT, IterationStatus.SKIPPED)
-
-
-def _list(content: bytes) -> list[Any]:
-    found = json.loads(content)
-    if not isinstance(found, list):
-        raise TypeError("it is no list")
-    return found
 
 
 def _whole(iteration: Iteration) -> dict[str, Any]:

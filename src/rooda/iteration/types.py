@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field, to_builtins
+from msgspec.structs import replace
 
-from rooda.testresults.results import TestDetail, TestResults, TestStatus
+from rooda.testresults.results import TestResults
 
 
 class IterationStatus(StrEnum):
@@ -22,16 +23,6 @@ class IterationStatus(StrEnum):
     TIMED_OUT = "timed_out"
     SKIPPED = "skipped"
     INTERRUPTED = "interrupted"
-
-
-UNFINISHED = frozenset(
-    {
-        IterationStatus.PENDING,
-        IterationStatus.PRE_HOOKS,
-        IterationStatus.EXECUTING,
-        IterationStatus.POST_HOOKS,
-    }
-)
 
 
 class Printed(Struct, frozen=True):
@@ -81,63 +72,23 @@ class IterationResult(Struct, frozen=True):
         return bool(self.files_created or self.files_modified or self.files_deleted)
 
     def to_json(self) -> dict[str, Any]:
-        """Every field but what was printed, which may be millions of bytes."""
-        tests = self.test_results
-        return {
-            "exit_code": self.exit_code,
-            "files_modified": list(self.files_modified),
-            "files_created": list(self.files_created),
-            "files_deleted": list(self.files_deleted),
-            "tests_run": self.tests_run,
-            "test_results": None if tests is None else _tests_to_json(tests),
-            "context_usage_percent": self.context_usage_percent,
-            "progress_detected": self.progress_detected,
-            "summary": self.summary,
-            "duration_ms": self.duration_ms,
-        }
+        """Every field except what was printed, which may be millions of bytes."""
+        body: dict[str, Any] = to_builtins(replace(self, printed=_NOTHING))
+        del body["printed"]
+        return body | {"tests_run": self.tests_run}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "IterationResult":
-        """The result that was written; what was printed too, where it is there."""
-        tests = data.get("test_results")
-        return cls(
-            exit_code=data["exit_code"],
-            printed=Printed.of(data.get("stdout") or "", data.get("stderr") or ""),
-            files_modified=tuple(data["files_modified"]),
-            files_created=tuple(data["files_created"]),
-            files_deleted=tuple(data["files_deleted"]),
-            test_results=None if tests is None else _tests_from_json(tests),
-            context_usage_percent=data["context_usage_percent"],
-            progress_detected=data["progress_detected"],
-            summary=data["summary"],
-            duration_ms=data["duration_ms"],
-        )
+        """The result that was written; with `stdout` and `stderr`, where these are there.
+
+        Raises ValueError for data that no result can have.
+        """
+        printed = Printed.of(data.get("stdout") or "", data.get("stderr") or "")
+        known = {name: value for name, value in data.items() if name != "printed"}
+        return replace(convert(known, cls), printed=printed)
 
 
-def _tests_to_json(tests: TestResults) -> dict[str, Any]:
-    return {
-        "total": tests.total,
-        "passed": tests.passed,
-        "failed": tests.failed,
-        "skipped": tests.skipped,
-        "details": [
-            {
-                "name": detail.name,
-                "status": str(detail.status),
-                "duration_ms": detail.duration_ms,
-                "error": detail.error,
-            }
-            for detail in tests.details
-        ],
-    }
-
-
-def _tests_from_json(data: Mapping[str, Any]) -> TestResults:
-    details = tuple(
-        TestDetail(one["name"], TestStatus(one["status"]), one["duration_ms"], one["error"])
-        for one in data["details"]
-    )
-    return TestResults(data["total"], data["passed"], data["failed"], data["skipped"], details)
+_NOTHING = Printed()
 
 
 class Iteration(Struct):
@@ -179,7 +130,7 @@ class Iteration(Struct):
             self.metadata["error"] = error
 
     def to_json(self) -> dict[str, Any]:
-        """The record of it, without the prompt and what was printed."""
+        """Every field except the prompt and what was printed."""
         return {
             "number": self.number,
             "started_at": self.started_at.isoformat(),
@@ -191,14 +142,11 @@ class Iteration(Struct):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Iteration":
-        """The iteration that was written."""
-        ended, result = data["ended_at"], data["result"]
-        return cls(
-            number=data["number"],
-            prompt=data.get("prompt") or "",
-            started_at=datetime.fromisoformat(data["started_at"]),
-            ended_at=None if ended is None else datetime.fromisoformat(ended),
-            status=IterationStatus(data["status"]),
-            result=None if result is None else IterationResult.from_json(result),
-            metadata=dict(data["metadata"]),
-        )
+        """The iteration that was written. Raises ValueError for data that no iteration can have."""
+        if missing := {"started_at", "ended_at", "status", "result"} - set(data):
+            raise ValueError(f"an iteration lacks {', '.join(sorted(missing))}")
+        result = data["result"]
+        found = convert({**data, "prompt": data.get("prompt") or "", "result": None}, cls)
+        if result is not None:
+            found.result = IterationResult.from_json(convert(result, dict[str, Any]))
+        return found

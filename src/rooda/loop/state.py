@@ -1,11 +1,10 @@
 """The state of a run between two iterations, and how an iteration changes it. Pure."""
 
 import math
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
 from rooda.agents.failure_kinds import FailureKind, Reaction
@@ -85,6 +84,26 @@ class Progress(Struct, frozen=True):
     made: bool = True
     tree: str | None = None
     touched: bool = False  # the agent changed a file or moved HEAD
+
+
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class SavedState(Struct, frozen=True):
+    """The part of `State` that the record keeps. Version 0.1 wrote the same fields."""
+
+    iteration: _Count
+    consecutive_failures: _Count
+    stats: Stats
+    elapsed: float
+    idle: _Count
+    trees: tuple[tuple[str, int], ...]
+    feedback: str
+    touched: bool
+    cost: float = 0.0
+    tokens: int = 0
+    limited: tuple[UsageLimit, ...] = ()
+    limit_waited: float = 0.0
 
 
 class State(Struct, frozen=True):
@@ -210,41 +229,14 @@ class State(Struct, frozen=True):
             return None
         return next((number for seen, number in self.trees if seen == tree), None)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what a later run needs to go on from here."""
-        return {
-            "iteration": self.iteration,
-            "consecutive_failures": self.consecutive_failures,
-            "stats": asdict(self.stats),
-            "elapsed": self.elapsed,
-            "idle": self.idle,
-            "trees": [list(seen) for seen in self.trees],
-            "feedback": self.feedback,
-            "touched": self.touched,
-            "cost": self.cost,
-            "tokens": self.tokens,
-            # Without outages and limits that only the user can end: they may be over by the time
-            # that the run goes on, so it tries at once.
-            "limited": [
-                asdict(one) for one in self.limited if math.isfinite(one.until) and not one.outage
-            ],
-            "limit_waited": self.limit_waited,
-        }
+    def saved(self) -> SavedState:
+        """What the record keeps, so that a resumed run continues here."""
+        # A resumed run tries at once: the user may have removed the cause, or the outage is over.
+        limited = (one for one in self.limited if math.isfinite(one.until) and not one.outage)
+        kept = {name: getattr(self, name) for name in SavedState.__struct_fields__}
+        return SavedState(**kept | {"limited": tuple(limited)})
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "State":
-        """Return the state that `to_json` wrote; raises KeyError, TypeError or ValueError."""
-        return cls(
-            iteration=int(data["iteration"]),
-            consecutive_failures=int(data["consecutive_failures"]),
-            stats=Stats(**data["stats"]),
-            elapsed=float(data["elapsed"]),
-            idle=int(data["idle"]),
-            trees=tuple((str(tree), int(number)) for tree, number in data["trees"]),
-            feedback=str(data["feedback"]),
-            touched=bool(data["touched"]),
-            cost=float(data.get("cost", 0.0)),
-            tokens=int(data.get("tokens", 0)),
-            limited=tuple(UsageLimit(**one) for one in data.get("limited", ())),
-            limit_waited=float(data.get("limit_waited", 0.0)),
-        )
+    def restored(cls, saved: SavedState) -> "State":
+        """The state of a run that was saved."""
+        return cls(**asdict(saved))

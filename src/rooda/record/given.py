@@ -3,16 +3,12 @@
 The record is private to the user. Views show `masked` alone: values can be secrets.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct
 
 from rooda.config.sensitive import HIDDEN, without_secret_values
 from rooda.config.setting import UNSET
 from rooda.config.settings import ENV
 
-KEY = "given"  # in the data of a run's row
 _MOST_WORDS = 2  # a flag and its value
 
 
@@ -22,30 +18,18 @@ class Given(Struct, frozen=True):
     `folder` is where the command was started, relative to the workspace.
     """
 
-    flags: tuple[tuple[str, ...], ...] = ()
-    arguments: tuple[str, ...] = ()
-    folder: str = "."
+    flags: tuple[tuple[str, ...], ...]
+    arguments: tuple[str, ...]
+    folder: str
 
-    def to_json(self) -> dict[str, Any]:
-        """What the record keeps."""
-        return {
-            "flags": [list(words) for words in self.flags],
-            "arguments": list(self.arguments),
-            "folder": self.folder,
-        }
-
-    @classmethod
-    def from_json(cls, data: object) -> "Given":
-        """What the record kept. Raises ValueError for data that rooda has not written."""
-        if not isinstance(data, dict):
-            raise ValueError("it is not an object")  # noqa: TRY004 - one error for all
-        flags = tuple(_texts(words) for words in _list(data.get("flags")))
-        for words in flags:
+    def trouble(self) -> str:
+        """What is wrong with words that rooda can't have written (an agent can); else empty."""
+        for words in self.flags:
             is_flag = words and words[0].startswith("--") and words[0] != "--"
             if not is_flag or len(words) > _MOST_WORDS:
-                raise ValueError("not every flag is a flag with at most one value")
-        (folder,) = _texts([data.get("folder")])
-        return cls(flags, _texts(data.get("arguments")), folder)
+                return "not every flag is a flag with at most one value"
+        every = (*(word for words in self.flags for word in words), *self.arguments, self.folder)
+        return "a word has a NUL character" if any("\0" in word for word in every) else ""
 
     def masked(self) -> tuple[str, ...]:
         """The words for a view, without the values of variables and secrets."""
@@ -53,12 +37,14 @@ class Given(Struct, frozen=True):
         return (*flags, *map(without_secret_values, self.arguments))
 
 
-def masked_in(data: Mapping[str, Any]) -> list[str] | None:
-    """The flags in the data of a run's row, for a view; None where none can be shown."""
-    try:
-        return list(Given.from_json(data[KEY]).masked())
-    except (KeyError, ValueError):
+NO_FLAGS = Given((), (), ".")
+
+
+def masked_flags(given: object) -> list[str] | None:
+    """The recorded flags for a view; None where there are none that can be shown."""
+    if not isinstance(given, Given) or given.trouble():
         return None
+    return list(given.masked())
 
 
 def _masked(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -73,16 +59,3 @@ def _masked_assignment(text: str) -> str:
     if equals:
         return f"{name}={HIDDEN}"
     return text if text == UNSET else HIDDEN
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError("a list is missing")  # noqa: TRY004 - one error for all
-    return value
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    texts = _list(value)
-    if not all(isinstance(text, str) and "\0" not in text for text in texts):
-        raise ValueError("not every word is a text")
-    return tuple(texts)

@@ -11,14 +11,15 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from rooda.record.database import NAME, SHOWN
-from rooda.record.errors import NoRecord, StoreError
 from rooda.record.opening import opened
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
     UNFINISHED,
     IterationRow,
+    NoRecord,
     RunRow,
+    StoreError,
     Value,
     is_run_alive,
     iteration_row,

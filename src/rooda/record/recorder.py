@@ -1,17 +1,18 @@
-"""A listener that writes down what happens, as it happens.
+"""A listener that records what happens, as it happens.
 
-Two commits for each iteration: one before the agent is started, one when all is over. Hooks add one
-for each stage.
+It commits twice for each iteration: before the agent starts, and when the iteration has ended.
+Hooks add one commit for each stage.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from rooda.agents.report import Usage
 from rooda.iteration.history import HistorySummary
-from rooda.iteration.types import Iteration, IterationResult, IterationStatus
+from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop.agent_events import AgentChanged, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import (
@@ -33,22 +34,21 @@ from rooda.loop.work_events import (
     VerifyEnded,
 )
 from rooda.process.events import LeftoversStopped, TranscriptTrimmed
-from rooda.record.rows import IterationRow, RunRow
+from rooda.record.rows import RUNNING, IterationRow, RecordedSetting, RecordedWait, RunRow
 from rooda.text.event import Event
-from rooda.text.formats import to_builtins
 
 SCHEMA_VERSION = 1
 
 
 class Saves(Protocol):
-    """Where rows go; saving never fails, trouble is told elsewhere."""
+    """Where rows go. Saving never fails: the store reports its trouble itself."""
 
     def save(self, run: RunRow | None = None, iteration: IterationRow | None = None) -> None:
-        """Both in one go."""
+        """Save both in one transaction."""
 
 
 class Recorder:
-    """Folds the events of a run into its rows."""
+    """Turns the events of a run into its rows."""
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class Recorder:
         row: RunRow,
         earlier: Iterable[Iteration] = (),
     ) -> None:
-        """`earlier` are the iterations of a run that goes on, in their order."""
+        """`earlier` are the iterations of a resumed run, in their order."""
         self._store = store
         self._run = row
-        self._settings: list[list[str]] = []
+        self._settings: list[RecordedSetting] = []
         self._summary = HistorySummary()
         self._last: Iteration | None = None
         for one in earlier:
@@ -67,105 +67,139 @@ class Recorder:
         self._iteration: IterationRow | None = None
 
     def __call__(self, stamped: Stamped) -> None:
-        """Write down what must not be lost; remember the rest until then."""
+        """Save what must not be lost; keep the rest in memory until then."""
         event = stamped.event
-        at = stamped.at.isoformat(timespec="milliseconds")
-        match event:
-            case ConfigResolved(setting, value, origin):
-                self._settings.append([setting, value, origin])
-            case RunStarted():
-                self._run = self._started(event)
-                self._store.save(run=self._run)
-            case IterationStarted(_, number, _, attempt):
-                data: dict[str, Any] = {"hooks": [], "agent": event.agent}
-                status = str(IterationStatus.PENDING)
-                self._iteration = IterationRow(
-                    self._run.run, number, attempt, status, at, None, data
-                )
-            case StageEntered(_, status) if self._iteration is not None:
-                self._iteration = replace(self._iteration, status=str(status))
-                self._store.save(iteration=self._iteration)
-            case IterationEnded():
-                self._end_iteration(event, at)
-            case RunEnded():
-                self._end_run(event, at)
-            case WaitStarted():
-                # Whoever looks in the night sees what it waits for.
-                self._note(event)
-                self._store.save(run=self._run)
-            case WaitEnded(_, _, seconds) if self._run.data.get("waits"):
-                self._run.data["waits"][-1]["waited"] = seconds
-                self._store.save(run=self._run)
-            case SnapshotTaken(0, tree) if "state" not in self._run.data:
-                # Or a run that is killed in its first iteration would take another when it goes on.
-                self._note(event)
-                self._run.data["state"] = State(trees=((tree, 0),)).to_json()
-                self._store.save(run=self._run)
-            case _:
-                self._note(event)
+        if type(event) in _NOTED:
+            self._note(event)
+        elif (handle := self._HANDLERS.get(type(event))) is not None:
+            handle(self, event, stamped.at.isoformat(timespec="milliseconds"))
 
-    def _started(self, event: RunStarted) -> RunRow:
-        data = self._run.data | {
-            "schema_version": SCHEMA_VERSION,
-            "command": event.command,
-            "max_iterations": event.max_iterations,
-            "settings": self._settings,
-            "hooks": self._run.data.get("hooks", []),
-            "summary": self._summary_now().to_json(),
-            "reason": None,
-            "rule": None,
-            "exit_code": None,
-        }
-        return replace(self._run, status="running", ended_at=None, data=data)
+    def _add_setting(self, event: ConfigResolved, _: str) -> None:
+        self._settings.append(RecordedSetting(event.setting, event.value, event.origin))
+
+    def _start_run(self, event: RunStarted, _: str) -> None:
+        self._run = replace(
+            self._run,
+            status=RUNNING,
+            ended_at=None,
+            schema_version=SCHEMA_VERSION,
+            command=event.command,
+            max_iterations=event.max_iterations,
+            settings=tuple(self._settings),
+            summary=self._summary_now(),
+            reason=None,
+            rule=None,
+            exit_code=None,
+        )
+        self._store.save(run=self._run)
+
+    def _start_iteration(self, event: IterationStarted, at: str) -> None:
+        self._iteration = IterationRow(
+            self._run.run,
+            event.iteration,
+            event.attempt,
+            str(IterationStatus.PENDING),
+            at,
+            None,
+            agent=event.agent,
+        )
+
+    def _enter_stage(self, event: StageEntered, _: str) -> None:
+        if self._iteration is not None:
+            self._iteration = replace(self._iteration, status=str(event.status))
+            self._store.save(iteration=self._iteration)
+
+    def _start_wait(self, event: WaitStarted, _: str) -> None:
+        # Saved at once: the user who looks in the night sees what the run waits for.
+        self._run = replace(self._run, waits=(*(self._run.waits or ()), _wait(event)))
+        self._store.save(run=self._run)
+
+    def _end_wait(self, event: WaitEnded, _: str) -> None:
+        if self._run.waits:
+            *others, last = self._run.waits
+            waits = (*others, replace(last, waited=event.seconds))
+            self._run = replace(self._run, waits=waits)
+            self._store.save(run=self._run)
+
+    def _change_agent(self, event: AgentChanged, _: str) -> None:
+        changed = (*(self._run.agents_changed or ()), event)
+        self._run = replace(self._run, agents_changed=changed)
 
     def _note(self, event: Event) -> None:
-        """What belongs to the iteration that is at work, or to the run where none is."""
-        noted = _NOTED.get(type(event))
-        if noted is None:
+        """Keep an event with the current iteration, or with the run between iterations."""
+        name, kept = _NOTED[type(event)]
+        row = self._run if self._iteration is None else self._iteration
+        if name not in row.__struct_fields__:
             return
-        key, is_list, shown = noted
-        row = self._iteration
-        data = self._run.data if row is None else row.data
-        if is_list:
-            data.setdefault(key, []).append(shown(event))
+        value = kept(event)
+        if name in _LISTS:
+            value = (*(getattr(row, name) or ()), value)
+        if self._iteration is None:
+            self._run = replace(self._run, **{name: value})
         else:
-            data[key] = shown(event)
+            self._iteration = replace(self._iteration, **{name: value})
+
+    def _note_snapshot(self, event: SnapshotTaken, _: str) -> None:
+        if self._iteration is not None:
+            self._iteration = replace(self._iteration, snapshot=event)
+            return
+        self._run = replace(self._run, snapshot=event)
+        if event.iteration == 0 and self._run.state is None:
+            # Save the tree: a run that is killed in its first iteration is compared with it later.
+            state = State(trees=((event.tree, 0),)).saved()
+            self._run = replace(self._run, state=state)
+            self._store.save(run=self._run)
 
     def _end_iteration(self, event: IterationEnded, at: str) -> None:
         row = self._iteration
         if row is None:
             return
         self._iteration = None
-        self._count(_iteration_of(event, row))
-        row = replace(row, status=str(event.status), ended_at=at, data=row.data | _ended(event))
-        data: dict[str, Any] = {"summary": self._summary_now().to_json()}
-        if event.state is not None:
-            data["state"] = event.state.to_json()
-            data |= {"tokens": event.state.tokens or None, "cost": event.state.cost or None}
-        self._run = replace(self._run, data=self._run.data | data)
-        self._store.save(run=self._run, iteration=row)
+        self._count(Iteration(row.number, status=event.status, result=event.result))
+        self._run = replace(self._run, summary=self._summary_now())
+        if (state := event.state) is not None:
+            self._run = replace(
+                self._run,
+                state=state.saved(),
+                tokens=state.tokens or None,
+                cost=state.cost or None,
+            )
+        self._store.save(run=self._run, iteration=_ended(row, event, at))
 
     def _end_run(self, event: RunEnded, at: str) -> None:
-        data = {
-            "reason": event.reason or event.rule.row.recorded,
-            "rule": str(event.rule),
-            "exit_code": event.exit_code,
-            "signal": event.signal,
-            "total": event.total,
-            "iterations": event.iterations,
-            "consecutive_failures": event.consecutive_failures,
-            "threshold": event.threshold,
-            "stats": event.stats.summary(),
-            "tokens": event.tokens or None,
-            "cost": event.cost or None,
-        }
         self._run = replace(
-            self._run, status=str(event.status), ended_at=at, data=self._run.data | data
+            self._run,
+            status=str(event.status),
+            ended_at=at,
+            reason=event.reason or event.rule.row.recorded,
+            rule=str(event.rule),
+            exit_code=event.exit_code,
+            signal=event.signal,
+            total=event.total,
+            iterations=event.iterations,
+            consecutive_failures=event.consecutive_failures,
+            threshold=event.threshold,
+            stats=event.stats.summary(),
+            tokens=event.tokens or None,
+            cost=event.cost or None,
         )
         self._store.save(run=self._run)
 
+    _HANDLERS: ClassVar[Mapping[type, Callable[["Recorder", Any, str], None]]] = {
+        ConfigResolved: _add_setting,
+        RunStarted: _start_run,
+        IterationStarted: _start_iteration,
+        StageEntered: _enter_stage,
+        SnapshotTaken: _note_snapshot,
+        IterationEnded: _end_iteration,
+        RunEnded: _end_run,
+        WaitStarted: _start_wait,
+        WaitEnded: _end_wait,
+        AgentChanged: _change_agent,
+    }
+
     def _count(self, iteration: Iteration) -> None:
-        """Of several attempts at an iteration the last one counts."""
+        """Add an iteration to the summary; of several attempts only the last one counts."""
         if self._last is not None and self._last.number != iteration.number:
             self._summary = self._summary.add(self._last)
         self._last = iteration
@@ -174,59 +208,60 @@ class Recorder:
         return self._summary if self._last is None else self._summary.add(self._last)
 
 
-def _iteration_of(event: IterationEnded, row: IterationRow) -> Iteration:
-    return Iteration(row.number, status=event.status, result=event.result)
+def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
+    """The row of an iteration that has ended."""
+    usage = event.usage or Usage()
+    return replace(
+        row,
+        status=str(event.status),
+        ended_at=at,
+        result=event.result,
+        metadata={} if event.status is IterationStatus.COMPLETED else {"error": event.reason},
+        duration=event.duration,
+        verdict=str(event.verdict),
+        signal=event.promise_signal,
+        truncated=event.truncated,
+        despite_exit=event.despite_exit,
+        kind=event.kind and str(event.kind),
+        reason=event.reason,
+        evidence=event.evidence,
+        returned_to=event.returned_to,
+        failures_before=event.failures_before,
+        failures_after=event.consecutive_failures,
+        threshold=event.threshold,
+        cleaned_up=event.cleaned_up,
+        failure=event.failure,
+        incomplete=event.incomplete,
+        same_failures=event.same_failures,
+        model=usage.model,
+        session_id=usage.session_id,
+        turns=usage.turns,
+        tokens=usage.tokens,
+        cost=usage.cost,
+    )
 
 
-def _ended(event: IterationEnded) -> dict[str, Any]:
-    """What the record says of an iteration that has ended."""
-    result = event.result or IterationResult(exit_code=None)
-    return {
-        "result": None if event.result is None else result.to_json(),
-        "metadata": {} if event.status is IterationStatus.COMPLETED else {"error": event.reason},
-        "duration": event.duration,
-        "verdict": str(event.verdict),
-        "signal": event.promise_signal,
-        "truncated": event.truncated,
-        "despite_exit": event.despite_exit,
-        "kind": event.kind and str(event.kind),
-        "reason": event.reason,
-        "evidence": event.evidence,
-        "returned_to": event.returned_to,
-        "failures_before": event.failures_before,
-        "failures_after": event.consecutive_failures,
-        "threshold": event.threshold,
-        "cleaned_up": [to_builtins(one) for one in event.cleaned_up],
-        "failure": event.failure and to_builtins(event.failure),
-        "incomplete": event.incomplete,
-        "same_failures": event.same_failures,
-        **(event.usage or Usage()).to_json(),
-    }
-
-
-def _wait(event: WaitStarted) -> dict[str, Any]:
+def _wait(event: WaitStarted) -> RecordedWait:
     until = event.until.isoformat(timespec="seconds")
-    return to_builtins(event) | {"until": until, "waited": None}
+    return convert(to_builtins(event) | {"until": until}, RecordedWait)
 
 
-# event: (where it is kept, whether there can be several, how)
-_NOTED: Mapping[type, tuple[str, bool, Callable[[Any], Any]]] = {
-    PromptAssembled: ("prompt_size", False, lambda event: event.size),
-    SnapshotTaken: ("snapshot", False, to_builtins),
-    ChangesUnknown: ("changes_unknown", False, lambda event: event.error),
-    HookEnded: ("hooks", True, to_builtins),
-    VerifyEnded: ("verify", False, to_builtins),
-    Committed: ("commit", False, to_builtins),
-    CommitFailed: ("commit_failed", False, to_builtins),
-    Pushed: ("push", False, to_builtins),
-    PushFailed: ("push_failed", False, to_builtins),
-    StateUnwritable: ("unwritable", False, lambda event: event.error),
-    WaitStarted: ("waits", True, _wait),
-    AgentChanged: ("agents_changed", True, to_builtins),
-    TranscriptTrimmed: ("trimmed", True, to_builtins),
-    LeftoversStopped: (
-        "left_behind",
-        False,
-        lambda event: [to_builtins(p) for p in event.processes],
-    ),
+def _itself(event: Struct) -> Struct:
+    return event
+
+
+# Event: the field of the row that keeps it, and what is kept of it.
+_NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
+    PromptAssembled: ("prompt_size", lambda event: event.size),
+    ChangesUnknown: ("changes_unknown", lambda event: event.error),
+    HookEnded: ("hooks", _itself),
+    VerifyEnded: ("verify", _itself),
+    Committed: ("commit", _itself),
+    CommitFailed: ("commit_failed", _itself),
+    Pushed: ("push", _itself),
+    PushFailed: ("push_failed", _itself),
+    StateUnwritable: ("unwritable", lambda event: event.error),
+    TranscriptTrimmed: ("trimmed", _itself),
+    LeftoversStopped: ("left_behind", lambda event: event.processes),
 }
+_LISTS = frozenset({"hooks", "trimmed"})

@@ -1,57 +1,211 @@
-"""What a store keeps: runs and their iterations, as plain rows.
+"""What the record keeps of a run and of an iteration, as typed rows.
 
-Every text comes back as it was, whatever an agent or a file system put into it. JSON is pure
-ASCII, so lone surrogates and NULs are escapes there. Elsewhere a text that UTF-8 can't have is
-kept as bytes.
+A row has columns of its own in the database; all other fields are one JSON object in the column
+`data`. Version 0.1 wrote the same JSON. A field that a row does not know is ignored, a field
+without a value is left out, and a field that makes no sense gets its default (see `unreadable`).
+
+Every text comes back as it was, whatever an agent or a file system put into it. In JSON, lone
+surrogates and NULs are escapes. Elsewhere a text that UTF-8 can't encode is kept as bytes.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
+from msgspec.json import encode as json_encode
+from msgspec.structs import fields
 
+from rooda.agents.report import Tokens
+from rooda.iteration.history import HistorySummary
+from rooda.iteration.types import IterationResult
+from rooda.loop.agent_events import AgentChanged
+from rooda.loop.failure import FailureContext
+from rooda.loop.state import SavedState
+from rooda.loop.work_events import (
+    CommitFailed,
+    Committed,
+    HookEnded,
+    Pushed,
+    PushFailed,
+    SnapshotTaken,
+    VerifyEnded,
+)
+from rooda.process.events import NamedProcess, TranscriptTrimmed
+from rooda.record.given import Given
 from rooda.record.places import is_run
 from rooda.workspace.lock import ProcessIdentity
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
+KILLED = "rooda was killed"
 
 Value = str | bytes | int | float | None
+_LONGEST_NUMBER = 18  # digits; a longer one does not fit into SQLite's integers either
 
 
-class RunRow(Struct, frozen=True):
-    """One run. The pid comes with its start time, and counts for one boot of one host."""
+class StoreError(Exception):
+    """The record can't be opened or read; the message says why and what to do."""
 
-    run: str
-    procedure: str
+
+class NoRecord(StoreError):  # noqa: N818 - it says what was found
+    """There is no such run, or no run at all."""
+
+
+class RecordedSetting(Struct, frozen=True, array_like=True):
+    """A setting of a run; in JSON a list of three texts."""
+
+    name: str
+    value: str
+    origin: str  # the file and line, flag or variable that set it
+
+
+class RecordedWait(Struct, frozen=True):
+    """A wait of a run: the fields of the event `wait_started`, and how long it lasted."""
+
+    iteration: int
+    kind: str  # limit, outage, backoff
+    what: str  # the agent, or the failure before a backoff
+    reason: str
+    until: str  # local time, ISO 8601
+    seconds: float  # the planned length
+    tries: int = 1
+    known: bool = False  # the agent itself named the time
+    capped: bool = False  # the named time is later than the longest wait
+    outage: str = ""  # the kind of outage
+    lasted: float | None = None  # the seconds of the outage before this wait
+    waited: float | None = None  # the real length; unknown while the run waits
+
+
+class EarlierAttempt(Struct, frozen=True):
+    """An attempt at an iteration that was not the last one."""
+
+    attempt: int
     status: str
     started_at: str
+    ended_at: str | None = None
+    kind: str | None = None
+    reason: str | None = None
+    agent: str | None = None
+    tokens: Tokens | None = None
+    cost: float | None = None
+
+
+class RunRow(Struct, frozen=True, omit_defaults=True):
+    """One run. What is unknown is None. Times are ISO 8601 with an offset."""
+
+    # Columns.
+    run: str  # the name, which is also the name of its folder
+    procedure: str
+    status: str  # running, success, max-iters, aborted, interrupted
+    started_at: str
     ended_at: str | None
-    pid: int
+    pid: int  # pid, start time, host and boot together identify the process
     pid_started: float
     host: str
     boot: str
     workspace: str
-    data: dict[str, Any] = field(default_factory=dict)
+    # JSON.
+    reason: str | None = None  # why the run ended, in words
+    exit_code: int | None = None
+    summary: HistorySummary | None = None
+    rule: str | None = None  # the stop rule that ended the run
+    command: str | None = None  # of the agent
+    max_iterations: int | None = None
+    signal: str | None = None  # the signal to rooda that ended the run
+    stats: dict[str, float | None] | None = None  # of the iterations' durations
+    total: float | None = None  # seconds
+    tokens: int | None = None
+    cost: float | None = None
+    hooks: tuple[HookEnded, ...] = ()  # that ran outside of an iteration
+    waits: tuple[RecordedWait, ...] | None = None
+    agents_changed: tuple[AgentChanged, ...] | None = None
+    settings: tuple[RecordedSetting, ...] | None = None
+    schema_version: int | None = None
+    iterations: int | None = None  # how many were counted at the end
+    consecutive_failures: int | None = None
+    threshold: int | None = None  # of consecutive failures
+    snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
+    state: SavedState | None = None  # where a resumed run continues
+    given: Given | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
+    # Not stored: the fields whose stored values make no sense, and what is wrong with them.
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def process(self) -> ProcessIdentity:
         """The process of the run."""
         return ProcessIdentity(self.pid, self.pid_started, self.host, self.boot)
 
+    @property
+    def ended_because(self) -> str | None:
+        """The reason; a run that was interrupted without one was killed."""
+        is_killed = self.status == INTERRUPTED and self.reason is None
+        return KILLED if is_killed else self.reason
 
-class IterationRow(Struct, frozen=True):
-    """One attempt at one iteration of a run; both are counted from 1."""
 
+class IterationRow(Struct, frozen=True, omit_defaults=True):
+    """One attempt at one iteration of a run. What is unknown is None."""
+
+    # Columns.
     run: str
-    number: int
-    attempt: int
+    number: int  # from 1
+    attempt: int  # from 1
     status: str
     started_at: str
     ended_at: str | None
-    data: dict[str, Any] = field(default_factory=dict)
+    # JSON.
+    metadata: dict[str, str] | None = None  # `error`, if the iteration did not complete
+    result: IterationResult | None = None
+    verdict: str | None = None
+    signal: str | None = None  # that the agent gave, as the user's settings word it
+    kind: str | None = None  # of failure
+    reason: str | None = None
+    evidence: str | None = None  # the line or exit that decided
+    truncated: bool | None = None  # the agent printed more than fits into memory
+    despite_exit: bool | None = None  # the signal overrode a bad exit
+    cleaned_up: tuple[NamedProcess, ...] | None = None  # processes that rooda stopped
+    left_behind: tuple[NamedProcess, ...] | None = None
+    returned_to: int | None = None  # the earlier iteration with the same work tree
+    failures_before: int | None = None  # in a row
+    failures_after: int | None = None
+    threshold: int | None = None
+    snapshot: SnapshotTaken | None = None
+    changes_unknown: str | None = None  # why rooda could not compare the work trees
+    verify: VerifyEnded | None = None
+    hooks: tuple[HookEnded, ...] = ()
+    commit: Committed | None = None
+    commit_failed: CommitFailed | None = None
+    push: Pushed | None = None
+    push_failed: PushFailed | None = None
+    trimmed: tuple[TranscriptTrimmed, ...] | None = None
+    unwritable: str | None = None  # why `.rooda` could not be written
+    prompt_size: int | None = None  # bytes
+    duration: float | None = None  # seconds
+    failure: FailureContext | None = None
+    earlier_attempts: tuple[EarlierAttempt, ...] | None = None
+    agent: str | None = None
+    incomplete: bool | None = None  # the output ends without the agent's result
+    same_failures: int | None = None  # in a row
+    model: str | None = None
+    session_id: str | None = None
+    turns: int | None = None
+    tokens: Tokens | None = None
+    cost: float | None = None
+    # Not stored: the fields whose stored values make no sense, and what is wrong with them.
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+_RUN_COLUMNS: Final = (
+    *("run", "procedure", "status", "started_at", "ended_at", "pid", "pid_started", "host"),
+    *("boot", "workspace"),
+)
+_ITERATION_COLUMNS: Final = ("run", "number", "attempt", "status", "started_at", "ended_at")
+_INTEGERS: Final = frozenset({"pid", "number", "attempt"})
+_UNREADABLE: Final = "unreadable"
+
+_Row = TypeVar("_Row", RunRow, IterationRow)
 
 
 def is_run_alive(row: RunRow) -> bool:
@@ -61,66 +215,81 @@ def is_run_alive(row: RunRow) -> bool:
 
 def run_values(row: RunRow) -> tuple[Value, ...]:
     """The row as the database takes it."""
-    return (
-        *map(stored, (row.run, row.procedure, row.status, row.started_at)),
-        None if row.ended_at is None else stored(row.ended_at),
-        row.pid,
-        row.pid_started,
-        *map(stored, (row.host, row.boot, row.workspace)),
-        json.dumps(row.data),
-    )
+    return _values(row, _RUN_COLUMNS)
 
 
 def iteration_values(row: IterationRow) -> tuple[Value, ...]:
     """The row as the database takes it."""
-    return (
-        stored(row.run),
-        row.number,
-        row.attempt,
-        stored(row.status),
-        stored(row.started_at),
-        None if row.ended_at is None else stored(row.ended_at),
-        json.dumps(row.data),
-    )
+    return _values(row, _ITERATION_COLUMNS)
 
 
 def run_row(values: Sequence[Any]) -> RunRow | None:
-    """The row as it was; None for one that only somebody else can have written."""
-    try:
-        run, procedure, status, started, ended, pid, pid_started, *where, data = values
-        host, boot, workspace = map(_text, where)
-        return RunRow(
-            _run(run),
-            _text(procedure),
-            _text(status),
-            _text(started),
-            None if ended is None else _text(ended),
-            int(pid),
-            float(pid_started),
-            host,
-            boot,
-            workspace,
-            _data(data),
-        )
-    except (ValueError, TypeError, OverflowError, RecursionError):
-        return None
+    """The stored row; None for one that rooda can't have written."""
+    return _read(RunRow, _RUN_COLUMNS, values)
 
 
 def iteration_row(values: Sequence[Any]) -> IterationRow | None:
-    """The row as it was; None for one that only somebody else can have written."""
+    """The stored row; None for one that rooda can't have written."""
+    return _read(IterationRow, _ITERATION_COLUMNS, values)
+
+
+def _values(row: RunRow | IterationRow, names: Sequence[str]) -> tuple[Value, ...]:
+    data: dict[str, Any] = to_builtins(row)
+    for name in (*names, _UNREADABLE):
+        data.pop(name, None)
+    if isinstance(row, IterationRow) and row.result is not None:
+        data["result"] = row.result.to_json()
+    columns = (getattr(row, name) for name in names)
+    stored_columns = (stored(one) if isinstance(one, str) else one for one in columns)
+    return (*stored_columns, _json(data))
+
+
+def _json(data: dict[str, Any]) -> str:
     try:
-        run, number, attempt, status, started, ended, data = values
-        return IterationRow(
-            _run(run),
-            int(number),
-            int(attempt),
-            _text(status),
-            _text(started),
-            None if ended is None else _text(ended),
-            _data(data),
-        )
+        return json_encode(data).decode()
+    except (UnicodeEncodeError, OverflowError):  # msgspec refuses lone surrogates and huge numbers
+        return json.dumps(data)
+
+
+def _read(kind: type[_Row], names: Sequence[str], values: Sequence[Any]) -> _Row | None:
+    try:
+        columns = dict(zip((*names, "data"), values, strict=True))
+        data = _data(columns.pop("data"))
+        read = {name: _column(name, value) for name, value in columns.items()}
+        return _typed(kind, data, read)
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
+
+
+def _column(name: str, value: object) -> Value:
+    if name == "ended_at" and value is None:
+        return None
+    if name in _INTEGERS:
+        return int(value)  # type: ignore[call-overload, no-any-return]  # or TypeError
+    if name == "pid_started":
+        return float(value)  # type: ignore[arg-type]  # or TypeError
+    text = _text(value)
+    if name == "run" and not is_run(text):  # it becomes the name of a folder
+        raise ValueError("not the name of a run")
+    return text
+
+
+def _typed(kind: type[_Row], data: dict[str, Any], columns: dict[str, Value]) -> _Row:
+    try:
+        return convert(data | columns | {_UNREADABLE: {}}, kind)
+    except ValidationError:
+        pass
+    good: dict[str, Any] = {}
+    bad: dict[str, str] = {}
+    for one in fields(kind):
+        if one.name in columns or one.name == _UNREADABLE or one.name not in data:
+            continue
+        try:
+            convert(data[one.name], one.type)
+            good[one.name] = data[one.name]
+        except ValidationError as error:
+            bad[one.name] = str(error)
+    return convert(good | columns | {_UNREADABLE: bad}, kind)
 
 
 def stored(text: str) -> str | bytes:
@@ -133,36 +302,40 @@ def stored(text: str) -> str | bytes:
 
 
 def last_time(times: Iterable[str | None]) -> str | None:
-    """The latest of these times, as it was written; what is no time doesn't count."""
+    """The latest of these times, as it was written; other texts are ignored."""
     known = [(moment, text) for text in times if text and (moment := moment_of(text))]
     return max(known, key=lambda pair: pair[0])[1] if known else None
 
 
 def moment_of(text: str) -> datetime | None:
-    """The moment that a text names; without an offset it is meant here."""
+    """The time that a text names; without an offset it is local time."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def _run(value: object) -> str:
-    name = _text(value)
-    if not is_run(name):  # it becomes the name of a folder
-        raise ValueError("no run of ours")
-    return name
-
-
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogatepass")
     if not isinstance(value, str):
-        raise TypeError("no text")
+        raise TypeError("not a text")
     return value
 
 
 def _data(value: object) -> dict[str, Any]:
-    found = json.loads(_text(value))
+    found = json.loads(
+        _text(value), parse_int=_whole, parse_float=_finite, parse_constant=lambda _: None
+    )
     if not isinstance(found, dict):
-        raise TypeError("no object")
+        raise TypeError("not an object")
     return found
+
+
+def _whole(digits: str) -> int | None:
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else None
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None

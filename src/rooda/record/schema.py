@@ -3,8 +3,7 @@
 import sqlite3
 from typing import Final
 
-from rooda.record.errors import StoreError
-from rooda.record.rows import last_time, stored
+from rooda.record.rows import StoreError, last_time, stored
 
 Steps = tuple[tuple[str, ...], ...]
 

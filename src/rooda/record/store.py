@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rooda.record import renewal
 from rooda.record.database import NAME, SHOWN, Database, is_broken, is_passing
-from rooda.record.errors import StoreError
 from rooda.record.memory import Memory
 from rooda.record.rows import (
     INTERRUPTED,
@@ -15,6 +14,7 @@ from rooda.record.rows import (
     UNFINISHED,
     IterationRow,
     RunRow,
+    StoreError,
     is_run_alive,
     run_row,
     stored,

@@ -2,20 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+
+from msgspec import Struct
 
 from rooda.agents.failure_kinds import known_kind
+from rooda.iteration.history import HistorySummary
+from rooda.iteration.types import IterationResult
+from rooda.loop.work_events import HookEnded
+from rooda.record.given import masked_flags
+from rooda.record.rows import EarlierAttempt, IterationRow, RecordedWait, RunRow
+from rooda.testresults.results import TestResults, TestStatus
 from rooda.text.controls import clean, one_line, shown_words
 from rooda.text.numbers import count, usage_words
 from rooda.text.times import format_duration
 from rooda.views.terminal import render_table
 
-Object = Mapping[str, Any]
-_FILES = 20  # that are listed by name
+_FILES = 20  # names in a list of files or tests
+_BAD = (TestStatus.FAILED, TestStatus.ERROR)
 
 
 def moment(text: str | None) -> str:
-    """A time of the record, as people read it here."""
+    """A time of the record, as local time."""
     if not text:
         return "-"
     try:
@@ -24,262 +31,277 @@ def moment(text: str | None) -> str:
         return text
 
 
-def runs(found: Sequence[Object]) -> str:
-    """One line a run, newest first."""
+def runs(rows: Sequence[RunRow]) -> str:
+    """One line for each run, newest first."""
     titles = ("RUN", "STARTED", "PROCEDURE", "STATUS", "ITERATIONS", "TIME", "WHY")
-    rows = [
-        (
-            str(run["run"]),
-            moment(run["started_at"]),
-            str(run["procedure"]),
-            str(run["status"]),
-            str(run["summary"]["total_iterations"]),
-            format_duration(run["summary"]["total_duration_ms"] / 1000),
-            one_line(str(run["reason"] or "")),
-        )
-        for run in found
-    ]
-    return render_table(titles, rows)
+    return render_table(titles, list(map(_run_line, rows)))
 
 
-def run(found: Object, iterations: Sequence[Object]) -> str:
+def _run_line(row: RunRow) -> tuple[str, ...]:
+    summary = row.summary or HistorySummary()
+    return (
+        row.run,
+        moment(row.started_at),
+        row.procedure,
+        row.status,
+        str(summary.total_iterations),
+        format_duration(summary.total_duration_ms / 1000),
+        one_line(row.ended_because or ""),
+    )
+
+
+def run(row: RunRow, iterations: Sequence[IterationRow]) -> str:
     """One run: what it was, and a line for each of its iterations."""
-    summary = found["summary"]
-    tests = f"{summary['total_tests_passed']} of {summary['total_tests_run']} passed"
-    good = summary["successful_iterations"]
-    bad = summary["failed_iterations"] + summary["timed_out_iterations"]
+    summary = row.summary or HistorySummary()
+    flags = masked_flags(row.given)
+    good = summary.successful_iterations
+    bad = summary.failed_iterations + summary.timed_out_iterations
     about = [
-        ("Run", found["run"]),
-        ("Procedure", found["procedure"]),
-        ("Status", _status(found)),
-        ("Why", one_line(found["reason"] or "") or "-"),
-        ("Started", moment(found["started_at"])),
-        ("Ended", moment(found["ended_at"])),
-        ("Command", one_line(found["command"] or "-")),
-        *([] if found["flags"] is None else [("Flags", shown_words(found["flags"]) or "none")]),
-        ("Iterations", f"{summary['total_iterations']} ({good} good, {bad} failed)"),
+        ("Run", row.run),
+        ("Procedure", row.procedure),
+        ("Status", _status(row)),
+        ("Why", one_line(row.ended_because or "") or "-"),
+        ("Started", moment(row.started_at)),
+        ("Ended", moment(row.ended_at)),
+        ("Command", one_line(row.command or "-")),
+        *([] if flags is None else [("Flags", shown_words(flags) or "none")]),
+        ("Iterations", f"{summary.total_iterations} ({good} good, {bad} failed)"),
         ("Files", _counts_of_files(summary)),
     ]
-    if summary["total_tests_run"]:
+    if summary.total_tests_run:
+        tests = f"{summary.total_tests_passed} of {summary.total_tests_run} passed"
         about.append(("Tests", tests))
-    if used := usage_words(found["tokens"], found["cost"]):
+    if used := usage_words(row.tokens, row.cost):
         about.append(("Used", used))
-    about += [("Waited", _waited(wait)) for wait in grouped_waits(found["waits"] or ())]
+    about += [("Waited", _wait_line(group)) for group in grouped_waits(row.waits or ())]
     about += [
-        ("Changed", f"iteration {one['iteration']}: {one['agent']} for {one['before']}")
-        for one in found["agents_changed"] or ()
+        ("Changed", f"iteration {one.iteration}: {one.agent} for {one.before}")
+        for one in row.agents_changed or ()
     ]
-    text = render_table((), about)
-    hooks = _hooks(found)
+    text = render_table((), [*about, *_unreadable(row.unreadable)])
     if iterations:
         text += "\n" + iteration_list(iterations)
-    return text + hooks
+    return text + _hooks(row.hooks)
 
 
-def _waited(wait: Object) -> str:
-    where = f"iteration {wait['iteration']}, {wait['kind']} of {one_line(str(wait['what']))}"
-    return f"{where}: {waited(wait)}"
+class WaitGroup(Struct, frozen=True):
+    """The waits of a run for one and the same outage, or a single wait."""
+
+    last: RecordedWait
+    number: int = 1
+    total: float = 0.0  # seconds
+
+    def joined(self, wait: RecordedWait) -> "WaitGroup":
+        """The group with one more wait."""
+        return WaitGroup(wait, self.number + 1, self.total + (wait.waited or 0.0))
+
+    def is_continued_by(self, wait: RecordedWait) -> bool:
+        """Whether the wait belongs to the same outage, whichever agent it was for."""
+        before = self.last.lasted
+        if wait.lasted is None or before is None:
+            return False
+        return wait.lasted > before and wait.lasted >= before + (self.last.waited or 0.0)
+
+    def __str__(self) -> str:
+        """How long the run waited, or until when it will wait."""
+        last = self.last
+        if last.waited is None:
+            words = f"{format_duration(last.seconds)} until {moment(last.until)}"
+        else:
+            words = f"{format_duration(last.waited)} of {format_duration(last.seconds)}"
+        if self.number > 1:
+            words = f"{self.number} waits of {format_duration(self.total)}, the last {words}"
+        if last.lasted is None:
+            return words
+        lasted = format_duration(last.lasted + (last.waited or 0.0))
+        return f"{words}, in an outage of {lasted}"
 
 
-def grouped_waits(waits: Sequence[Object]) -> list[Object]:
-    """The waits of a run; those for the same outage become one, the last, with the sum of them."""
-    found: list[Object] = []
+def grouped_waits(waits: Sequence[RecordedWait]) -> list[WaitGroup]:
+    """The waits of a run; those for the same outage are one group."""
+    found: list[WaitGroup] = []
     for wait in waits:
-        last = found[-1] if found else None
-        if last is None or not _is_same_outage(last, wait):
-            found.append(wait)
-            continue
-        number = last.get("number", 1) + 1
-        total = last.get("total", last["waited"] or 0.0) + (wait["waited"] or 0.0)
-        found[-1] = {**wait, "number": number, "total": total}
+        if found and found[-1].is_continued_by(wait):
+            found[-1] = found[-1].joined(wait)
+        else:
+            found.append(WaitGroup(wait, total=wait.waited or 0.0))
     return found
 
 
-def _is_same_outage(before: Object, wait: Object) -> bool:
-    """Whether one wait follows another of the same outage, whichever agent it was for."""
-    lasted, lasted_before = wait.get("lasted"), before.get("lasted")
-    if lasted is None or lasted_before is None:
-        return False
-    return bool(lasted > lasted_before and lasted >= lasted_before + (before["waited"] or 0.0))
+def _wait_line(group: WaitGroup) -> str:
+    last = group.last
+    return f"iteration {last.iteration}, {last.kind} of {one_line(last.what)}: {group}"
 
 
-def waited(wait: Object) -> str:
-    """How long a run waited, or until when it means to."""
-    if wait["waited"] is None:
-        words = f"{format_duration(wait['seconds'])} until {moment(wait['until'])}"
-    else:
-        words = f"{format_duration(wait['waited'])} of {format_duration(wait['seconds'])}"
-    if wait.get("number", 1) > 1:
-        words = f"{wait['number']} waits of {format_duration(wait['total'])}, the last {words}"
-    if wait.get("lasted") is None:
-        return words
-    lasted = format_duration(wait["lasted"] + (wait["waited"] or 0.0))
-    return f"{words}, in an outage of {lasted}"
-
-
-def _counts_of_files(summary: Object) -> str:
-    created, modified = summary["total_files_created"], summary["total_files_modified"]
+def _counts_of_files(summary: HistorySummary) -> str:
+    created, modified = summary.total_files_created, summary.total_files_modified
     return f"{created} created, {modified} modified"
 
 
-def _status(found: Object) -> str:
-    code = found["exit_code"]
-    return f"{found['status']}" + ("" if code is None else f" (exit code {code})")
+def _status(row: RunRow) -> str:
+    return row.status + ("" if row.exit_code is None else f" (exit code {row.exit_code})")
 
 
-def iteration_list(iterations: Sequence[Object]) -> str:
-    """One line an iteration."""
+def iteration_list(iterations: Sequence[IterationRow]) -> str:
+    """One line for each iteration."""
     titles = ("NO", "STATUS", "TIME", "FILES", "TESTS", "SUMMARY")
-    rows = [
-        (
-            str(one["number"]),
-            str(one["status"]),
-            _duration(one),
-            _files(one["result"]),
-            _tests(one["result"]),
-            one_line(_words(one)),
-        )
-        for one in iterations
-    ]
-    return render_table(titles, rows)
+    return render_table(
+        titles,
+        [
+            (
+                str(one.number),
+                one.status,
+                _duration(one),
+                _files(one.result),
+                _tests(one.result),
+                one_line(_words(one)),
+            )
+            for one in iterations
+        ],
+    )
 
 
-def named_attempts(attempts: Sequence[Object]) -> list[tuple[str, Object]]:
-    """Earlier attempts and what to call them; the tries of one outage become one, the last."""
-    found: list[tuple[int, Object]] = []
+def named_attempts(attempts: Sequence[EarlierAttempt]) -> list[tuple[str, EarlierAttempt]]:
+    """Earlier attempts and their names; the attempts of one outage become one, the last."""
+    found: list[tuple[int, EarlierAttempt]] = []
     for one in attempts:
-        kind = known_kind(one["kind"])
+        kind = known_kind(one.kind)
         is_outage = kind is not None and kind.is_outage
-        is_again = is_outage and bool(found) and one["kind"] == found[-1][1]["kind"]
-        first = found.pop()[0] if is_again else one["attempt"]
+        is_again = is_outage and bool(found) and one.kind == found[-1][1].kind
+        first = found.pop()[0] if is_again else one.attempt
         found.append((first, one))
-    return [(_called(first, last["attempt"]), last) for first, last in found]
+    return [(_called(first, last.attempt), last) for first, last in found]
 
 
 def _called(first: int, last: int) -> str:
     return f"Attempt {first}" if first == last else f"Attempts {first} to {last}"
 
 
-def _attempt(one: Object) -> str:
-    kind = f" ({one['kind']})" if one["kind"] else ""
-    return f"{one['status']}{kind}, begun {moment(one['started_at'])}"
+def _attempt(one: EarlierAttempt) -> str:
+    kind = f" ({one.kind})" if one.kind else ""
+    return f"{one.status}{kind}, begun {moment(one.started_at)}"
 
 
-def _duration(one: Object) -> str:
-    return "-" if one["duration"] is None else format_duration(one["duration"])
+def _duration(one: IterationRow) -> str:
+    return "-" if one.duration is None else format_duration(one.duration)
 
 
-def _files(result: Object | None) -> str:
+def _files(result: IterationResult | None) -> str:
     if result is None:
         return "-"
-    kinds = (("+", "files_created"), ("~", "files_modified"), ("-", "files_deleted"))
-    return " ".join(f"{sign}{len(result[key])}" for sign, key in kinds if result[key]) or "none"
+    kinds = (
+        ("+", result.files_created),
+        ("~", result.files_modified),
+        ("-", result.files_deleted),
+    )
+    return " ".join(f"{sign}{len(names)}" for sign, names in kinds if names) or "none"
 
 
-def _tests(result: Object | None) -> str:
-    tests = result and result["test_results"]
-    return "-" if not tests else f"{tests['passed']}/{tests['total']}"
+def _tests(result: IterationResult | None) -> str:
+    tests = result and result.test_results
+    return "-" if not tests else f"{tests.passed}/{tests.total}"
 
 
-def _words(one: Object) -> str:
-    reason = "" if one["status"] == "completed" else one["reason"] or ""
-    summary = (one["result"] or {}).get("summary") or ""
-    return reason or summary
+def _words(one: IterationRow) -> str:
+    reason = "" if one.status == "completed" else one.reason
+    return reason or (one.result and one.result.summary) or ""
 
 
-def iteration(found: Object) -> str:
+def iteration(row: IterationRow) -> str:
     """One iteration with all that is known of it."""
-    result = found["result"]
-    number = found["number"]
-    attempt = f" (attempt {found['attempt']})" if found["attempt"] > 1 else ""
+    result = row.result
+    tests = result.test_results if result is not None else None
+    attempt = f" (attempt {row.attempt})" if row.attempt > 1 else ""
     about: list[tuple[str, str]] = [
-        ("Iteration", f"{number}{attempt}"),
-        ("Status", str(found["status"])),
-        ("Started", moment(found["started_at"])),
-        ("Ended", moment(found["ended_at"])),
-        ("Took", _duration(found)),
-        *((name, _attempt(one)) for name, one in named_attempts(found["earlier_attempts"] or ())),
+        ("Iteration", f"{row.number}{attempt}"),
+        ("Status", row.status),
+        ("Started", moment(row.started_at)),
+        ("Ended", moment(row.ended_at)),
+        ("Took", _duration(row)),
+        *((name, _attempt(one)) for name, one in named_attempts(row.earlier_attempts or ())),
     ]
-    if found["reason"]:
-        about.append(("Why", one_line(found["reason"])))
-    if found["signal"]:
-        about.append(("Signal", found["signal"]))
+    if row.reason:
+        about.append(("Why", one_line(row.reason)))
+    if row.signal:
+        about.append(("Signal", row.signal))
     if result is not None:
-        code = result["exit_code"]
+        code = result.exit_code
         about.append(("Exit code", "-" if code is None else str(code)))
-        about.append(("Progress", "yes" if result["progress_detected"] else "no"))
-        if result["test_results"]:
-            about.append(("Tests", _counted(result["test_results"])))
-    about += [*_agent(found), *_deeds(found)]
+        about.append(("Progress", "yes" if result.progress_detected else "no"))
+        if tests is not None:
+            about.append(("Tests", _counted(tests)))
+    about += [*_agent(row), *_deeds(row), *_oddities(row)]
     text = render_table((), about, whole=True)
     if result is not None:
         text += _file_lists(result)
-        if result["test_results"]:
-            text += _failed_tests(result["test_results"])
-        if result["summary"]:
-            text += "\nSummary:\n" + _indented(result["summary"])
-    return text + _hooks(found)
+        if tests is not None:
+            text += _failed_tests(tests)
+        if result.summary:
+            text += "\nSummary:\n" + _indented(result.summary)
+    return text + _hooks(row.hooks)
 
 
-def _agent(found: Object) -> Iterator[tuple[str, str]]:
-    """What the agent's CLI tells of itself."""
-    tokens = found["tokens"] or {}
-    if found["model"]:
-        yield "Model", one_line(found["model"])
-    if used := usage_words(tokens.get("total"), found["cost"]):
-        turns = f" in {count(found['turns'], 'turn')}" if found["turns"] else ""
+def _agent(row: IterationRow) -> Iterator[tuple[str, str]]:
+    """What the agent's CLI reports about itself."""
+    if row.model:
+        yield "Model", one_line(row.model)
+    if used := usage_words(row.tokens.total if row.tokens else None, row.cost):
+        turns = f" in {count(row.turns, 'turn')}" if row.turns else ""
         yield "Used", f"{used}{turns}"
-    full = (found["result"] or {}).get("context_usage_percent")
+    full = row.result.context_usage_percent if row.result is not None else None
     if full is not None:
         yield "Context", f"{full}% full"
-    if found["session_id"]:
-        yield "Session", one_line(found["session_id"])
-    if found["incomplete"]:
+    if row.session_id:
+        yield "Session", one_line(row.session_id)
+    if row.incomplete:
         yield "Output", "incomplete: it ends without the agent's result"
 
 
-def _counted(tests: Object) -> str:
-    names = ("passed", "failed", "skipped")
-    return f"{tests['total']}: " + ", ".join(f"{tests[name]} {name}" for name in names)
+def _counted(tests: TestResults) -> str:
+    return f"{tests.total}: {tests.passed} passed, {tests.failed} failed, {tests.skipped} skipped"
 
 
-def _deeds(found: Object) -> list[tuple[str, str]]:
+def _deeds(row: IterationRow) -> Iterator[tuple[str, str]]:
     """What the loop did around the agent."""
-    deeds: list[tuple[str, str]] = []
-    if verify := found["verify"]:
-        deeds.append(("Verify", f"{verify['error'] or 'passed'} ({one_line(verify['command'])})"))
-    if commit := found["commit"]:
-        deeds.append(("Commit", f"{commit['commit'][:12]} {one_line(commit['message'])}"))
-    if push := found["push"]:
-        deeds.append(("Push", f"{push['branch']} to {push['remote']}"))
-    for name, key in (("Commit", "commit_failed"), ("Push", "push_failed")):
-        if failed := found[key]:
-            deeds.append((name, f"failed: {one_line(failed['error'])}"))
-    if stopped := found["cleaned_up"]:
-        names = ", ".join(f"{one['name']} (pid {one['pid']})" for one in stopped)
-        deeds.append(("Cleaned up", one_line(names)))
-    if (snapshot := found["snapshot"]) and snapshot["commit"]:
-        deeds.append(("Snapshot", snapshot["commit"][:12]))
-        if snapshot["left_out"]:
-            deeds.append(("Left out", one_line(", ".join(snapshot["left_out"]))))
-    return [*deeds, *_oddities(found)]
+    if (verify := row.verify) is not None:
+        yield "Verify", f"{verify.error or 'passed'} ({one_line(verify.command)})"
+    if (commit := row.commit) is not None:
+        yield "Commit", f"{commit.commit[:12]} {one_line(commit.message)}"
+    if (push := row.push) is not None:
+        yield "Push", f"{push.branch} to {push.remote}"
+    for name, failed in (("Commit", row.commit_failed), ("Push", row.push_failed)):
+        if failed is not None:
+            yield name, f"failed: {one_line(failed.error)}"
+    if row.cleaned_up:
+        names = ", ".join(f"{one.name} (pid {one.pid})" for one in row.cleaned_up)
+        yield "Cleaned up", one_line(names)
+    if (snapshot := row.snapshot) is not None and snapshot.commit:
+        yield "Snapshot", snapshot.commit[:12]
+        if snapshot.left_out:
+            yield "Left out", one_line(", ".join(snapshot.left_out))
 
 
-def _oddities(found: Object) -> Iterator[tuple[str, str]]:
-    if found["returned_to"] is not None:
-        yield "Tree", f"the same as after iteration {found['returned_to']}"
-    if found["changes_unknown"]:
-        yield "Changes", f"unknown: {one_line(found['changes_unknown'])}"
+def _oddities(row: IterationRow) -> Iterator[tuple[str, str]]:
+    if row.returned_to is not None:
+        yield "Tree", f"the same as after iteration {row.returned_to}"
+    if row.changes_unknown:
+        yield "Changes", f"unknown: {one_line(row.changes_unknown)}"
+    yield from _unreadable(row.unreadable)
 
 
-def _file_lists(result: Object) -> str:
+def _unreadable(names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Say which parts of the row are missing: an agent can write to the record."""
+    if names:
+        yield "Unreadable", f"{', '.join(names)} (something changed the record)"
+
+
+def _file_lists(result: IterationResult) -> str:
     text = ""
-    for title, key in (
-        ("Created", "files_created"),
-        ("Modified", "files_modified"),
-        ("Deleted", "files_deleted"),
+    for title, names in (
+        ("Created", result.files_created),
+        ("Modified", result.files_modified),
+        ("Deleted", result.files_deleted),
     ):
-        names = result[key]
         if names:
             shown = [one_line(name) for name in names[:_FILES]]
             more = [f"... {count(len(names) - _FILES, 'more')}"] if len(names) > _FILES else []
@@ -287,24 +309,23 @@ def _file_lists(result: Object) -> str:
     return text
 
 
-def _failed_tests(tests: Object) -> str:
-    bad = [one for one in tests["details"] if one["status"] in ("failed", "error")]
+def _failed_tests(tests: TestResults) -> str:
+    bad = [one for one in tests.details if one.status in _BAD]
     if not bad:
         return ""
     lines = [
-        f"  {one_line(one['name'])}" + (f": {one_line(one['error'])}" if one["error"] else "")
+        f"  {one_line(one.name)}" + (f": {one_line(one.error)}" if one.error else "")
         for one in bad[:_FILES]
     ]
     more = [f"  ... {len(bad) - _FILES} more"] if len(bad) > _FILES else []
     return "\nFailed tests:\n" + "\n".join(lines + more) + "\n"
 
 
-def _hooks(found: Object) -> str:
-    hooks = found["hooks"] or []
+def _hooks(hooks: Sequence[HookEnded]) -> str:
     if not hooks:
         return ""
     rows = [
-        (hook["hook"], hook["error"] or "ok", format_duration(hook["duration"]), hook["command"])
+        (hook.hook, hook.error or "ok", format_duration(hook.duration), hook.command)
         for hook in hooks
     ]
     return "\n" + render_table(("HOOK", "END", "TIME", "COMMAND"), rows)

@@ -1,141 +1,140 @@
 """Why a run or an iteration ended: rule, evidence, counters, and the origin of the limits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from msgspec.structs import asdict
 
 from rooda.agents.failure_kinds import known_kind
 from rooda.loop.stops import StopRule, known_rule
+from rooda.record.objects import iteration_object, run_object
+from rooda.record.rows import IterationRow, RunRow
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
-from rooda.views.record_view import grouped_waits, named_attempts, waited
+from rooda.views.record_view import grouped_waits, named_attempts
 from rooda.views.terminal import render_table
 
-Object = Mapping[str, Any]
 
-
-def of_run(run: Object, last: Object | None) -> str:
+def of_run(run: RunRow, last: IterationRow | None) -> str:
     """Why the run ended, and what its last iteration had to do with it."""
-    name = f"Run {run['run']} ({run['procedure']})"
-    if run["status"] == "running":
+    name = f"Run {run.run} ({run.procedure})"
+    if run.status == "running":
         return f"{name} is still at work.\n{_last(last)}"
-    code = run["exit_code"]
-    ended = f"ended as {run['status']}" + ("" if code is None else f", exit code {code}")
-    rule = known_rule(run["rule"])
+    code = run.exit_code
+    ended = f"ended as {run.status}" + ("" if code is None else f", exit code {code}")
+    rule = known_rule(run.rule)
     lines = [f"{name} {ended}."]
-    if run["rule"] is None:
+    if run.rule is None:
         lines.append("No rule decided: rooda itself was killed, or the machine went down.")
     else:
-        lines.append(f"Rule: {run['rule']}. {rule.row.sentence if rule else ''}")
-    if run["reason"] and run["rule"] is not None:
-        lines.append(f"Reason: {one_line(run['reason'])}")
-    if run["signal"]:
-        lines.append(f"Signal to rooda: {run['signal']}")
+        lines.append(f"Rule: {run.rule}. {rule.row.sentence if rule else ''}")
+    if run.ended_because and run.rule is not None:
+        lines.append(f"Reason: {one_line(run.ended_because)}")
+    if run.signal:
+        lines.append(f"Signal to rooda: {run.signal}")
     lines += _waits(run)
     text = "\n".join(lines) + "\n"
     keys = (*(rule.row.settings if rule else ()), *(_keys(last) if last is not None else ()))
     return text + _last(last) + limits(run, keys)
 
 
-def _last(last: Object | None) -> str:
+def _last(last: IterationRow | None) -> str:
     return "" if last is None else "\n" + _verdict(last)
 
 
-def of_iteration(run: Object, one: Object) -> str:
+def of_iteration(run: RunRow, one: IterationRow) -> str:
     """Why the iteration ended as it did."""
     return _verdict(one) + limits(run, _keys(one))
 
 
-def _keys(one: Object) -> Sequence[str]:
+def _keys(one: IterationRow) -> Sequence[str]:
     """The settings that its verdict hangs on."""
-    if one["verdict"] == "done":
+    if one.verdict == "done":
         return StopRule.SIGNAL.row.settings
-    kind = known_kind(one["kind"])
+    kind = known_kind(one.kind)
     return (*(kind.row.settings if kind else ()), "failure_threshold", "max_attempts")
 
 
-def _verdict(one: Object) -> str:
-    status = one["status"]
-    lines = [f"Iteration {one['number']}: {status}."]
-    if one["verdict"] is None:
+def _verdict(one: IterationRow) -> str:
+    status = one.status
+    lines = [f"Iteration {one.number}: {status}."]
+    if one.verdict is None:
         lines.append("It was cut off before its end: there is no verdict.")
         return "\n".join(lines) + "\n"
-    if one["kind"] is not None:
-        kind = known_kind(one["kind"])
-        lines.append(f"Kind: {one['kind']} ({kind.row.sentence if kind else ''})")
-    if one["reason"]:
-        lines.append(f"Reason: {one_line(one['reason'])}")
-    if one["evidence"]:
-        lines.append(f"Evidence: {one_line(one['evidence'])}")
-    exit_code = (one["result"] or {}).get("exit_code")
+    if one.kind is not None:
+        kind = known_kind(one.kind)
+        lines.append(f"Kind: {one.kind} ({kind.row.sentence if kind else ''})")
+    if one.reason:
+        lines.append(f"Reason: {one_line(one.reason)}")
+    if one.evidence:
+        lines.append(f"Evidence: {one_line(one.evidence)}")
+    exit_code = one.result.exit_code if one.result is not None else None
     if exit_code is not None:
-        against = ", overridden by the signal" if one["despite_exit"] else ""
+        against = ", overridden by the signal" if one.despite_exit else ""
         lines.append(f"Exit code: {exit_code}{against}")
-    if one["signal"]:
-        lines.append(f"Signal of the agent: {one['signal']}")
+    if one.signal:
+        lines.append(f"Signal of the agent: {one.signal}")
     lines += [*_advice(one), *_attempts(one)]
-    before, after, most = one["failures_before"], one["failures_after"], one["threshold"]
+    before, after, most = one.failures_before, one.failures_after, one.threshold
     lines.append(f"Failures in a row: {before} before, {after} after, of {most}")
-    if one["returned_to"] is not None:
-        lines.append(f"Its tree is the one of iteration {one['returned_to']}: no progress")
-    if one["duration"] is not None:
-        lines.append(f"Took: {format_duration(one['duration'])}")
+    if one.returned_to is not None:
+        lines.append(f"Its tree is the one of iteration {one.returned_to}: no progress")
+    if one.duration is not None:
+        lines.append(f"Took: {format_duration(one.duration)}")
     return "\n".join(lines) + "\n"
 
 
-def _waits(run: Object) -> list[str]:
+def _waits(run: RunRow) -> list[str]:
     """What the run has waited for."""
     return [
-        f"Waited: {wait['kind']} of {one_line(str(wait['what']))}, "
-        f"{waited(wait)}: {one_line(wait['reason'])}"
-        for wait in grouped_waits(run["waits"] or [])
+        f"Waited: {group.last.kind} of {one_line(group.last.what)}, "
+        f"{group}: {one_line(group.last.reason)}"
+        for group in grouped_waits(run.waits or ())
     ]
 
 
-def _advice(one: Object) -> list[str]:
+def _advice(one: IterationRow) -> list[str]:
     """What is odd about it, and what to try."""
     lines = []
-    if (one["same_failures"] or 0) > 1:
-        lines.append(f"The same failure {one['same_failures']} times in a row")
-    if one["incomplete"]:
+    if (one.same_failures or 0) > 1:
+        lines.append(f"The same failure {one.same_failures} times in a row")
+    if one.incomplete:
         lines.append("Its output ends without the result that a good end has")
-    suggestion = (one["failure"] or {}).get("suggestion")
+    suggestion = one.failure.suggestion if one.failure is not None else ""
     return [*lines, f"Try: {one_line(suggestion)}"] if suggestion else lines
 
 
-def _attempts(one: Object) -> list[str]:
+def _attempts(one: IterationRow) -> list[str]:
     """Why there was more than one attempt at it."""
     return [
-        f"{name}: {earlier['status']}"
-        + (f" ({earlier['kind']}: {one_line(earlier['reason'] or '')})" if earlier["kind"] else "")
-        for name, earlier in named_attempts(one["earlier_attempts"] or [])
+        f"{name}: {earlier.status}"
+        + (f" ({earlier.kind}: {one_line(earlier.reason or '')})" if earlier.kind else "")
+        for name, earlier in named_attempts(one.earlier_attempts or ())
     ]
 
 
-def limits(run: Object, keys: Sequence[str]) -> str:
+def limits(run: RunRow, keys: Sequence[str]) -> str:
     """The settings with these keys, and where each came from."""
     wanted = {f"loop.{key}" for key in keys}
-    values = {name: value for name, value, _ in run["settings"] or []}
+    values = {one.name: one.value for one in run.settings or ()}
     # The one takes the other's place.
     is_retried = values.get("loop.max_attempts", "none") != "none"
     wanted.discard("loop.failure_threshold" if is_retried else "loop.max_attempts")
     rows = [
-        (name, str(value), f"({origin})")
-        for name, value, origin in run["settings"] or []
-        if name in wanted
+        (one.name, one.value, f"({one.origin})") for one in run.settings or () if one.name in wanted
     ]
     table = render_table((), [("", *row) for row in rows])
     return f"\nLimits and settings:\n{table}" if rows else ""
 
 
-def as_object(run: Object, one: Object | None) -> dict[str, Any]:
+def as_object(run: RunRow, one: IterationRow | None) -> dict[str, Any]:
     """The same for programs."""
     keys = ("run", "procedure", "status", "rule", "reason", "exit_code", "signal", "waits")
-    return {key: run[key] for key in keys} | {
-        "iteration": one and {key: one[key] for key in _ITERATION_KEYS},
-        "settings": [
-            {"name": name, "value": value, "origin": origin}
-            for name, value, origin in run["settings"] or []
-        ],
+    whole = run_object(run)
+    last = None if one is None else iteration_object(one)
+    return {key: whole[key] for key in keys} | {
+        "iteration": last and {key: last[key] for key in _ITERATION_KEYS},
+        "settings": [asdict(one) for one in run.settings or ()],
     }
 
 

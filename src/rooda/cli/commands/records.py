@@ -1,6 +1,5 @@
 """`rooda history`, `rooda show` and `rooda why`: what is in the record."""
 
-import contextlib
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,6 +9,7 @@ import click
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.recorded import Recorded, split_words
 from rooda.loop.state import Status
+from rooda.record.objects import iteration_object, run_object, with_summary
 from rooda.record.places import iteration_folder
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.transcript import both_streams
@@ -44,11 +44,11 @@ def history(
     """List the runs of this folder, newest first."""
     record = Recorded.here()
     rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
-    objects = [record.run_as_object(row) for row in rows]
+    rows = list(map(record.summed_up, rows))
     if as_json:
-        click.echo(_dump(objects))
-    elif objects:
-        click.echo(views.runs(objects), nl=False)
+        click.echo(_dump(list(map(run_object, rows))))
+    elif rows:
+        click.echo(views.runs(rows), nl=False)
     else:
         filtered = any((status, procedure, since, until))
         click.echo("No run matches." if filtered else "No run is recorded here yet.", err=True)
@@ -68,26 +68,10 @@ def show(*, words: tuple[str, ...], output: bool, as_json: bool) -> None:
     elif as_json:
         _print_json(record, row, number)
     elif number is None:
-        iterations = [
-            record.iteration_as_object(one, whole=False) for one in record.iterations(row.run)
-        ]
-        with _in_our_form(row):
-            click.echo(views.run(record.run_as_object(row), iterations), nl=False)
+        iterations = record.iterations(row.run)
+        click.echo(views.run(with_summary(row, iterations), iterations), nl=False)
     else:
-        one = record.iteration(row, number)
-        with _in_our_form(row):
-            click.echo(views.iteration(record.iteration_as_object(one, whole=False)), nl=False)
-
-
-@contextlib.contextmanager
-def _in_our_form(row: RunRow) -> Iterator[None]:
-    """Report a record that something else has changed: an agent can write to it."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        message = f"the record of run {row.run} makes no sense ({type(error).__name__}: {error})"
-        problem = Problem(message, "Something has changed it; see `rooda show --json`")
-        raise InvalidInput([problem]) from None
+        click.echo(views.iteration(record.iteration(row, number)), nl=False)
 
 
 def _named(words: tuple[str, ...]) -> tuple[str | None, int | None]:
@@ -100,13 +84,14 @@ def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
     """Print one object. Iterations are printed one by one: each can have megabytes."""
     if number is not None:
         one = record.iteration(row, number)
-        click.echo(_dump(record.iteration_as_object(one, whole=True)))
+        click.echo(_dump(iteration_object(one, record.workspace)))
         return
-    head = _dump(record.run_as_object(row)).removesuffix("\n}")
+    iterations = record.iterations(row.run)
+    head = _dump(run_object(with_summary(row, iterations))).removesuffix("\n}")
     click.echo(f'{head},\n  "iterations": [', nl=False)
-    for place, one in enumerate(record.iterations(row.run)):
+    for place, one in enumerate(iterations):
         click.echo("," if place else "")
-        text = _dump(record.iteration_as_object(one, whole=True))
+        text = _dump(iteration_object(one, record.workspace))
         click.echo("\n".join(f"    {line}" for line in text.splitlines()), nl=False)
     click.echo("\n  ]\n}")
 
@@ -154,15 +139,11 @@ def why(*, words: tuple[str, ...], as_json: bool) -> None:
     record = Recorded.here()
     name, number = _named(words)
     row = record.run(name)
-    run = record.run_as_object(row)
-    rows = record.iterations(row.run)
-    if number is not None:
-        rows = [record.iteration(row, number)]
-    one = record.iteration_as_object(rows[-1], whole=False) if rows else None
-    with _in_our_form(row):
-        if as_json:
-            click.echo(_dump(why_view.as_object(run, one)))
-        elif number is not None and one is not None:
-            click.echo(why_view.of_iteration(run, one), nl=False)
-        else:
-            click.echo(why_view.of_run(run, one), nl=False)
+    rows = record.iterations(row.run) if number is None else [record.iteration(row, number)]
+    one = rows[-1] if rows else None
+    if as_json:
+        click.echo(_dump(why_view.as_object(row, one)))
+    elif number is not None and one is not None:
+        click.echo(why_view.of_iteration(row, one), nl=False)
+    else:
+        click.echo(why_view.of_run(row, one), nl=False)
