@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from rooda.agents.buffers import OutputTail
+from rooda.agents.buffers import SpeechTail
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
 from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
@@ -58,7 +58,7 @@ class AgentNotes:
     """
 
     def __init__(self, folder: str = "", limit: int = 10 * 1024 * 1024) -> None:
-        self.speech = OutputTail(limit)  # the assistant's own text
+        self.speech = SpeechTail(limit)  # the assistant's own text
         self.model: str | None = None
         self.session_id: str | None = None
         self.turns: int | None = None

@@ -1,6 +1,8 @@
-"""Buffers of bounded size for a growing output: its lines, and its end."""
+"""Buffers of bounded size for what an agent prints: its lines, and the end of its text."""
 
 from collections.abc import Iterator
+
+from rooda.process.capture.buffers import TailBuffer
 
 LONGEST = 1024 * 1024  # bytes of a line that is kept whole
 END = 256 * 1024  # bytes kept at the beginning and at the end of a longer line
@@ -70,43 +72,24 @@ def _without_half_escape(head: bytes) -> bytes:
     return head if last == -1 else head[:last].rstrip(b"\\")
 
 
-class OutputTail:
-    """Keeps the last `limit` bytes of everything that is added."""
+class SpeechTail(TailBuffer):
+    """Keeps the last `limit` bytes of an agent's text, and knows how the text ends."""
 
     def __init__(self, limit: int) -> None:
-        self.truncated = False
-        self._limit = limit
-        self._kept = bytearray()
+        super().__init__(limit)
+        self.is_blank = True  # nothing but white space was added
 
-    def add(self, data: bytes) -> None:
-        """Add a piece of output."""
-        self._kept += data[-self._limit :]
-        # Cut only now and then: many small pieces then cost no more than a few large ones.
-        if len(self._kept) > self._limit + max(self._limit // 8, _MOST_SPACE):
-            self._cut()
-
-    def get(self) -> bytes:
-        """Return the bytes that are kept."""
-        self._cut()
-        return bytes(self._kept)
+    def add(self, text: bytes) -> None:
+        """Add a piece of text."""
+        self.is_blank = self.is_blank and not text.strip()
+        self.append(text)
 
     def end_line(self) -> None:
         """Make the next piece begin a new line."""
-        if self._kept and not self._kept.endswith(b"\n"):
-            self._kept += b"\n"
+        if self.total and self.last(1) != b"\n":
+            self.append(b"\n")
 
     def ends_with(self, text: bytes) -> bool:
         """Return whether the last piece is this text, ignoring white space around it."""
-        text = text.strip()[-self._limit :]
-        return self._kept[-len(text) - _MOST_SPACE :].rstrip().endswith(text)
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether nothing but white space was added."""
-        return not self._kept.strip()
-
-    def _cut(self) -> None:
-        over = len(self._kept) - self._limit
-        if over > 0:
-            self.truncated = True
-            del self._kept[:over]
+        text = text.strip()[-self.limit :]
+        return self.last(len(text) + _MOST_SPACE).rstrip().endswith(text)

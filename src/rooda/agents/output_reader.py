@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.buffers import LineBuffer, OutputTail
+from rooda.agents.buffers import LineBuffer
 from rooda.agents.json_events import Event, parse_event
 from rooda.agents.report import AgentReport, Form, Said, SaidKind, Usage
+from rooda.process.capture.buffers import TailBuffer
 from rooda.text.controls import clean, one_line
 
 _LAST_WORDS = 64 * 1024  # bytes kept of the end of each stream
@@ -43,7 +44,7 @@ class OutputReader:
         self._shows_text = False
         self._held = b""
         self._beginning = b""
-        self._ends = {"stdout": OutputTail(_LAST_WORDS), "stderr": OutputTail(_LAST_WORDS)}
+        self._ends = {"stdout": TailBuffer(_LAST_WORDS), "stderr": TailBuffer(_LAST_WORDS)}
 
     @property
     def is_result_in(self) -> bool:
@@ -60,7 +61,7 @@ class OutputReader:
 
         There are none where the output is text from the start: the user sees that as it is.
         """
-        self._ends[stream].add(data)
+        self._ends[stream].append(data)
         if stream == "stderr" and len(self._beginning) < _BEGINNING:
             self._beginning += data[:_BEGINNING]
         if stream != "stdout":
@@ -101,7 +102,7 @@ class OutputReader:
         if fault is None and notes.ended_well is not True and had_last_words:
             fault = self._adapter.last_words(printed)
         return AgentReport(
-            spoken=notes.speech.get(),
+            spoken=notes.speech.tail(),
             truncated=notes.speech.truncated,
             speaks_events=speaks,
             answered=self._answered(printed),
@@ -137,7 +138,7 @@ class OutputReader:
         return usage if usage.model else replace(usage, model=self._asked_for)
 
     def _printed(self, exit_code: int | None) -> LastOutput:
-        stdout, stderr = self._ends["stdout"].get(), self._ends["stderr"].get()
+        stdout, stderr = self._ends["stdout"].tail(), self._ends["stderr"].tail()
         return LastOutput(
             _text(stdout), _text(stderr), _text(self._beginning), exit_code != 0, self.form
         )

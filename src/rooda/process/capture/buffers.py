@@ -41,7 +41,7 @@ class TailBuffer:
 
     def __init__(self, limit: int) -> None:
         self.total = 0
-        self._limit = limit
+        self.limit = limit
         self._head = bytearray()
         self._first_at = self._last_at = 0.0
         self._full: deque[bytes | bytearray] = deque()
@@ -57,7 +57,7 @@ class TailBuffer:
         self.total += len(data)
         if len(self._head) < HEAD:
             self._head += data[: HEAD - len(self._head)]
-        start = max(0, len(data) - self._limit)
+        start = max(0, len(data) - self.limit)
         while start < len(data):
             start += self._fill(memoryview(data)[start:])
 
@@ -70,7 +70,7 @@ class TailBuffer:
     @property
     def truncated(self) -> bool:
         """Whether more came than is kept."""
-        return self.total > self._limit
+        return self.total > self.limit
 
     def last(self, count: int) -> bytes:
         """The last bytes, at most so many."""
@@ -83,7 +83,7 @@ class TailBuffer:
 
     def tail(self) -> bytes:
         """Everything that is kept. More may be appended afterwards."""
-        excess = max(0, self._kept - self._limit)
+        excess = max(0, self._kept - self.limit)
         whole = io.BytesIO()
         while self._full:
             # Each block is freed as soon as it is copied, so there are never two copies of it all.
@@ -123,11 +123,11 @@ class TailBuffer:
             self._full.append(self._open)
             self._used = 0
         if not self._full:
-            self._capacity, self._open = min(self._limit, _FIRST_BLOCK), bytearray()
+            self._capacity, self._open = min(self.limit, _FIRST_BLOCK), bytearray()
             return
-        self._capacity = min(self._limit, _BLOCK)
+        self._capacity = min(self.limit, _BLOCK)
         oldest = self._full[0]
-        if self._kept - len(oldest) >= self._limit:
+        if self._kept - len(oldest) >= self.limit:
             self._full.popleft()
             self._kept -= len(oldest)
             if isinstance(oldest, bytearray) and len(oldest) == self._capacity:
