@@ -64,7 +64,18 @@ def local_zone(variable: str, localtime: Path) -> tzinfo | None:
     name = variable.removeprefix(":")
     try:
         if not name:
-            name = str(localtime.resolve()).rpartition(_DATABASE)[2]
+            name = _linked_zone(localtime)
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):  # KeyError: the system has no database of zones
         return None
+
+
+def _linked_zone(localtime: Path) -> str:
+    """Return the name of the zone that the link leads to, mostly with a single system call."""
+    try:
+        target = str(localtime.readlink())
+    except OSError:  # not a link
+        target = ""
+    if _DATABASE not in target:
+        target = str(localtime.resolve())
+    return target.rpartition(_DATABASE)[2]

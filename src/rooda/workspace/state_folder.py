@@ -43,30 +43,33 @@ def keep_file(workspace: Path, name: str, content: bytes) -> None:
 def make_state_folder(workspace: Path) -> Path:
     """Create `.rooda`, private, ignoring itself. Raises OSError where that is not possible."""
     folder = workspace / STATE_FOLDER
-    if folder.is_symlink():  # whatever is behind it is not ours
-        raise OSError(errno.ELOOP, "is a symbolic link; move it away", str(folder))
-    try:
+    found = _found(folder)
+    if found is None:
         folder.mkdir(mode=0o700, exist_ok=True)
-    except FileExistsError:
-        raise OSError(errno.EEXIST, "is not a folder; move it away", str(folder)) from None
-    if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+    elif stat.S_ISLNK(found.st_mode):  # what is behind the link is not rooda's
+        raise OSError(errno.ELOOP, "is a symbolic link; move it away", str(folder))
+    elif not stat.S_ISDIR(found.st_mode):
+        raise OSError(errno.EEXIST, "is not a folder; move it away", str(folder))
+    elif stat.S_IMODE(found.st_mode) & 0o077:
         folder.chmod(0o700)
     ignore = folder / ".gitignore"
-    if not _has_content(ignore) and not ignore.is_dir():
+    kept = _found(ignore)
+    is_file = kept is not None and stat.S_ISREG(kept.st_mode) and kept.st_size > 0
+    if not is_file and not ignore.is_dir():
         _create(ignore, b"*\n")
     return folder
 
 
-def _has_content(path: Path) -> bool:
+def _found(path: Path | str) -> os.stat_result | None:
+    """What is at the path, without following a link; None if there is nothing."""
     try:
-        return bool(read_plain_file(path, 1))
-    except OSError:
-        return False
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
 
 
 def _create(path: Path, content: bytes) -> None:
     """A file with this content, or none at all. Raises OSError that names it."""
-    path.unlink(missing_ok=True)
     try:
         with _open_new(path) as file:
             file.write(content)
@@ -113,7 +116,8 @@ def open_transcript(
 ) -> tuple[IO[bytes], IO[bytes]] | None:
     """Empty files for both streams; temporary ones, or none at all, where that is not possible."""
     try:
-        return _both(lambda name: new_file(workspace, f"{place}/{name}"))
+        folder = _make_folders(workspace, place)
+        return _both(lambda name: _open_new(f"{folder}/{name}"))
     except OSError as error:
         on_trouble(error)
     try:
@@ -138,35 +142,37 @@ def new_file(workspace: Path, name: str) -> IO[bytes]:
     descriptor for reading and writing: by its name it could be another run's by now. It appends,
     so that several writers don't overwrite each other. The name may have folders in front.
     """
-    path = _make_way(workspace, name)
-    path.unlink(missing_ok=True)
-    return _open_new(path)
+    place, _, last = name.rpartition("/")
+    return _open_new(f"{_make_folders(workspace, place)}/{last}")
 
 
 def open_to_append(workspace: Path, name: str) -> int:
-    """A descriptor for adding to a file of ours; a link or a pipe in its place is taken away."""
-    path = _make_way(workspace, name)
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        path.unlink()
+    """A descriptor for adding to a file of rooda's; a link or a pipe in its place is removed."""
+    place, _, last = name.rpartition("/")
+    path = f"{_make_folders(workspace, place)}/{last}"
+    found = _found(path)
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        Path(path).unlink()
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o600)
 
 
-def _make_way(workspace: Path, name: str) -> Path:
-    """The path of a file within `.rooda`, its folders made."""
-    folder = make_state_folder(workspace)
-    *folders, last = name.split("/")
-    for part in folders:
-        folder /= part
-        _make_folder(folder)
-    return folder / last
+def _make_folders(workspace: Path, place: str) -> str:
+    """The path of a folder within `.rooda`, created with the folders above it.
 
-
-def _make_folder(folder: Path) -> None:
-    """A folder of ours; a link or a file in its place is taken away."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        folder.unlink()
-    folder.mkdir(mode=0o700, exist_ok=True)
+    Anything else in the place of one of them (a link, a file) is removed and not followed. Each
+    iteration does this for each of its files, so a folder that is there costs a single `lstat`.
+    """
+    folder = str(make_state_folder(workspace))
+    for part in place.split("/") if place else ():
+        folder = f"{folder}/{part}"
+        found = _found(folder)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            continue
+        if found is not None:
+            Path(folder).unlink()
+        Path(folder).mkdir(mode=0o700)  # an error if a link appears now: it would be followed
+    return folder
 
 
 def _path(workspace: Path, name: str) -> Path:
@@ -181,9 +187,15 @@ def remove_file(workspace: Path, name: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _open_new(path: Path) -> IO[bytes]:
+def _open_new(path: Path | str) -> IO[bytes]:
+    """Create the file; what is in its place is removed, and not followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+    try:
+        fd = os.open(path, flags, 0o600)
+    except FileExistsError:
+        Path(path).unlink()
+        fd = os.open(path, flags, 0o600)
+    return os.fdopen(fd, "r+b", buffering=0)
 
 
 def _written(file: IO[bytes], content: bytes) -> None:
