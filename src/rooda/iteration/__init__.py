@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rooda.iteration.config import IterationConfig
     from rooda.iteration.executor import IterationExecutor
     from rooda.iteration.history import HistoryConfig, HistorySummary, IterationHistory
-    from rooda.iteration.session import CommandSession, Response, Session
+    from rooda.iteration.session import CommandSession, IterationConfig, Response, Session
     from rooda.iteration.tracker import FileChangeTracker
     from rooda.iteration.types import Iteration, IterationResult, IterationStatus, Printed
     from rooda.testresults.results import TestDetail, TestResults, TestStatus
@@ -34,10 +33,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "rooda.iteration.config": ("IterationConfig",),
     "rooda.iteration.executor": ("IterationExecutor",),
     "rooda.iteration.history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
-    "rooda.iteration.session": ("CommandSession", "Response", "Session"),
+    "rooda.iteration.session": ("CommandSession", "IterationConfig", "Response", "Session"),
     "rooda.iteration.tracker": ("FileChangeTracker",),
     "rooda.iteration.types": ("Iteration", "IterationResult", "IterationStatus", "Printed"),
     "rooda.workspace.tree_changes": ("TreeScan",),

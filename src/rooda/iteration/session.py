@@ -1,14 +1,14 @@
-"""Who answers a prompt."""
+"""What answers a prompt: the protocol of a session, and a session that runs a command."""
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from rooda.iteration.config import IterationConfig
 from rooda.iteration.types import IterationStatus, Printed
 from rooda.process.clocks import Clock, Since
 from rooda.process.exits import Exit, Interrupted, TimedOut, describe, exit_code, succeeded
@@ -20,10 +20,21 @@ from rooda.text.event import Event
 _OUTPUT_LIMIT = 10 * 1024 * 1024
 
 
-class Response(Struct, frozen=True):
-    """How a session answered: the end of what was printed, and how it ended.
+class IterationConfig(Struct, frozen=True):
+    """Where and for how long an iteration may work, and what rooda checks afterwards."""
 
-    `spoken` is the agent's own text, where that is another than what was printed.
+    timeout: float | None = None  # seconds; there is none unless the caller sets one
+    working_dir: Path = Path()
+    env_vars: Mapping[str, str] = field(default_factory=dict)  # added to the environment
+    track_file_changes: bool = True
+    parse_tests: bool = True
+    test_reports: tuple[str, ...] = ()  # patterns of JUnit XML files
+
+
+class Response(Struct, frozen=True):
+    """How a session answered: how it ended, and the last bytes of its output.
+
+    `spoken` is the agent's own text, where that differs from the output.
     """
 
     status: IterationStatus
@@ -40,11 +51,11 @@ class Session(Protocol):
         """Send the prompt and wait for the end."""
 
     def get_context_usage(self) -> int | None:
-        """How full the agent's context was, in percent; None where nobody knows."""
+        """How full the agent's context was, in percent; None if that is unknown."""
 
 
 def response_of(end: Exit, printed: Printed) -> Response:
-    """The answer of a process that has ended. A clean exit is all that is good."""
+    """The response of a process that has ended; only exit code 0 is a success."""
     if succeeded(end):
         return Response(IterationStatus.COMPLETED, 0, printed)
     match end:
@@ -67,7 +78,7 @@ class CommandSession:
         self._runner = Runner()
 
     def __enter__(self) -> Self:
-        """Get ready."""
+        """Start the warden."""
         self._runner.__enter__()
         return self
 
@@ -77,7 +88,7 @@ class CommandSession:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop whatever is left."""
+        """Stop the warden and every process that is left."""
         self._runner.__exit__(kind, error, traceback)
 
     def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:
@@ -94,13 +105,13 @@ class CommandSession:
                 output_limit=_OUTPUT_LIMIT,
                 clocks=() if limit is None else (Clock("timeout", limit, Since.START),),
             )
-            result = self._runner.run(request, Interrupts(), _unheard)
+            result = self._runner.run(request, Interrupts(), _ignore)
         return response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))
 
     def get_context_usage(self) -> int | None:
-        """A command says nothing of its context."""
+        """Return None: a command does not report its context."""
         return None
 
 
-def _unheard(event: Event) -> None:
-    """Nobody listens."""
+def _ignore(event: Event) -> None:
+    """Take an event that this session does not use."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from rooda.text.plain_files import open_plain_file, read_plain_file
+from rooda.text.plain_files import open_plain_file
 
 STATE_FOLDER = ".rooda"
 DATABASE = "rooda.db"
@@ -42,25 +42,46 @@ def keep_file(workspace: Path, name: str, content: bytes) -> None:
 
 def make_state_folder(workspace: Path) -> Path:
     """Create `.rooda`, private, ignoring itself. Raises OSError where that is not possible."""
-    folder = workspace / STATE_FOLDER
-    found = _found(folder)
-    if found is None:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    elif stat.S_ISLNK(found.st_mode):  # what is behind the link is not rooda's
-        raise OSError(errno.ELOOP, "is a symbolic link; move it away", str(folder))
-    elif not stat.S_ISDIR(found.st_mode):
-        raise OSError(errno.EEXIST, "is not a folder; move it away", str(folder))
-    elif stat.S_IMODE(found.st_mode) & 0o077:
-        folder.chmod(0o700)
-    ignore = folder / ".gitignore"
+    return Path(_make_folders(workspace))
+
+
+def _make_folders(workspace: Path, place: str = "") -> str:
+    """The path of a folder within `.rooda`, created with the folders above it.
+
+    Anything else in the place of one of them (a link, a file) is removed and not followed. Each
+    iteration does this for each of its files, so a folder that is there costs a single `lstat`.
+    """
+    folder = f"{workspace}/{STATE_FOLDER}"
+    _make_private(folder)
+    ignore = f"{folder}/.gitignore"
     kept = _found(ignore)
     is_file = kept is not None and stat.S_ISREG(kept.st_mode) and kept.st_size > 0
-    if not is_file and not ignore.is_dir():
-        _create(ignore, b"*\n")
+    if not is_file and not Path(ignore).is_dir():
+        _create(Path(ignore), b"*\n")
+    for part in place.split("/") if place else ():
+        folder = f"{folder}/{part}"
+        found = _found(folder)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            continue
+        if found is not None:
+            Path(folder).unlink()
+        Path(folder).mkdir(mode=0o700)  # an error if a link appears now: it would be followed
     return folder
 
 
-def _found(path: Path | str) -> os.stat_result | None:
+def _make_private(folder: str) -> None:
+    found = _found(folder)
+    if found is None:
+        Path(folder).mkdir(mode=0o700, exist_ok=True)
+    elif stat.S_ISLNK(found.st_mode):  # what is behind the link is not rooda's
+        raise OSError(errno.ELOOP, "is a symbolic link; move it away", folder)
+    elif not stat.S_ISDIR(found.st_mode):
+        raise OSError(errno.EEXIST, "is not a folder; move it away", folder)
+    elif stat.S_IMODE(found.st_mode) & 0o077:
+        Path(folder).chmod(0o700)
+
+
+def _found(path: str) -> os.stat_result | None:
     """What is at the path, without following a link; None if there is nothing."""
     try:
         return os.lstat(path)
@@ -155,24 +176,6 @@ def open_to_append(workspace: Path, name: str) -> int:
         Path(path).unlink()
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, 0o600)
-
-
-def _make_folders(workspace: Path, place: str) -> str:
-    """The path of a folder within `.rooda`, created with the folders above it.
-
-    Anything else in the place of one of them (a link, a file) is removed and not followed. Each
-    iteration does this for each of its files, so a folder that is there costs a single `lstat`.
-    """
-    folder = str(make_state_folder(workspace))
-    for part in place.split("/") if place else ():
-        folder = f"{folder}/{part}"
-        found = _found(folder)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            continue
-        if found is not None:
-            Path(folder).unlink()
-        Path(folder).mkdir(mode=0o700)  # an error if a link appears now: it would be followed
-    return folder
 
 
 def _path(workspace: Path, name: str) -> Path:
