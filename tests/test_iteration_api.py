@@ -30,7 +30,7 @@ from rooda.iteration import (
     TestResults,
     TestStatus,
 )
-from rooda.iteration.results import detect_progress, extract_summary
+from rooda.iteration.progress import detect_progress, extract_summary
 from support.workspace import alive, wait_for
 
 S = IterationStatus

@@ -17,7 +17,7 @@ from msgspec import convert, to_builtins
 from rooda.cli.commands.run import run
 from rooda.console.command_line import merge, parse, parts_of
 from rooda.console.flags import RULES
-from rooda.record.given import Given
+from rooda.record.given_flags import GivenFlags
 from support.children import Nursery
 from support.recorded import HANGS, SUCCESS, asked, refused, statuses, versioned, within
 from support.surface import Inside
@@ -492,15 +492,15 @@ def an_abort(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_words_that_are_no_utf8_come_back_as_they_were() -> None:
-    odd = Given((("--context", "caf\udce9 \udcff"), ("--commit",)), ("\udc80",), "a\udcffb")
+    odd = GivenFlags((("--context", "caf\udce9 \udcff"), ("--commit",)), ("\udc80",), "a\udcffb")
     assert odd.trouble() == ""
-    assert convert(json.loads(json.dumps(to_builtins(odd))), Given) == odd
+    assert convert(json.loads(json.dumps(to_builtins(odd))), GivenFlags) == odd
 
 
 def test_a_command_line_is_the_same_after_it_was_kept() -> None:
     line = ["-vn3", "-c", "-d", "--context=two\nlines", "--no-commit", "--env", "A=-x", "--act", ""]
     ctx = run.make_context("run", ["work", *line])
-    kept = Given(tuple(one for every in parts_of(ctx).values() for one in every), (), ".")
+    kept = GivenFlags(tuple(one for every in parts_of(ctx).values() for one in every), (), ".")
     assert parse(run, kept, ["work"]).params == ctx.params
 
 

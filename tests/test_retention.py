@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rooda.record.places import iteration_folder, remove_run, run_folder, run_folders, size_on_disk
-from rooda.record.retention import Kept, Limits, prune, to_prune
+from rooda.record.retention import KeptRun, RetentionLimits, prune, to_prune
+from rooda.record.run_folders import (
+    iteration_folder,
+    remove_run,
+    run_folder,
+    run_folders,
+    size_on_disk,
+)
 from rooda.workspace.state_folder import new_file, place_of
 from support.record import Bench, a_run, an_iteration
 
@@ -17,10 +23,10 @@ NOW = datetime(2025, 6, 30, 12, tzinfo=UTC)
 HOUR = 3600.0
 
 
-def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") -> list[Kept]:
+def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") -> list[KeptRun]:
     """Runs a, b, c ... that were started so many hours ago."""
     return [
-        Kept(name, NOW - timedelta(hours=age), sizes[place] if sizes else 1, name in running)
+        KeptRun(name, NOW - timedelta(hours=age), sizes[place] if sizes else 1, name in running)
         for place, (name, age) in enumerate(zip("abcdefgh", ages, strict=False))
     ]
 
@@ -28,35 +34,35 @@ def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") ->
 @pytest.mark.parametrize(
     "runs, limits, pruned",
     [
-        (kept([5, 4, 3, 2, 1]), Limits(5), ""),
-        (kept([5, 4, 3, 2, 1]), Limits(3), "ab"),
-        (kept([1, 2, 3, 4, 5]), Limits(3), "ed"),
-        (kept([5, 4, 3, 2, 1]), Limits(1), "abcd"),
-        (kept([5, 4, 3, 2, 1]), Limits(0), "abcd"),  # the newest stays
-        (kept([5, 4, 3, 2, 1], running="a"), Limits(3), "bc"),
-        (kept([5, 4, 3, 2, 1], running="abc"), Limits(1), "d"),
-        (kept([5, 4, 3, 2, 1]), Limits(9, max_age=2.5 * HOUR), "abc"),
-        (kept([5, 4, 3, 2, 1], running="b"), Limits(9, max_age=2.5 * HOUR), "ac"),
-        (kept([5, 4]), Limits(9, max_age=HOUR), "a"),
-        (kept([5, 4, -3]), Limits(9, max_age=4.5 * HOUR), "a"),  # a clock was put back
-        (kept([5, 4, 3], [10, 10, 10]), Limits(9, max_size=30), ""),
-        (kept([5, 4, 3], [10, 10, 10]), Limits(9, max_size=29), "a"),
-        (kept([5, 4, 3], [1, 10, 10]), Limits(9, max_size=15), "ab"),
-        (kept([5, 4, 3], [10, 10, 90]), Limits(9, max_size=50), "ab"),
-        (kept([5, 4, 3], [90, 10, 10], running="a"), Limits(9, max_size=50), "b"),
-        (kept([5, 4, 3, 2], [1, 1, 9, 9]), Limits(3, 3.5 * HOUR, 10), "abc"),
-        ([], Limits(0, 0, 0), ""),
-        (kept([1]), Limits(0, 0, 0), ""),
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(5), ""),
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(3), "ab"),
+        (kept([1, 2, 3, 4, 5]), RetentionLimits(3), "ed"),
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(1), "abcd"),
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(0), "abcd"),  # the newest stays
+        (kept([5, 4, 3, 2, 1], running="a"), RetentionLimits(3), "bc"),
+        (kept([5, 4, 3, 2, 1], running="abc"), RetentionLimits(1), "d"),
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(9, max_age=2.5 * HOUR), "abc"),
+        (kept([5, 4, 3, 2, 1], running="b"), RetentionLimits(9, max_age=2.5 * HOUR), "ac"),
+        (kept([5, 4]), RetentionLimits(9, max_age=HOUR), "a"),
+        (kept([5, 4, -3]), RetentionLimits(9, max_age=4.5 * HOUR), "a"),  # a clock was put back
+        (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(9, max_size=30), ""),
+        (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(9, max_size=29), "a"),
+        (kept([5, 4, 3], [1, 10, 10]), RetentionLimits(9, max_size=15), "ab"),
+        (kept([5, 4, 3], [10, 10, 90]), RetentionLimits(9, max_size=50), "ab"),
+        (kept([5, 4, 3], [90, 10, 10], running="a"), RetentionLimits(9, max_size=50), "b"),
+        (kept([5, 4, 3, 2], [1, 1, 9, 9]), RetentionLimits(3, 3.5 * HOUR, 10), "abc"),
+        ([], RetentionLimits(0, 0, 0), ""),
+        (kept([1]), RetentionLimits(0, 0, 0), ""),
     ],
 )
 def test_the_oldest_go_until_the_rest_is_within_the_limits(
-    runs: list[Kept], limits: Limits, pruned: str
+    runs: list[KeptRun], limits: RetentionLimits, pruned: str
 ) -> None:
     assert to_prune(runs, limits, NOW) == list(pruned)
 
 
 def test_the_run_at_hand_is_never_pruned() -> None:
-    assert to_prune(kept([5, 4, 3]), Limits(0), NOW, current="a") == ["b"]
+    assert to_prune(kept([5, 4, 3]), RetentionLimits(0), NOW, current="a") == ["b"]
 
 
 # -- doing it ------------------------------------------------------------------------------
@@ -86,7 +92,7 @@ class Archive(Bench):
         with new_file(self.path, f"{place_of(run, 1)}/stdout.log") as file:
             file.write(bytes([1]) * size)
 
-    def prune(self, limits: Limits, current: str | None = None) -> list[str]:
+    def prune(self, limits: RetentionLimits, current: str | None = None) -> list[str]:
         return prune(
             self.open,
             limits,
@@ -111,11 +117,11 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 def test_pruned_runs_leave_neither_rows_nor_files(archive: Archive) -> None:
     old = [archive.add(day) for day in (1, 2)]
     new = [archive.add(day) for day in (3, 4)]
-    assert archive.prune(Limits(2)) == old
+    assert archive.prune(RetentionLimits(2)) == old
     assert archive.rows == run_folders(archive.path) == new
     assert [archive.numbers(run) for run in (*old, *new)] == [[], [], [1], [1]]
     assert archive.told == [old]
-    assert archive.prune(Limits(2)) == []
+    assert archive.prune(RetentionLimits(2)) == []
     assert archive.told == [old]
 
 
@@ -129,7 +135,7 @@ def test_whoever_hangs_on_a_run_is_told_before_it_is_touched(archive: Archive) -
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        prune(archive.open, Limits(1), NOW, before=look)
+        prune(archive.open, RetentionLimits(1), NOW, before=look)
     assert there == [True]
     assert archive.rows == [archive.run(1), archive.run(2)]
 
@@ -140,7 +146,7 @@ def test_a_running_run_and_the_one_at_hand_keep_everything(archive: Archive) -> 
         for day, status in ((1, "running"), (2, "success"), (3, "interrupted"))
     )
     newest = archive.add(4)
-    assert archive.prune(Limits(0), current=current) == [gone]
+    assert archive.prune(RetentionLimits(0), current=current) == [gone]
     assert archive.rows == run_folders(archive.path) == [running, current, newest]
 
 
@@ -151,8 +157,8 @@ def test_runs_are_weighed_by_what_they_take_on_the_disk(archive: Archive) -> Non
     archive.add(3, size=600_000)
     assert size_on_disk(archive.path, archive.run(1)) < 100_000
     assert size_on_disk(archive.path, archive.run(2)) >= 600_000
-    assert archive.prune(Limits(9, max_size=1_500_000)) == []
-    assert archive.prune(Limits(9, max_size=1_000_000)) == [archive.run(1), archive.run(2)]
+    assert archive.prune(RetentionLimits(9, max_size=1_500_000)) == []
+    assert archive.prune(RetentionLimits(9, max_size=1_000_000)) == [archive.run(1), archive.run(2)]
 
 
 def test_folders_whose_rows_were_lost_go_like_any_other_run(archive: Archive) -> None:
@@ -160,15 +166,15 @@ def test_folders_whose_rows_were_lost_go_like_any_other_run(archive: Archive) ->
         archive.fill(archive.run(day))
     archive.fill("notes")  # not a name that a run has
     archive.add(3)
-    assert archive.prune(Limits(2)) == [archive.run(1)]
-    assert archive.prune(Limits(1)) == [archive.run(2)]
+    assert archive.prune(RetentionLimits(2)) == [archive.run(1)]
+    assert archive.prune(RetentionLimits(1)) == [archive.run(2)]
     assert run_folders(archive.path) == [archive.run(3), "notes"]
 
 
 def test_without_any_row_nothing_is_known_and_nothing_is_deleted(archive: Archive) -> None:
     for day in (1, 2):
         archive.fill(archive.run(day))
-    assert archive.prune(Limits(0)) == []
+    assert archive.prune(RetentionLimits(0)) == []
     assert len(run_folders(archive.path)) == 2
 
 
@@ -176,7 +182,7 @@ def test_a_run_without_files_goes_as_well(archive: Archive) -> None:
     archive.add(1)
     archive.add(2)
     shutil.rmtree(archive.folder / "runs")
-    assert archive.prune(Limits(1)) == [archive.run(1)]
+    assert archive.prune(RetentionLimits(1)) == [archive.run(1)]
     assert archive.rows == [archive.run(2)]
 
 
@@ -194,7 +200,7 @@ def test_what_is_behind_a_link_is_not_ours(archive: Archive, place: str) -> None
     before = sorted(outside.rglob("*"))
     links[place].symlink_to(outside)
     assert size_on_disk(archive.path, run) < 50_000
-    gone = archive.prune(Limits(1))
+    gone = archive.prune(RetentionLimits(1))
     assert sorted(outside.rglob("*")) == before
     if place == "all runs":  # nothing can be deleted there, so nothing is forgotten
         assert gone == []

@@ -16,13 +16,13 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from rooda.record import memory
+from rooda.record import recent_rows
 from rooda.record.database import Database
-from rooda.record.memory import Memory
-from rooda.record.reader import Reader, moment
+from rooda.record.file_watch import CHANGED, FileWatch
+from rooda.record.recent_rows import RecentRows
+from rooda.record.record_reader import RecordReader, moment
 from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
-from rooda.record.schema import STEPS, Steps, bring_up_to_date
-from rooda.record.watching import CHANGED, Watch
+from rooda.record.tables import STEPS, Steps, bring_up_to_date
 from support.faults import powerless, small_disk
 from support.record import BEFORE, EARLIER, RUN, Bench, a_run, an_iteration, anybody, nobody
 from support.workspace import Workspace
@@ -193,11 +193,11 @@ def test_a_field_that_makes_no_sense_is_named_and_harms_no_other_field(
 
 
 def test_memory_is_bounded_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_ITERATIONS", 10)
-    monkeypatch.setattr(memory, "MOST_CHARACTERS", 20_000)
+    monkeypatch.setattr(recent_rows, "MOST_ITERATIONS", 10)
+    monkeypatch.setattr(recent_rows, "MOST_CHARACTERS", 20_000)
 
     def written(rows: list[IterationRow]) -> list[int]:
-        kept = Memory()
+        kept = RecentRows()
         kept.note(a_run(), None)
         for row in rows:
             kept.note(None, row)
@@ -235,7 +235,7 @@ def test_an_older_store_is_brought_up_to_date_and_loses_nothing(bench: Bench) ->
     store = bench.store(NEXT)
     store.save(iteration=an_iteration(2))
     assert moods(bench) == ["calm", "calm"]
-    reader = Reader(bench.path, anybody, NEXT)
+    reader = RecordReader(bench.path, anybody, NEXT)
     assert [row.run for row in reader.runs()] == [RUN, EARLIER]
     assert [row.number for row in reader.iterations(RUN)] == [1, 2]
     store.close()
@@ -258,7 +258,7 @@ def test_steps_are_taken_all_or_none(bench: Bench) -> None:
 def test_an_older_store_can_be_read_without_touching_it(bench: Bench) -> None:
     bench.at_work().close()
     before = bench.file.read_bytes()
-    assert [row.run for row in Reader(bench.path, anybody, NEXT).runs()] == [RUN, EARLIER]
+    assert [row.run for row in RecordReader(bench.path, anybody, NEXT).runs()] == [RUN, EARLIER]
     assert bench.file.read_bytes() == before
 
 
@@ -540,7 +540,7 @@ def test_a_draft_that_was_left_is_not_in_the_way(bench: Bench) -> None:
 def test_a_file_without_any_beside_it_can_be_watched(tmp_path: Path) -> None:
     file = tmp_path / "some.db"
     file.write_bytes(bytes(4096))
-    with contextlib.closing(Watch(file)) as watch:
+    with contextlib.closing(FileWatch(file)) as watch:
         assert watch.found() is None
         emptied(file)
         assert watch.found() == CHANGED
@@ -736,7 +736,7 @@ def test_a_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> 
     store = bench.store()
     store.save(a_run(), an_iteration(1))
     store.save_iteration(an_iteration(2, status))
-    dead, alive = Reader(bench.path, nobody), bench.reader
+    dead, alive = RecordReader(bench.path, nobody), bench.reader
     row = dead.run()
     assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
     assert [one.status for one in dead.iterations(RUN)] == ["completed", "interrupted"]
@@ -755,7 +755,7 @@ def test_a_run_that_ends_while_somebody_looks_was_not_interrupted(bench: Bench) 
         store.save(a_run(status="success", ended_at="2025-03-01T11:00:00+01:00"), an_iteration(1))
         return False
 
-    reader = Reader(bench.path, ends_just_now)
+    reader = RecordReader(bench.path, ends_just_now)
     assert reader.run().status == "success"
     assert [row.status for row in reader.iterations(RUN)] == ["completed"]
 
@@ -779,7 +779,7 @@ def test_the_newest_run_comes_first_wherever_the_clock_stood(bench: Bench) -> No
 
 
 @pytest.fixture
-def many(bench: Bench) -> Reader:
+def many(bench: Bench) -> RecordReader:
     """Six runs on three days, by turns of two procedures and three ends."""
     store = bench.store()
     for hour in range(6):
@@ -809,13 +809,15 @@ def many(bench: Bench) -> Reader:
     ],
     ids=str,
 )
-def test_runs_are_found_by_what_they_are(many: Reader, asked: dict[str, str], found: str) -> None:
+def test_runs_are_found_by_what_they_are(
+    many: RecordReader, asked: dict[str, str], found: str
+) -> None:
     rows = many.runs(**asked)  # type: ignore[arg-type]  # a table of questions
     assert [row.run for row in rows] == [f"r{number}" for number in found]
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2025-13-01", "", "2025-06-01T25:00", "9999-12-31"])
-def test_what_is_no_time_is_said_to_be_none(many: Reader, text: str) -> None:
+def test_what_is_no_time_is_said_to_be_none(many: RecordReader, text: str) -> None:
     with pytest.raises(ValueError, match=r"[Ii]nvalid|month|hour|out of range"):
         many.runs(until=text)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.record.reader import Reader
+from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow
 from rooda.record.store import Store
 from support.record import Bench, anybody, nobody
@@ -107,7 +107,7 @@ def killed(folder: Path, run: str) -> list[tuple[int, str]]:
 
 def check(folder: Path, run: str, saved: list[tuple[int, str]]) -> None:
     """Everything that was saved is there, whole, and at most one step more."""
-    reader = Reader(folder, nobody)
+    reader = RecordReader(folder, nobody)
     rows = reader.iterations(run)
     assert all(map(is_whole, rows))
     steps = [(row.number, status) for row in rows for status in steps_of(row)]
@@ -160,7 +160,7 @@ def test_what_was_saved_survives_the_death_of_the_writer(tmp_path: Path, moments
         assert set(store.close_stale(nobody)) >= {run for run, steps in runs.items() if steps}
     assert troubles == []
     for run, steps in runs.items():
-        assert len(Reader(tmp_path, anybody).iterations(run)) >= steps // 2
+        assert len(RecordReader(tmp_path, anybody).iterations(run)) >= steps // 2
     assert sum(runs.values()) > 0
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rooda.record.objects import iteration_object, last_attempts, run_object
-from rooda.record.reader import Reader
+from rooda.record.json_objects import iteration_object, last_attempts, run_object
+from rooda.record.record_reader import RecordReader
 from support.workspace import PROCEDURE, Finished, Running, Workspace
 
 _USER = """\
@@ -145,8 +145,8 @@ class GitWork(Workspace):
         return self.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
 
     @property
-    def reader(self) -> Reader:
-        return Reader(self.path)
+    def reader(self) -> RecordReader:
+        return RecordReader(self.path)
 
     def run_record(self) -> dict[str, Any]:
         """What `rooda show --json` says of the last run, without its iterations."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rooda.record.reader import Reader
+from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow, RunRow
-from rooda.record.schema import STEPS, Steps
 from rooda.record.store import Store
+from rooda.record.tables import STEPS, Steps
 
 RUN, EARLIER = "20250301-101500-0a1b2c", "20250228-090000-ffffff"
 BEFORE = list(range(1, 11))  # iterations of the earlier run; so many that some can be spoilt
@@ -82,8 +82,8 @@ class Bench:
         return store
 
     @property
-    def reader(self) -> Reader:
-        return Reader(self.path, anybody)
+    def reader(self) -> RecordReader:
+        return RecordReader(self.path, anybody)
 
     @property
     def folder(self) -> Path:

@@ -81,12 +81,12 @@ class AtWork(Struct, frozen=True):
     def outcome(self) -> str:
         """Return the status of the run in its record; empty if there is none."""
         # Completion loads this module too, and needs no database.
-        from rooda.record.reader import Reader
+        from rooda.record.record_reader import RecordReader
 
         if self.note is None:
             return ""
         try:
-            reader = Reader(Path(self.note.workspace))
+            reader = RecordReader(Path(self.note.workspace))
             return one_line(reader.run(self.note.run).status)
         except StoreError:
             return ""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from rooda.config.setting import UNSET
 from rooda.console.flags import MergeRules
-from rooda.record.given import Given
+from rooda.record.given_flags import GivenFlags
 from rooda.text.paths import anchored, file_mode
 
 # Parameter name -> for each time that it was given, its words on the command line.
@@ -51,18 +51,20 @@ def _words(param: click.Parameter, value: Any) -> list[tuple[str, ...]]:
     return [(flag, one) for one in values]
 
 
-def given_of(command: click.Command, *several: Parts) -> Given:
+def given_of(command: click.Command, *several: Parts) -> GivenFlags:
     """Return the command line that consists of these parts."""
     arguments = {param.name for param in command.params if isinstance(param, click.Argument)}
     pairs = [(name, words) for parts in several for name, every in parts.items() for words in every]
-    return Given(
+    return GivenFlags(
         flags=tuple(words for name, words in pairs if name not in arguments),
         arguments=tuple(words[0] for name, words in pairs if name in arguments),
         folder=".",
     )
 
 
-def parse(command: click.Command, given: Given, arguments: Sequence[str] = ()) -> click.Context:
+def parse(
+    command: click.Command, given: GivenFlags, arguments: Sequence[str] = ()
+) -> click.Context:
     """Return the command line as click reads it. Raises click.UsageError."""
     flags = [word for words in given.flags for word in words]
     line = [*flags, "--", *arguments, *given.arguments]

@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
-from rooda.record.objects import last_attempts, with_summary
+from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
 from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 from rooda.workspace.work_tree import work_tree
 
 if TYPE_CHECKING:
-    from rooda.record.reader import Reader
+    from rooda.record.record_reader import RecordReader
 
 _ITERATION = re.compile(r"[0-9]{1,6}")
 
@@ -34,16 +34,16 @@ class Recorded(Struct, frozen=True):
     """The record that reading commands read."""
 
     workspace: Path
-    reader: "Reader"
+    reader: "RecordReader"
 
     @classmethod
     def here(cls) -> "Recorded":
         """Return the record of the current folder."""
         # Pressing Tab loads this module too, and needs no database.
-        from rooda.record.reader import Reader
+        from rooda.record.record_reader import RecordReader
 
         workspace = workspace_here()
-        return cls(workspace, Reader(workspace))
+        return cls(workspace, RecordReader(workspace))
 
     def run(self, name: str | None) -> RunRow:
         """Return a run by its name, or the last one. Raises InvalidInput."""
@@ -104,7 +104,7 @@ def _problem(error: StoreError) -> InvalidInput:
 
 
 def _check_date(text: str | None) -> None:
-    from rooda.record.reader import moment  # see above
+    from rooda.record.record_reader import moment  # see above
 
     try:
         if text is not None:

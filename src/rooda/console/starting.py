@@ -21,8 +21,8 @@ from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts
-from rooda.record.given import NO_FLAGS, Given
-from rooda.record.reader import Reader
+from rooda.record.given_flags import NO_FLAGS, GivenFlags
+from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.text.paths import is_folder
 
@@ -45,7 +45,7 @@ def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -
 
 def find(workspace: Path, wanted: str, procedure: str | None = None) -> RunRow:
     """Return a run by its name, or the last one. Raises InvalidInput."""
-    reader = Reader(workspace)
+    reader = RecordReader(workspace)
     return readable(lambda: _find(reader, wanted, procedure))
 
 
@@ -103,19 +103,19 @@ def take_up(
     return TakenUp(row.run, go_to(folder), given, parameters, news)
 
 
-def _recorded(row: RunRow, front: Front) -> Given | None:
+def _recorded(row: RunRow, front: Front) -> GivenFlags | None:
     """Return the flags of the start of the run; None if an earlier version did not keep them."""
     trouble = row.unreadable.get("given", "")
-    if isinstance(row.given, Given):
+    if isinstance(row.given, GivenFlags):
         trouble = row.given.trouble()
     if trouble:
         message = f"the recorded flags of run {row.run} can't be read: {trouble}"
         advice = f"Something changed the record. {new_run(front)}"
         raise InvalidInput([Problem(message, advice, title=TITLE)])
-    return row.given if isinstance(row.given, Given) else None
+    return row.given if isinstance(row.given, GivenFlags) else None
 
 
-def _folder(workspace: Path, row: RunRow, recorded: Given | None) -> Path:
+def _folder(workspace: Path, row: RunRow, recorded: GivenFlags | None) -> Path:
     """Return the folder where the run was started. The workspace may have been moved."""
     folder = Path(os.path.normpath(workspace / (recorded.folder if recorded else ".")))
     if not is_folder(folder):
@@ -141,7 +141,7 @@ def rooda_front(procedure: str) -> Front:
     return Front(start, "rooda resume {run}", {StopRule.MAX_ITERATIONS: "-n", **BUDGETS})
 
 
-def _find(reader: Reader, wanted: str, procedure: str | None) -> RunRow:
+def _find(reader: RecordReader, wanted: str, procedure: str | None) -> RunRow:
     if wanted != LAST:
         row = reader.run(wanted)
         if procedure not in (None, row.procedure):

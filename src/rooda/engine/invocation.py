@@ -13,7 +13,7 @@ from rooda.loop.run_events import RunResumed
 from rooda.loop.state import State
 from rooda.loop.stops import StopRule
 from rooda.prompts.parts import PHASES, TextPart
-from rooda.record.given import Given
+from rooda.record.given_flags import GivenFlags
 
 # After these ends there is nothing to continue, or the user has what they asked for.
 _AT_THE_END = (StopRule.SIGNAL, StopRule.MAX_ITERATIONS)
@@ -53,7 +53,7 @@ class TakenUp(Struct, frozen=True):
 
     run: str
     world: World
-    given: Given
+    given: GivenFlags
     parameters: Mapping[str, Any]  # of the command, with the flags of both
     news: RunResumed  # `told` fills in the iteration
 
@@ -74,11 +74,11 @@ class Invocation(Struct, frozen=True):
     """One start of the command line."""
 
     front: Front
-    given: Given
+    given: GivenFlags
     taken_up: TakenUp | None = None  # the earlier run that goes on
 
 
-def readable_again(given: Given, plan: Plan) -> Given:
+def readable_again(given: GivenFlags, plan: Plan) -> GivenFlags:
     """The same with the text of each pipe, such as `-c <(command)`, which is gone by next time."""
     parts = [part.source for every in plan.phases.values() for part in every]
     sources = [*parts, *(context.source for context in plan.contexts)]

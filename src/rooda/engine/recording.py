@@ -20,16 +20,16 @@ from rooda.config.settings import (
     TRACK_FILE_CHANGES,
 )
 from rooda.engine.resume import Resumed
-from rooda.iteration.history import HistoryConfig, IterationHistory
+from rooda.iteration.iteration_history import HistoryConfig, IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Emitter
 from rooda.loop.own_files import own_files
 from rooda.loop.run_events import HistoryPruned, RecordTrouble
 from rooda.loop.state import Status
-from rooda.record.given import Given
+from rooda.record.given_flags import GivenFlags
 from rooda.record.recorder import Recorder
-from rooda.record.retention import Limits, prune
+from rooda.record.retention import RetentionLimits, prune
 from rooda.record.rows import RunRow, StoreError
 from rooda.record.store import Store
 from rooda.views.log import LogFile
@@ -85,7 +85,7 @@ class Recording(Struct, frozen=True):
         self.store.close()
 
     def listen(
-        self, emitter: Emitter, run: str, resumed: Resumed | None, given: Given | None = None
+        self, emitter: Emitter, run: str, resumed: Resumed | None, given: GivenFlags | None = None
     ) -> Callable[[], None]:
         """Let the record and the session log hear what happens; how to end that.
 
@@ -125,7 +125,7 @@ class Recording(Struct, frozen=True):
     def prune(self, emitter: Emitter, run: str) -> None:
         """Let old runs go."""
         values = self.plan.values
-        limits = Limits(
+        limits = RetentionLimits(
             values[HISTORY_KEEP_RUNS], values[HISTORY_MAX_AGE], values[HISTORY_MAX_SIZE]
         )
         gone = prune(

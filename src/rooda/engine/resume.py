@@ -12,8 +12,8 @@ from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import Stop, StopRule, stop
-from rooda.record.objects import iteration_of, last_attempts
-from rooda.record.reader import Reader
+from rooda.record.json_objects import iteration_of, last_attempts
+from rooda.record.record_reader import RecordReader
 from rooda.record.rows import NoRecord, RunRow, StoreError
 from rooda.text.numbers import count
 
@@ -35,11 +35,11 @@ class Resumed(Struct, frozen=True):
 
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
     """The run that is meant, ready to go on. Raises InvalidInput when there is nothing to do."""
-    reader = Reader(plan.workspace)
+    reader = RecordReader(plan.workspace)
     return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan.procedure)))
 
 
-def _resume(plan: Plan, wanted: str, reader: Reader, front: Front) -> Resumed:
+def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resumed:
     row = reader.run(wanted or None)
     rows = list(reader.iterations(row.run))
     state = restored(row)

@@ -15,7 +15,7 @@ from rooda.loop.work_events import CommandStarted
 from rooda.process.events import ProcessStarted
 from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
 from rooda.process.runner import MARK
-from rooda.record.places import run_folder
+from rooda.record.run_folders import run_folder
 from rooda.text.event import Event
 from rooda.workspace.lock import Lock, Note, ProcessIdentity, Taken, here
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT

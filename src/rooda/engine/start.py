@@ -37,7 +37,7 @@ from rooda.loop.run_events import ConfigResolved, ProblemFound
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.libc import return_large_blocks_to_system
-from rooda.record.given import Given
+from rooda.record.given_flags import GivenFlags
 from rooda.text.event import LogLevel
 from rooda.text.times import local_now
 from rooda.views import log, screen
@@ -129,7 +129,7 @@ def start_run(
         return RunResult(ended.exit_code, tuple(wiring.emitter.failures))
 
 
-def _kept(given: Given, plan: Plan) -> Given:
+def _kept(given: GivenFlags, plan: Plan) -> GivenFlags:
     """What the record keeps of the command line, with the folder where it was given."""
     folder = os.path.relpath(this_world().folder, plan.workspace)
     return replace(readable_again(given, plan), folder=folder)

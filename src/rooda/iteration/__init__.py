@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rooda.iteration.executor import IterationExecutor
-    from rooda.iteration.history import HistoryConfig, HistorySummary, IterationHistory
+    from rooda.iteration.iteration_history import HistoryConfig, HistorySummary, IterationHistory
     from rooda.iteration.session import CommandSession, IterationConfig, Response, Session
     from rooda.iteration.tracker import FileChangeTracker
     from rooda.iteration.types import Iteration, IterationResult, IterationStatus, Printed
@@ -34,7 +34,7 @@ __all__ = [
 
 _HOMES = {
     "rooda.iteration.executor": ("IterationExecutor",),
-    "rooda.iteration.history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
+    "rooda.iteration.iteration_history": ("HistoryConfig", "HistorySummary", "IterationHistory"),
     "rooda.iteration.session": ("CommandSession", "IterationConfig", "Response", "Session"),
     "rooda.iteration.tracker": ("FileChangeTracker",),
     "rooda.iteration.types": ("Iteration", "IterationResult", "IterationStatus", "Printed"),

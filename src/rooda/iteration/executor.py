@@ -2,7 +2,7 @@
 
 import time
 
-from rooda.iteration.results import read_tests, result_of, with_tests
+from rooda.iteration.progress import read_tests, result_of, with_tests
 from rooda.iteration.session import IterationConfig, Session
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import Iteration, IterationResult, IterationStatus

@@ -1,7 +1,7 @@
 """The stage that finds what the agent changed: files, commits, tests, progress."""
 
 from rooda.config.settings import PARSE_TESTS, TEST_REPORTS
-from rooda.iteration.results import read_tests, result_of, with_tests
+from rooda.iteration.progress import read_tests, result_of, with_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.services import Services
 from rooda.loop.work_events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from rooda.iteration.history import IterationHistory
+from rooda.iteration.iteration_history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.loop.stops import StopRule
 from rooda.loop.work_events import CommandStarted

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from rooda.record.schema import Broken, Steps, bring_up_to_date, check_tables, version_of
-from rooda.record.watching import CHANGED, Watch, beside
+from rooda.record.file_watch import CHANGED, FileWatch, beside
+from rooda.record.tables import Broken, Steps, bring_up_to_date, check_tables, version_of
 from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 
 NAME: Final = DATABASE
@@ -103,7 +103,7 @@ class Database:
         check_files(path)
         make_private(path)
         self._path = path
-        self._watch: Watch | None = None
+        self._watch: FileWatch | None = None
         self.connection = connect(path, "mode=rw")
         try:
             version_of(self.connection, SHOWN, steps)  # before anything is changed in it
@@ -113,7 +113,7 @@ class Database:
             bring_up_to_date(self.connection, SHOWN, steps)
             # What earlier runs left in `-wal` is safe from whatever happens to that from now on.
             self.connection.execute("PRAGMA wal_checkpoint").fetchall()
-            self._watch = Watch(path)
+            self._watch = FileWatch(path)
         except BaseException:
             self.close()
             raise

@@ -11,7 +11,7 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from rooda.agents.report import Usage
-from rooda.iteration.history import HistorySummary
+from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop.agent_events import AgentChanged, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from rooda.record.places import remove_run, run_folders, size_on_disk
 from rooda.record.rows import RUNNING, moment_of
+from rooda.record.run_folders import remove_run, run_folders, size_on_disk
 from rooda.record.store import Store
 
 _UNKNOWN = datetime.min.replace(tzinfo=UTC)  # whatever has no time of its own goes first
 
 
-class Limits(Struct, frozen=True):
+class RetentionLimits(Struct, frozen=True):
     """What may be kept. None is no limit; an age is in seconds, a size in bytes."""
 
     keep_runs: int
@@ -21,7 +21,7 @@ class Limits(Struct, frozen=True):
     max_size: int | None = None
 
 
-class Kept(Struct, frozen=True):
+class KeptRun(Struct, frozen=True):
     """A run that is on the disk."""
 
     run: str
@@ -31,7 +31,7 @@ class Kept(Struct, frozen=True):
 
 
 def to_prune(
-    runs: Sequence[Kept], limits: Limits, now: datetime, current: str | None = None
+    runs: Sequence[KeptRun], limits: RetentionLimits, now: datetime, current: str | None = None
 ) -> list[str]:
     """The runs to delete, oldest first: as many as it takes until the rest is within the limits.
 
@@ -55,7 +55,7 @@ def to_prune(
 
 def prune(
     store: Store,
-    limits: Limits,
+    limits: RetentionLimits,
     now: datetime,
     *,
     current: str | None = None,
@@ -81,7 +81,7 @@ def prune(
     return gone if not gone or store.forget(gone) else []
 
 
-def _kept(store: Store, *, is_sized: bool) -> list[Kept]:
+def _kept(store: Store, *, is_sized: bool) -> list[KeptRun]:
     """Every run that has a row, and every folder of a run whose row was lost."""
     rows = {row.run: row for row in store.runs()}
     times = {row.run: moment_of(row.started_at) or _UNKNOWN for row in rows.values()}
@@ -90,7 +90,7 @@ def _kept(store: Store, *, is_sized: bool) -> list[Kept]:
             lost = {run: _time_of(run) for run in run_folders(store.workspace)}
             times = {run: time for run, time in lost.items() if time is not None} | times
     return [
-        Kept(
+        KeptRun(
             run,
             time,
             size_on_disk(store.workspace, run) if is_sized else 0,

@@ -19,7 +19,7 @@ from msgspec.json import encode as json_encode
 from msgspec.structs import fields
 
 from rooda.agents.report import Tokens
-from rooda.iteration.history import HistorySummary
+from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
@@ -34,8 +34,8 @@ from rooda.loop.work_events import (
     VerifyEnded,
 )
 from rooda.process.events import NamedProcess, TranscriptTrimmed
-from rooda.record.given import Given
-from rooda.record.places import is_run
+from rooda.record.given_flags import GivenFlags
+from rooda.record.run_folders import is_run
 from rooda.workspace.lock import ProcessIdentity
 
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -129,7 +129,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     threshold: int | None = None  # of consecutive failures
     snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
     state: SavedState | None = None  # where a resumed run continues
-    given: Given | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
+    given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
 

@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from rooda.record import renewal
+from rooda.record import repair
 from rooda.record.database import NAME, SHOWN, Database, is_broken, is_passing
-from rooda.record.memory import Memory
+from rooda.record.file_watch import CHANGED
+from rooda.record.recent_rows import RecentRows
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -19,8 +20,7 @@ from rooda.record.rows import (
     run_row,
     stored,
 )
-from rooda.record.schema import SELECT_RUNS, STEPS, Broken, NewerSchema, Steps, last_known
-from rooda.record.watching import CHANGED
+from rooda.record.tables import SELECT_RUNS, STEPS, Broken, NewerSchema, Steps, last_known
 from rooda.workspace.state_folder import make_state_folder
 
 
@@ -39,7 +39,7 @@ class Store:
         self._on_trouble = on_trouble
         self._steps = steps
         self._told: set[str] = set()
-        self._memory = Memory()
+        self._memory = RecentRows()
         self._database: Database | None = None
         try:
             self._database = self._open()
@@ -68,7 +68,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not is_broken(error):
                 raise
-            aside = renewal.put_aside(path)
+            aside = repair.put_aside(path)
             database = Database(path, self._steps)
             self._tell("broken", f"`{SHOWN}` was broken ({error}): put aside as `{aside}`")
             return database
@@ -166,12 +166,12 @@ class Store:
         """All that can be read of the old one, and all that we know of the run at hand."""
 
         def fill(connection: sqlite3.Connection) -> None:
-            renewal.copy_rows(old.connection, connection)
+            repair.copy_rows(old.connection, connection)
             self._memory.unsettle()
             self._memory.write(connection)
 
         path = make_state_folder(self.workspace) / NAME
-        aside = renewal.replace(path, self._steps, fill)
+        aside = repair.replace(path, self._steps, fill)
         what = str(error) if isinstance(error, Broken) else f"was damaged ({error})"
         place = f", and put aside as `{aside}`" if aside else ""
         message = f"`{SHOWN}` {what} while the run was at work{place}: it was written anew"

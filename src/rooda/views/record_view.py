@@ -6,10 +6,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from rooda.agents.failure_kinds import known_kind
-from rooda.iteration.history import HistorySummary
+from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import IterationResult
 from rooda.loop.work_events import HookEnded
-from rooda.record.given import masked_flags
+from rooda.record.given_flags import masked_flags
 from rooda.record.rows import EarlierAttempt, IterationRow, RecordedWait, RunRow
 from rooda.testresults.results import TestResults, TestStatus
 from rooda.text.controls import clean, one_line, shown_words

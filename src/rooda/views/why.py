@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 
 from rooda.agents.failure_kinds import known_kind
 from rooda.loop.stops import StopRule, known_rule
-from rooda.record.objects import iteration_object, run_object
+from rooda.record.json_objects import iteration_object, run_object
 from rooda.record.rows import IterationRow, RunRow
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration

@@ -10,8 +10,8 @@ from rooda.cli.at_work import AtWork
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.recorded import Recorded
 from rooda.process.interrupts import END
-from rooda.record.places import run_folder
 from rooda.record.rows import RunRow
+from rooda.record.run_folders import run_folder
 from rooda.text.controls import StreamCleaner
 from rooda.text.plain_files import open_plain_file
 from rooda.workspace.state_folder import SESSION

@@ -9,10 +9,10 @@ import click
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.recorded import Recorded, split_words
 from rooda.loop.state import Status
-from rooda.record.objects import iteration_object, run_object, with_summary
-from rooda.record.places import iteration_folder
+from rooda.record.json_objects import iteration_object, run_object, with_summary
 from rooda.record.rows import IterationRow, RunRow
-from rooda.record.transcript import both_streams
+from rooda.record.run_folders import iteration_folder
+from rooda.record.transcript_files import both_streams
 from rooda.text.controls import StreamCleaner
 from rooda.views import record_view as views
 from rooda.views import why as why_view

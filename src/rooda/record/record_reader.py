@@ -1,7 +1,11 @@
 """Read the record: while a run writes it, after one was killed, where nothing may be written."""
 
+import contextlib
 import itertools
+import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
@@ -10,8 +14,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rooda.record.database import NAME, SHOWN
-from rooda.record.opening import opened
+from rooda.record.database import NAME, SHOWN, check_files, connect
+from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
     INTERRUPTED,
     RUNNING,
@@ -26,7 +30,15 @@ from rooda.record.rows import (
     run_row,
     stored,
 )
-from rooda.record.schema import SELECT_ITERATIONS, SELECT_RUNS, STEPS, Steps, last_known
+from rooda.record.tables import (
+    SELECT_ITERATIONS,
+    SELECT_RUNS,
+    STEPS,
+    Steps,
+    bring_up_to_date,
+    last_known,
+    version_of,
+)
 from rooda.workspace.state_folder import STATE_FOLDER
 
 _T = TypeVar("_T")
@@ -34,9 +46,10 @@ _T = TypeVar("_T")
 # While one file is put in another's place, a look may find half of each: then look again.
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
+_REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-class Reader:
+class RecordReader:
     """Opens the file for each question and closes it after the answer, so it is never in the way.
 
     A run that says it is running, and of which `is_alive` says it is not, was interrupted. Every
@@ -171,3 +184,58 @@ def _ended(row: IterationRow) -> IterationRow:
 def _unreadable(error: Exception) -> str:
     reason = (isinstance(error, OSError) and error.strerror) or str(error)
     return f"`{SHOWN}` can't be read ({reason}); if it is broken, the next run starts a new one"
+
+
+@contextlib.contextmanager
+def opened(path: Path, steps: Steps) -> Iterator[sqlite3.Connection]:
+    """A connection with today's tables. Raises FileNotFoundError, NewerSchema, sqlite3.Error."""
+    connection = _open(path)
+    try:
+        if version_of(connection, SHOWN, steps) < len(steps):
+            connection = _in_memory(connection)
+            bring_up_to_date(connection, SHOWN, steps)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    check_files(path)
+    path.lstat()  # SQLite would only say that it can't open it
+    connection = connect(path, "mode=ro")
+    try:
+        connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if error.sqlite_errorcode & 0xFF not in _REFUSED or os.access(path.parent, os.W_OK):
+            raise
+    except BaseException:
+        connection.close()
+        raise
+    else:
+        return connection
+    # SQLite wants to write beside the file, and can't. Then nobody else can, either.
+    return _copied(path) if has_content(beside(path, "-wal")) else connect(path, "immutable=1")
+
+
+def _copied(path: Path) -> sqlite3.Connection:
+    """With what a killed run wrote last, which is not in the file itself yet."""
+    with tempfile.TemporaryDirectory(prefix="rooda-") as folder:
+        copy = Path(folder) / path.name
+        for suffix in ("-wal", ""):
+            shutil.copyfile(beside(path, suffix), beside(copy, suffix), follow_symlinks=False)
+        return _in_memory(connect(copy, "mode=rw"))
+
+
+def _in_memory(source: sqlite3.Connection) -> sqlite3.Connection:
+    """A copy that may be written to; the source is closed."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    copy.text_factory = source.text_factory
+    try:
+        source.backup(copy)
+    except BaseException:
+        copy.close()
+        raise
+    finally:
+        source.close()
+    return copy

@@ -11,12 +11,12 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from rooda.iteration.history import HistorySummary
+from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.record.given import masked_flags
-from rooda.record.places import iteration_folder
+from rooda.record.given_flags import masked_flags
 from rooda.record.rows import EarlierAttempt, IterationRow, RunRow
-from rooda.record.transcript import end_of
+from rooda.record.run_folders import iteration_folder
+from rooda.record.transcript_files import end_of
 from rooda.workspace.state_folder import PROMPT, STDERR, STDOUT
 
 SCHEMA_VERSION = 1

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from rooda.record.database import BESIDE, NAME, SMALL_PAGES, connect, make_private
+from rooda.record.file_watch import beside
 from rooda.record.rows import iteration_row, run_row
-from rooda.record.schema import (
+from rooda.record.tables import (
     SAVE_ITERATION,
     SAVE_RUN,
     SELECT_ITERATIONS,
@@ -19,7 +20,6 @@ from rooda.record.schema import (
     Steps,
     bring_up_to_date,
 )
-from rooda.record.watching import beside
 
 _DRAFT: Final = f"{NAME}.new"
 _MOST_ASIDE = 3

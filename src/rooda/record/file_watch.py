@@ -21,7 +21,7 @@ def has_content(path: Path) -> bool:
         return False
 
 
-class Watch:
+class FileWatch:
     """What the files looked like after our last write.
 
     They are held open, so that a look costs next to nothing: there are two for each write. And

@@ -12,7 +12,7 @@ from rooda.config.settings import ENV
 _MOST_WORDS = 2  # a flag and its value
 
 
-class Given(Struct, frozen=True):
+class GivenFlags(Struct, frozen=True):
     """The flags, each as one word or as a word and its value, and the other arguments.
 
     `folder` is where the command was started, relative to the workspace.
@@ -37,12 +37,12 @@ class Given(Struct, frozen=True):
         return (*flags, *map(without_secret_values, self.arguments))
 
 
-NO_FLAGS = Given((), (), ".")
+NO_FLAGS = GivenFlags((), (), ".")
 
 
 def masked_flags(given: object) -> list[str] | None:
     """The recorded flags for a view; None where there are none that can be shown."""
-    if not isinstance(given, Given) or given.trouble():
+    if not isinstance(given, GivenFlags) or given.trouble():
         return None
     return list(given.masked())
 

@@ -3,7 +3,7 @@
 import sqlite3
 
 from rooda.record.rows import IterationRow, RunRow, Value, iteration_values, run_values, stored
-from rooda.record.schema import SAVE_ITERATION, SAVE_RUN
+from rooda.record.tables import SAVE_ITERATION, SAVE_RUN
 
 MOST_ITERATIONS = 200
 MOST_CHARACTERS = 32 * 1024 * 1024
@@ -11,7 +11,7 @@ MOST_CHARACTERS = 32 * 1024 * 1024
 _Key = tuple[Value, ...]  # a run; or a run, a number and an attempt
 
 
-class Memory:
+class RecentRows:
     """The newest rows, within bounds: the oldest iterations make room, but for the last one."""
 
     def __init__(self) -> None:
