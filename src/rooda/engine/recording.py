@@ -1,4 +1,4 @@
-"""Write down a run: the store, the session log, and how much of the past is kept."""
+"""Record a run: the store, the session log, and the deletion of old runs."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -42,7 +42,7 @@ from rooda.workspace.work_tree import work_tree
 
 
 class _Troubles:
-    """Holds back what there is to tell until somebody listens."""
+    """Keeps trouble of the record until the run has listeners."""
 
     def __init__(self) -> None:
         self._waiting: list[str] = []
@@ -55,14 +55,14 @@ class _Troubles:
             self._emitter(RecordTrouble(message))
 
     def tell(self, emitter: Emitter) -> None:
-        """Tell it, and from now on as it happens."""
+        """Report the trouble so far, and from now on report it at once."""
         self._emitter = emitter
         for message in self._waiting:
             self(message)
 
 
 class Recording(Struct, frozen=True):
-    """What belongs to the record of one run."""
+    """The record of one run."""
 
     plan: Plan
     store: Store
@@ -70,7 +70,7 @@ class Recording(Struct, frozen=True):
 
     @classmethod
     def open(cls, plan: Plan) -> "Recording":
-        """Open the store, and mark what a killed run left open. Raises InvalidInput."""
+        """Open the store, and mark killed runs as interrupted. Raises InvalidInput."""
         troubles = _Troubles()
         try:
             store = Store(plan.workspace, troubles)
@@ -81,15 +81,15 @@ class Recording(Struct, frozen=True):
         return cls(plan, store, troubles)
 
     def close(self) -> None:
-        """The run has ended."""
+        """Close the store."""
         self.store.close()
 
     def listen(
         self, emitter: Emitter, run: str, resumed: Resumed | None, given: GivenFlags | None = None
     ) -> Callable[[], None]:
-        """Let the record and the session log hear what happens; how to end that.
+        """Add the record and the session log as listeners; return how to close them.
 
-        `given` is the command line of the run, kept for those who continue it.
+        `given` is the command line of the run, which a resumed run uses again.
         """
         self.troubles.tell(emitter)
         row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
@@ -101,7 +101,7 @@ class Recording(Struct, frozen=True):
     def _log_session(
         self, emitter: Emitter, run: str, resumed: Resumed | None
     ) -> Callable[[], None]:
-        """Write the session log beside the record, and wherever else the policy wants it."""
+        """Write the session log beside the record, and to the file in the settings."""
         workspace, closing = self.plan.workspace, ExitStack()
         name = f"runs/{run}/{SESSION}"
         places: list[tuple[Path, Callable[[], int] | None]] = [
@@ -123,7 +123,7 @@ class Recording(Struct, frozen=True):
         return closing.close
 
     def prune(self, emitter: Emitter, run: str) -> None:
-        """Let old runs go."""
+        """Delete old runs."""
         values = self.plan.values
         limits = RetentionLimits(
             values[HISTORY_KEEP_RUNS], values[HISTORY_MAX_AGE], values[HISTORY_MAX_SIZE]
@@ -148,12 +148,12 @@ class Recording(Struct, frozen=True):
             self.troubles(f"old snapshots can't be deleted: {error}")
 
     def history(self, resumed: Resumed | None) -> IterationHistory:
-        """What is known of the run's iterations so far."""
+        """The iterations of the run so far."""
         config = HistoryConfig(self.plan.values[HISTORY_MAX_IN_MEMORY])
         return IterationHistory(config, list(resumed.earlier) if resumed else [])
 
     def tracker(self, run: str) -> FileChangeTracker | None:
-        """Who tells what changes, if somebody is wanted."""
+        """The tracker of file changes; None if the settings turn it off."""
         values = self.plan.values
         if not values[TRACK_FILE_CHANGES]:
             return None
@@ -168,7 +168,7 @@ class Recording(Struct, frozen=True):
 
 
 def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Callable[[str], None]:
-    """The same, but trouble is told, and only once."""
+    """The same function, but it reports an error once instead of raising it."""
     told: set[str] = set()
 
     def guarded(text: str) -> None:
@@ -196,7 +196,7 @@ def snapshots_of(plan: Plan) -> Snapshots | None:
 
 
 def _ended(resumed: Resumed | None) -> dict[int, bool]:
-    """Which iterations ended well, and which badly; one that was cut off did neither."""
+    """Which iterations completed, and which failed; an interrupted one did neither."""
     return {
         one.number: one.status is IterationStatus.COMPLETED
         for one in (resumed.earlier if resumed else ())

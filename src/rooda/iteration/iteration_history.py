@@ -1,4 +1,4 @@
-"""The iterations of a run: the last ones in memory, and what they add up to."""
+"""The iterations of a run: the last ones in memory, and a summary of all of them."""
 
 import json
 import os
@@ -22,7 +22,7 @@ class HistoryConfig(Struct, frozen=True):
 
 
 class HistorySummary(Struct, frozen=True):
-    """What all iterations add up to. Totals count every one that has a result."""
+    """The sum of all iterations. Totals count every iteration that has a result."""
 
     total_iterations: int = 0
     successful_iterations: int = 0
@@ -61,7 +61,7 @@ class HistorySummary(Struct, frozen=True):
 
 
 class IterationHistory:
-    """Remembers the last iterations, and sums up all of them."""
+    """Keeps the last iterations, and a summary of all of them."""
 
     def __init__(
         self, config: HistoryConfig | None = None, iterations: Iterable[Iteration] = ()
@@ -73,7 +73,7 @@ class IterationHistory:
             self.add(iteration)
 
     def add(self, iteration: Iteration) -> None:
-        """One more has ended."""
+        """Add an iteration that has ended."""
         self._summary = self._summary.add(iteration)
         self._iterations.append(iteration)
 
@@ -86,7 +86,7 @@ class IterationHistory:
         return next((one for one in reversed(self._iterations) if one.number == number), None)
 
     def get_summary(self) -> HistorySummary:
-        """What all of them add up to, those that are out of memory included."""
+        """The summary of all iterations, also of those that are no longer in memory."""
         return self._summary
 
     def filter(self, predicate: Callable[[Iteration], bool]) -> list[Iteration]:
@@ -115,7 +115,7 @@ class IterationHistory:
         draft.replace(path)
 
     def load(self) -> None:
-        """Read the file, if there is one, and sum up anew. Raises ValueError where it is broken."""
+        """Replace the iterations by those in the file, if there is one. Raises ValueError."""
         path = self._path
         if path is None or not path.exists():
             return

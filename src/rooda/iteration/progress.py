@@ -1,4 +1,4 @@
-"""What an iteration amounts to: changed files, tests, progress, the agent's own summary."""
+"""The result of an iteration: changed files, tests, progress, the agent's own summary."""
 
 from collections.abc import Sequence
 from pathlib import Path

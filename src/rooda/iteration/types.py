@@ -1,4 +1,4 @@
-"""One iteration: its life, and what came of it."""
+"""One iteration and its result."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from rooda.testresults.results import TestResults
 
 
 class IterationStatus(StrEnum):
-    """Where an iteration stands, or how it ended."""
+    """The stage of an iteration, or how it ended."""
 
     PENDING = "pending"
     PRE_HOOKS = "pre_hooks"
@@ -53,7 +53,7 @@ class IterationResult(Struct, frozen=True):
 
     @property
     def stdout(self) -> str:
-        """The end of the agent's standard output; decoded only when somebody asks."""
+        """The end of the agent's standard output; decoded on demand."""
         return self.printed.stdout.decode("utf-8", "replace")
 
     @property
@@ -108,21 +108,21 @@ class Iteration(Struct):
         return None if self.ended_at is None else self.ended_at - self.started_at
 
     def complete(self, result: IterationResult) -> None:
-        """It ended well."""
+        """End the iteration as completed."""
         self.end(IterationStatus.COMPLETED, result)
 
     def fail(self, error: str, result: IterationResult | None = None) -> None:
-        """It failed, and this is why."""
+        """End the iteration as failed, with the reason."""
         self.end(IterationStatus.FAILED, result, error)
 
     def timeout(self, result: IterationResult | None = None) -> None:
-        """It ran out of time."""
+        """End the iteration as timed out."""
         self.end(IterationStatus.TIMED_OUT, result)
 
     def end(
         self, status: IterationStatus, result: IterationResult | None = None, error: str = ""
     ) -> None:
-        """It ended in this way. A result that is known already stays."""
+        """End the iteration with this status. Without a new result, the earlier one stays."""
         self.ended_at = datetime.now(UTC)
         self.status = status
         self.result = result or self.result

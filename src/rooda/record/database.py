@@ -1,7 +1,7 @@
-"""One SQLite file: opened so that what is written lasts, and watched, for agents write here too.
+"""One SQLite file: every commit is on the disk, and rooda notices if an agent changes the files.
 
-Never open and close these files past SQLite while a connection is up: the locks of a whole
-process on a file are gone with the first descriptor that it closes.
+Never open and close these files beside SQLite while a connection is open: a process loses all of
+its locks on a file with the first descriptor that it closes.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ NAME: Final = DATABASE
 SHOWN: Final = f"{STATE_FOLDER}/{NAME}"
 BESIDE: Final = ("-wal", "-shm", "-journal")
 
-# Every commit writes whole pages: small ones make it as cheap as a line at the end of a file.
+# Every commit writes whole pages: with small ones it is as cheap as appending a line to a file.
 SMALL_PAGES: Final = "PRAGMA page_size = 1024"
 _LASTING = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
-    "PRAGMA mmap_size = 0",  # a file that somebody cuts short would end the process
+    "PRAGMA mmap_size = 0",  # SIGBUS would end rooda if an agent truncates the file
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cache_size = -256",  # kilobytes; rows are written once
 )
@@ -57,12 +57,12 @@ def is_broken(error: sqlite3.DatabaseError) -> bool:
 
 
 def is_passing(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error says nothing against the file, so that a new one would not help."""
+    """Whether the error has another cause than the file, so that a new file would not help."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
 
 
 def connect(path: Path, query: str) -> sqlite3.Connection:
-    """A connection without transactions of Python's own. Nothing is read yet."""
+    """A connection without implicit transactions. It has read nothing yet."""
     uri = f"{path.absolute().as_uri()}?{query}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -70,7 +70,7 @@ def connect(path: Path, query: str) -> sqlite3.Connection:
 
 
 def check_files(path: Path) -> None:
-    """Raise Broken for anything but files: SQLite would follow a link, and wait for a pipe."""
+    """Raise Broken unless these are files: SQLite would follow a link, and wait for a pipe."""
     if path.parent.is_symlink():
         raise Broken(f"{path.parent.name} is a symbolic link")
     for file in (path, *(beside(path, suffix) for suffix in BESIDE)):
@@ -80,14 +80,14 @@ def check_files(path: Path) -> None:
 
 
 def check_content(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.DatabaseError if the pages make no sense; a tenth of a second for 50 MB."""
+    """Raise sqlite3.DatabaseError if pages are damaged; takes a tenth of a second for 50 MB."""
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise Broken("its pages are damaged")
 
 
 def make_private(path: Path) -> None:
-    """An empty file, if there is none; nobody else may read it. SQLite gives its own that mode."""
+    """Create an empty file that only the user may read; SQLite gives its own files that mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
@@ -96,7 +96,7 @@ def make_private(path: Path) -> None:
 
 
 class Database:
-    """A connection for writing, which notices when somebody spoils its files."""
+    """A connection for writing that notices when another program changes its files."""
 
     def __init__(self, path: Path, steps: Steps) -> None:
         """Open it, or make it. Raises NewerSchema, sqlite3.DatabaseError, OSError."""
@@ -111,7 +111,7 @@ class Database:
                 self.connection.execute(statement)
             check_content(self.connection)
             bring_up_to_date(self.connection, SHOWN, steps)
-            # What earlier runs left in `-wal` is safe from whatever happens to that from now on.
+            # Move what earlier runs left in `-wal` into the file: an agent may damage `-wal`.
             self.connection.execute("PRAGMA wal_checkpoint").fetchall()
             self._watch = FileWatch(path)
         except BaseException:
@@ -119,7 +119,7 @@ class Database:
             raise
 
     def transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do it all or not at all; when this returns, it lasts. Raises sqlite3.DatabaseError."""
+        """Do the work in one transaction, which is on the disk on return. Raises DatabaseError."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             result = work(self.connection)
@@ -134,15 +134,15 @@ class Database:
         return result
 
     def look(self) -> str | None:
-        """What somebody else did to the files since our last write, or None.
+        """What another program did to the files since the last write, or None.
 
-        CHANGED means that they are still sound, anything else is a damage.
+        CHANGED means that they are still valid; anything else is damage.
         """
         found = None if self._watch is None else self._watch.found()
         return self._look_closer() if found == CHANGED else found
 
     def _look_closer(self) -> str:
-        """Our own connection would not read again what it has in memory; another one does."""
+        """Check the files with a new connection: this one would trust the pages in its cache."""
         connection = connect(self._path, "mode=ro")
         try:
             check_content(connection)
@@ -156,7 +156,7 @@ class Database:
         return CHANGED
 
     def close(self) -> None:
-        """Let go of the files, in whatever state they are."""
+        """Close the files, whatever their state."""
         if self._watch is not None:
             self._watch.mend()
         with contextlib.suppress(sqlite3.Error):

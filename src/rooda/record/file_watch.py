@@ -1,4 +1,4 @@
-"""Notice what others do to the files of an open database."""
+"""Notice what other programs do to the files of an open database."""
 
 import contextlib
 import os
@@ -22,15 +22,15 @@ def has_content(path: Path) -> bool:
 
 
 class FileWatch:
-    """What the files looked like after our last write.
+    """Compares the files with their state after rooda's last write.
 
-    They are held open, so that a look costs next to nothing: there are two for each write. And
-    SQLite maps `-shm` into memory. To touch a part that somebody has cut off would end the process
-    at once, so it is made whole before each use.
+    The files stay open, so that each check is cheap: there are two for each write. SQLite maps
+    `-shm` into memory, and SIGBUS would end rooda if SQLite touched a part that an agent has
+    truncated. So the file gets its length back before each use.
     """
 
     def __init__(self, path: Path) -> None:
-        """From now on. Close it after the connection, which would else lose its locks."""
+        """Begin to watch. Close this after the connection, which would otherwise lose its locks."""
         self._name = str(path)
         with contextlib.ExitStack() as opened:
 
@@ -40,7 +40,7 @@ class FileWatch:
                 return fd
 
             self._file = self._log = self._map = held("")
-            with contextlib.suppress(FileNotFoundError):  # not every file system allows for these
+            with contextlib.suppress(FileNotFoundError):  # some file systems do not support these
                 self._log = held("-wal")
                 self._map = held("-shm")
             self._map_size = os.fstat(self._map).st_size
@@ -50,15 +50,15 @@ class FileWatch:
             self._opened = opened.pop_all()
 
     def note(self) -> None:
-        """Remember how we left them."""
+        """Remember the state after rooda's own write."""
         self._written = _trace(os.fstat(self._file)), _trace(os.fstat(self._log))
 
     def found(self) -> str | None:
-        """What somebody did since then: CHANGED is not yet a damage, anything else is one."""
+        """What another program did since then: CHANGED may be harmless, anything else is damage."""
         was_cut = self.mend()
         try:
             file = os.lstat(self._name)
-        except PermissionError:  # out of reach by name, but not for us
+        except PermissionError:  # the agent took away the rights on the folder
             file = os.fstat(self._file)
         except (FileNotFoundError, NotADirectoryError):
             return "was deleted"
@@ -70,7 +70,7 @@ class FileWatch:
         return CHANGED if was_cut or (_trace(file), _trace(log)) != self._written else None
 
     def mend(self) -> bool:
-        """Whether `-shm` was cut short. Zeros in its place mean to SQLite that nothing is known."""
+        """Whether `-shm` was truncated. SQLite takes the zeros that replace it for no index."""
         found = os.fstat(self._map)
         self._is_map_gone = found.st_nlink == 0
         if self._map == self._file:
@@ -89,5 +89,5 @@ class FileWatch:
 
 
 def _trace(found: os.stat_result) -> tuple[int, int]:
-    """What writing to a file changes."""
+    """The properties of a file that a write changes."""
     return found.st_size, found.st_mtime_ns

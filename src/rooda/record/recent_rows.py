@@ -1,4 +1,4 @@
-"""The rows of the run at hand, in memory: what could not be written yet, and what can get lost."""
+"""The rows of the current run in memory: those not written yet, and those an agent may delete."""
 
 import sqlite3
 
@@ -12,7 +12,7 @@ _Key = tuple[Value, ...]  # a run; or a run, a number and an attempt
 
 
 class RecentRows:
-    """The newest rows, within bounds: the oldest iterations make room, but for the last one."""
+    """The newest rows, within bounds: the oldest iterations make room, never the last one."""
 
     def __init__(self) -> None:
         self._runs: dict[_Key, tuple[Value, ...]] = {}
@@ -21,7 +21,7 @@ class RecentRows:
         self._characters = 0
 
     def note(self, run: RunRow | None, iteration: IterationRow | None) -> None:
-        """Keep these, each in place of the same one before."""
+        """Keep these rows; each replaces its earlier version."""
         if run is not None:
             values = run_values(run)
             self._runs[values[:1]] = values
@@ -46,11 +46,11 @@ class RecentRows:
             self._unsaved.pop(key, None)
 
     def has(self, run: str) -> bool:
-        """Whether this run is the one at hand."""
+        """Whether this is the current run."""
         return (stored(run),) in self._runs
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Everything that is not known to be saved."""
+        """Write every row that is not saved yet."""
         for key in self._unsaved:
             if key in self._runs:
                 connection.execute(SAVE_RUN, self._runs[key])
@@ -58,11 +58,11 @@ class RecentRows:
                 connection.execute(SAVE_ITERATION, self._iterations[key])
 
     def settle(self) -> None:
-        """What was written has arrived."""
+        """Mark every row as saved."""
         self._unsaved.clear()
 
     def unsettle(self) -> None:
-        """Nothing is known to be saved any more."""
+        """Mark every row as not saved."""
         self._unsaved = dict.fromkeys((*self._runs, *self._iterations))
 
 

@@ -1,4 +1,4 @@
-"""Read the record: while a run writes it, after one was killed, where nothing may be written."""
+"""Read the record: while a run writes it, after a run was killed, and on a read-only disk."""
 
 import contextlib
 import itertools
@@ -43,17 +43,17 @@ from rooda.workspace.state_folder import STATE_FOLDER
 
 _T = TypeVar("_T")
 
-# While one file is put in another's place, a look may find half of each: then look again.
+# While rooda replaces the file, a query may find half of each: then it tries again.
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 class RecordReader:
-    """Opens the file for each question and closes it after the answer, so it is never in the way.
+    """Opens the file for each query and closes it afterwards, so that it never blocks a run.
 
-    A run that says it is running, and of which `is_alive` says it is not, was interrupted. Every
-    method raises StoreError when there is something that can't be read.
+    A run with the status `running` whose process is gone (`is_alive`) was interrupted. Every method
+    raises StoreError if the record can't be read.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class RecordReader:
             if row.status != RUNNING or self._is_alive(row):
                 yield row
                 continue
-            # It may have ended in order since we looked. Now it can't do anything any more.
+            # The run may have ended normally since the query: now its process is gone, ask again.
             for again in self._fetch("run = ?", [stored(row.run)]):
                 yield self._interrupted(again) if again.status == RUNNING else again
 
@@ -214,12 +214,12 @@ def _open(path: Path) -> sqlite3.Connection:
         raise
     else:
         return connection
-    # SQLite wants to write beside the file, and can't. Then nobody else can, either.
+    # SQLite can't write beside the file, so no run can either: the file does not change.
     return _copied(path) if has_content(beside(path, "-wal")) else connect(path, "immutable=1")
 
 
 def _copied(path: Path) -> sqlite3.Connection:
-    """With what a killed run wrote last, which is not in the file itself yet."""
+    """A copy with the last commits of a killed run, which are in `-wal` only."""
     with tempfile.TemporaryDirectory(prefix="rooda-") as folder:
         copy = Path(folder) / path.name
         for suffix in ("-wal", ""):

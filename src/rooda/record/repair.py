@@ -1,4 +1,4 @@
-"""A new database in place of one that somebody deleted, replaced or damaged."""
+"""Replace a database that an agent deleted, replaced or damaged."""
 
 import contextlib
 import os
@@ -27,9 +27,9 @@ _ASIDE = re.compile(rf"{re.escape(NAME)}\.broken-([0-9]{{1,9}})(?:-[a-z]+)?")
 
 
 def replace(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None]) -> str | None:
-    """Put a new database in its place; what was there is put aside, and its new name returned.
+    """Replace the database by a new one; return the new name of the old one.
 
-    Nothing is touched before the new one is whole. Raises sqlite3.Error, OSError.
+    The old one stays until the new one is complete. Raises sqlite3.Error, OSError.
     """
     draft = path.with_name(_DRAFT)
     for file in (draft, *(beside(draft, suffix) for suffix in BESIDE)):
@@ -51,7 +51,7 @@ def _build(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None])
     connection = connect(path, "mode=rw")
     try:
         connection.execute(SMALL_PAGES)
-        connection.execute("PRAGMA journal_mode = MEMORY")  # nobody has seen it: nothing to undo
+        connection.execute("PRAGMA journal_mode = MEMORY")  # a crash leaves a draft
         connection.execute("PRAGMA synchronous = FULL")
         bring_up_to_date(connection, path.name, steps)
         connection.execute("BEGIN")
@@ -62,7 +62,7 @@ def _build(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None])
 
 
 def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
-    """Whatever can still be read. A file that was deleted can be, as long as it is open."""
+    """Copy every row that can still be read; a deleted file can, as long as it is open."""
 
     def readable(select: str) -> Iterator[tuple[object, ...]]:
         with contextlib.suppress(sqlite3.Error):
@@ -74,9 +74,9 @@ def copy_rows(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
 
 
 def put_aside(path: Path) -> str | None:
-    """Rename what is there, for whoever wants to look into it; only the last few are kept.
+    """Rename what is there, so that the user can examine it; only the last few are kept.
 
-    The file goes last: while it is there, nobody takes what is beside it for another one's.
+    The database goes last: while it is there, SQLite uses no `-wal` for another database.
     """
     there = [suffix for suffix in (*BESIDE, "") if os.path.lexists(beside(path, suffix))]
     if not there:
@@ -93,7 +93,7 @@ def put_aside(path: Path) -> str | None:
 
 
 def _remove(path: Path) -> None:
-    """Whatever it is; what is behind a link stays."""
+    """Delete a file, a folder or a link; the target of a link stays."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

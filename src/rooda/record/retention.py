@@ -1,4 +1,4 @@
-"""How much of the past is kept, and how the rest goes."""
+"""Which runs stay in the record, and how old ones are deleted."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from rooda.record.rows import RUNNING, moment_of
 from rooda.record.run_folders import remove_run, run_folders, size_on_disk
 from rooda.record.store import Store
 
-_UNKNOWN = datetime.min.replace(tzinfo=UTC)  # whatever has no time of its own goes first
+_UNKNOWN = datetime.min.replace(tzinfo=UTC)  # a run without a time is deleted first
 
 
 class RetentionLimits(Struct, frozen=True):
-    """What may be kept. None is no limit; an age is in seconds, a size in bytes."""
+    """How much stays. None means no limit; an age is in seconds, a size in bytes."""
 
     keep_runs: int
     max_age: float | None = None
@@ -35,7 +35,7 @@ def to_prune(
 ) -> list[str]:
     """The runs to delete, oldest first: as many as it takes until the rest is within the limits.
 
-    The newest stays, and so does whatever is at work.
+    The newest run and running ones stay.
     """
     oldest_first = sorted(runs, key=lambda run: (run.started_at, run.run))
     count, size = len(runs), sum(run.size for run in runs)
@@ -62,10 +62,9 @@ def prune(
     before: Callable[[Sequence[str]], None] = lambda _: None,
     on_trouble: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """Delete what is too much: files first, so that nothing is left that no row speaks of.
+    """Delete runs over the limits: files first, so that no files are left without a row.
 
-    `before` is told which runs, so that what hangs on them elsewhere goes even earlier. Returns
-    those that are gone.
+    `before` gets the runs first, so that it can delete their refs. Returns the deleted runs.
     """
     doomed = to_prune(_kept(store, is_sized=limits.max_size is not None), limits, now, current)
     if doomed:
@@ -85,7 +84,7 @@ def _kept(store: Store, *, is_sized: bool) -> list[KeptRun]:
     """Every run that has a row, and every folder of a run whose row was lost."""
     rows = {row.run: row for row in store.runs()}
     times = {row.run: moment_of(row.started_at) or _UNKNOWN for row in rows.values()}
-    if rows:  # else nothing could be read, and nothing is known
+    if rows:  # without any row, the record could not be read
         with contextlib.suppress(OSError):
             lost = {run: _time_of(run) for run in run_folders(store.workspace)}
             times = {run: time for run, time in lost.items() if time is not None} | times
@@ -101,7 +100,7 @@ def _kept(store: Store, *, is_sized: bool) -> list[KeptRun]:
 
 
 def _time_of(run: str) -> datetime | None:
-    """When a run was started, by its name; a folder with another kind of name is not ours."""
+    """When a run was started, by its name; None for a folder that is not of a run."""
     try:
         return datetime.strptime(run[:15], "%Y%m%d-%H%M%S").astimezone()
     except ValueError:

@@ -12,7 +12,7 @@ from typing import Final
 from rooda.workspace.state_folder import STATE_FOLDER, place_of
 
 _RUNS: Final = "runs"
-# What may become the name of a folder. It begins with no dot and has no slash.
+# A run's name is also the name of its folder: no dot at the beginning, and no slash.
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -46,7 +46,7 @@ def run_folders(workspace: Path) -> list[str]:
 
 
 def size_on_disk(workspace: Path, run: str) -> int:
-    """What a run really takes: transcripts have holes. What can't be looked at counts nothing."""
+    """The bytes of a run on disk, without the holes in transcripts; unreadable files count 0."""
     folder = run_folder(workspace, run)
     is_ours = not any(one.is_symlink() for one in (folder, *folder.parents[:2]))
     size, waiting = 0, [str(folder)] if is_ours else []
@@ -63,7 +63,7 @@ def size_on_disk(workspace: Path, run: str) -> int:
 
 
 def remove_run(workspace: Path, run: str) -> None:
-    """Delete the folder of a run; what is behind a link stays. Raises OSError."""
+    """Delete the folder of a run; the target of a link stays. Raises OSError."""
     name = _checked(run)
     with contextlib.suppress(FileNotFoundError), _runs(workspace) as fd:
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""The writer: what happens is on the disk before the run goes on, and nothing here ends a run."""
+"""Write the record: each row is on the disk before the run continues, and no error ends a run."""
 
 import os
 import sqlite3
@@ -27,14 +27,14 @@ from rooda.workspace.state_folder import make_state_folder
 class Store:
     """The record of a workspace, open for writing until it is closed.
 
-    An agent may delete, replace or damage it at any time, or fill the disk. Then it is made anew,
-    or kept in memory until that is possible, and `on_trouble` is told, once for each kind.
+    An agent may delete, replace or damage it at any time, or fill the disk. Then the store writes
+    it again, keeps the rows in memory until it can, and calls `on_trouble` once for each kind.
     """
 
     def __init__(
         self, workspace: Path, on_trouble: Callable[[str], None], steps: Steps = STEPS
     ) -> None:
-        """Open it, or make it. Raises StoreError; later on nothing does."""
+        """Open or create it. Raises StoreError; no later call does."""
         self.workspace = workspace
         self._on_trouble = on_trouble
         self._steps = steps
@@ -48,9 +48,9 @@ class Store:
             self._tell_unwritten(error)
 
     def _check_file(self, error: OSError | sqlite3.DatabaseError) -> None:
-        """Raise what is the matter with the file. SQLite alone may be at a loss, with a long path.
+        """Raise StoreError if the file can't be opened; with a long path only SQLite can't.
 
-        It only says that it can't open a file, and that not even where others can.
+        SQLite does not say why it can't open a file, so rooda opens the file itself.
         """
         try:
             code = getattr(error, "sqlite_errorcode", None)
@@ -74,15 +74,15 @@ class Store:
             return database
 
     def save_run(self, row: RunRow) -> None:
-        """Write a run, in place of what was known of it before."""
+        """Write a run; it replaces its earlier row."""
         self.save(run=row)
 
     def save_iteration(self, row: IterationRow) -> None:
-        """Write an iteration, in place of what was known of it before."""
+        """Write an iteration; it replaces its earlier row."""
         self.save(iteration=row)
 
     def save(self, run: RunRow | None = None, iteration: IterationRow | None = None) -> None:
-        """Write both or none, in one go."""
+        """Write both in one transaction."""
         self._memory.note(run, iteration)
         self._flush()
 
@@ -102,7 +102,7 @@ class Store:
         return found
 
     def close_stale(self, is_alive: Callable[[RunRow], bool] = is_run_alive) -> list[str]:
-        """Mark what a run that could not end in order left open; which runs that were."""
+        """Mark runs whose process was killed as interrupted; return their names."""
         stale = [
             row.run
             for row in self.runs()
@@ -112,7 +112,7 @@ class Store:
         return stale if is_done else []
 
     def forget(self, runs: Collection[str]) -> bool:
-        """Delete all that is known of these; whether that worked."""
+        """Delete the rows of these runs; return whether that worked."""
         keys = [(stored(run),) for run in runs]
 
         def delete(connection: sqlite3.Connection) -> None:
@@ -122,18 +122,18 @@ class Store:
         return self._attempt(delete)
 
     def close(self) -> None:
-        """Try once more to write what could not be written, and let go of the files."""
+        """Try once more to write what could not be written, and close the files."""
         self._flush()
         if self._database is not None:
             self._database.close()
             self._database = None
 
     def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> bool:
-        """Do it, in a new database if need be; whether that worked."""
+        """Do the work, in a new database if necessary; return whether that worked."""
         try:
             self._do(work)
         except sqlite3.ProgrammingError:
-            raise  # a mistake of ours
+            raise  # a bug of rooda
         except (OSError, sqlite3.DatabaseError, NewerSchema) as error:
             self._tell_unwritten(error)
             return False
@@ -143,7 +143,7 @@ class Store:
         database = self._database or self._reopen()
         try:
             found = database.look()
-            if found == CHANGED:  # we would go on with what we had read before
+            if found == CHANGED:  # the connection would use pages in its cache
                 database = self._reopen()
             elif found is not None:
                 raise Broken(found)
@@ -154,7 +154,7 @@ class Store:
             self._renew(database, error).transact(work)
 
     def _reopen(self) -> Database:
-        """Whoever was here before, all that we know of the run at hand is written again."""
+        """Open the database again; every row of the current run will be written again."""
         old, self._database = self._database, None
         if old is not None:
             old.close()
@@ -163,7 +163,7 @@ class Store:
         return self._database
 
     def _renew(self, old: Database, error: sqlite3.DatabaseError) -> Database:
-        """All that can be read of the old one, and all that we know of the run at hand."""
+        """Replace the database: the readable rows of the old one, and those of the current run."""
 
         def fill(connection: sqlite3.Connection) -> None:
             repair.copy_rows(old.connection, connection)
@@ -193,7 +193,7 @@ class Store:
 
 
 def _interrupt(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
-    """They ended at some time after the last that is known; nobody knows when."""
+    """Mark the runs as interrupted at the last time that the record has of them."""
     for run in runs:
         last, key = last_known(connection, run), stored(run)
         connection.execute(

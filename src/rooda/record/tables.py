@@ -1,4 +1,4 @@
-"""The tables, and the way from every earlier form of them to today's."""
+"""The tables, and the migrations from every earlier version of them."""
 
 import sqlite3
 from typing import Final
@@ -35,13 +35,13 @@ CREATE TABLE iterations (
 )
 """
 
-# Each step leads to the next version, and none is ever changed: databases of all ages are about.
+# Each step leads to the next version. Steps never change: users have databases of every version.
 STEPS: Final[Steps] = ((_RUNS, _ITERATIONS),)
 
 _RUN = "run, procedure, status, started_at, ended_at, pid, pid_started, host, boot, workspace, data"
 _ITERATION = "run, number, attempt, status, started_at, ended_at, data"
 
-# All of these are put together from names of ours, so nobody can slip anything in.
+# These statements contain names from this module only, so no input can inject SQL.
 SELECT_RUNS: Final = f"SELECT {_RUN} FROM runs"  # noqa: S608 - see above
 SELECT_ITERATIONS: Final = f"SELECT {_ITERATION} FROM iterations"  # noqa: S608 - see above
 SAVE_RUN: Final = f"""
@@ -61,11 +61,11 @@ ON CONFLICT (run, number, attempt) DO UPDATE SET
 
 
 class Broken(sqlite3.DatabaseError):
-    """What is there is no database of ours; the message says what was found."""
+    """The file is not a database of rooda; the message says what was found."""
 
 
 class NewerSchema(StoreError):  # noqa: N818 - what was found
-    """The file is whole, and not for us to touch."""
+    """A later version of rooda wrote the file, so this version leaves it alone."""
 
     def __init__(self, name: str, found: int, known: int) -> None:
         super().__init__(
@@ -77,7 +77,7 @@ class NewerSchema(StoreError):  # noqa: N818 - what was found
 def bring_up_to_date(connection: sqlite3.Connection, name: str, steps: Steps = STEPS) -> None:
     """Take the steps that this database lacks, all or none.
 
-    Raises NewerSchema, and sqlite3.DatabaseError for what is no database of ours.
+    Raises NewerSchema, and sqlite3.DatabaseError for a file that rooda has not written.
     """
     if version_of(connection, name, steps) < len(steps):
         connection.execute("BEGIN IMMEDIATE")
@@ -92,13 +92,13 @@ def bring_up_to_date(connection: sqlite3.Connection, name: str, steps: Steps = S
 
 
 def check_tables(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.DatabaseError unless both are there, with all that we ask of them."""
+    """Raise sqlite3.DatabaseError unless both tables are there, with all their columns."""
     for table in (SELECT_RUNS, SELECT_ITERATIONS):
         connection.execute(f"{table} LIMIT 0")
 
 
 def version_of(connection: sqlite3.Connection, name: str, steps: Steps = STEPS) -> int:
-    """Which form of the tables this database has. Raises NewerSchema."""
+    """The version of the tables in this database. Raises NewerSchema."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(steps):
         raise NewerSchema(name, version, len(steps))
@@ -106,7 +106,7 @@ def version_of(connection: sqlite3.Connection, name: str, steps: Steps = STEPS) 
 
 
 def last_known(connection: sqlite3.Connection, run: str) -> str | None:
-    """The last time at which a run is known to have been at work."""
+    """The last time that the record has of a run."""
     times = connection.execute(
         "SELECT started_at, ended_at FROM runs WHERE run = ?1 "
         "UNION ALL SELECT started_at, ended_at FROM iterations WHERE run = ?1",
@@ -116,7 +116,7 @@ def last_known(connection: sqlite3.Connection, run: str) -> str | None:
 
 
 def _climb(connection: sqlite3.Connection, name: str, steps: Steps) -> None:
-    """Look again, now that nobody else can write: another process may have been faster."""
+    """Check again under the lock: another process may have migrated the tables already."""
     version = version_of(connection, name, steps)
     if version < 0 or (version == 0 and _has_tables(connection)):
         raise Broken("it is not rooda's")

@@ -1,4 +1,4 @@
-"""What an agent printed, read back from disk: whole, in order of arrival, in bounded memory."""
+"""Read what an agent printed from disk: in order of arrival, in bounded memory."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from rooda.workspace.state_folder import ORDER, STDERR, STDOUT
 
 _CHUNK = 1024 * 1024
 _LONGEST_ORDER = 1024 * 1024
-# Where the middle was not kept, the file has a hole: it reads as zeros.
+# A file has a hole where its middle was not kept; it would read as zeros.
 _HOLE = b"\n[... %d bytes were not kept ...]\n"
 
 
@@ -74,7 +74,7 @@ def _read(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def _next_data(fd: int, start: int, end: int) -> tuple[int, int]:
-    """Where the next data begins and where it ends; where nobody can tell, all is data."""
+    """Where the next data begins and ends; without support for holes, everything is data."""
     try:
         data = os.lseek(fd, start, os.SEEK_DATA)
         return min(data, end), os.lseek(fd, data, os.SEEK_HOLE)

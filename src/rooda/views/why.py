@@ -1,4 +1,4 @@
-"""Why a run or an iteration ended: rule, evidence, counters, and the origin of the limits."""
+"""Why a run or an iteration ended: rule, evidence, counters, and where the limits were set."""
 
 from collections.abc import Sequence
 from typing import Any
