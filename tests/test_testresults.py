@@ -1,4 +1,4 @@
-"""Test results as real runners print them: the corpora, and how several results combine."""
+"""Outputs of real test runners: the recorded outputs, and how several results are combined."""
 
 import re
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from support.outputs import GIVEN, Counts, Output, counts, given, more, printed,
 WRONG = (TestStatus.FAILED, TestStatus.ERROR)
 FIELDS = ("total", "passed", "failed", "skipped")
 
-# The names that an output doesn't print, or prints in another form.
-OTHERWISE_NAMED = {
+# Names that an output does not print, or prints in another form.
+OTHER_NAMES = {
     "compound_cargo_then_pytest.txt": ["test_xstrict"],
     "pytest_xfail_xpass.txt": ["test_xstrict"],
     "tox_two_envs.txt": ["../py/mix/test_calc.py::test_bad_sum"],
@@ -30,12 +30,14 @@ def failed_names(results: TestResults) -> set[str]:
     return {detail.name for detail in results.details if detail.status in WRONG}
 
 
-# -- the corpora -------------------------------------------------------------------------------
+# -- recorded outputs --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("output,case", given(), ids=by_name)
-def test_given_outputs_are_read_as_the_manifest_says(output: Output, case: dict[str, Any]) -> None:
-    """A null in the manifest is a count that isn't printed: there ours is a lower bound."""
+def test_recorded_outputs_give_the_counts_and_names_of_the_manifest(
+    output: Output, case: dict[str, Any]
+) -> None:
+    """A null in the manifest is a count that the runner did not print; rooda's is a lower bound."""
     results = output.read()
     if case["has_results"] == "partial":
         return
@@ -48,37 +50,41 @@ def test_given_outputs_are_read_as_the_manifest_says(output: Output, case: dict[
         for reading in (case, *case.get("alt", []))
     ]
     assert any(readings), counts(results)
-    expected = OTHERWISE_NAMED.get(case["file"], case["failed_names"])
+    expected = OTHER_NAMES.get(case["file"], case["failed_names"])
     assert failed_names(results) >= set(expected)
 
 
 @pytest.mark.parametrize("output,expected", [*more(), *written()], ids=by_name)
-def test_more_outputs_are_read(output: Output, expected: Counts | None) -> None:
+def test_other_recorded_and_handwritten_outputs_give_the_listed_counts(
+    output: Output, expected: Counts | None
+) -> None:
     assert counts(output.read()) == expected
 
 
 @pytest.mark.parametrize("output,case", given(), ids=by_name)
-def test_a_run_that_went_wrong_is_never_green(output: Output, case: dict[str, Any]) -> None:
+def test_all_passed_is_true_only_for_successful_recorded_runs(
+    output: Output, case: dict[str, Any]
+) -> None:
     results = output.read()
     if results is not None:
         assert results.all_passed == (case["outcome"] == "pass")
 
 
-def test_unknown_counts_are_counted_by_what_is_named() -> None:
+def test_packages_or_tasks_count_as_one_test_each_when_the_runner_prints_no_counts() -> None:
     plain = read("ok  \texample.com/m/a\t0.003s\nok  \texample.com/m/b\t(cached)\n")
     assert counts(plain) == (2, 2, 0, 0)
     assert counts(read(":compileJava\n:test\n\nBUILD SUCCESSFUL in 5s\n")) == (1, 1, 0, 0)
 
 
-# -- what stands around the lines ----------------------------------------------------------------
+# -- decorations around the lines ----------------------------------------------------------------
 
 
 def before_each(prefix: str, first: str | None = None) -> Callable[[str], str]:
-    def disguise(text: str) -> str:
+    def decorate(text: str) -> str:
         head, *rest = text.split("\n")
         return "\n".join([(first or prefix) + head, *(prefix + line for line in rest)])
 
-    return disguise
+    return decorate
 
 
 def numbered(pattern: str) -> Callable[[str], str]:
@@ -99,40 +105,40 @@ def _bare(line: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\(B", "", line)
 
 
-DISGUISES: dict[str, Callable[[str], str]] = {
+DECORATIONS: dict[str, Callable[[str], str]] = {
     "carriage returns": lambda text: text.replace("\n", "\r\n"),
     "indentation": before_each("        "),
     "Claude Code": before_each("     ", first="  ⎿  "),
     "a box": in_a_box,
     "a bar": before_each("│ "),
-    "an ASCII bar": before_each("  | "),
+    "ASCII bar": before_each("  | "),
     "a quotation": before_each("> "),
-    "a quotation in a quotation": before_each("> > "),
-    "a tree": before_each("    ", first="  └ "),
+    "nested quotation": before_each("> > "),
+    "tree branch": before_each("    ", first="  └ "),
     "the stream": before_each("[stdout] "),
     "concurrently": before_each("[0] "),
     "the time": before_each("12:34:56 "),
     "the time in brackets": before_each("[12:34:56.789] "),
     "the date": before_each("2026-11-15T07:15:32.696Z "),
-    "a logger's date": before_each("2026-11-15 07:15:32,696 "),
-    "GitHub's log": before_each("test\tRun tests\t2026-11-15T07:15:32.6963958Z "),
+    "logger date": before_each("2026-11-15 07:15:32,696 "),
+    "GitHub log": before_each("test\tRun tests\t2026-11-15T07:15:32.6963958Z "),
     "cat -n": numbered("{:6}\t{}"),
     "an arrow": numbered("{:6}→{}"),
-    "a margin": numbered("{:4} | {}"),
+    "line numbers in a margin": numbered("{:4} | {}"),
     "docker compose": before_each("app-1  | "),
     "turbo": before_each("web:test: "),
     "pnpm": before_each("packages/a test: "),
     "the time in a bar": before_each("│ 12:34:56 "),
-    "GitLab's log": before_each("2026-11-15T07:15:32.696395Z 01O "),
+    "GitLab log": before_each("2026-11-15T07:15:32.696395Z 01O "),
     "docker build": before_each("#12 3.456 "),
     "git push": before_each("remote: "),
     "lerna": before_each("@acme/web: "),
     "concurrently, by name": before_each("[web] "),
     "act": before_each("[CI/unit tests]   | "),
     "bat": numbered("{:4}   │ {}"),
-    "a fence": lambda text: f"It says:\n\n```text\n{text}\n```\n\nSo 3 passed.\n",
+    "code fence": lambda text: f"It says:\n\n```text\n{text}\n```\n\nSo 3 passed.\n",
     "colours": around_each("\x1b[1;31m", "\x1b[0m"),
-    "colours of 8 bits": around_each("\x9b38;5;1m", "\x9b0m"),
+    "8-bit color codes": around_each("\x9b38;5;1m", "\x9b0m"),
     "character sets": around_each("\x1b(B", "\x1b(B\x1b[m"),
     "links": around_each("\x1b]8;;https://example.com\x1b\\", "\x1b]8;;\x07"),
     "progress before": lambda text: "\rbuilding 1/2\rbuilding 2/2\r\n" + text,
@@ -141,21 +147,21 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DISGUISES)
-def test_what_stands_around_the_lines_changes_nothing(name: str) -> None:
+@pytest.mark.parametrize("name", DECORATIONS)
+def test_decorations_of_agents_and_log_viewers_do_not_change_the_counts(name: str) -> None:
     for output in printed():
         moves_the_cursor = output.path.name == "bats_pretty.txt"
         if not (moves_the_cursor and name == "a box"):
-            disguised = read(DISGUISES[name](output.text))
-            assert counts(disguised) == counts(output.read()), output.path.name
+            decorated = read(DECORATIONS[name](output.text))
+            assert counts(decorated) == counts(output.read()), output.path.name
 
 
-def test_a_byte_can_begin_a_control_sequence() -> None:
+def test_byte_9b_starts_a_control_sequence() -> None:
     summary = b"\x9b32m1 passed\x9b0m in 0.12s, \xff\n".replace(b", \xff", b"")
     assert counts(read_bytes(summary)) == (1, 1, 0, 0)
 
 
-def test_names_are_text_whatever_the_bytes() -> None:
+def test_invalid_utf8_in_names_is_replaced() -> None:
     results = read_bytes(b"FAILED t.py::test_\xff - \xfe\n1 failed in 0.12s\n")
     assert results is not None
     assert results.details == (TestDetail("t.py::test_\ufffd", TestStatus.FAILED, error="\ufffd"),)
@@ -173,30 +179,36 @@ GO = "ok  \texample.com/{}\t0.01s\n"
 @pytest.mark.parametrize(
     "text,expected",
     [
-        pytest.param(FAILING_PYTEST + PASSING_PYTEST, (2, 2, 0, 0), id="again"),
-        pytest.param(PASSING_PYTEST + FAILING_PYTEST, (2, 1, 1, 0), id="again, worse"),
+        pytest.param(FAILING_PYTEST + PASSING_PYTEST, (2, 2, 0, 0), id="same runner again"),
+        pytest.param(
+            PASSING_PYTEST + FAILING_PYTEST, (2, 1, 1, 0), id="same runner again, with a failure"
+        ),
         pytest.param(CARGO + CARGO, (8, 6, 0, 2), id="two binaries"),
-        pytest.param(CARGO + "\n● Once more.\n\n" + CARGO, (4, 3, 0, 1), id="cargo again"),
+        pytest.param(
+            CARGO + "\n● Once more.\n\n" + CARGO, (4, 3, 0, 1), id="cargo again in another command"
+        ),
         pytest.param(
             f"$ cargo test\n{CARGO}$ pytest\n{PASSING_PYTEST}", (6, 5, 0, 1), id="two runners"
         ),
         pytest.param(
-            f"{FAILING_PYTEST}{CARGO}{PASSING_PYTEST}", (6, 5, 0, 1), id="one of them again"
+            f"{FAILING_PYTEST}{CARGO}{PASSING_PYTEST}", (6, 5, 0, 1), id="one of two runners again"
         ),
         pytest.param(GO.format("a") + GO.format("b"), (2, 2, 0, 0), id="two packages"),
         pytest.param(
-            GO.format("a") + GO.format("b") + GO.format("a"), (1, 1, 0, 0), id="a package again"
+            GO.format("a") + GO.format("b") + GO.format("a"),
+            (1, 1, 0, 0),
+            id="same go package again",
         ),
         pytest.param(
             f"a: commands[0]> pytest\n{PASSING_PYTEST}b: commands[0]> pytest\n{FAILING_PYTEST}",
             (4, 3, 1, 0),
-            id="tox",
+            id="two tox environments",
         ),
         pytest.param(
             f"nox > Running session unit\n{PASSING_PYTEST}"
             f"nox > Running session unit\n{FAILING_PYTEST}",
             (2, 1, 1, 0),
-            id="nox again",
+            id="same nox session again",
         ),
         pytest.param(
             f"> a@1.0.0 test\n> jest\n\n{JEST}\n> b@1.0.0 test\n> jest\n\n{JEST}",
@@ -206,7 +218,7 @@ GO = "ok  \texample.com/{}\t0.01s\n"
         pytest.param(
             "web:test: Tests:       3 passed, 3 total\napi:test: Tests:       1 failed, 1 total\n",
             (4, 3, 1, 0),
-            id="turbo",
+            id="two turbo packages",
         ),
         pytest.param(
             "● Bash(npm test)\n> a@1.0.0 test\nTests:       3 passed, 3 total\n"
@@ -218,32 +230,34 @@ GO = "ok  \texample.com/{}\t0.01s\n"
             "a:test: Ran 3 tests in 0.1s\nb:test: Ran 2 tests in 0.1s\na:test:\nb:test:\n"
             "b:test: OK\na:test: FAILED (failures=1)\n",
             (5, 4, 1, 0),
-            id="side by side",
+            id="two packages in parallel",
         ),
         pytest.param(
             f"{FAILING_PYTEST}<testsuite name='x'><testcase/><testcase><failure/></testcase>"
             "</testsuite>\n",
             (2, 1, 1, 0),
-            id="the report of the same run",
+            id="XML report of the same run",
         ),
         pytest.param(
             f"{FAILING_PYTEST}<testsuite name='x'><testcase/></testsuite>\n",
             (3, 2, 1, 0),
-            id="a report of another run",
+            id="XML report of another run",
         ),
         pytest.param(
             f"{FAILING_PYTEST}<testsuite name='pytest'><testcase/></testsuite>\n",
             (1, 1, 0, 0),
-            id="a report of a later run",
+            id="XML report of a later run",
         ),
         pytest.param(
             f"=== test session starts ===\n--- Captured stdout call ---\n{CARGO}{PASSING_PYTEST}",
             (2, 2, 0, 0),
-            id="within the output of another",
+            id="inside the output of another runner",
         ),
     ],
 )
-def test_which_results_count(text: str, expected: Counts) -> None:
+def test_later_runs_replace_earlier_ones_and_different_runners_add_up(
+    text: str, expected: Counts
+) -> None:
     assert counts(read(text)) == expected
 
 
@@ -261,25 +275,25 @@ def test_joined_outputs_of_different_runners_add_up() -> None:
             assert counts(both) == (other if first == second else sums), (first, second)
 
 
-def test_the_same_run_twice_counts_once() -> None:
+def test_repeated_run_counts_once() -> None:
     for output in [*printed(), *(output for output, _ in more() if output.path.suffix == ".txt")]:
         again = read(f"{output.text}\n● Let me run the tests again.\n\n{output.text}")
         compound = output.path.name.startswith(("compound", "ui_claude"))
-        if not compound:  # those have commands of their own
+        if not compound:  # compound outputs have several commands
             assert counts(again) == counts(output.read()), output.path.name
 
 
-def test_details_of_a_run_that_was_repeated_are_gone() -> None:
+def test_details_of_a_replaced_run_are_dropped() -> None:
     results = read(FAILING_PYTEST + "\n● Fixed.\n" + PASSING_PYTEST)
     assert results is not None
     assert results.details == ()
 
 
-# -- cut outputs -----------------------------------------------------------------------------------
+# -- truncated outputs -----------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_cut_output_is_no_error() -> None:
+def test_truncated_output_raises_no_error() -> None:
     for output in printed():
         text = output.text
         for tenth in range(1, 10):
@@ -287,13 +301,13 @@ def test_a_cut_output_is_no_error() -> None:
             read(text[: len(text) * tenth // 10])
 
 
-def test_a_first_line_that_was_cut_does_not_count() -> None:
+def test_truncated_first_line_is_ignored() -> None:
     line = b"=== 15 passed in 0.10s ===\n"
     assert read_bytes(line, limit=len(line)) is not None
     assert read_bytes(line + b"\n" * 5, limit=25) is None
 
 
-def test_only_the_last_megabytes_are_read() -> None:
+def test_read_uses_only_the_last_megabytes_of_a_text() -> None:
     noise = f"{'compiling ' * 100}\n" * 5_000
     assert read(PASSING_PYTEST + noise) is None
     assert counts(read(noise + PASSING_PYTEST)) == (2, 2, 0, 0)
@@ -302,7 +316,7 @@ def test_only_the_last_megabytes_are_read() -> None:
 # -- the record ------------------------------------------------------------------------------------
 
 
-def test_no_tests_are_no_success() -> None:
+def test_result_without_tests_is_not_a_success() -> None:
     nothing = TestResults(0, 0, 0, 0)
     assert not nothing.all_passed
     assert nothing.success_rate == 100.0
@@ -318,9 +332,12 @@ def test_no_tests_are_no_success() -> None:
         (TestResults(1, 1, 0, 0, (TestDetail("interrupted", TestStatus.ERROR),)), False),
     ],
 )
-def test_all_passed(results: TestResults, expected: bool) -> None:  # noqa: FBT001 - the table's
+def test_all_passed_requires_a_passed_test_and_no_failure(
+    results: TestResults,
+    expected: bool,  # noqa: FBT001 - a table column
+) -> None:
     assert results.all_passed == expected
 
 
-def test_success_rate() -> None:
+def test_success_rate_is_the_percentage_of_passed_tests() -> None:
     assert TestResults(4, 3, 1, 0).success_rate == 75.0

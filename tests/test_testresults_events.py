@@ -1,4 +1,4 @@
-"""Agents that print JSON: what their commands printed counts, and nothing else does."""
+"""JSON events of agents: only the output of shell commands is searched for test results."""
 
 import json
 from typing import Any
@@ -82,7 +82,7 @@ AGENTS = pytest.mark.parametrize(
 
 @AGENTS
 @pytest.mark.parametrize("shell", ["Bash", "run_shell_command", "exec_command"])
-def test_what_a_command_printed_is_read(agent: Any, shell: str) -> None:
+def test_results_are_read_from_the_output_of_shell_commands(agent: Any, shell: str) -> None:
     results = read(agent(shell, PRINTED))
     assert counts(results) == (3, 2, 1, 0)
     assert results is not None
@@ -91,11 +91,11 @@ def test_what_a_command_printed_is_read(agent: Any, shell: str) -> None:
 
 @AGENTS
 @pytest.mark.parametrize("tool", ["Read", "grep_search", "Task", "WebFetch"])
-def test_what_another_tool_showed_is_not(agent: Any, tool: str) -> None:
+def test_results_in_the_output_of_other_tools_are_ignored(agent: Any, tool: str) -> None:
     assert read(agent(tool, PRINTED)) is None
 
 
-def test_codex_commands_are_read() -> None:
+def test_results_are_read_from_codex_command_executions() -> None:
     command = {"type": "command_execution", "command": "pytest", "aggregated_output": PRINTED}
     text = lines(
         {"type": "item.completed", "item": {"type": "agent_message", "text": TALK}},
@@ -105,13 +105,13 @@ def test_codex_commands_are_read() -> None:
     assert counts(read(text)) == (3, 2, 1, 0)
 
 
-def test_each_command_is_one_of_its_own() -> None:
+def test_runs_in_separate_commands_do_not_add_up() -> None:
     binary = "test result: ok. 1 passed; 0 failed; 0 ignored\n"
     assert counts(read(claude("Bash", binary * 2))) == (2, 2, 0, 0)
     assert counts(read(claude("Bash", binary * 2) + claude("Bash", binary))) == (1, 1, 0, 0)
 
 
-def test_events_of_test_runners_stay_as_they_are() -> None:
+def test_json_events_of_test_runners_are_not_unwrapped() -> None:
     events = [
         {"Action": "run", "Package": "m", "Test": "TestA"},
         {"Action": "pass", "Package": "m", "Test": "TestA", "type": "x"},
@@ -134,6 +134,6 @@ def test_events_of_test_runners_stay_as_they_are() -> None:
     ],
     ids=range(8),
 )
-def test_a_strange_event_is_no_error(line: str) -> None:
+def test_malformed_event_does_not_hide_later_results(line: str) -> None:
     after = "=== 2 passed in 0.10s ===\n"
     assert counts(read(f"{line}\n{after}")) == (2, 2, 0, 0)

@@ -1,4 +1,4 @@
-"""Output that is made to hurt: read in bounded time and space, whatever it is."""
+"""Hostile output is parsed in linear time and bounded memory."""
 
 import time
 from collections.abc import Callable
@@ -14,17 +14,17 @@ from support.outputs import counts
 from support.runner_cases import CASES
 
 ALL = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
-WAKE_ALL = "".join(f"{mark}\n" for parser in PARSERS for mark in parser().marks)
+MARKS_OF_ALL_PARSERS = "".join(f"{mark}\n" for parser in PARSERS for mark in parser().marks)
 
 
-LIMIT = WHOLE // 4  # enough to tell a line from a parabola
+LIMIT = WHOLE // 4  # large enough to tell linear from quadratic time
 
 
 def lines_of(parser: Callable[[], Parser]) -> str:
     return "".join(f"{case.text}\n" for case in CASES if case.parser == parser)
 
 
-def test_details_are_bounded() -> None:
+def test_number_and_length_of_details_are_limited() -> None:
     many = "".join(f"FAILED t.py::test_{number} - {'x' * 3000}\n" for number in range(3000))
     results = read(many + "3000 failed in 1.00s\n")
     assert results is not None
@@ -32,7 +32,7 @@ def test_details_are_bounded() -> None:
     assert all(len(detail.error or "") <= 1000 for detail in results.details)
 
 
-def test_numbers_are_bounded() -> None:
+def test_number_with_thousands_of_digits_is_not_counted() -> None:
     assert counts(read(f"{'9' * 3000} passed in 0.10s\n")) in {None, (0, 0, 0, 0)}
 
 
@@ -40,19 +40,19 @@ def test_numbers_are_bounded() -> None:
 
 
 def assert_linear(seconds: Callable[[int], float], size: int) -> None:
-    """Four times as much takes about four times as long; 16 times would be quadratic.
+    """Assert that four times the input takes about four times as long, not 16 times.
 
-    Processor time, which other work on the machine doesn't lengthen by much.
+    The measure is processor time, because other processes hardly affect it.
     """
     once = min(seconds(size) for _ in range(3))
     assert min(seconds(4 * size) for _ in range(2)) < 8 * once + 0.05
 
 
 def reading(piece: str, *parsers: Callable[[], Parser]) -> Callable[[int], float]:
-    """How long it takes to read so much of it."""
+    """Return a function that measures the time to parse `size` characters of repeated pieces."""
 
     def seconds(size: int) -> float:
-        text = WAKE_ALL + (piece * (size // len(piece) + 1))[:size]
+        text = MARKS_OF_ALL_PARSERS + (piece * (size // len(piece) + 1))[:size]
         start = time.process_time()
         read(text, parsers or PARSERS)
         return time.process_time() - start
@@ -80,7 +80,7 @@ HOSTILE = {
     "short lines": "a\n",
     "blank lines": "\n",
     "points": "ok 1 a\n",
-    "deeper and deeper points": "".join(f"{' ' * depth}ok 1 a\n" for depth in range(100)),
+    "points with growing indentation": "".join(f"{' ' * depth}ok 1 a\n" for depth in range(100)),
     "lines of a dot": ".\n",
     "tests that did not run": "".join(f"{n} - t{n} (Skipped)\n" for n in range(5000)),
     "open braces": "{\n",
@@ -99,15 +99,15 @@ HOSTILE = {
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_output_takes_linear_time_with_every_parser_at_work(kind: str) -> None:
+def test_all_parsers_together_read_hostile_output_in_linear_time(kind: str) -> None:
     assert_linear(reading(HOSTILE[kind]), 16 * 1024)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @ALL
-def test_a_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Parser]) -> None:
-    """Repeated, strung together to one line, cut in the middle, and backwards."""
+def test_each_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Parser]) -> None:
+    """The lines are repeated, joined into one line, truncated and reversed."""
     text = lines_of(parser)
     for piece in (text, text.replace("\n", " "), text[: len(text) // 2], f"{text[::-1]}\n"):
         assert_linear(reading(piece, parser), 16 * 1024)
@@ -116,8 +116,10 @@ def test_a_parser_reads_its_own_lines_in_linear_time(parser: Callable[[], Parser
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @ALL
-def test_a_parser_reads_as_much_as_is_ever_read(parser: Callable[[], Parser]) -> None:
-    """Megabytes of lines that nearly match."""
+def test_each_parser_reads_megabytes_of_near_matches_in_linear_time(
+    parser: Callable[[], Parser],
+) -> None:
+    """The input is megabytes of lines that nearly match."""
     lines = lines_of(parser).split("\n")
     seconds = reading("".join(f"{line} {line} {line}\n" for line in lines if line), parser)
     assert seconds(LIMIT) < 8 * seconds(LIMIT // 4) + 0.5
@@ -126,7 +128,7 @@ def test_a_parser_reads_as_much_as_is_ever_read(parser: Callable[[], Parser]) ->
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @ALL
-def test_no_rule_goes_back_and_forth_over_a_line_that_nearly_matches(
+def test_no_rule_backtracks_quadratically_on_a_near_match(
     parser: Callable[[], Parser],
 ) -> None:
     heads = [line.strip() for line in lines_of(parser).split("\n")]

@@ -1,4 +1,4 @@
-"""What holds for every parser of test results, and what each of them reads."""
+"""Each test result parser on its own cases, and properties that all parsers share."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def cases_of(parser: Callable[[], Parser]) -> list[Case]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parser.__name__}: {case.about}")
-def test_a_runner_is_read(case: Case) -> None:
+def test_each_case_gives_its_counts_and_failed_names(case: Case) -> None:
     results = read(case.text)
     assert counts(results) == case.counts
     wrong = {TestStatus.FAILED, TestStatus.ERROR}
@@ -33,13 +33,13 @@ def test_a_runner_is_read(case: Case) -> None:
 
 
 @ALL
-def test_each_parser_reads_its_cases_alone(parser: Callable[[], Parser]) -> None:
+def test_each_parser_needs_no_other_parser_for_its_cases(parser: Callable[[], Parser]) -> None:
     assert cases_of(parser), "a parser needs cases in support/runner_cases.py"
     for case in cases_of(parser):
         assert counts(read(case.text, [parser])) == case.counts, case.about
 
 
-def test_messages_are_read() -> None:
+def test_details_contain_the_failure_messages() -> None:
     for name, test, message in [
         ("cargo_workspace_fail_fast", "i1", "assertion `left == right` failed"),
         ("go_multi_plain", "TestBroken", "calc_test.go:4: got 4, want 5"),
@@ -86,15 +86,17 @@ PROSE = [
 
 
 @pytest.mark.parametrize("text", PROSE, ids=range(len(PROSE)))
-def test_talk_about_tests_is_no_result(text: str) -> None:
+def test_prose_about_tests_gives_no_result(text: str) -> None:
     assert read(text) is None
 
 
 @ALL
-def test_colours_prefixes_and_line_ends_change_no_answer(parser: Callable[[], Parser]) -> None:
+def test_colors_prefixes_and_line_endings_do_not_change_the_counts(
+    parser: Callable[[], Parser],
+) -> None:
     for case in cases_of(parser):
         lines = case.text.split("\n")
-        for disguised in (
+        for decorated in (
             "\r\n".join(lines),
             "\n".join(f"\x1b[32m{line}\x1b[0m" for line in lines),
             "\n".join(f"     {line}" for line in lines),
@@ -103,11 +105,11 @@ def test_colours_prefixes_and_line_ends_change_no_answer(parser: Callable[[], Pa
             "\n".join(f"12:34:56 {line}" for line in lines),
             "\n".join(f"{number:4}→{line}" for number, line in enumerate(lines, 1)),
         ):
-            assert counts(read(disguised)) == case.counts, (case.about, disguised)
+            assert counts(read(decorated)) == case.counts, (case.about, decorated)
 
 
 @ALL
-def test_an_output_can_be_cut_anywhere(parser: Callable[[], Parser]) -> None:
+def test_output_truncated_at_any_position_raises_no_error(parser: Callable[[], Parser]) -> None:
     for case in cases_of(parser):
         for cut in range(0, len(case.text), 2):
             read(case.text[cut:], [parser])
@@ -119,14 +121,16 @@ PIECES = st.sampled_from([*WORDS, *(line for case in CASES for line in case.text
 
 
 @given(st.binary(max_size=2000))
-def test_any_bytes_are_no_error(data: bytes) -> None:
+def test_arbitrary_bytes_raise_no_error(data: bytes) -> None:
     read_bytes(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=20)), max_size=30), st.sampled_from("\n \r"))
-def test_any_mixture_of_lines_is_no_error(pieces: list[str], joint: str) -> None:
+def test_any_mixture_of_lines_gives_consistent_counts_and_no_error(
+    pieces: list[str], joint: str
+) -> None:
     results = read(joint.join(pieces))
     if results is not None:
         assert min(counts(results) or ()) >= 0

@@ -1,4 +1,4 @@
-"""Report files: which of them count, and what an agent may have put in their place."""
+"""Report files: which files count, and hostile files in their place."""
 
 import os
 import time
@@ -25,7 +25,7 @@ def write(path: Path, text: str | bytes = "") -> Path:
 
 
 def passed(path: Path) -> Path:
-    """A report of one test that passed, like no other report."""
+    """Write a unique report of one passed test."""
     return write(path, PASSED.format(path.name))
 
 
@@ -57,7 +57,7 @@ def passed(path: Path) -> Path:
         ("/**/*.xml", set()),
     ],
 )
-def test_a_pattern_finds_files_below_the_folder(
+def test_pattern_matches_only_visible_files_below_the_folder(
     tmp_path: Path, pattern: str, expected: set[str]
 ) -> None:
     names = ["report.xml", "build/a.xml", "build/test-results/test/TEST-x.xml"]
@@ -69,14 +69,14 @@ def test_a_pattern_finds_files_below_the_folder(
     assert found == expected
 
 
-def test_a_pattern_may_be_absolute_if_it_stays_below_the_folder(tmp_path: Path) -> None:
+def test_absolute_pattern_matches_only_below_the_folder(tmp_path: Path) -> None:
     passed(tmp_path / "in" / "a.xml")
     passed(tmp_path / "out" / "b.xml")
     patterns = [str(tmp_path / "in" / "*.xml"), str(tmp_path / "out" / "*.xml")]
     assert counts(read_reports(patterns, tmp_path / "in", LONG_AGO)) == (1, 1, 0, 0)
 
 
-def test_reports_add_up_each_counted_once(tmp_path: Path) -> None:
+def test_reports_add_up_and_copies_count_once(tmp_path: Path) -> None:
     passed(tmp_path / "a.xml")
     write(tmp_path / "b.xml", FAILED.format("b"))
     write(tmp_path / "copy" / "b.xml", FAILED.format("b"))
@@ -86,12 +86,12 @@ def test_reports_add_up_each_counted_once(tmp_path: Path) -> None:
     assert results.details == (TestDetail("b works", TestStatus.FAILED),)
 
 
-def test_no_reports_are_no_result(tmp_path: Path) -> None:
+def test_result_is_none_without_reports(tmp_path: Path) -> None:
     assert read_reports([], tmp_path, LONG_AGO) is None
     assert read_reports(["*.xml"], tmp_path / "nothing", LONG_AGO) is None
 
 
-def test_only_files_written_since_count(tmp_path: Path) -> None:
+def test_reports_older_than_the_iteration_are_ignored(tmp_path: Path) -> None:
     old, new = passed(tmp_path / "old.xml"), passed(tmp_path / "new.xml")
     start = time.time()
     os.utime(old, (start, start - 0.5))
@@ -99,8 +99,8 @@ def test_only_files_written_since_count(tmp_path: Path) -> None:
     assert counts(read_reports(["*.xml"], tmp_path, start)) == (1, 1, 0, 0)
 
 
-def test_a_file_written_right_after_the_start_counts(tmp_path: Path) -> None:
-    """The kernel's clock for files may still show the moment before."""
+def test_report_written_right_after_the_start_counts(tmp_path: Path) -> None:
+    """The kernel's file clock can lag behind the system clock."""
     for number in range(200):
         start = time.time()
         passed(tmp_path / f"{number}.xml")
@@ -108,7 +108,7 @@ def test_a_file_written_right_after_the_start_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ago,expected", [(0, (1, 1, 0, 0)), (1, None)])
-def test_a_file_time_without_fractions_may_be_as_old_as_the_second(
+def test_file_time_in_full_seconds_counts_from_the_start_of_the_second(
     tmp_path: Path, ago: int, expected: tuple[int, int, int, int] | None
 ) -> None:
     report = passed(tmp_path / "a.xml")
@@ -116,7 +116,7 @@ def test_a_file_time_without_fractions_may_be_as_old_as_the_second(
     assert counts(read_reports(["*.xml"], tmp_path, 1_700_000_000.9)) == expected
 
 
-def test_reports_are_the_result_and_output_only_where_there_are_none(tmp_path: Path) -> None:
+def test_output_is_the_fallback_when_no_report_exists(tmp_path: Path) -> None:
     printed = b"=== 1 failed, 6 passed in 0.10s ===\n"
     passed(tmp_path / "report.xml")
     for pattern, expected in (("report.xml", (1, 1, 0, 0)), ("other.xml", (7, 6, 1, 0))):
@@ -124,66 +124,68 @@ def test_reports_are_the_result_and_output_only_where_there_are_none(tmp_path: P
         assert counts(results) == expected
 
 
-# -- what an agent may have put there --------------------------------------------------------------
+# -- hostile files in place of a report ------------------------------------------------------------
 
 
-def a_link_to_a_file(place: Path, outside: Path) -> None:
+def link_to_a_file_outside(place: Path, outside: Path) -> None:
     place.symlink_to(passed(outside / "x.xml"))
 
 
-def a_link_to_a_report_inside(place: Path, _: Path) -> None:
+def link_to_a_report_inside(place: Path, _: Path) -> None:
     place.symlink_to("good.xml")
 
 
-def a_link_to_itself(place: Path, _: Path) -> None:
+def link_to_itself(place: Path, _: Path) -> None:
     place.symlink_to(place)
 
 
-def a_pipe(place: Path, _: Path) -> None:
+def named_pipe(place: Path, _: Path) -> None:
     os.mkfifo(place)
 
 
-def a_folder(place: Path, _: Path) -> None:
+def folder_instead_of_a_file(place: Path, _: Path) -> None:
     place.mkdir()
 
 
-def a_folder_that_is_a_link(place: Path, outside: Path) -> None:
+def linked_folder(place: Path, outside: Path) -> None:
     passed(outside / "bad.xml")
     (place.parent / "linked").symlink_to(outside)
 
 
-def a_folder_that_leads_back(place: Path, _: Path) -> None:
+def folder_link_to_its_parent(place: Path, _: Path) -> None:
     (place.parent / "again").symlink_to(place.parent)
 
 
-def an_empty_file(place: Path, _: Path) -> None:
+def empty_file(place: Path, _: Path) -> None:
     write(place)
 
 
-def another_document(place: Path, _: Path) -> None:
+def xml_document_of_another_kind(place: Path, _: Path) -> None:
     write(place, "<project><name>testsuite</name></project>")
 
 
-def bytes_of_any_kind(place: Path, _: Path) -> None:
+def binary_file(place: Path, _: Path) -> None:
     write(place, bytes(range(256)) * 100)
 
 
-HARMLESS = [
-    a_link_to_a_file,
-    a_link_to_a_report_inside,
-    a_link_to_itself,
-    a_pipe,
-    a_folder,
-    a_folder_that_is_a_link,
-    a_folder_that_leads_back,
-    an_empty_file,
-    another_document,
-    bytes_of_any_kind,
+NOT_REPORTS = [
+    link_to_a_file_outside,
+    link_to_a_report_inside,
+    link_to_itself,
+    named_pipe,
+    folder_instead_of_a_file,
+    linked_folder,
+    folder_link_to_its_parent,
+    empty_file,
+    xml_document_of_another_kind,
+    binary_file,
 ]
 
 
-@pytest.mark.parametrize("put", HARMLESS, ids=lambda put: put.__name__)
-def test_what_is_no_report_is_left_out(tmp_path: Path, put: Callable[[Path, Path], None]) -> None:
+@pytest.mark.parametrize("put", NOT_REPORTS, ids=lambda put: put.__name__)
+def test_files_that_are_not_reports_are_ignored(
+    tmp_path: Path, put: Callable[[Path, Path], None]
+) -> None:
     folder, outside = tmp_path / "work", tmp_path / "outside"
     outside.mkdir()
     passed(folder / "good.xml")
@@ -197,16 +199,16 @@ def test_what_is_no_report_is_left_out(tmp_path: Path, put: Callable[[Path, Path
 LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 15))
 BROKEN = {
     "truncated": '<testsuite><testcase name="a"/><testca',
-    "a billion laughs": f'<!DOCTYPE x [<!ENTITY a0 "ha">{LAUGHS}]><testsuite name="&a14;"/>',
-    "an external entity": '<!DOCTYPE x [<!ENTITY a SYSTEM "{outside}">]><testsuite>&a;</testsuite>',
-    "an external doctype": '<!DOCTYPE x SYSTEM "{outside}"><testsuite/>',
-    "an unknown encoding": '<?xml version="1.0" encoding="nothing"?><testsuite/>',
-    "elements without end": "<testsuite>" + "<a>" * 100_000,
+    "billion laughs": f'<!DOCTYPE x [<!ENTITY a0 "ha">{LAUGHS}]><testsuite name="&a14;"/>',
+    "external entity": '<!DOCTYPE x [<!ENTITY a SYSTEM "{outside}">]><testsuite>&a;</testsuite>',
+    "external doctype": '<!DOCTYPE x SYSTEM "{outside}"><testsuite/>',
+    "unknown encoding": '<?xml version="1.0" encoding="nothing"?><testsuite/>',
+    "unclosed elements": "<testsuite>" + "<a>" * 100_000,
 }
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_report_counts_nothing_and_is_named(tmp_path: Path, kind: str) -> None:
+def test_broken_report_adds_no_tests_and_is_an_error_detail(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "work"
     write(tmp_path / "outside.xml", "<testcase/>")
     broken = BROKEN[kind].replace("{outside}", f"file://{tmp_path}/outside.xml")
@@ -221,7 +223,7 @@ def test_a_broken_report_counts_nothing_and_is_named(tmp_path: Path, kind: str) 
 
 
 @pytest.mark.parametrize("size", [LARGEST + 1, 1024**3])
-def test_a_report_that_is_too_large_is_not_read(tmp_path: Path, size: int) -> None:
+def test_too_large_report_is_an_error_detail_and_is_not_parsed(tmp_path: Path, size: int) -> None:
     large = write(tmp_path / "large.xml", "<testsuite>")
     os.truncate(large, size)
     passed(tmp_path / "small.xml")
@@ -234,7 +236,7 @@ def test_a_report_that_is_too_large_is_not_read(tmp_path: Path, size: int) -> No
 
 
 @pytest.mark.slow
-def test_thousands_of_files_and_many_megabytes_are_bounded(tmp_path: Path) -> None:
+def test_number_of_reports_and_their_total_size_are_limited(tmp_path: Path) -> None:
     for number in range(5_200):
         passed(tmp_path / "many" / f"{number}.xml")
     for number in range(6):
@@ -251,7 +253,7 @@ def test_thousands_of_files_and_many_megabytes_are_bounded(tmp_path: Path) -> No
     assert [detail.name for detail in large.details] == ["much/4.xml"]
 
 
-def test_a_tree_without_end_is_searched_only_so_far(tmp_path: Path) -> None:
+def test_search_stops_after_the_maximum_number_of_names(tmp_path: Path) -> None:
     for number in range(20):
         passed(tmp_path / str(number) / "a.xml")
     assert len(matching(["**/*.xml"], tmp_path)) == 20

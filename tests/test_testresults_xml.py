@@ -1,4 +1,4 @@
-"""JUnit XML files: what runners write, and what only an attacker would."""
+"""JUnit XML documents: the variants that runners write, and hostile documents."""
 
 import time
 
@@ -19,7 +19,7 @@ from support.outputs import Counts, counts
         pytest.param(
             "<testsuite><testcase><failure/><error/></testcase></testsuite>",
             (1, 0, 1, 0),
-            id="a failure and an error are one",
+            id="failure and error of one test count once",
         ),
         pytest.param(
             "<testsuite><testcase><skipped/></testcase></testsuite>", (1, 0, 0, 1), id="skipped"
@@ -32,7 +32,7 @@ from support.outputs import Counts, counts
         pytest.param(
             "<testsuite><testcase><flakyFailure/></testcase></testsuite>",
             (1, 1, 0, 0),
-            id="Surefire's flaky tests",
+            id="flaky tests of Surefire",
         ),
         pytest.param(
             '<r xmlns="x"><testsuite><testcase/></testsuite></r>', (1, 1, 0, 0), id="a namespace"
@@ -40,33 +40,33 @@ from support.outputs import Counts, counts
         pytest.param(
             "<testsuite><testcase><skipped type='pytest.xfail'/></testcase></testsuite>",
             (1, 0, 0, 0),
-            id="pytest's expected failures",
+            id="expected failures of pytest",
         ),
         pytest.param(
             "<testsuite><testcase status='failed'/><testcase status='run'/></testsuite>",
             (2, 1, 1, 0),
-            id="only an attribute says it failed",
+            id="failed by attribute only",
         ),
         pytest.param(
             "<testsuites><testsuite name='a'><error message='no'/></testsuite>"
             "<testsuite name='b'><testcase/></testsuite></testsuites>",
             (2, 1, 1, 0),
-            id="a suite that didn't run",
+            id="suite that did not run",
         ),
         pytest.param(
             "<testsuites tests='5' failures='1' errors='1' skipped='1'><testsuite tests='5'/>"
             "</testsuites>",
             (5, 2, 2, 1),
-            id="no cases, only sums",
+            id="totals without cases",
         ),
         pytest.param(
             '\n> a@1.0.0 test\n> mocha -R xunit\n\n<?xml version="1.0"?>\n'
             "<testsuite><testcase/></testsuite>\nnpm error code 1\n",
             (1, 1, 0, 0),
-            id="a reporter's output in a file",
+            id="XML between other output",
         ),
         pytest.param(
-            "\ufeff<testsuite><testcase/></testsuite>", (1, 1, 0, 0), id="a byte order mark"
+            "\ufeff<testsuite><testcase/></testsuite>", (1, 1, 0, 0), id="byte order mark"
         ),
         pytest.param("<html><testcase/></html>", None, id="no report"),
         pytest.param("<testsuite><testcase>", None, id="broken"),
@@ -79,11 +79,11 @@ from support.outputs import Counts, counts
         pytest.param(
             "<testsuite><testcase><failure><![CDATA[<!DOCTYPE>]]></failure></testcase></testsuite>",
             (1, 0, 1, 0),
-            id="a doctype in a message",
+            id="doctype in a message",
         ),
     ],
 )
-def test_a_document_is_read(document: str, expected: Counts | None) -> None:
+def test_each_xml_document_gives_its_counts(document: str, expected: Counts | None) -> None:
     assert counts(read_xml(document.encode())) == expected
 
 
@@ -98,7 +98,7 @@ def test_a_document_is_read(document: str, expected: Counts | None) -> None:
         ("all", 'classname="" name="wrong"', "wrong"),
     ],
 )
-def test_a_failed_test_is_named(suite: str, case: str, name: str) -> None:
+def test_failed_test_has_the_name_that_the_runner_prints(suite: str, case: str, name: str) -> None:
     document = (
         f'<testsuite name="{suite}"><testcase {case}><failure message="no"/></testcase></testsuite>'
     )
@@ -107,7 +107,7 @@ def test_a_failed_test_is_named(suite: str, case: str, name: str) -> None:
     assert results.details == (TestDetail(name, TestStatus.FAILED, error="no"),)
 
 
-def test_a_message_may_be_the_text() -> None:
+def test_failure_text_is_the_message_without_a_message_attribute() -> None:
     results = read_xml(
         b"<testsuite><testcase name='a'><error type='x'>\n  no\n</error><system-out>x</system-out>"
         b"</testcase></testsuite>"
@@ -116,7 +116,7 @@ def test_a_message_may_be_the_text() -> None:
     assert results.details == (TestDetail("a", TestStatus.ERROR, error="no"),)
 
 
-def test_a_file_that_is_too_large_is_left_alone() -> None:
+def test_too_large_xml_is_not_parsed() -> None:
     assert read_xml(b"<testsuite>" + b" " * (LARGEST - 100) + b"</testsuite>") is not None
     assert read_xml(b"<testsuite>" + b" " * LARGEST + b"</testsuite>") is None
 
@@ -130,13 +130,13 @@ def test_a_file_that_is_too_large_is_left_alone() -> None:
         pytest.param("<testsuite>", "<testcase><failure/></testcase>", id="failures"),
         pytest.param("<testsuite>", "<a>", id="depth"),
         pytest.param("<testsuite><testcase><failure>", "&lt;\n", id="text"),
-        pytest.param('<testsuite name="', "a", id="a long attribute"),
-        pytest.param("<testsuite><!--", "a", id="a long comment"),
+        pytest.param('<testsuite name="', "a", id="long attribute"),
+        pytest.param("<testsuite><!--", "a", id="long comment"),
         pytest.param("<testsuite>", "<!-- tests 5 -->", id="comments"),
         pytest.param('<!DOCTYPE a [<!ENTITY e "e">]><testsuite>', "&e;", id="entities"),
     ],
 )
-def test_a_hostile_file_takes_linear_time(head: str, piece: str) -> None:
+def test_hostile_xml_takes_linear_time(head: str, piece: str) -> None:
     def seconds(size: int) -> float:
         data = (head + piece * (size // len(piece))).encode()
         start = time.process_time()
@@ -147,5 +147,5 @@ def test_a_hostile_file_takes_linear_time(head: str, piece: str) -> None:
 
 
 @given(st.binary(max_size=500))
-def test_any_bytes_are_no_error(data: bytes) -> None:
+def test_arbitrary_bytes_raise_no_error(data: bytes) -> None:
     read_xml(b"<testsuite>" + data)

@@ -1,4 +1,4 @@
-"""What an untrusted program printed never drives the user's terminal, however it was cut."""
+"""Control codes in untrusted output never reach the terminal, however the output is split."""
 
 import re
 from itertools import pairwise
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rooda.text.controls import StreamCleaner, clean
 
-# What must never reach a terminal: C0 but for tab and newline, DEL, C1.
+# Characters that must never reach a terminal: C0 except tab and newline, DEL, C1.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=8)
@@ -23,7 +23,7 @@ ESCAPE = st.sampled_from(["\x1bc", "\x1b7", "\x1b(B", "\x1b#8", "\x1b M", "\x1bN
 LINE_ENDS = st.sampled_from(["\n", "\r\n", "\r", "\r\r\n", "\r\r"])
 CONTROLS = st.sampled_from([chr(n) for n in (*range(9), 11, 12, *range(14, 27), 127)])
 FINISHED = st.lists(WORDS | CSI | STRING | ESCAPE | LINE_ENDS | CONTROLS, max_size=12).map("".join)
-# Anything, and most of it on the edge of being a sequence.
+# Arbitrary text, mostly broken or nearly complete sequences.
 HOSTILE = st.text("\x1b[]P\\;0m \x07\r\n\t\x00\x9b\x9d\x9caé€😀", max_size=30)
 CUTS = st.lists(st.integers(0, 400), max_size=12)
 
@@ -33,7 +33,7 @@ def cut(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(places)]
 
 
-def fed(pieces: list[bytes]) -> str:
+def clean_pieces(pieces: list[bytes]) -> str:
     cleaner = StreamCleaner()
     return "".join([*map(cleaner.feed, pieces), cleaner.finish()])
 
@@ -44,27 +44,27 @@ def fed(pieces: list[bytes]) -> str:
 @example(text="\x1b]0;title\x07text", cuts=[1, 5])
 @example(text="\x9b31mred", cuts=[2, 3])
 @example(text="\x9d0;title\x9ctext", cuts=[2, 4])
-def test_pieces_are_cleaned_like_the_whole(text: str, cuts: list[int]) -> None:
-    assert fed(cut(text.encode(), cuts)) == clean(text)
+def test_cleaning_in_pieces_equals_cleaning_the_whole_text(text: str, cuts: list[int]) -> None:
+    assert clean_pieces(cut(text.encode(), cuts)) == clean(text)
 
 
 @given(text=HOSTILE, cuts=CUTS)
 @settings(deadline=None, max_examples=200)
-def test_pieces_of_broken_sequences_show_no_control(text: str, cuts: list[int]) -> None:
-    assert not CONTROL.search(fed(cut(text.encode(), cuts)))
+def test_broken_sequences_leave_no_control_characters(text: str, cuts: list[int]) -> None:
+    assert not CONTROL.search(clean_pieces(cut(text.encode(), cuts)))
     assert not CONTROL.search(clean(text))
 
 
 @given(data=st.binary(max_size=200), cuts=CUTS)
 @settings(deadline=None)
-def test_any_bytes_show_no_control(data: bytes, cuts: list[int]) -> None:
-    assert not CONTROL.search(fed(cut(data, cuts)))
+def test_arbitrary_bytes_leave_no_control_characters(data: bytes, cuts: list[int]) -> None:
+    assert not CONTROL.search(clean_pieces(cut(data, cuts)))
 
 
 @given(text=st.lists(WORDS | st.sampled_from(["\n", "\t"])).map("".join), cuts=CUTS)
 @settings(deadline=None)
-def test_readable_text_stays_as_it_is(text: str, cuts: list[int]) -> None:
-    assert fed(cut(text.encode(), cuts)) == text
+def test_readable_text_is_unchanged(text: str, cuts: list[int]) -> None:
+    assert clean_pieces(cut(text.encode(), cuts)) == text
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_readable_text_stays_as_it_is(text: str, cuts: list[int]) -> None:
         ("\x1b\x1b[31m[2J", "[2J"),
     ],
 )
-def test_a_sequence_goes_and_its_text_stays(raw: str, shown: str) -> None:
+def test_sequences_are_removed_and_text_is_kept(raw: str, shown: str) -> None:
     assert clean(raw) == shown
 
 
@@ -102,19 +102,19 @@ def test_a_sequence_goes_and_its_text_stays(raw: str, shown: str) -> None:
         (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
     ],
 )
-def test_invalid_utf8_breaks_nothing(raw: bytes, shown: str) -> None:
-    assert fed([raw]) == shown
-    assert fed([raw[n : n + 1] for n in range(len(raw))]) == shown
+def test_invalid_utf8_becomes_replacement_characters(raw: bytes, shown: str) -> None:
+    assert clean_pieces([raw]) == shown
+    assert clean_pieces([raw[n : n + 1] for n in range(len(raw))]) == shown
 
 
-def test_text_is_not_held_back_once_it_is_certain() -> None:
+def test_only_an_unfinished_sequence_is_held_back() -> None:
     cleaner = StreamCleaner()
     assert cleaner.feed(b"a prompt without a line end> ") == "a prompt without a line end> "
     assert cleaner.feed(b"red: \x1b[3") == "red: "
     assert cleaner.feed(b"1mcrimson") == "crimson"
 
 
-def test_a_sequence_that_never_ends_holds_back_no_more_than_a_little() -> None:
+def test_unterminated_sequence_holds_back_a_bounded_amount() -> None:
     cleaner = StreamCleaner()
     shown = cleaner.feed(b"\x1b]0;" + b"x" * 100)
     shown += "".join(cleaner.feed(b"y" * 1000) for _ in range(100))
@@ -129,8 +129,8 @@ def test_a_sequence_that_never_ends_holds_back_no_more_than_a_little() -> None:
      "\x9b0", "\x90\x1b", "\x07", "\x1b ", "é"],
     ids=ascii,
 )  # fmt: skip
-@pytest.mark.timeout(20)  # what is quadratic would take minutes
-def test_a_hostile_megabyte_takes_moments(unit: str, piece: int) -> None:
+@pytest.mark.timeout(20)  # quadratic time would take minutes
+def test_hostile_megabyte_is_cleaned_in_linear_time(unit: str, piece: int) -> None:
     data = (unit * 1_000_000)[:1_000_000].encode()
-    shown = fed([data[at : at + piece] for at in range(0, len(data), piece)])
+    shown = clean_pieces([data[at : at + piece] for at in range(0, len(data), piece)])
     assert not CONTROL.search(shown)

@@ -1,4 +1,4 @@
-"""JSON from programs that rooda does not trust."""
+"""JSON from untrusted programs."""
 
 import json
 import tracemalloc
@@ -19,14 +19,14 @@ JSON = st.recursive(
 
 @PROPERTY
 @given(JSON)
-def test_json_comes_back_as_it_was(value: object) -> None:
+def test_valid_json_is_parsed(value: object) -> None:
     assert parse_json(json.dumps(value)) == value
     assert parse_json(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
 @PROPERTY
 @given(st.text(alphabet='{}[]",:\\u0123456789eE+-.\ud800 \n') | st.text() | st.binary())
-def test_no_text_makes_the_parser_raise(text: str | bytes) -> None:
+def test_parse_json_never_raises(text: str | bytes) -> None:
     parse_json(text)
 
 
@@ -40,20 +40,20 @@ def test_no_text_makes_the_parser_raise(text: str | bytes) -> None:
         "[" * 100_000,
         "[" * 100_000 + "]" * 100_000,
         '{"a":' * 100_000 + "1" + "}" * 100_000,
-        "9" * 10_000,  # Python refuses to convert so many digits
+        "9" * 10_000,  # Python raises ValueError for this many digits
         "\ufeff{}",
     ],
 )
-def test_text_that_is_no_json_is_none(text: str) -> None:
+def test_text_that_is_not_json_gives_none(text: str) -> None:
     assert parse_json(text) is None
     assert parse_json(text.encode()) is None
 
 
-def test_bytes_that_are_no_utf_8_are_replaced() -> None:
+def test_invalid_utf8_in_json_is_replaced() -> None:
     assert parse_json(b'{"a": "\xff"}') == {"a": "\ufffd"}
 
 
-def test_json_with_too_many_parts_is_refused_before_it_fills_the_memory() -> None:
+def test_json_with_too_many_parts_is_rejected_without_using_much_memory() -> None:
     text = "[" + "{}," * MOST_JSON_PARTS + "{}]"
     tracemalloc.start()
     try:
@@ -63,5 +63,5 @@ def test_json_with_too_many_parts_is_refused_before_it_fills_the_memory() -> Non
         tracemalloc.stop()
 
 
-def test_a_long_text_with_few_parts_is_read() -> None:
+def test_long_json_with_few_parts_is_parsed() -> None:
     assert parse_json(json.dumps(["x" * 2 * MOST_JSON_PARTS])) == ["x" * 2 * MOST_JSON_PARTS]

@@ -1,4 +1,4 @@
-"""The corpora of test-runner outputs."""
+"""Recorded outputs of test runners, for tests of the parsers."""
 
 import json
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Counts = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Output:
-    """What a test runner printed, or wrote into a file."""
+    """The output of a test runner, or a file that it wrote."""
 
     path: Path
 
@@ -40,18 +40,18 @@ def _read(output: Output) -> TestResults | None:
 
 
 def given() -> list[tuple[Output, dict[str, Any]]]:
-    """The outputs that came with the task, each with its line of the manifest."""
+    """Return the recorded outputs of tests/corpus, each with its line of the manifest."""
     manifest = json.loads((GIVEN / "manifest.json").read_text())
     return [(Output(GIVEN / case["file"]), case) for case in manifest]
 
 
 def more() -> list[tuple[Output, Counts | None]]:
-    """The outputs that real runners printed for this project."""
+    """Return further outputs of real runners, with their counts."""
     return _listed(_CORPUS / "more-test-outputs")
 
 
 def written() -> list[tuple[Output, Counts | None]]:
-    """What was written by hand: other surroundings, other versions, and mere talk."""
+    """Return handwritten outputs: decorations, other versions, and prose about tests."""
     return _listed(_CORPUS / "written-outputs")
 
 
@@ -61,12 +61,12 @@ def _listed(folder: Path) -> list[tuple[Output, Counts | None]]:
 
 
 def printed() -> list[Output]:
-    """The given outputs that are no files of their own."""
+    """Return the recorded outputs that a runner printed, without report files."""
     return [output for output, _ in given() if output.path.suffix == ".txt"]
 
 
 def counts(results: TestResults | None) -> Counts | None:
-    """What the tables in the tests are made of."""
+    """Return the four counts as a tuple, as in the tables of the tests."""
     if results is None:
         return None
     return results.total, results.passed, results.failed, results.skipped

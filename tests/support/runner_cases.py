@@ -1,4 +1,4 @@
-"""Small outputs, as the runners print them in other versions and with other flags."""
+"""Small outputs of the runners in various versions and with various flags."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from support.outputs import Counts
 
 
 class Case(NamedTuple):
-    """An output, what it comes to, and what of it failed."""
+    """An output, its expected counts, and the names of its failed tests."""
 
     parser: Callable[[], Parser]
     about: str
@@ -48,8 +48,8 @@ CASES = [
     Case(Pytest, "one of each", "1 failed, 2 passed, 3 skipped, 1 error in 0.50s", (7, 2, 2, 3)),
     Case(Pytest, "a minute", "===== 3 passed in 75.32s (0:01:15) =====", (3, 3, 0, 0)),
     Case(Pytest, "a day", "== 3 passed in 90000.32s (1 day, 1:00:00) ==", (3, 3, 0, 0)),
-    Case(Pytest, "old", "=== 3 passed, 1 warnings in 0.12 seconds ===", (3, 3, 0, 0)),
-    Case(Pytest, "nothing", "==== no tests ran in 0.00s ====", (0, 0, 0, 0)),
+    Case(Pytest, "old version", "=== 3 passed, 1 warnings in 0.12 seconds ===", (3, 3, 0, 0)),
+    Case(Pytest, "no tests", "==== no tests ran in 0.00s ====", (0, 0, 0, 0)),
     Case(Pytest, "all deselected", "==== 5 deselected in 0.01s ====", (0, 0, 0, 0)),
     Case(Pytest, "only collected", "===== 5 tests collected in 0.01s =====", None),
     Case(Pytest, "some collected", "== 5/6 tests collected (1 deselected) in 0.01s ==", None),
@@ -88,7 +88,7 @@ CASES = [
     ),
     Case(
         Pytest,
-        "-qq, then a summary after all",
+        "-qq with a summary",
         ".F                   [100%]\nFAILED t.py::test_b\n1 failed, 1 passed in 0.1s0\n",
         (2, 1, 1, 0),
         ("t.py::test_b",),
@@ -107,9 +107,9 @@ CASES = [
         ("KeyboardInterrupt",),
     ),
     # -- unittest
-    Case(Unittest, "one", "Ran 1 test in 0.000s\n\nOK", (1, 1, 0, 0)),
+    Case(Unittest, "one test", "Ran 1 test in 0.000s\n\nOK", (1, 1, 0, 0)),
     Case(Unittest, "skips", "Ran 3 tests in 0.000s\n\nOK (skipped=2)", (3, 1, 0, 2)),
-    Case(Unittest, "nothing", "Ran 0 tests in 0.000s\n\nNO TESTS RAN", (0, 0, 0, 0)),
+    Case(Unittest, "no tests", "Ran 0 tests in 0.000s\n\nNO TESTS RAN", (0, 0, 0, 0)),
     Case(Unittest, "nose", "Ran 3 tests in 0.1s\n\nFAILED (SKIP=1, failures=1)", (3, 1, 1, 1)),
     Case(Unittest, "trial", "Ran 3 tests in 0.1s\n\nPASSED (successes=3)", (3, 3, 0, 0)),
     Case(Unittest, "no verdict", "Ran 3 tests in 0.1s\n\nand more\n\n\n\nOK", None),
@@ -130,7 +130,10 @@ CASES = [
         (1, 1, 0, 0),
     ),
     Case(
-        Cargo, "old", "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured", (3, 1, 2, 0)
+        Cargo,
+        "old version",
+        "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured",
+        (3, 1, 2, 0),
     ),
     Case(
         Cargo,
@@ -174,7 +177,7 @@ CASES = [
     ),
     Case(
         Cargo,
-        "a crash",
+        "crash",
         "     Running tests/a.rs (target/a-1)\n"
         "  process didn't exit successfully: `target/a-1` (signal: 11, SIGSEGV: invalid memory reference)\n"
         "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n",
@@ -194,10 +197,10 @@ CASES = [
     Case(Go, "coverage", "ok  \ta.b/c\t0.01s\tcoverage: 50.0% of statements", (1, 1, 0, 0)),
     Case(Go, "no files", "?   \ta.b/c\t[no test files]", (0, 0, 0, 0)),
     Case(Go, "setup", "FAIL\ta.b/c [setup failed]\nFAIL", (1, 0, 1, 0), ("a.b/c",)),
-    Case(Go, "one line of talk", "It prints\n--- FAIL: TestA (0.00s)\nhere.", None),
+    Case(Go, "one line of prose", "It prints\n--- FAIL: TestA (0.00s)\nhere.", None),
     Case(
         Go,
-        "a binary of its own",
+        "test binary without go test",
         "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n--- SKIP: TestB (0.00s)\nPASS",
         (2, 1, 0, 1),
     ),
@@ -210,9 +213,9 @@ CASES = [
     ),
     # -- JavaScript
     Case(Jest, "grepped", "Tests:       1 failed, 2 passed, 3 total", (3, 2, 1, 0)),
-    Case(Jest, "talk", "Tests: 1 failed, 2 passed, 3 total", None),
+    Case(Jest, "prose", "Tests: 1 failed, 2 passed, 3 total", None),
     Case(Jest, "no test ran", "Test Suites: 2 failed, 2 total\nTests:       0 total", (2, 0, 2, 0)),
-    Case(Vitest, "one", " Test Files  1 passed (1)\n      Tests  1 passed (1)", (1, 1, 0, 0)),
+    Case(Vitest, "one test", " Test Files  1 passed (1)\n      Tests  1 passed (1)", (1, 1, 0, 0)),
     Case(
         Vitest,
         "only skipped",
@@ -222,7 +225,7 @@ CASES = [
     Case(Vitest, "no test ran", " Test Files  1 failed (1)\n      Tests  no tests", (1, 0, 1, 0)),
     Case(
         Vitest,
-        "an error outside",
+        "error outside of the tests",
         "      Tests  2 passed (2)\n     Errors  1 error\n",
         (2, 2, 0, 0),
         ("Unhandled errors",),
@@ -236,9 +239,12 @@ CASES = [
         ("is wrong",),
     ),
     Case(
-        Node, "a tail", "# pass 5\n# fail 2\n# cancelled 1\n# skipped 1\n# todo 1\n", (10, 5, 3, 2)
+        Node,
+        "end of an output",
+        "# pass 5\n# fail 2\n# cancelled 1\n# skipped 1\n# todo 1\n",
+        (10, 5, 3, 2),
     ),
-    Case(Jasmine, "one", "1 spec, 0 failures\nFinished in 0.01 seconds", (1, 1, 0, 0)),
+    Case(Jasmine, "one test", "1 spec, 0 failures\nFinished in 0.01 seconds", (1, 1, 0, 0)),
     Case(
         Bun,
         "all skipped",
@@ -258,7 +264,7 @@ CASES = [
         "ok | 2 passed (3 steps) | 0 failed | 1 ignored (1 step) (25ms)",
         (3, 2, 0, 1),
     ),
-    Case(Ava, "talk", "2 tests passed", None),
+    Case(Ava, "prose", "2 tests passed", None),
     Case(Ava, "passed", "  ✔ a\n  ✔ b\n  ─\n\n  2 tests passed\n", (2, 2, 0, 0)),
     Case(
         Ava,
@@ -275,7 +281,7 @@ CASES = [
     ),
     Case(
         Bun,
-        "an error outside",
+        "error outside of the tests",
         " 2 pass\n 0 fail\n 1 error\nRan 2 tests across 1 file. [3.00ms]",
         (2, 2, 0, 0),
         ("outside of the tests",),
@@ -288,7 +294,7 @@ CASES = [
         (1, 0, 1, 0),
         ("[chromium] › a.spec.ts:3:1 › bad",),
     ),
-    Case(Playwright, "a tail", "  1 skipped\n  3 passed (1.2m)\n", (4, 3, 0, 1)),
+    Case(Playwright, "end of an output", "  1 skipped\n  3 passed (1.2m)\n", (4, 3, 0, 1)),
     Case(
         Karma,
         "two browsers",
@@ -357,12 +363,12 @@ CASES = [
     ),
     Case(
         Maven,
-        "cut before the total",
+        "truncated before the total",
         "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in x.ATest\n"
         "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.1 s - in x.BTest\n",
         (5, 4, 1, 0),
     ),
-    Case(Maven, "nothing", "[INFO] No tests to run.\n[INFO] BUILD SUCCESS", (0, 0, 0, 0)),
+    Case(Maven, "no tests", "[INFO] No tests to run.\n[INFO] BUILD SUCCESS", (0, 0, 0, 0)),
     Case(
         Gradle,
         "tasks of two projects",
@@ -399,7 +405,7 @@ CASES = [
         ("CalcTest > wrong()",),
     ),
     # -- Ruby, PHP, Elixir
-    Case(RSpec, "a tail", "1 example, 0 failures\n", (1, 1, 0, 0)),
+    Case(RSpec, "end of an output", "1 example, 0 failures\n", (1, 1, 0, 0)),
     Case(
         RSpec,
         "errors and examples",
@@ -430,7 +436,7 @@ CASES = [
         (2, 0, 1, 1),
         ("UserTest#test_it_works",),
     ),
-    Case(PhpUnit, "one", "OK (1 test, 1 assertion)", (1, 1, 0, 0)),
+    Case(PhpUnit, "one test", "OK (1 test, 1 assertion)", (1, 1, 0, 0)),
     Case(
         PhpUnit,
         "version 11",
@@ -445,7 +451,7 @@ CASES = [
     ),
     Case(
         PhpUnit,
-        "Pest's names",
+        "names of Pest",
         "   FAILED  Tests\\Unit\\CalcTest > it adds\n  Tests:    1 failed, 2 passed (3 assertions)\n",
         (3, 2, 1, 0),
         ("Tests\\Unit\\CalcTest > it adds",),
@@ -458,9 +464,9 @@ CASES = [
         (8, 6, 2, 0),
         ("doctest X.f/1 (1) (XTest)",),
     ),
-    Case(ExUnit, "talk", "5 tests, 0 failures", None),
+    Case(ExUnit, "prose", "5 tests, 0 failures", None),
     # -- C++
-    Case(CTest, "one", "100% tests passed, 0 tests failed out of 1\n", (1, 1, 0, 0)),
+    Case(CTest, "one test", "100% tests passed, 0 tests failed out of 1\n", (1, 1, 0, 0)),
     Case(
         CTest,
         "skipped lines, no list",
@@ -477,14 +483,14 @@ CASES = [
     ),
     Case(
         GoogleTest,
-        "a tail",
+        "end of an output",
         "[  PASSED  ] 4 tests.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] A.Bad\n",
         (5, 4, 1, 0),
         ("A.Bad",),
     ),
     Case(
         GoogleTest,
-        "old",
+        "old version",
         "[==========] 3 tests from 2 test cases ran. (0 ms total)\n[  PASSED  ] 3 tests.\n",
         (3, 3, 0, 0),
     ),
@@ -498,7 +504,7 @@ CASES = [
     Case(
         Doctest, "one", "[doctest] test cases:  1 |  1 passed | 0 failed | 0 skipped", (1, 1, 0, 0)
     ),
-    Case(Boost, "one", "Running 1 test case...\n\n*** No errors detected\n", (1, 1, 0, 0)),
+    Case(Boost, "one test", "Running 1 test case...\n\n*** No errors detected\n", (1, 1, 0, 0)),
     Case(
         Meson,
         "names",
@@ -508,11 +514,11 @@ CASES = [
         ("x / beta",),
     ),
     Case(Meson, "newer", "Ok:                 3   \nFail:               1   \n", (4, 3, 1, 0)),
-    Case(Meson, "talk", "Ok: 3\n", None),
+    Case(Meson, "prose", "Ok: 3\n", None),
     # -- shells and the rest
     Case(Tap, "trailing plan", "ok 1 - a\nnot ok 2 - b\n1..2\n", (2, 1, 1, 0), ("b",)),
-    Case(Tap, "a tail", "ok 19 - a\nnot ok 20 - b\n", (2, 1, 1, 0), ("b",)),
-    Case(Tap, "talk", "ok 1 thing is left\n", None),
+    Case(Tap, "end of an output", "ok 19 - a\nnot ok 20 - b\n", (2, 1, 1, 0), ("b",)),
+    Case(Tap, "prose", "ok 1 thing is left\n", None),
     Case(Tap, "skipped all", "1..0 # SKIP no network\n", (0, 0, 0, 0)),
     Case(
         Tap,
@@ -534,7 +540,7 @@ CASES = [
     ),
     Case(
         Prove,
-        "an exit without a failed test",
+        "error exit without a failed test",
         "t/a.t .. ok\nt/a.t (Wstat: 256 (exited 1) Tests: 2 Failed: 0)\n  Non-zero exit status: 1\n"
         "Files=1, Tests=2,  0 wallclock secs\nResult: FAIL\n",
         (2, 2, 0, 0),
@@ -546,8 +552,8 @@ CASES = [
         "t/a.t .. ok\nAll tests successful.\nFiles=1, Tests=6,  0 wallclock secs\nResult: PASS\n",
         (6, 6, 0, 0),
     ),
-    Case(Bats, "one", " ✓ good\n\n1 test, 0 failures\n", (1, 1, 0, 0)),
-    Case(Bats, "talk", " ✓ Added a parser\n ✓ Wrote tests\n\n12 tests, 0 failures\n", None),
+    Case(Bats, "one test", " ✓ good\n\n1 test, 0 failures\n", (1, 1, 0, 0)),
+    Case(Bats, "prose", " ✓ Added a parser\n ✓ Wrote tests\n\n12 tests, 0 failures\n", None),
     Case(
         Robot,
         "version 3",
@@ -556,9 +562,9 @@ CASES = [
         (2, 1, 1, 0),
         ("Breaks",),
     ),
-    Case(Robot, "talk", "4 tests, 2 passed, 2 failed\n", None),
-    Case(Behave, "one", "1 scenario passed, 0 failed, 0 skipped", (1, 1, 0, 0)),
-    Case(Cucumber, "nothing", "0 scenarios\n0 steps\n", (0, 0, 0, 0)),
+    Case(Robot, "prose", "4 tests, 2 passed, 2 failed\n", None),
+    Case(Behave, "one test", "1 scenario passed, 0 failed, 0 skipped", (1, 1, 0, 0)),
+    Case(Cucumber, "no tests", "0 scenarios\n0 steps\n", (0, 0, 0, 0)),
     Case(
         Cucumber,
         "names",
@@ -568,7 +574,7 @@ CASES = [
     ),
     Case(
         Automake,
-        "a surprise",
+        "unexpected pass",
         "XPASS: d.sh\n# TOTAL: 1\n# PASS:  0\n# SKIP:  0\n# XFAIL: 0\n# FAIL:  0\n# XPASS: 1\n# ERROR: 0\n",
         (1, 0, 1, 0),
         ("d.sh",),
@@ -616,7 +622,7 @@ CASES = [
         ("is wrong",),
     ),
     Case(Dart, "passed", "00:02 +12: All tests passed!\n", (12, 12, 0, 0)),
-    Case(Dart, "talk", "All tests passed!\n+12: All tests passed!\nNo tests ran.\n", None),
+    Case(Dart, "prose", "All tests passed!\n+12: All tests passed!\nNo tests ran.\n", None),
     Case(
         Forge,
         "two contracts",
@@ -631,7 +637,7 @@ CASES = [
     ),
     Case(
         Forge,
-        "old",
+        "old version",
         "Running 2 tests for test/A.t.sol:ATest\n[PASS] testA() (gas: 1)\n[PASS] testB() (gas: 1)\n"
         "Test result: ok. 2 passed; 0 failed; finished in 3.35ms\n",
         (2, 2, 0, 0),
@@ -644,7 +650,7 @@ CASES = [
         (3, 1, 1, 1),
         ("wrong",),
     ),
-    Case(Uvu, "talk", "Total:   12\nPassed:  10\nSkipped:  2\n\nDuration:  3s\n", None),
+    Case(Uvu, "prose", "Total:   12\nPassed:  10\nSkipped:  2\n\nDuration:  3s\n", None),
     Case(
         PyDoctest,
         "failed",
@@ -659,7 +665,7 @@ CASES = [
         "2 items passed all tests:\n   3 tests in calc\n3 tests in 2 items.\n3 passed and 0 failed.\nTest passed.\n",
         (3, 3, 0, 0),
     ),
-    Case(PyDoctest, "talk", "3 passed.\n\nTest passed.\n", None),
+    Case(PyDoctest, "prose", "3 passed.\n\nTest passed.\n", None),
     # -- .NET, Swift
     Case(
         DotNet,
@@ -703,7 +709,7 @@ CASES = [
         (3, 2, 1, 0),
         ("N.C.Wrong",),
     ),
-    Case(DotNet, "talk", "Total tests: 24\nPassed: 24\nFailed: 0\n", None),
+    Case(DotNet, "prose", "Total tests: 24\nPassed: 24\nFailed: 0\n", None),
     Case(
         XCTest,
         "nested suites",
@@ -742,5 +748,7 @@ CASES = [
         (2, 1, 1, 0),
         ("B.y",),
     ),
-    Case(XmlReports, "cut", '<testsuites>\n<testsuite name="a">\n<testcase name="x"/>\n', None),
+    Case(
+        XmlReports, "truncated", '<testsuites>\n<testsuite name="a">\n<testcase name="x"/>\n', None
+    ),
 ]

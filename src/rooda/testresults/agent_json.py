@@ -1,4 +1,4 @@
-"""Replaces the JSON events of an agent by the command output in their strings."""
+"""Replaces each JSON event of an agent with the command output that the event contains."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _NAMES = ("name", "tool_name", "toolName", "tool")
 _INPUTS = {"input", "arguments", "args", "parameters"}
 _OUTPUTS = {"output", "aggregated_output", "stdout", "stderr", "content", "text"}
 _TOOLS = re.compile(r"tool|command_execution")
-# Other tools show files, web pages or the words of another agent, and not test output.
+# Other tools return files, web pages or text of another agent. None of these is test output.
 _COMMANDS = re.compile(r"bash|shell|command|exec|terminal|console|output", re.IGNORECASE)
 _BOUNDARY = "$ command"
 
@@ -26,7 +26,7 @@ def unwrapped(text: str) -> str:
 
 
 class _Context(NamedTuple):
-    """The position of a value in an event: in a tool's part or not, which call, which tool."""
+    """Where a value is in an event: whether it belongs to a tool, and to which call and tool."""
 
     in_tool: bool = False
     call: str = ""
@@ -40,7 +40,7 @@ class _Events:
         self._tools: dict[str, str] = {}
 
     def unwrap(self, line: str) -> str:
-        """Return the command output in the line if it is such an event, else the line itself."""
+        """Return the command output if the line is an event that has some, else the line itself."""
         if not line.startswith("{") or not any(hint in line for hint in _HINTS):
             return line
         printed = dict.fromkeys(self._printed(parse_json(line)))  # some events repeat the output
@@ -59,7 +59,7 @@ class _Events:
                 rest += [(item, context) for item in inner]
 
     def _entered(self, value: dict[str, Any], context: _Context) -> _Context:
-        """Return the context of the values in an object, and remember the name of its tool."""
+        """Return the context for the values inside an object, and store the object's tool name."""
         kind = f"{value.get('type')} {value.get('role')}"
         call = _first(value, _IDS) or context.call
         tool = _first(value, _NAMES) or self._tools.get(call, context.tool)

@@ -1,13 +1,13 @@
-"""Decides which suites of the outputs count, and adds them up.
+"""Selects the suites that count and adds them up.
 
 The suites of different runners add up, and so do the parts of one run. A later run of the same
-runner replaces an earlier one, except if one command ran both in different environments or
-packages (tox, npm workspaces). A suite within the lines of another runner's run is ignored: the
-other runner started it and counts it.
+runner replaces an earlier one, unless one command ran both in different environments or packages
+(tox, npm workspaces). A suite inside the lines of another runner's run is ignored, because the
+outer runner started that suite and already counts it.
 
-So two runs are about the same tests if they have the same runner. The runner is the only thing
-that every output tells: an agent renames files, packages and tests while it works, and many
-runners name none of them if all tests pass.
+Two runs are taken to cover the same tests if they have the same runner. The runner is the only
+identity that every output shows: agents rename files, packages and tests while they work, and many
+runners print no names when all tests pass.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, Counts, Suite
 
 
 def combine(*outputs: Iterable[Suite]) -> TestResults | None:
-    """Return the sum of all suites that count, the later outputs last; None without suites."""
+    """Return the sum of all suites that count (later outputs come last), or None without suites."""
     counting: list[Suite] = []
     for suites in outputs:
         later = _last_runs(_without_repeats(_outermost(suites)))
@@ -40,7 +40,7 @@ def combine(*outputs: Iterable[Suite]) -> TestResults | None:
 
 
 def _outermost(suites: Iterable[Suite]) -> list[Suite]:
-    """Return the suites that no run of another runner encloses."""
+    """Return the suites that are not enclosed by a run of another runner."""
     reach: dict[str, int] = {}
     outermost = []
     for suite in sorted(suites, key=lambda suite: (suite.first, -suite.last)):
@@ -51,7 +51,7 @@ def _outermost(suites: Iterable[Suite]) -> list[Suite]:
 
 
 def _without_repeats(suites: Iterable[Suite]) -> list[Suite]:
-    """Return the suites without reports that repeat an earlier summary on the console."""
+    """Return the suites without XML reports that repeat an earlier summary on the console."""
     seen: set[Counts] = set()
     kept = []
     for suite in sorted(suites, key=lambda suite: suite.last):
@@ -76,13 +76,13 @@ def _last_runs(suites: Iterable[Suite]) -> list[Suite]:
 
 
 class _Run(Struct):
-    """Suites of one runner that add up."""
+    """The suites of one run of a runner; they add up."""
 
     suites: list[Suite] = field(default_factory=list)
     scopes: set[str] = field(default_factory=set)
 
     def takes(self, suite: Suite) -> bool:
-        """Return whether the suite belongs to this run; otherwise it replaces the run."""
+        """Return whether the suite belongs to this run; otherwise the suite replaces the run."""
         before = self.suites[-1]
         if before.run == suite.run:
             return True

@@ -1,4 +1,4 @@
-"""Reads JUnit XML that an agent may have written: bounded, and without doctypes or entities."""
+"""Reads JUnit XML from an untrusted agent: bounded in size, without doctypes or entities."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ _MOST_ELEMENTS = 2_000_000
 _LONGEST_MESSAGE = 2000
 _BEGIN = re.compile(rb"<(?:\?xml\s|testsuites?[\s/>])")
 _NOISE = 4096  # bytes of other output that may precede the document in a file
-_ERROR, _FAILED_SOMEHOW = "error", "?"  # `?`: only an attribute says that the test failed
+_ERROR, _FAILED_SOMEHOW = "error", "?"  # `?`: only an attribute marks the test as failed
 _BAD = {"failure": FAILED, "error": _ERROR}
 _BY_ATTRIBUTE = {
     **dict.fromkeys(("notrun", "disabled", "skipped", "suppressed"), SKIPPED),
@@ -32,7 +32,7 @@ _NODE_SUM = re.compile(r" *(?P<key>tests|pass|fail|cancelled|skipped|todo) (?P<a
 
 
 def read_xml(data: bytes) -> TestResults | None:
-    """Return the results in a JUnit XML file; None if it is none, broken or too large."""
+    """Return the results in a JUnit XML file; None for other, broken or too large files."""
     report = xml_report(data)
     if report is None:
         return None
@@ -43,15 +43,15 @@ def read_xml(data: bytes) -> TestResults | None:
 
 
 def xml_report(data: bytes) -> RunnerReport | None:
-    """Return the same as a report; its `runner` is the name of the first suite."""
+    """Return the JUnit XML document as a report; `runner` is the name of its first suite."""
     if len(data) > LARGEST:
         return None
     from xml.etree.ElementTree import ParseError, XMLParser  # noqa: PLC0415 - slow to load
 
     collector = _Collector()
-    parser = XMLParser(target=collector)  # noqa: S314 - the collector refuses doctypes, and so entities
+    parser = XMLParser(target=collector)  # noqa: S314 - the collector rejects doctypes, so no entities
     try:
-        # All at once: the parser would scan a long token again for every piece.
+        # Feed everything in one call: the parser rescans a long token for every chunk.
         parser.feed(_document(data))
         parser.close()
     except (ParseError, ValueError, LookupError):
@@ -62,12 +62,12 @@ def xml_report(data: bytes) -> RunnerReport | None:
 
 
 def looks_like_report(data: bytes) -> bool:
-    """Return whether the data begins like a report, even if the rest is broken."""
+    """Return whether the data starts like a JUnit report, even if the rest is broken."""
     return b"<testsuite" in data[:_NOISE]
 
 
 def _document(data: bytes) -> bytes:
-    """Return the document without output before and after it."""
+    """Return the XML document without other output before and after it."""
     begin = _BEGIN.search(data, 0, _NOISE)
     if begin is None or data.lstrip()[:1] == b"<":
         return data
@@ -75,7 +75,7 @@ def _document(data: bytes) -> bytes:
 
 
 class _Collector:
-    """Counts the test cases while the parser reads them, without keeping a tree."""
+    """Counts the test cases during parsing, without building a tree."""
 
     def __init__(self) -> None:
         self.first_suite: str | None = None
@@ -91,10 +91,10 @@ class _Collector:
         self._reading = False
 
     def sums(self) -> Counts:
-        """Return the sum of the cases; without cases, the sums that the first suite states."""
+        """Return the sum of the test cases, or the totals of the first suite if it has no cases."""
         node, ends = self._node, self._ends
         if {"pass", "fail", "cancelled", "skipped", "todo"} <= node.keys():
-            # Node writes no cases for tests with subtests, but writes the sums as comments.
+            # Node writes no cases for tests with subtests, but writes the totals as comments.
             failed, skipped = node["fail"] + node["cancelled"], node["skipped"] + node["todo"]
             return Counts(node["pass"], failed, skipped)
         if not ends:
@@ -102,11 +102,11 @@ class _Collector:
         return Counts(ends[PASSED], ends[FAILED] + ends[_ERROR], ends[SKIPPED], ends[EXPECTED])
 
     def doctype(self, name: str, *_: str | None) -> None:
-        """Refuse a doctype: it can define entities, and no test runner writes one."""
+        """Reject a doctype: it can define entities, and no test runner writes one."""
         raise ValueError(f"a doctype: {name}")
 
     def comment(self, text: str) -> None:
-        """Take the sums that node writes as comments."""
+        """Store the totals that node writes as comments."""
         match = _NODE_SUM.fullmatch(text)
         if match:
             self._node[match["key"]] = number(match["amount"])
@@ -138,7 +138,7 @@ class _Collector:
             self._claimed = Counts.out_of(claim["tests"], failed, skipped)
 
     def _start_failure(self, end: str, attributes: dict[str, str]) -> None:
-        """Take the first failure of a case; outside of a case it is an error of the suite."""
+        """Store the first failure of a case; a failure outside of a case is a suite error."""
         message = attributes.get("message", "")
         if self._case is None:
             self._message = message
@@ -147,7 +147,7 @@ class _Collector:
             self._end, self._message, self._reading = end, message, not message
 
     def data(self, text: str) -> None:
-        """Take the text of a failure without a message attribute."""
+        """Collect the text of a failure that has no message attribute."""
         if self._reading and len(self._message) < _LONGEST_MESSAGE:
             self._message += text
 
@@ -172,7 +172,7 @@ class _Collector:
 
 
 def _full_name(suite: str, case: dict[str, str]) -> str:
-    """Return the name as the runner prints it, as far as the report allows."""
+    """Return the test name as the runner prints it, as far as the report has the parts."""
     name, place = case.get("name", ""), case.get("classname", "")
     if suite == "pytest":
         return _node_id(place, name)
@@ -181,7 +181,7 @@ def _full_name(suite: str, case: dict[str, str]) -> str:
 
 
 def _node_id(place: str, name: str) -> str:
-    """Return the node id of pytest; a part with a capital letter is a class."""
+    """Return the pytest node id; a capitalized part of the path is a class."""
     parts = place.split(".") if place else []
     classes = [part for part in parts if part[:1].isupper()]
     path = "/".join(part for part in parts if part not in classes)

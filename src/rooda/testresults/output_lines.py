@@ -1,8 +1,8 @@
-"""The output of a program as lines for the parsers.
+"""Splits the output of a program into lines for the parsers.
 
-This module removes what terminals, agents and log viewers put around the lines of a program
-(colors, gutters, time stamps), bounds their number and length, and finds the command and package
-that each line belongs to.
+This module removes the decoration that terminals, agents and log viewers add (colors, gutters,
+timestamps), limits the number and length of lines, and determines the command and the package of
+each line.
 """
 
 import re
@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from rooda.text.controls import clean
 
-# Longer lines are cut and earlier lines dropped, so that hostile output costs no more than this.
+# Longer lines are cut and earlier lines are dropped, which limits the cost of hostile output.
 _LONGEST = 2048
 _MOST_LINES = 150_000
 
-# The start of a line that the agent prints between two commands: no output is farther left.
+# The start of a line that the agent prints between two commands; output is never farther left.
 _COMMANDS = ("● ", "⏺ ", "$ ")
 _CODEX = {"exec", "codex"}
-# The lines with which a suite begins if one command runs several.
+# The lines that start a suite when one command runs several suites.
 _SCOPE_STARTS = re.compile(
     r"""(?P<tox>[\w.-]{1,80}:[ ]commands\[\d+\]>|[\w.-]{1,80}[ ]run-test:[ ]commands\[\d+\])[ ].*
     | nox[ ]>[ ]Running[ ]session[ ](?P<nox>.+)
@@ -43,7 +43,7 @@ _LONE_BYTES = re.compile("[\udc80-\udcff]")
 _CSI_BYTE = "\udc9b"
 
 _BOX = "│┃║▌▍▎▏┆┊╎╏"
-_NO_NAMES = (  # words in brackets that are no package: runners and builds print them
+_NO_NAMES = (  # words in brackets that runners and builds print; they are not package names
     "doctest|gw\\d+|(?i:debug|info|warn|warning|error|ok|pass|passed|fail|failed|skip|skipped|x)"
 )
 _GUTTERS = re.compile(
@@ -71,7 +71,7 @@ _GUTTERS = re.compile(
 )
 _SCOPE_GROUPS = ("service", "name", "scoped", "package", "folder", "label")
 _MOST_GUTTERS = 4
-# Other labels are known from the lines in which npm and pnpm announce what they run.
+# Other labels are taken from the lines in which npm and pnpm announce the scripts they run.
 _LABELLED = re.compile(
     r"^[ \t]*+(?:(\S{1,120}): > (?:@[\w.-]{1,80}/)?[\w.-]{1,80}@\d|(\S{1,120} [\w:.-]{1,40})\$ \S)",
     re.MULTILINE,
@@ -87,13 +87,13 @@ _MESSAGE_INDENT = 4
 
 
 class OutputLine(NamedTuple):
-    """One line of an output, as the parsers get it.
+    """One line of an output, as passed to the parsers.
 
-    `text`: the line without gutters, cut if it is long. `whole`: the same uncut.
-    `scope`: the package or environment that printed it. `command`: the number of the agent's
-    command, and `place`: the line's number in the output of this command, from 1.
-    `numbered`: a line number was in front, as in listings of source.
-    `quoted`: a tool shows the line from a diff or a log, so no runner printed it just now.
+    `text`: the line without gutters, cut if it is too long. `whole`: the same line, uncut.
+    `scope`: the package or environment that printed the line. `command`: the number of the agent's
+    command. `place`: the line's number in the output of this command, starting at 1.
+    `numbered`: the line had a line number in front, as in source listings.
+    `quoted`: the line is part of a diff or a log, so no runner printed it during this run.
     """
 
     number: int
@@ -110,8 +110,8 @@ class OutputLine(NamedTuple):
 class _BareLine(NamedTuple):
     """A line without its gutters; `indent` is the column of its first character.
 
-    `scope`: the package that a build tool named in front. `numbered`: a line number was in front,
-    as in listings of source. `pointed`: a `>` was in front.
+    `scope`: the package that a build tool printed in front. `numbered`: the line had a line number
+    in front, as in source listings. `pointed`: the line had a `>` in front.
     """
 
     text: str
@@ -122,23 +122,23 @@ class _BareLine(NamedTuple):
 
 
 def decode(data: bytes) -> str:
-    """Return the output as text. Any bytes are allowed; a lone byte 9B is the CSI of a terminal."""
+    """Return the output as text. Accepts any bytes; a lone byte 9B is the CSI of a terminal."""
     text = data.decode("utf-8", "surrogateescape")
     return _LONE_BYTES.sub(lambda byte: "\x9b" if byte[0] == _CSI_BYTE else "\ufffd", text)
 
 
 def plain(text: str) -> str:
-    """Return the text without control codes; each overwriting of a line becomes a new line."""
+    """Return the text without control codes; text that overwrites a line becomes a new line."""
     if "\x1b" in text or "\x9b" in text:
         text = _FORWARD.sub(" ", _REWRITES.sub("\n", text))
     text = clean(text).replace("\xa0", " ").replace("\ufeff", "")
-    # Some agents remove only the escape characters and print the rest of the color codes.
+    # Some agents strip only the escape characters and print the rest of the color codes.
     colored = any(reset in text for reset in _RESETS)
     return _REST_OF_COLORS.sub("", text) if colored else text
 
 
 def lines(text: str) -> Iterator[OutputLine]:
-    """Yield the lines of a plain text without the agent's own; blank lines become one."""
+    """Yield the lines of a plain text without the agent's own lines; merge blank lines."""
     scope, command, began, leftmost = "", 0, 0, _LONGEST
     quotations = _Quotations()
     for number, line in enumerate(_untangled(_bare_lines(text)), 1):
@@ -175,7 +175,7 @@ def _bare_lines(text: str) -> Iterator[_BareLine]:
 
 
 def _untangled(bare_lines: Iterable[_BareLine]) -> Iterator[_BareLine]:
-    """Yield the lines of packages that were tested in parallel grouped by package."""
+    """Yield the lines grouped by package, for packages that were tested in parallel."""
     packages: dict[str, list[_BareLine]] = {}
     for line in bare_lines:
         if line.scope:
@@ -198,7 +198,7 @@ def _grouped(packages: dict[str, list[_BareLine]]) -> Iterator[_BareLine]:
 
 
 def _labels(text: str) -> frozenset[str]:
-    """Return the labels that a build tool puts in front of the lines of each package."""
+    """Return the labels that a build tool prints in front of the lines of each package."""
     found = (match[1] or match[2] for match in _LABELLED.finditer(text))
     return frozenset(islice(found, _MOST_LABELS))
 
@@ -238,8 +238,8 @@ def _gutter(line: str, start: int, known: frozenset[str]) -> re.Match[str] | Non
 class _Quotations:
     """Finds lines that a tool quotes: the hunks of a diff, and the messages in a commit log.
 
-    The heading of a hunk tells its number of lines. Each of them begins in the column of the
-    heading with a sign or a blank, so the first other line ends a hunk that was cut.
+    The heading of a hunk states the number of its lines. Each line of a hunk starts in the column
+    of the heading with a sign or a blank, so any other line ends a truncated hunk.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a parser is, and the base class of most: rules for lines, and the state of a run."""
+"""The parser interface, and a base class for parsers made of line rules."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from rooda.testresults.suites import MOST_DETAILS, Counts, Suite, detail
 
 _MOST_MESSAGE_LINES = 8
 _GROUP_NAME = re.compile(r"\(\?P<\w+>")
-_FRAMES = ("at ", "› ", "goroutine ")  # the start of a stack frame, which ends a message
+_FRAMES = ("at ", "› ", "goroutine ")  # a line that starts a stack frame ends the message
 
 
 class Parser(Protocol):
@@ -20,13 +20,13 @@ class Parser(Protocol):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Every output of the runner that has results contains at least one of these texts."""
+        """Texts of which each output with results of this runner contains at least one."""
 
     def feed(self, line: OutputLine) -> None:
         """Read the next line."""
 
     def finish(self) -> list[Suite]:
-        """Return the suites that were found, after the last line."""
+        """Return the suites found in all lines."""
 
 
 class LineRule(NamedTuple):
@@ -37,7 +37,7 @@ class LineRule(NamedTuple):
 
 
 def on(pattern: str) -> Callable[[Callable[[Any, OutputLine, re.Match[str]], None]], LineRule]:
-    """Return a decorator: its method handles the lines that match the whole pattern."""
+    """Return a decorator; the decorated method handles lines that match the whole pattern."""
     return lambda handle: LineRule(re.compile(pattern), handle)
 
 
@@ -47,13 +47,13 @@ class _Failure(Struct):
 
 
 class RuleParser:
-    """A parser made of rules; the first rule that matches a line handles it.
+    """A parser made of rules; the first matching rule handles a line.
 
-    A run goes from `begin` (or its first failure) to `close`. If a runner prints more after its
-    counts, `hold` keeps the run open until the next run begins. Lines without a rule are the
-    message of the failure before them, until `end_message`.
+    A run starts at `begin` (or at its first failure) and ends at `close`. If a runner prints more
+    after its counts, `hold` keeps the run open until the next run begins. Lines that match no rule
+    are the message of the preceding failure, until `end_message`.
 
-    A subclass sets `runner` and `marks`, and keeps its own state of a run in `_reset`.
+    A subclass sets `runner` and `marks`, and initializes its own per-run state in `_reset`.
     """
 
     runner: ClassVar[str]
@@ -62,12 +62,12 @@ class RuleParser:
     _any_rule: ClassVar[re.Pattern[str]]
 
     _failures: dict[str, _Failure]
-    _noting: _Failure | None  # the failure whose message the next lines are
-    _first: int | None  # the first line of the run
+    _noting: _Failure | None  # the failure that collects the following lines as its message
+    _first: int | None  # the number of the first line of the run
 
     def __init_subclass__(cls) -> None:
         cls._rules = tuple(value for value in vars(cls).values() if isinstance(value, LineRule))
-        # Most lines match no rule, and one combined pattern finds that out much faster.
+        # Most lines match no rule; one combined pattern rejects them much faster.
         any_rule = "|".join(_GROUP_NAME.sub("(?:", rule.pattern.pattern) for rule in cls._rules)
         cls._any_rule = re.compile(any_rule)
 
@@ -95,7 +95,7 @@ class RuleParser:
                 return
 
     def unmatched(self, line: OutputLine) -> None:
-        """Add a line without a rule to the message of the failure before it, if there is one."""
+        """Append a line that matches no rule to the message of the preceding failure, if any."""
         if self._noting is None or not line.text:
             return
         message = self._noting.message
@@ -107,7 +107,7 @@ class RuleParser:
             self._noting = None
 
     def enter_command(self, line: OutputLine) -> None:
-        """If the line belongs to the agent's next command, drop what the last one left open."""
+        """Drop the open run of the previous command when a line of the next command arrives."""
         if line.command != self._command:
             self.flush()
             self.forget()
@@ -115,32 +115,32 @@ class RuleParser:
             self._command = line.command
 
     def finish(self) -> list[Suite]:
-        """Return the suites that were found."""
+        """Return the suites found in all lines."""
         self.flush()
         return self._suites
 
     # -- a run -----------------------------------------------------------------------------------
 
     def begin(self, line: OutputLine) -> None:
-        """Begin a run at this line: failures before it belong to another run."""
+        """Start a run at this line; earlier failures belong to another run."""
         self.flush()
         self.forget()
         self._first = line.number
 
     def ensure_begun(self, line: OutputLine) -> None:
-        """Begin a run at this line if none is open."""
+        """Start a run at this line unless a run is open."""
         if self._first is None:
             self._first = line.number
 
     @property
     def is_running(self) -> bool:
-        """Whether a run has begun and is not closed."""
+        """Whether a run is open."""
         return self._first is not None
 
     def close(self, line: OutputLine, counts: Counts, part: str | None = None) -> None:
         """End the run with these counts.
 
-        Parts of one run add up; a part that the run already has begins the next run.
+        Parts of one run add up. A part name that the run already has starts the next run.
         """
         if part is None or part in self._parts:
             self.next_run()
@@ -162,19 +162,19 @@ class RuleParser:
         self.forget()
 
     def next_run(self) -> None:
-        """Let the suites from here on not add to those before."""
+        """Start a new run: later suites replace the earlier ones instead of adding to them."""
         self._run += 1
         self._parts.clear()
 
     def forget(self) -> None:
-        """Drop the state of the run: it was closed, or its counts never came."""
+        """Drop the state of the run, either because it was closed or because it had no counts."""
         self._failures = {}
         self._noting = None
         self._first = None
         self._reset()
 
     def _reset(self) -> None:
-        """Set the subclass's own state of a run, before the first run and after each one."""
+        """Initialize the subclass's per-run state, before the first run and after each run."""
 
     # -- failures --------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class RuleParser:
         message: str = "",
         status: TestStatus = TestStatus.FAILED,
     ) -> None:
-        """Add a failed test; without a message, the following lines are its message."""
+        """Add a failed test; without a message, the following lines become its message."""
         self.ensure_begun(line)
         if self._held is not None:
             self._held = line, self._held[1]
@@ -201,13 +201,13 @@ class RuleParser:
         self.fail(line, name, message, TestStatus.ERROR)
 
     def retract_failure(self) -> None:
-        """Remove the last failure: it turned out not to be a test."""
+        """Remove the last failure, which turned out not to be a test."""
         if self._failures:
             self._failures.popitem()
         self._noting = None
 
     def end_message(self) -> None:
-        """Let the following lines belong to no message."""
+        """Stop collecting lines as the message of a failure."""
         self._noting = None
 
     @property
@@ -218,7 +218,7 @@ class RuleParser:
     # -- a run that stays open after its counts --------------------------------------------------
 
     def hold(self, line: OutputLine, counts: Counts, part: str | None = None) -> None:
-        """Keep these counts; more lines about this run may follow."""
+        """Store these counts and keep the run open, because more lines about it may follow."""
         self.flush()
         self._held, self._held_part = (line, counts), part
 
@@ -236,7 +236,7 @@ class RuleParser:
         (self.hold if self._held is None else self.amend)(line, counts)
 
     def drop_held(self) -> None:
-        """Drop the held counts: better ones follow."""
+        """Drop the held counts, because better ones follow."""
         self._held = None
 
     def flush(self) -> None:

@@ -14,20 +14,20 @@ Parsers = Iterable[Callable[[], Parser]]
 
 
 def read(text: str, parsers: Parsers = PARSERS) -> TestResults | None:
-    """Return the test results in the last megabytes of a text; None without any."""
+    """Return the test results in the last megabytes of a text, or None."""
     return combine(_suites(text, parsers))
 
 
 def read_bytes(tail: bytes, limit: int = LIMIT) -> TestResults | None:
-    """Return the test results in the last `limit` bytes of an output; None without any."""
+    """Return the test results in the last `limit` bytes of an output, or None."""
     return read(_text(tail, limit))
 
 
 def read_outputs(*outputs: bytes) -> TestResults | None:
-    """Return the test results in several outputs: the agent's streams, then that of verify.
+    """Return the test results of several outputs: the agent's streams, then the verify output.
 
-    The results of different runners add up. The results of a runner in a later output replace
-    its results in the earlier ones, as a later run in the same output does.
+    Results of different runners add up. If a runner occurs in several outputs, its results in the
+    last of them replace the earlier ones, like a later run in the same output.
     """
     worthwhile = [output for output in outputs if may_have_results(output)]
     return combine(*(_suites(_text(output, LIMIT)) for output in worthwhile))
@@ -38,7 +38,7 @@ def _suites(text: str, parsers: Parsers = PARSERS) -> list[Suite]:
     if len(text) > LIMIT:
         text = text[-LIMIT:].partition("\n")[2]
     text = plain(unwrapped(text))
-    # Only parsers whose words occur in the text can find results; most drop out here.
+    # A parser can only find results if one of its marks occurs in the text; skip the others.
     every = (parser() for parser in parsers)
     active = [parser for parser in every if any(mark in text for mark in parser.marks)]
     for line in lines(text) if active else ():
@@ -48,7 +48,7 @@ def _suites(text: str, parsers: Parsers = PARSERS) -> list[Suite]:
 
 
 def _text(tail: bytes, limit: int) -> str:
-    """Return the decoded end of an output, without a first line that the limit cut."""
+    """Return the decoded end of an output, without a first line that the limit truncated."""
     if len(tail) > limit:
         tail = tail[-limit:].partition(b"\n")[2]
     return decode(tail)

@@ -1,4 +1,4 @@
-"""All parsers, in no particular order: the name of the runner distinguishes their results."""
+"""The list of all parsers. Their order has no meaning: runner names keep the results apart."""
 
 from collections.abc import Callable
 

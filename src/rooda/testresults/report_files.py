@@ -1,6 +1,6 @@
 """Finds and reads the JUnit XML files that a test runner wrote during an iteration.
 
-An agent may have put anything into the folder, so the search and the files are bounded, and links
+The folder is under the agent's control, so the search and the file sizes are limited, and links
 are not followed.
 """
 
@@ -20,15 +20,15 @@ from rooda.testresults.suites import MOST_DETAILS, Counts, detail
 from rooda.text.plain_files import open_plain_file
 
 _MOST_FILES = 5_000
-_MOST_BYTES = 48 * 1024 * 1024  # in all files together
+_MOST_BYTES = 48 * 1024 * 1024  # of all files together
 _HEAD = 64 * 1024
-_TICK = 0.02  # seconds; the kernel's clock for files is a few milliseconds late
+_TICK = 0.02  # seconds; the kernel's file clock lags by a few milliseconds
 
 _WILD = frozenset("*?[")
 _ANY_DEPTH = "**"
-# Folders with thousands of files of other projects, some of them reports of their tests.
+# Folders with thousands of files of other projects, among them reports of their tests.
 _IGNORED = {"node_modules", "__pycache__"}
-_MOST_NAMES = 1_000_000  # that one search reads
+_MOST_NAMES = 1_000_000  # directory entries that one search reads
 
 _Steps = tuple[str, ...]
 
@@ -36,14 +36,14 @@ _Steps = tuple[str, ...]
 def read_reports(patterns: Sequence[str], folder: Path, since: float) -> TestResults | None:
     """Return the sum of the JUnit XML files below the folder that were written since `since`.
 
-    Reports and console output are about the same tests, so only one of them can be the result.
-    Reports are exact; the caller uses the console output if the result is None:
+    Reports and console output cover the same tests, so only one of the two is the result. Reports
+    are exact; the caller falls back to the console output if the result is None:
 
         results = read_reports(patterns, folder, since) or read_outputs(stdout, stderr, verify)
 
-    A broken or too large report counts no tests. Beside other reports it becomes an error in the
-    details, so that the rest does not count as a success; alone it is ignored. Copies of a report
-    count once.
+    A broken or too large report adds no tests. If other reports are readable, the broken report
+    becomes an error in the details, so that the result is no success; if it is the only report, it
+    is ignored. Identical copies of a report count once.
     """
     total = _ReportSum()
     left = _MOST_BYTES
@@ -58,7 +58,7 @@ def read_reports(patterns: Sequence[str], folder: Path, since: float) -> TestRes
 
 
 class _File(NamedTuple):
-    """A file; only its beginning if it is too large."""
+    """A file; `data` is only the beginning if the file is too large."""
 
     path: Path
     data: bytes
@@ -75,7 +75,7 @@ class _ReportSum:
         self._seen: set[bytes] = set()
 
     def add(self, name: str, file: _File) -> None:
-        """Add a report; ignore a file that is no report."""
+        """Add a report; ignore a file that is not a report."""
         report = xml_report(file.data) if file.is_whole else None
         if report is None:
             if looks_like_report(file.data):
@@ -88,11 +88,11 @@ class _ReportSum:
             self._details += report.details[: MOST_DETAILS - len(self._details)]
 
     def miss(self, name: str) -> None:
-        """Remember a report that can't be read."""
+        """Record the name of a report that cannot be read."""
         self._missed.append(name)
 
     def results(self) -> TestResults | None:
-        """Return the sum; None if no report could be read."""
+        """Return the sum, or None if no report could be read."""
         if not self._seen:
             return None
         missed = [
@@ -116,7 +116,7 @@ def _fresh(paths: Sequence[Path], since: float) -> Iterator[_File]:
             if _written_since(path.lstat(), since):
                 yield _opened(path)
         except OSError:
-            continue  # deleted or replaced by a link in the meantime, or not readable
+            continue  # deleted or replaced by a link since the search, or unreadable
 
 
 def _opened(path: Path) -> _File:
@@ -126,7 +126,7 @@ def _opened(path: Path) -> _File:
 
 
 def _written_since(state: os.stat_result, since: float) -> bool:
-    """Return whether the file's time is not before `since`; some file systems keep full seconds."""
+    """Return whether the file was written at or after `since`; some file systems keep seconds."""
     in_seconds = state.st_mtime_ns % 1_000_000_000 == 0
     return state.st_mtime >= (math.floor(since) if in_seconds else since - _TICK)
 
@@ -138,8 +138,8 @@ def matching(patterns: Sequence[str], folder: Path, most: int = _MOST_NAMES) -> 
     """Return the regular files below the folder that match a pattern, sorted by path, each once.
 
     `**` matches any number of folders. As in a shell, a wildcard does not match a leading dot.
-    Links are neither followed nor returned. A pattern that leads out of the folder matches
-    nothing. The search ends after `most` names.
+    Links are neither followed nor returned. A pattern that leaves the folder matches nothing. The
+    search stops after `most` names.
     """
     walk = _Walk(most)
     found = {path for pattern in patterns for path in walk.files(folder, _steps(pattern, folder))}
@@ -147,7 +147,7 @@ def matching(patterns: Sequence[str], folder: Path, most: int = _MOST_NAMES) -> 
 
 
 def _steps(pattern: str, folder: Path) -> _Steps:
-    """Return the parts of the pattern relative to the folder; none if it leads out of it."""
+    """Return the parts of the pattern relative to the folder, or () if it leaves the folder."""
     path = PurePath(pattern)
     if path.is_absolute():
         path = path.relative_to(folder) if path.is_relative_to(folder) else PurePath()
@@ -155,7 +155,7 @@ def _steps(pattern: str, folder: Path) -> _Steps:
 
 
 class _Entry(NamedTuple):
-    """A path and what it is; a link is neither folder nor file."""
+    """A path and its type; a link is neither a folder nor a file."""
 
     path: str
     is_folder: bool
@@ -163,7 +163,7 @@ class _Entry(NamedTuple):
 
 
 class _Walk:
-    """A search through folders that ends after a number of names."""
+    """A search through folders that stops after a number of names."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -177,12 +177,12 @@ class _Walk:
             for path, onward in self._onward(here, step, tuple(rest)):
                 if not onward:
                     yield path
-                elif (path, onward) not in seen:  # `**/**` leads to each folder twice
+                elif (path, onward) not in seen:  # `**/**` reaches each folder twice
                     seen.add((path, onward))
                     ways.append((path, onward))
 
     def _onward(self, here: str, step: str, rest: _Steps) -> Iterator[tuple[str, _Steps]]:
-        """Yield the paths that one step leads to, each with the steps left (none at a file)."""
+        """Yield the paths that match one step, each with the remaining steps (none at a file)."""
         if step == _ANY_DEPTH:
             yield here, rest or ("*",)
         for entry in self._reached(here, step):
@@ -193,7 +193,7 @@ class _Walk:
                 yield entry.path, rest
 
     def _reached(self, here: str, step: str) -> Iterator[_Entry]:
-        """Yield the entries of a folder that match a step."""
+        """Yield the entries of a folder that match one step."""
         if _WILD.isdisjoint(step):
             yield _entry(f"{here}{os.sep}{step}")
             return
@@ -214,7 +214,7 @@ class _Walk:
                         return
                     yield entry
         except OSError:
-            return  # deleted in the meantime, or not readable
+            return  # deleted since the search started, or unreadable
 
 
 def _entry(path: str) -> _Entry:

@@ -1,6 +1,6 @@
-"""Test results as records, and a quick test whether an output can contain any.
+"""Test result records, and a fast check whether an output can contain results.
 
-Every run imports this module, so it stays light; `read.py` and the parsers are loaded on demand.
+Every run imports this module, so it stays small; `read.py` and the parsers are loaded on demand.
 """
 
 import re
@@ -8,19 +8,19 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-LIMIT = 4 * 1024 * 1024  # the last bytes of an output that are read
+LIMIT = 4 * 1024 * 1024  # read this many bytes from the end of an output
 
 # Every test runner prints one of these words, in lower case, upper case or capitalized.
 _STEMS = (b"pass", b"fail", b"test", b"ok", b"spec", b"example", b"assertion", b"scenario", b"1..")
 _FORMS = (form for stem in _STEMS for form in (stem, stem.upper(), stem.capitalize()))
 _WORDS = tuple(form for form in _FORMS if form != b"FAIL")
-_FAIL = re.compile(rb"(?<!<promise>)FAIL")  # an agent that signals FAILURE reports no tests
+_FAIL = re.compile(rb"(?<!<promise>)FAIL")  # the agent's FAILURE signal is not a test result
 
 
 class TestStatus(StrEnum):
     """How one test ended."""
 
-    __test__ = False  # without this, pytest collects the class because of its name
+    __test__ = False  # pytest would collect the class because of its name
 
     PASSED = "passed"
     FAILED = "failed"
@@ -42,9 +42,9 @@ class TestDetail(Struct, frozen=True):
 class TestResults(Struct, frozen=True):
     """The sum of the last run of each test runner.
 
-    `failed` includes errors. `total` counts the passed, failed and skipped tests and those with
-    an expected failure. `details` names the tests that failed; an error outside of the tests (an
-    unhandled error, an interrupt) is a detail too, but `failed` does not count it.
+    `failed` includes errors. `total` counts the passed, failed and skipped tests and the tests with
+    an expected failure. `details` names the failed tests. An error outside of the tests (an
+    unhandled error, an interrupt) is a detail too, but is not counted in `failed`.
     """
 
     __test__ = False
@@ -57,7 +57,7 @@ class TestResults(Struct, frozen=True):
 
     @property
     def all_passed(self) -> bool:
-        """Whether at least one test passed and nothing failed; no tests at all is no success."""
+        """Whether at least one test passed and nothing failed; without tests it is False."""
         bad = (TestStatus.FAILED, TestStatus.ERROR)
         return (
             self.passed > 0
@@ -67,14 +67,14 @@ class TestResults(Struct, frozen=True):
 
     @property
     def success_rate(self) -> float:
-        """The passed tests in percent of all; 100 without tests."""
+        """The percentage of passed tests; 100 without tests."""
         return 100.0 * self.passed / self.total if self.total else 100.0
 
 
 def may_have_results(output: bytes) -> bool:
-    """Return whether the end of an output has a word that test runners print.
+    """Return whether the end of an output contains a word that test runners print.
 
-    It copies nothing, so that a flood of other text costs neither memory nor the parsers' time.
+    The check copies nothing, so a flood of other text costs neither memory nor parser time.
     """
     start = max(0, len(output) - LIMIT)
     known = any(output.find(word, start) != -1 for word in _WORDS)

@@ -1,4 +1,4 @@
-"""What the parsers find: suites with their counts and details."""
+"""The records that the parsers produce: suites with their counts and details."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from rooda.testresults.results import TestDetail, TestStatus
 MOST_DETAILS = 1000  # of one suite, and of one result
 _LONGEST_NAME = 400
 _LONGEST_MESSAGE = 1000
-_MOST_DIGITS = 9  # no run has a billion tests, and int() of many digits is slow
+_MOST_DIGITS = 9  # no run has a billion tests, and int() is slow for many digits
 
 
 class Counts(Struct, frozen=True):
-    """The number of tests by their end.
+    """The number of tests by result.
 
-    `expected` counts expected failures, and tests that should have failed and passed.
+    `expected` counts expected failures and unexpected passes.
     """
 
     passed: int = 0
@@ -39,16 +39,16 @@ class Counts(Struct, frozen=True):
 
     @staticmethod
     def out_of(total: int, failed: int = 0, skipped: int = 0, expected: int = 0) -> "Counts":
-        """Return the counts of a runner that prints the total and not the passed tests."""
+        """Return the counts for a runner that prints the total but not the passed tests."""
         return Counts(max(0, total - failed - skipped - expected), failed, skipped, expected)
 
 
 class Suite(Struct, frozen=True):
     """The results of one summary, and the numbers of its first and last line.
 
-    Suites of the same `run` add up; each run of a runner has another number. `scope` names the
-    environment or package that the suite belongs to. `command` is the number of the agent's
-    command. `combine.py` uses all three.
+    Suites with the same `run` add up; each run of a runner has its own number. `scope` names the
+    environment or package of the suite. `command` is the number of the agent's command.
+    `combine.py` uses all three.
     """
 
     runner: str
@@ -62,19 +62,19 @@ class Suite(Struct, frozen=True):
 
 
 def detail(name: str, status: TestStatus, message: str = "") -> TestDetail:
-    """Return a detail with a name and message of bounded length."""
+    """Return a detail with name and message cut to their maximum length."""
     return TestDetail(name[:_LONGEST_NAME], status, error=message[:_LONGEST_MESSAGE] or None)
 
 
 class RunnerReport(NamedTuple):
-    """The results in one document that a runner wrote."""
+    """The results in one report document of a runner."""
 
     runner: str
     counts: Counts
     details: list[TestDetail]
 
 
-XML_REPORT = "junit xml"  # the runner of a report that does not name its runner
+XML_REPORT = "junit xml"  # the runner name of a report that does not name its runner
 
 # The meaning of a runner's word: a field of `Counts`, the total, or a number to ignore.
 PASSED, FAILED, SKIPPED, EXPECTED = "passed", "failed", "skipped", "expected"
@@ -82,15 +82,15 @@ TOTAL, OTHER = "total", ""
 
 
 def number(text: str) -> int:
-    """Return the number in the text; 0 for `-`, no text, or an implausible number."""
+    """Return the number in the text; 0 for `-`, an empty text or an implausible number."""
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
 
 
 def tally(pieces: Iterable[str], words: Mapping[str, str]) -> dict[str, int] | None:
     """Return the sums of pieces such as `2 failed`, by the meanings of their words.
 
-    Text in brackets after the word is ignored. The result is None if a piece is not a number with
-    a known word: then the line is not a summary of this runner.
+    Text in brackets after the word is ignored. Returns None if a piece is not a number with a known
+    word, because then the line is not a summary of this runner.
     """
     sums = dict.fromkeys((PASSED, FAILED, SKIPPED, EXPECTED, TOTAL, OTHER), 0)
     for piece in pieces:
@@ -103,16 +103,16 @@ def tally(pieces: Iterable[str], words: Mapping[str, str]) -> dict[str, int] | N
 
 
 def failed_among(counts: str) -> int:
-    """Return the number of failures in a list that begins with them: `2 failed | 1 passed`."""
+    """Return the number of failures in a list that starts with them: `2 failed | 1 passed`."""
     amount, _, rest = counts.partition(" ")
     return number(amount) if rest.startswith("failed") else 0
 
 
 def counted(sums: Mapping[str, int]) -> Counts:
-    """Return the counts of a runner that prints each of them."""
+    """Return the counts for a runner that prints each of them."""
     return Counts(sums[PASSED], sums[FAILED], sums[SKIPPED], sums[EXPECTED])
 
 
 def rest_passed(sums: Mapping[str, int]) -> Counts:
-    """Return the counts of a runner that prints the total and the tests that did not pass."""
+    """Return the counts for a runner that prints the total and the tests that did not pass."""
     return Counts.out_of(sums[TOTAL], sums[FAILED], sums[SKIPPED], sums[EXPECTED])

@@ -1,1 +1,1 @@
-"""Helpers for words, numbers and names; none of them knows agents, loops or configs."""
+"""Helpers for text, numbers and names, independent of agents, loops and configs."""

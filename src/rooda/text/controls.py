@@ -1,21 +1,21 @@
-"""Remove control codes from the output of untrusted programs, which could drive the terminal."""
+"""Removes control codes from untrusted output, so that they cannot control the terminal."""
 
 import codecs
 import re
 import shlex
 from collections.abc import Sequence
 
-# In order: CSI sequences; OSC, DCS, SOS, PM and APC strings with their terminator;
-# other escapes; and the control characters that are neither a tab nor a newline.
+# In this order: CSI sequences; OSC, DCS, SOS, PM and APC strings with their terminator;
+# other escapes; control characters other than tab and newline.
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f]*"  # without a starter, so that scanning takes linear time
+_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f]*"  # excludes string starters to keep matching linear
 _STRING = rf"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}(?:\x07|\x1b\\|\x9c)"
 _ESCAPE = r"\x1b[ -/]*[0-~]"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-_ANY = re.compile(_CONTROL)  # every sequence begins with one of these, and the search is fast
+_ANY = re.compile(_CONTROL)  # every sequence starts with one of these, and this search is fast
 _SEQUENCES = re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_CONTROL}")
 _NEWLINES = re.compile(r"\r\n?")
-# The start of a sequence whose rest may still arrive.
+# The start of a sequence that may continue in the next piece.
 _UNFINISHED = re.compile(
     rf"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}\x1b?"
     r"|\x1b[ -/]*|\r)\Z"
@@ -32,7 +32,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the clean text on one line, so that it can't imitate a line of rooda's output."""
+    """Return the clean text on one line, so that it cannot imitate a line of rooda's output."""
     return " ".join(clean(text).split("\n")).strip()
 
 
@@ -49,14 +49,14 @@ def _brief(word: str) -> str:
 
 
 class StreamCleaner:
-    """Cleans bytes that arrive in pieces; a piece may end inside a sequence or a character."""
+    """Cleans bytes that arrive in pieces, which may end inside a sequence or a character."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._carry = ""
 
     def feed(self, data: bytes) -> str:
-        """Return the clean text up to a sequence that may still be unfinished."""
+        """Return the clean text up to a sequence that may be unfinished."""
         text = self._carry + self._decoder.decode(data)
         unfinished = _UNFINISHED.search(text, max(0, len(text) - _LONGEST_CARRY))
         cut = unfinished.start() if unfinished else len(text)
@@ -64,7 +64,7 @@ class StreamCleaner:
         return clean(text[:cut])
 
     def finish(self) -> str:
-        """Return the text that `feed` held back, at the end of the stream."""
+        """Return the text that `feed` held back; call this at the end of the stream."""
         text = self._carry + self._decoder.decode(b"", final=True)
         self._carry = ""
         return clean(text)

@@ -1,4 +1,4 @@
-"""Data formats: JSON that an untrusted program wrote and its fields, and YAML on one line."""
+"""Data formats: JSON from untrusted programs, its fields, and YAML on one line."""
 
 import json
 from datetime import datetime
@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-# An empty list takes three bytes as text and 56 in memory, so the text's size bounds too little.
+# An empty list takes three bytes as text but 56 in memory, so a text size limit is not enough.
 MOST_JSON_PARTS = 500_000
-_MOST = 10**9  # no plausible count is larger
+_MOST = 10**9  # larger counts are implausible
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the JSON value in the text; None for anything else. Never raises.
+    """Return the JSON value in the text, or None if the text is not JSON. Never raises.
 
-    Text that is nested too deeply for the parser, or that has more than `MOST_JSON_PARTS` lists,
-    objects and members, counts as no JSON. Bytes that are not UTF-8 become U+FFFD.
+    Text that is nested too deeply, or that has more than `MOST_JSON_PARTS` lists, objects and
+    members, gives None. Invalid UTF-8 bytes become U+FFFD.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
@@ -28,42 +28,42 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def to_builtins(record: msgspec.Struct) -> dict[str, Any]:
-    """Return the record's fields by name, with dictionaries, lists and strings inside.
+    """Return the record's fields by name; nested values are dictionaries, lists and strings.
 
-    A datetime stays as it is: each format has its own way to write it.
+    Datetimes are not converted, because each output format writes them in its own way.
     """
     body: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,), enc_hook=str)
     return body
 
 
 def json_at(value: Any, *path: str) -> Any:
-    """Return the value below these keys; None if it is missing."""
+    """Return the value below these keys, or None if it is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def json_number(value: Any, *path: str) -> int:
-    """Return the whole number below these keys; 0 if it is none, negative or implausible."""
+    """Return the integer below these keys; 0 if it is missing, negative or implausible."""
     found = json_at(value, *path)
     return found if type(found) is int and 0 <= found < _MOST else 0
 
 
 def json_text(value: Any, *path: str) -> str:
-    """Return the text below these keys; "" if it is no text."""
+    """Return the string below these keys, or "" for any other value."""
     found = json_at(value, *path)
     return found if isinstance(found, str) else ""
 
 
 def json_list(value: Any, *path: str) -> list[Any]:
-    """Return the list below these keys; an empty one if it is no list."""
+    """Return the list below these keys, or [] for any other value."""
     found = json_at(value, *path)
     return found if isinstance(found, list) else []
 
 
 def flow_yaml(value: object) -> str:
     """Return the value as one line of YAML."""
-    import yaml  # noqa: PLC0415 - slow to load, and shell completion must be quick
+    import yaml  # noqa: PLC0415 - slow to load, and shell completion must be fast
 
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True)
     return text.removesuffix("\n").removesuffix("\n...")

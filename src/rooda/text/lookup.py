@@ -1,4 +1,4 @@
-"""Look up known names: values made on demand, and a guess at a name that is not known."""
+"""Lookup of known names: lazily created values, and suggestions for misspelled names."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -6,11 +6,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_LONGEST_WORD = 100  # characters; the comparison of longer words is slow
+_LONGEST_WORD = 100  # characters; comparing longer words is slow
 
 
 class LazyMapping(Mapping[str, T]):
-    """Maps known names to values; `make` creates each value when it is first looked up."""
+    """Maps known names to values; `make` creates each value on first access."""
 
     def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
         self._names = dict.fromkeys(names)
@@ -35,7 +35,7 @@ class LazyMapping(Mapping[str, T]):
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that the user most likely meant with `word`."""
+    """Return the known name that is most similar to `word`, or None."""
     by_folded = {name.lower().replace("-", "_"): name for name in known}
     folded = word[:_LONGEST_WORD].lower().replace("-", "_")
     if folded in by_folded:
@@ -45,6 +45,6 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a sentence for the end of an error message; "" without a good guess."""
+    """Return a sentence that suggests a known name, or "" without a good guess."""
     guess = near_miss(word, known)
     return f"Did you mean {guess!r}?" if guess else ""

@@ -1,4 +1,4 @@
-"""Counts with their nouns, money, and sizes in bytes. A kilobyte here is 1024 bytes."""
+"""Counts with their nouns, money, and sizes in bytes. A kilobyte is 1024 bytes."""
 
 import re
 
@@ -16,18 +16,18 @@ def count(number: int, noun: str) -> str:
 
 
 def money(dollars: float) -> str:
-    """Return an amount of dollars, to the cent if there is a whole dollar."""
+    """Return an amount of dollars, rounded to cents from one dollar on."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def usage_words(tokens: int | None, cost: float | None) -> str:
-    """Return `45,070 tokens, $0.21`, without the number that is unknown."""
+    """Return `45,070 tokens, $0.21`, without unknown numbers."""
     words = [f"{tokens:,} tokens"] if tokens else []
     return ", ".join([*words, money(cost)] if cost else words)
 
 
 def format_size(size: int) -> str:
-    """Return `10MB` where that is exact, else the plain number: `1,500 bytes`."""
+    """Return `10MB` if that is exact, else the number of bytes: `1,500 bytes`."""
     for unit, factor in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
         if size >= factor and size % factor == 0:
             return f"{size // factor}{unit}"
@@ -35,7 +35,7 @@ def format_size(size: int) -> str:
 
 
 def approximate_size(size: float) -> str:
-    """Return about three digits for a status line: `812 B`, `34.1 kB`, `1.2 GB`."""
+    """Return the size with about three digits, for a status line: `812 B`, `34.1 kB`, `1.2 GB`."""
     for unit in ("B", "kB", "MB"):
         if size < _FOUR_DIGITS:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -44,7 +44,7 @@ def approximate_size(size: float) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes in `10485760`, `512KB`, `10MB` or `1.5 GiB`; else raise ValueError."""
+    """Return the bytes in `10485760`, `512KB`, `10MB` or `1.5 GiB`. Raises ValueError."""
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"not a size: {text!r}")

@@ -1,4 +1,4 @@
-"""Paths as people write them and as messages show them, and glob patterns for file names."""
+"""Paths as users write them and messages show them, and glob patterns for file names."""
 
 import os
 import re
@@ -10,7 +10,7 @@ _DIGIT = re.compile(r"[0-9]")
 
 
 def anchored(folder: Path, text: str, home: Path | None = None) -> Path:
-    """Return the path that `text` means in a file of `folder`; `~` is the home folder."""
+    """Return the path for `text` relative to `folder`; `~` is the home folder."""
     if home is not None and (text == "~" or text.startswith("~/")):
         return home / text[2:]
     return folder / with_home(text)
@@ -22,7 +22,7 @@ def with_home(text: str) -> str:
 
 
 def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:
-    """Return the shortest name of `path` for a user in `folder`: relative, `~/...` or whole."""
+    """Return the shortest form of `path` for a user in `folder`: relative, `~/...` or absolute."""
     if path.is_relative_to(folder):
         return str(path.relative_to(folder))
     if home is not None and path.is_relative_to(home):
@@ -31,7 +31,7 @@ def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:
 
 
 def file_mode(path: Path) -> int:
-    """Return the mode of the file at `path`; 0 if there is none or the name is invalid."""
+    """Return the mode of the file at `path`, or 0 if it is missing or the name is invalid."""
     try:
         return path.stat().st_mode
     except (OSError, ValueError):
@@ -39,19 +39,19 @@ def file_mode(path: Path) -> int:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether `path` is a folder; an unreadable or invalid path is none."""
+    """Return whether `path` is a folder; False for an unreadable or invalid path."""
     return stat.S_ISDIR(file_mode(path))
 
 
 def glob_of_name(name: str) -> str:
-    """Return a glob pattern that matches this name only, for git and for `fnmatch`."""
+    """Return a glob pattern that matches only this name, for git and for `fnmatch`."""
     return _SPECIAL.sub(r"[\1]", name)
 
 
 def glob_of_series(name: str) -> str:
-    """Return a glob pattern for a file and its series, such as `session-20261115.log`.
+    """Return a glob pattern for a numbered or dated file, such as `session-20261115.log`.
 
-    In the name of the file, each digit matches every digit; the folder has to be the same.
+    Each digit in the file name matches any digit. The folder has to be the same.
     """
     folder, slash, file = name.rpartition("/")
     return glob_of_name(folder + slash) + _DIGIT.sub("[0-9]", glob_of_name(file))

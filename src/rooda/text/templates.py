@@ -1,7 +1,7 @@
 """Texts with placeholders, such as `{procedure}: iteration {iteration}` or `run ${TEST_COMMAND}`.
 
-A form of placeholders is a pattern. Its first group is the name; a match without a name is an
-escape, which stands for its first character (`{{` for `{`).
+A placeholder syntax is a regular expression. Its first group is the name; a match without a name is
+an escape, which is replaced by its first character (`{{` by `{`).
 """
 
 import re
@@ -10,15 +10,15 @@ from collections.abc import Mapping
 _DOLLAR_NAME = r"\$\{([A-Za-z_][A-Za-z0-9_.-]*)\}"
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")  # {name}
-DOLLAR = re.compile(_DOLLAR_NAME)  # ${name}; a second `$` in front stays: `$${price}`
-SHELL = re.compile(rf"(?<!\$){_DOLLAR_NAME}")  # ${NAME}; with a second `$` in front it stays as is
+DOLLAR = re.compile(_DOLLAR_NAME)  # ${name}; a preceding `$` is kept: `$${price}`
+SHELL = re.compile(rf"(?<!\$){_DOLLAR_NAME}")  # ${NAME}; `$${NAME}` is not a placeholder
 
 
 def fill(template: str, values: Mapping[str, object], form: re.Pattern[str] = BRACES) -> str:
     """Return the text with its placeholders replaced; None becomes "".
 
-    It never fails: a placeholder with an unknown name stays as written. Values are not searched
-    for placeholders, so that a value may contain braces of its own.
+    Never raises: a placeholder with an unknown name is left unchanged. Inserted values are not
+    searched for placeholders, so a value may contain braces.
     """
 
     def filled(match: re.Match[str]) -> str:
@@ -39,11 +39,11 @@ def names_in(template: str, form: re.Pattern[str] = BRACES) -> list[str]:
 
 
 def has_lone_brace(template: str) -> bool:
-    """Return whether a brace has no partner, so that its meaning is unclear."""
+    """Return whether the template has an unpaired brace."""
     return any(match[0] in ("{", "}") for match in BRACES.finditer(template))
 
 
 def template_pattern(names: tuple[str, ...]) -> str:
-    """Return a pattern for JSON Schema: a text that is not blank, with these `{name}`s only."""
+    """Return a JSON Schema pattern for a non-blank text with no other `{name}`s than these."""
     known = "|".join(map(re.escape, names))
     return rf"^(?=[\s\S]*\S)(?:[^{{}}]|\{{\{{|\}}\}}|\{{(?:{known})\}})*$"

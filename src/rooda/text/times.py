@@ -1,4 +1,4 @@
-"""Durations as people write and read them, and the local time."""
+"""Durations as users write and read them, and the local time."""
 
 import os
 import re
@@ -10,9 +10,9 @@ MINUTE, HOUR, DAY = 60, 3600, 86400  # seconds
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": 1}
 _PARTS = r" *".join(rf"(?:({_NUMBER}) *{unit})?" for unit in _UNITS)
-# JSON Schema uses this pattern too, so it contains no syntax that only Python has.
+# JSON Schema uses this pattern too, so it must not contain Python-only syntax.
 DURATION_PATTERN = rf"^ *(?:{_NUMBER}|(?=[0-9]){_PARTS}) *$"
-_FIRST_EXPONENT = 1e6  # from here on, the format `g` writes `1e+06`
+_FIRST_EXPONENT = 1e6  # from this value on, the format `g` writes `1e+06`
 
 _LOCALTIME = Path("/etc/localtime")
 _DATABASE = "zoneinfo/"
@@ -29,7 +29,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a limit as the user set it, in plain seconds: `60s`, `0.5s`."""
+    """Return a limit in plain seconds, as the user set it: `60s`, `0.5s`."""
     return f"{seconds:g}s" if seconds < _FIRST_EXPONENT else f"{seconds:.0f}s"
 
 
@@ -49,24 +49,24 @@ def parse_duration(text: str) -> float:
 
 
 def local_now() -> datetime:
-    """Return the current time in the local zone, which knows its daylight saving time."""
+    """Return the current time in the local zone, including its daylight saving rules."""
     zone = local_zone(os.environ.get("TZ", ""), _LOCALTIME)
-    return datetime.now().astimezone(zone)  # a zone of None means the present offset
+    return datetime.now().astimezone(zone)  # None means the current UTC offset
 
 
 def local_zone(variable: str, localtime: Path) -> tzinfo | None:
-    """Return the zone that `variable` (TZ) names, else the zone that the link `localtime` names.
+    """Return the zone named by `variable` (TZ), else the zone that the link `localtime` points to.
 
-    The result is None if neither names a known zone.
+    Returns None if neither is a known zone.
     """
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most runs never need a zone
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - most runs need no zone
 
     name = variable.removeprefix(":")
     try:
         if not name:
             name = _linked_zone(localtime)
         return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):  # KeyError: the system has no database of zones
+    except (OSError, ValueError, KeyError):  # KeyError: the system has no zone database
         return None
 
 

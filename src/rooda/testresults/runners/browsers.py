@@ -38,7 +38,7 @@ _PLAYWRIGHT_MOST_LINES = 8  # lines of a message
 class Playwright(RuleParser):
     """Playwright Test: `2 failed`, `1 flaky`, `1 skipped`, `2 passed (4.8s)`.
 
-    The counts are in the lines at the end; the line with the passed tests has the duration.
+    The counts are in the last lines; the line with the passed tests also has the duration.
     """
 
     runner = "playwright"
@@ -95,17 +95,17 @@ class Playwright(RuleParser):
         self.close(line, Counts())
 
     def unmatched(self, line: OutputLine) -> None:
-        """Add the line to the message of a failure."""
+        """Append the line to the message of a failure."""
         if line.text and len(self._message) < _PLAYWRIGHT_MOST_LINES:
             self._message.append(line.text)
 
     def finish(self) -> list[Suite]:
-        """Return the runs, including one in which no test passed."""
+        """Return the suites, including a run without passed tests."""
         self._settle()
         return super().finish()
 
     def _add(self, line: OutputLine, count: str) -> None:
-        """Add a count to the block of counts; only names of tests may be between its lines."""
+        """Add a count to the block of counts; only test names may be between its lines."""
         sums = tally([count], _PLAYWRIGHT_WORDS)
         if sums is not None:
             goes_on = line.number == self._block_at + 1
@@ -114,7 +114,7 @@ class Playwright(RuleParser):
             self._block_at = line.number
 
     def _settle(self, *, ended: bool = False) -> None:
-        """Hold the counts if the output shows that they belong to a run."""
+        """Hold the counts if the output shows that they belong to a playwright run."""
         if self._counted is not None and (self._started or ended):
             self.hold(*self._counted)
         if self._started or ended:
@@ -122,7 +122,7 @@ class Playwright(RuleParser):
 
 
 def playwright_report(document: Any) -> RunnerReport | None:
-    """Return the report of playwright's JSON reporter; None for another document."""
+    """Return the report of playwright's JSON reporter, or None for another document."""
     stats = json_at(document, "stats")
     if not isinstance(stats, dict) or not {"expected", "unexpected", "flaky"} <= stats.keys():
         return None
@@ -132,7 +132,7 @@ def playwright_report(document: Any) -> RunnerReport | None:
 
 
 def _playwright_failed(suites: list[Any]) -> list[TestDetail]:
-    """Return the specs that failed, in the order of the document."""
+    """Return the specs that failed, in document order."""
     failed: list[TestDetail] = []
     rest = [(suite, "") for suite in reversed(suites)]
     while rest:
@@ -152,9 +152,9 @@ def _playwright_failed(suites: list[Any]) -> list[TestDetail]:
 
 
 class Cypress(RuleParser):
-    """`cypress run`: the last line of the table at the end has the sums.
+    """`cypress run`: the last line of the final table has the totals.
 
-    mocha prints the output of each spec, within the lines of the run.
+    mocha prints the output of each spec inside the lines of the run.
     """
 
     runner = "cypress"
@@ -182,13 +182,14 @@ class Cypress(RuleParser):
 
 # -- karma -------------------------------------------------------------------------------------
 
-_KARMA_NEAR = 4  # lines from `Finished in` down to the counts of the mocha reporter, at most
+_KARMA_NEAR = 4  # the maximum distance in lines from `Finished in` to the mocha reporter's counts
 
 
 class Karma(RuleParser):
     """Karma: `Chrome 120 (Linux): Executed 3 of 3 (1 FAILED) (skipped 1)`, and its mocha reporter.
 
-    The browsers add up, each by its last line; the lines before are progress.
+    The counts of the browsers add up. The last line of each browser counts; the earlier ones are
+    progress.
     """
 
     runner = "karma"

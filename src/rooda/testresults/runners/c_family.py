@@ -1,4 +1,4 @@
-"""C and C++: GoogleTest, Catch2, doctest, Boost.Test, and what CTest, Meson and automake print."""
+"""C and C++: GoogleTest, Catch2, doctest, Boost.Test, CTest, Meson and automake."""
 
 import re
 
@@ -19,13 +19,13 @@ from rooda.testresults.suites import (
 
 # -- gtest -------------------------------------------------------------------------------------
 
-_GTEST_MOST_SAID = 8  # lines of a message
+_GTEST_MOST_LINES = 8  # lines of a message
 
 
 class GoogleTest(RuleParser):
     """GoogleTest: `[==========] 8 tests from 3 test suites ran.` and the lines after it.
 
-    A test that ran, did not pass and was not skipped has failed. Disabled tests count as skipped.
+    A test that ran, neither passed nor skipped, has failed. Disabled tests count as skipped.
     """
 
     runner = "googletest"
@@ -33,7 +33,7 @@ class GoogleTest(RuleParser):
 
     def _reset(self) -> None:
         self._sums: dict[str, int] = {}
-        self._said: list[str] = []
+        self._output: list[str] = []
 
     @on(r"\[=+\] Running \d+ tests? from .*")
     def _starts(self, line: OutputLine, _: re.Match[str]) -> None:
@@ -41,13 +41,13 @@ class GoogleTest(RuleParser):
 
     @on(r"\[ RUN      \] .*|\[       OK \] .*")
     def _runs(self, _: OutputLine, __: re.Match[str]) -> None:
-        self._said = []
+        self._output = []
 
     @on(r"\[  FAILED  \] (?P<name>[^\s,]+)(?:, where .*?)?(?: \(\d+ ms\))?")
     def _fails(self, line: OutputLine, match: re.Match[str]) -> None:
-        self.fail(line, match["name"], "\n".join(self._said))
+        self.fail(line, match["name"], "\n".join(self._output))
         self.end_message()
-        self._said = []
+        self._output = []
 
     @on(r"\[=+\] (?P<amount>\d{1,9}) tests? from \d+ test (?:suites?|cases?) (?P<what>ran)\..*")
     def _ran(self, line: OutputLine, match: re.Match[str]) -> None:
@@ -67,14 +67,14 @@ class GoogleTest(RuleParser):
             self._sum_up(line, match)
 
     def unmatched(self, line: OutputLine) -> None:
-        """Keep the output of a test: its verdict comes later."""
-        if line.text and len(self._said) < _GTEST_MOST_SAID:
-            self._said.append(line.text)
+        """Store the output of a test, because its result is printed later."""
+        if line.text and len(self._output) < _GTEST_MOST_LINES:
+            self._output.append(line.text)
 
     def _sum_up(self, line: OutputLine, match: re.Match[str]) -> None:
         self._sums[match["what"]] = number(match["amount"])
         passed, skipped = self._sums.get("PASSED", 0), self._sums.get("SKIPPED", 0)
-        # The brief output has no number of failures.
+        # The brief output does not print the number of failures.
         failed = self._sums.get("FAILED", self._sums.get("ran", 0) - passed - skipped)
         disabled = self._sums.get("DISABLED", 0)
         self.amend(line, Counts(passed, max(0, failed), skipped + disabled))
@@ -93,7 +93,7 @@ _CATCH2_WORDS = {
 class Catch2(RuleParser):
     """Catch2: `test cases: 5 | 1 passed | 3 failed`, `All tests passed (3 assertions in 2 ...)`.
 
-    It counts test cases and not assertions. The name of a failed case is between two rules.
+    Test cases count, not assertions. The name of a failed case is between two ruled lines.
     """
 
     runner = "catch2"
@@ -145,7 +145,7 @@ class Catch2(RuleParser):
             self.close(line, Counts())
 
     def unmatched(self, line: OutputLine) -> None:
-        """Take the line below a rule as the name of a case."""
+        """Store the line below a ruled line as the name of a case."""
         if line.number == self._rule_at + 1:
             self._name = line.text
         else:
@@ -160,7 +160,7 @@ _DOCTEST_WORDS = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED}
 class Doctest(RuleParser):
     """doctest for C++: `[doctest] test cases: 3 | 1 passed | 1 failed | 1 skipped`.
 
-    It counts test cases and not assertions.
+    Test cases count, not assertions.
     """
 
     runner = "doctest"
@@ -195,7 +195,7 @@ class Doctest(RuleParser):
 class Boost(RuleParser):
     """Boost.Test: `Running 2 test cases...`, then `*** 1 failure is detected in the test module`.
 
-    The summary counts failed assertions; this parser counts the cases with an error.
+    The summary counts failed assertions, so this parser counts the cases with an error.
     """
 
     runner = "boost.test"
@@ -238,8 +238,8 @@ class Boost(RuleParser):
 class CTest(RuleParser):
     """CTest: `43% tests passed, 4 tests failed out of 7`, and below it the tests that did not run.
 
-    The summary counts skipped tests as passed and does not count disabled tests. The list below it,
-    or else the line of each test, names them.
+    The summary counts skipped tests as passed and omits disabled tests. The list below it names
+    both; if it is missing, the line of each test does.
     """
 
     runner = "ctest"
@@ -311,7 +311,7 @@ _MESON_WORDS = {
 class Meson(RuleParser):
     """`meson test`: a list of counts, from `Ok: 2` to `Timeout: 1`.
 
-    Newer versions print no zeros, except for `Ok`, which comes first.
+    Newer versions omit zero counts, except for `Ok`, which comes first.
     """
 
     runner = "meson"
@@ -344,7 +344,7 @@ class Meson(RuleParser):
 class Automake(RuleParser):
     """`make check` of automake: a list of counts for each folder, `# TOTAL: 6` to `# ERROR: 1`.
 
-    A test that passes unexpectedly fails the run, so it counts as failed.
+    An unexpected pass fails the run, so it counts as failed.
     """
 
     runner = "automake"

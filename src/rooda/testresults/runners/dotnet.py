@@ -1,4 +1,4 @@
-"""C# and F#: `dotnet test` in its several forms."""
+"""C# and F#: `dotnet test` in its various output formats."""
 
 import re
 
@@ -18,9 +18,9 @@ _WORDS = {
 
 
 class DotNet(RuleParser):
-    """`dotnet test`: `Failed!  - Failed:     1, Passed:     2, Skipped: ...`, and other forms.
+    """`dotnet test`: `Failed!  - Failed:     1, Passed:     2, Skipped: ...`, and other formats.
 
-    The projects of one command add up; the summary of newer versions includes all of them.
+    The projects of one command add up; newer versions print one summary for all projects.
     """
 
     runner = "dotnet test"

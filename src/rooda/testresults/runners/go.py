@@ -11,7 +11,7 @@ from rooda.text.formats import parse_json
 
 _STARTED = "run"
 _ENDED = ("pass", "fail", "skip")
-_MOST_SAID = 8  # lines of a test's log
+_MOST_LOG_LINES = 8  # per test
 _GOTESTSUM = {
     "test": TOTAL,
     "tests": TOTAL,
@@ -26,9 +26,9 @@ _GOTESTSUM = {
 class Go(RuleParser):
     """`go test` and gotestsum.
 
-    The packages of one `go test` add up. Without `-v` it does not name the passed tests; then a
-    package that is ok counts as one test. A package that fails without a failed test (it does not
-    build, or it timed out) is an error.
+    The packages of one `go test` add up. Without `-v`, go does not name the passed tests, so a
+    package that is ok counts as one test. A package that fails without a failed test (a build
+    error, a timeout) is an error.
     """
 
     runner = "go test"
@@ -36,9 +36,9 @@ class Go(RuleParser):
 
     def __init__(self) -> None:
         super().__init__()
-        # By package; "" until the plain output names the package, after its tests.
+        # By package; "" until the plain output prints the package name, after its tests.
         self._tests: dict[str, dict[str, str]] = {}
-        self._said: dict[str, list[str]] = {}
+        self._logs_by_test: dict[str, list[str]] = {}
         self._current = ""
         self._package_at = self._listed_at = -1
         self._last: OutputLine | None = None
@@ -53,10 +53,10 @@ class Go(RuleParser):
             self._note("", match["test"], _STARTED)
             self._verbose = True
 
-    @on(r"(?P<said>.*?)--- (?P<status>PASS|FAIL|SKIP): (?P<test>\S+) \([\d.]+s\)")
+    @on(r"(?P<output>.*?)--- (?P<status>PASS|FAIL|SKIP): (?P<test>\S+) \([\d.]+s\)")
     def _ends(self, line: OutputLine, match: re.Match[str]) -> None:
-        if match["said"] and self._tests.get("", {}).get(match["test"]) != _STARTED:
-            return  # only the output of a running test may precede the marker in its line
+        if match["output"] and self._tests.get("", {}).get(match["test"]) != _STARTED:
+            return  # only output of a running test may precede the marker in its line
         self._current = ""
         self._last = line
         self._test_ended(line, "", match["test"], match["status"].lower())
@@ -64,7 +64,7 @@ class Go(RuleParser):
     @on(r"(?P<log>[\w.-]+\.go:\d+: .*)")
     def _logs(self, line: OutputLine, match: re.Match[str]) -> None:
         if self._current:
-            self._say(self._current, match["log"])
+            self._log(self._current, match["log"])
         else:
             self.unmatched(line)
 
@@ -81,7 +81,7 @@ class Go(RuleParser):
         verdict = {"o": "pass", "F": "fail"}.get(match[0][0], "skip")
         is_running = _STARTED in self._tests.get("", {}).values()
         if line.number == self._listed_at + 1 or (is_running and verdict == "pass"):
-            return  # `-list` runs no test; while a test runs, the test itself printed the line
+            return  # `-list` runs no test; during a test, the test itself printed the line
         rest = match["rest"] + (match["more"] or "")
         self._package_ended(line, match["package"], verdict, rest)
 
@@ -100,7 +100,7 @@ class Go(RuleParser):
         event = _event(line.whole)
         action, package, test = (event.get(key, "") for key in ("Action", "Package", "Test"))
         if test and action == "output":
-            self._say(test, event.get("Output", "").strip())
+            self._log(test, event.get("Output", "").strip())
         elif test and action == _STARTED:
             self.ensure_begun(line)
             self._note(package, test, action)
@@ -121,7 +121,7 @@ class Go(RuleParser):
             self.close(line, rest_passed(sums))
 
     def finish(self) -> list[Suite]:
-        """Return the packages; the tests of a test binary that ran without `go test`."""
+        """Return the packages, or the tests of a test binary that ran without `go test`."""
         tests = self._tests.get("", {})
         if self._verbose and tests and self._last is not None and not self._suites:
             self.close(self._last, _counts(tests))
@@ -130,26 +130,26 @@ class Go(RuleParser):
     def _note(self, package: str, test: str, status: str) -> None:
         self._tests.setdefault(package, {})[test] = status
 
-    def _say(self, test: str, text: str) -> None:
-        said = self._said.setdefault(test, [])
-        if len(said) < _MOST_SAID and not text.startswith(("===", "---")):
-            said.append(text)
+    def _log(self, test: str, text: str) -> None:
+        log = self._logs_by_test.setdefault(test, [])
+        if len(log) < _MOST_LOG_LINES and not text.startswith(("===", "---")):
+            log.append(text)
 
     def _test_ended(self, line: OutputLine, package: str, test: str, status: str) -> None:
         self.ensure_begun(line)
         self._note(package, test, status)
-        said = "\n".join(self._said.pop(test, []))
+        log = "\n".join(self._logs_by_test.pop(test, []))
         self.end_message()
         if status == "fail":
-            self.fail(line, test, said)
+            self.fail(line, test, log)
 
     def _package_ended(self, line: OutputLine, package: str, verdict: str, rest: str = "") -> None:
         tests = self._tests.pop(package, None) or self._tests.pop("", {})
-        self._said.clear()
+        self._logs_by_test.clear()
         if verdict == "fail":
             for test in [test for test, status in tests.items() if status == _STARTED]:
                 tests[test] = "fail"
-                self.fail(line, test, "it never ended")
+                self.fail(line, test, "it did not finish")
         counts = _counts(tests)
         if verdict == "fail" and not counts.failed:
             self.error(line, package, rest)

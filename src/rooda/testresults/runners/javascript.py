@@ -39,7 +39,7 @@ _JEST_WORDS = {
 class Jest(RuleParser):
     """jest: `Tests:       2 failed, 1 skipped, 4 passed, 7 total`.
 
-    The counts are in the summary. A suite that failed to run has no tests and counts as an error.
+    The counts are in the summary. A suite that failed to run has no tests and is an error.
     """
 
     runner = "jest"
@@ -78,7 +78,7 @@ class Jest(RuleParser):
     @on(r"Tests: (?P<padding> {6}(?! ))?+ *(?P<counts>\d.* total)")
     def _tests(self, line: OutputLine, match: re.Match[str]) -> None:
         sums = tally(match["counts"].split(","), _JEST_WORDS)
-        # A test may log such a line; jest's line is below `Test Suites:`, or padded.
+        # A test may log such a line; jest's own line is below `Test Suites:` or padded.
         if sums is not None and (line.number == self._files_at + 1 or match["padding"]):
             broken = max(len(self._broken), 0 if sums[FAILED] else self._failed_files)
             self.close(line, counted(sums) + Counts(failed=broken))
@@ -89,13 +89,13 @@ class Jest(RuleParser):
 
 
 def jest_report(document: Any) -> RunnerReport | None:
-    """Return the report of jest's `--json` or vitest's JSON reporter; None for another document."""
+    """Return the report of jest's `--json` or vitest's JSON reporter, or None."""
     if not isinstance(document, dict) or "numTotalTests" not in document:
         return None
     jest = "numRuntimeErrorTestSuites" in document
     files = json_list(document, "testResults")
     folder = _jest_folder([json_text(file, "name") for file in files])
-    # Count the tests one by one: the sums of some versions of vitest are wrong.
+    # Count the tests one by one, because the totals of some vitest versions are wrong.
     counts, details = Counts(), []
     for file in files:
         name, tests = json_text(file, "name")[len(folder) :], json_list(file, "assertionResults")
@@ -111,7 +111,7 @@ def jest_report(document: Any) -> RunnerReport | None:
 
 
 def _jest_folder(names: list[str]) -> str:
-    """Return the common folder of the files, with a slash at its end."""
+    """Return the common folder of the files, with a trailing slash."""
     levels = zip(*(name.split("/")[:-1] for name in names), strict=False)
     return "".join(f"{level[0]}/" for level in takewhile(lambda level: len({*level}) == 1, levels))
 
@@ -136,7 +136,7 @@ _VITEST_WORDS = {
 class Vitest(RuleParser):
     """vitest: `Tests  2 failed | 4 passed | 1 skipped (7)`.
 
-    The counts are in the summary. A file that failed to load has no tests and counts as an error.
+    The counts are in the summary. A file that failed to load has no tests and is an error.
     """
 
     runner = "vitest"
@@ -192,7 +192,7 @@ _MOCHA_MOST_TITLES = 12
 class Mocha(RuleParser):
     """mocha with any reporter that prints counts: `3 passing (9ms)`, `2 pending`, `2 failing`.
 
-    The counts come first, then the failures, each with its titles line by line.
+    The counts come first, then the failures, each with one title per line.
     """
 
     runner = "mocha"
@@ -230,7 +230,7 @@ class Mocha(RuleParser):
         self.close(line, Counts())
 
     def unmatched(self, line: OutputLine) -> None:
-        """Add the line to the titles of a failure, or to its message."""
+        """Append the line to the titles of a failure, or to its message."""
         if self._titles is None:
             super().unmatched(line)
         elif line.text:
@@ -245,7 +245,7 @@ class Mocha(RuleParser):
 
 
 def mocha_report(document: Any) -> RunnerReport | None:
-    """Return the report of mocha's JSON reporter; None for another document."""
+    """Return the report of mocha's JSON reporter, or None for another document."""
     stats = json_at(document, "stats")
     if not isinstance(stats, dict) or not {"passes", "failures", "pending"} <= stats.keys():
         return None
@@ -277,7 +277,7 @@ _JASMINE_WORDS = {
 class Jasmine(RuleParser):
     """jasmine: `3 specs, 1 failure, 1 pending spec`.
 
-    The counts are in the last line. The failures are listed above it, before the pending specs.
+    The counts are in the last line, below the failures and the pending specs.
     """
 
     runner = "jasmine"
@@ -333,9 +333,9 @@ _AVA_WORDS = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED, "todo": SK
 
 
 class Ava(RuleParser):
-    """AVA: a rule, then `2 tests passed`, or `1 test failed` and other counts.
+    """AVA: a ruled line, then `2 tests passed`, or `1 test failed` and other counts.
 
-    If a test fails, AVA does not count the passed tests, but each has its own tick.
+    If a test fails, AVA does not count the passed tests, so their ticks are counted.
     """
 
     runner = "ava"
@@ -378,7 +378,7 @@ class Ava(RuleParser):
             self.error(line, "outside of the tests", match[0])
 
     def unmatched(self, line: OutputLine) -> None:
-        """Take the lines below the name of a failed test as its message."""
+        """Append the lines below the name of a failed test to its message."""
         if self._ruled and line.text in self._failures:
             self.fail(line, line.text)
         else:

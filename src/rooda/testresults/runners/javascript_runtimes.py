@@ -9,13 +9,14 @@ from rooda.testresults.suites import FAILED, OTHER, PASSED, SKIPPED, Counts, cou
 
 # -- node --------------------------------------------------------------------------------------
 
-_NODE_NEAR = 3  # lines from the dots down to the failures, at most
+_NODE_NEAR = 3  # the maximum distance in lines from the dots to the failures
 
 
 class Node(RuleParser):
     """`node --test`: the spec reporter, its TAP, and the dot reporter.
 
-    The counts are in the list at the end; for the dot reporter, the dots count. A suite is no test.
+    The counts are in the final list; for the dot reporter, the dots are counted. A suite is not
+    counted as a test.
     """
 
     runner = "node --test"
@@ -114,7 +115,7 @@ _BUN_WORDS = {
 class Bun(RuleParser):
     """`bun test`: `2 pass`, `1 skip`, `2 fail`, then `Ran 5 tests across 1 file.`.
 
-    The counts are in the lines above the last one.
+    The counts are in the lines above the last line.
     """
 
     runner = "bun test"
@@ -168,7 +169,7 @@ _DENO_WORDS = {
 class Deno(RuleParser):
     """`deno test`: `FAILED | 2 passed (2 steps) | 1 failed | 1 ignored (85ms)`.
 
-    It counts tests and not their steps.
+    Tests count, not their steps.
     """
 
     runner = "deno test"

@@ -32,7 +32,7 @@ _MAVEN_LISTS = {
 class Maven(RuleParser):
     """Surefire and Failsafe of Maven: `Tests run: 7, Failures: 1, Errors: 1, Skipped: 1`.
 
-    The modules of one build add up, each by its total. Classes count only if no total was printed.
+    The totals of the modules of one build add up. Classes count only if no total was printed.
     """
 
     runner = "maven"
@@ -92,7 +92,7 @@ class Maven(RuleParser):
         self.next_run()
 
     def finish(self) -> list[Suite]:
-        """Return the totals; the classes if the output was cut before a total."""
+        """Return the totals, or the classes if the output was truncated before a total."""
         if not self._suites:
             for name, (line, counts) in self._classes.items():
                 self.close(line, counts, part=name)
@@ -113,8 +113,8 @@ _GRADLE_NOT_RUN = " UP-TO-DATE| NO-SOURCE| SKIPPED| FROM-CACHE"
 class Gradle(RuleParser):
     """`gradle test`: `5 tests completed, 2 failed, 1 skipped`.
 
-    The test tasks of one build add up. A failed task prints counts. A passed task prints none: it
-    counts the tests that it names (with `testLogging`), or else as one test.
+    The test tasks of one build add up. A failed task prints its counts. A passed task prints none,
+    so the tests that it names (with `testLogging`) count, or else the task counts as one test.
     """
 
     runner = "gradle"
@@ -180,13 +180,13 @@ class Gradle(RuleParser):
 
 # -- junit console -----------------------------------------------------------------------------
 
-_JUNIT_NEAR = 2  # lines from the time down to the verdict, at most
+_JUNIT_NEAR = 2  # the maximum distance in lines from the time to the result
 
 
 class JUnitConsole(RuleParser):
     """The console runners of JUnit: `OK (3 tests)` of version 4, and the launcher of version 5.
 
-    The launcher prints a table of counts in brackets, from containers to failed tests.
+    The launcher prints a table of counts in brackets, from containers down to failed tests.
     """
 
     runner = "junit"
@@ -238,7 +238,7 @@ _SCALA_LEVEL = r"(?:\[(?:info|warn|error|success)\] *)?"
 class Scala(RuleParser):
     """ScalaTest, and sbt's sum for any framework: `Failed: Total 5, Failed 1, Errors 0, ...`.
 
-    The projects of one command add up. sbt's sum is below the sum of ScalaTest and replaces it.
+    The projects of one command add up. sbt prints its sum below that of ScalaTest and replaces it.
     """
 
     runner = "scala"

@@ -1,4 +1,4 @@
-"""Languages with one small runner: Dart, Elixir (ExUnit), Solidity (forge)."""
+"""Languages with one small parser each: Dart, Elixir (ExUnit), Solidity (forge)."""
 
 import re
 
@@ -22,7 +22,7 @@ from rooda.testresults.suites import (
 class Dart(RuleParser):
     """`dart test` and `flutter test`: `00:02 +5 ~1 -2: Some tests failed.`.
 
-    Every line has the counts so far; the last one has the verdict.
+    Every line has the counts so far; the last one has the result.
     """
 
     runner = "dart test"
@@ -68,7 +68,7 @@ _EXUNIT_WORDS = {
 class ExUnit(RuleParser):
     """`mix test`: `6 tests, 2 failures, 1 excluded, 1 skipped`.
 
-    The counts are below `Finished in`. Excluded tests are in this total, but did not run.
+    The counts are below `Finished in`. The printed total includes excluded tests, which never ran.
     """
 
     runner = "ExUnit"
@@ -107,7 +107,7 @@ _FORGE_WORDS = {
 class Forge(RuleParser):
     """`forge test`: `Ran 2 test suites in 1.64s (...): 3 tests passed, 0 failed, ...`.
 
-    forge prints the counts of each contract and then their sum; older versions print no sum.
+    forge prints the counts of each Solidity contract, then their sum. Older versions print no sum.
     """
 
     runner = "forge test"

@@ -43,7 +43,7 @@ _LISTS = {"failure": TestStatus.FAILED, "error": TestStatus.ERROR}
 class PhpUnit(RuleParser):
     """PHPUnit and Pest: `OK (2 tests, 2 assertions)`, `Tests: 9, Assertions: 5, Errors: 1.`.
 
-    The counts are in the last line. Risky tests and tests with warnings passed.
+    The counts are in the last line. Risky tests and tests with warnings count as passed.
     """
 
     runner = "phpunit"

@@ -1,4 +1,4 @@
-"""Reports that a runner printed, or that an agent shows: JSON documents and JUnit XML."""
+"""Reports in the output, printed by a runner or shown by an agent: JSON and JUnit XML."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from rooda.text.formats import parse_json
 
 # -- json reports ------------------------------------------------------------------------------
 
-# Each returns None for the documents of other runners.
+# Each function returns None for the documents of other runners.
 _READERS: tuple[Callable[[Any], RunnerReport | None], ...] = (
     jest_report,
     mocha_report,
@@ -29,7 +29,8 @@ _READERS: tuple[Callable[[Any], RunnerReport | None], ...] = (
 class JsonReports:
     """JSON reports of the runners that can print one.
 
-    A report is one line, or the lines from a lone `{` to a lone `}` that is not farther right.
+    A report is one line, or the lines from a lone `{` to a lone `}` in the same column or farther
+    left.
     """
 
     marks = ('"numTotalTests"', '"passes"', '"example_count"', '"unexpected"')
@@ -40,7 +41,7 @@ class JsonReports:
         self._begin: OutputLine | None = None
 
     def feed(self, line: OutputLine) -> None:
-        """Collect lines that may be a report, and read the report at its end."""
+        """Collect lines that may be a report, and parse the report at its end."""
         if line.quoted:
             return
         begin, text = self._begin, line.whole
@@ -55,7 +56,7 @@ class JsonReports:
             self._read(text, line.number, line)
 
     def finish(self) -> list[Suite]:
-        """Return the reports that were found."""
+        """Return the suites of the reports that were found."""
         return self._suites
 
     def _read(self, text: str, first: int, line: OutputLine) -> None:
@@ -71,7 +72,7 @@ class JsonReports:
                 tuple(report.details[:MOST_DETAILS]),
                 first,
                 line.number,
-                run=-1 - line.number,  # no run of a parser has a negative number
+                run=-1 - line.number,  # the runs of parsers have no negative numbers
                 scope=line.scope,
                 command=line.command,
             )
@@ -80,7 +81,7 @@ class JsonReports:
 
 # -- xml reports -------------------------------------------------------------------------------
 
-# By the name of the first suite: the runner that may also have printed to the console.
+# The name of the first suite, and the runner that may also have printed to the console.
 _RUNNERS = {
     "pytest": "pytest",
     "jest tests": "jest",
@@ -95,9 +96,9 @@ _ROOT = re.compile(r"<(testsuites?)\b")
 
 
 class XmlReports(RuleParser):
-    """JUnit XML: from reporters that print it, or from files that an agent shows.
+    """JUnit XML, printed by a reporter or shown from a file by an agent.
 
-    Reports with different names of suites add up; a report with the same name is a later run.
+    Reports with different suite names add up; a report with the same name is a later run.
     """
 
     runner = XML_REPORT
@@ -130,7 +131,7 @@ class XmlReports(RuleParser):
             self._read(line)
 
     def finish(self) -> list[Suite]:
-        """Return the reports that were found."""
+        """Return the suites of the reports that were found."""
         if self._last is not None and self._root:
             self._read(self._last)
         return super().finish()
@@ -145,5 +146,5 @@ class XmlReports(RuleParser):
                 self.fail(line, detail.name, detail.error or "", detail.status)
             self.close(line, report.counts, part=report.runner)
             if report.runner in _RUNNERS:
-                runner, run = _RUNNERS[report.runner], -1 - line.number  # no other run has it
+                runner, run = _RUNNERS[report.runner], -1 - line.number  # unique to this report
                 self._suites[-1] = replace(self._suites[-1], runner=runner, run=run)

@@ -1,4 +1,4 @@
-"""Python: pytest, unittest and its relatives, doctest."""
+"""Python: pytest, unittest and compatible runners, doctest."""
 
 import re
 from collections import Counter
@@ -37,14 +37,14 @@ _PYTEST_WORDS = {
 }
 _PYTEST_DURATION = re.compile(r"\d+\.\d\ds(?: \((?:\d+ days?, )?\d+:\d\d:\d\d\))?|\d+\.\d+ seconds")
 _PYTEST_PLACE = re.compile(r"\S+\.(?:py$|\w+::)")
-_PYTEST_NARROWEST = 20  # columns of a progress line of pytest
+_PYTEST_NARROWEST = 20  # the minimum width of a pytest progress line
 _PYTEST_STATUSES = r"(?P<status>FAILED|ERROR|SUBFAIL(?:ED)?\S*(?: \([^()]*\))?)"
 
 
 class Pytest(RuleParser):
     """pytest and pytest-sugar: `=== 1 failed, 2 passed in 0.12s ===`, with or without the bars.
 
-    The counts are in the last line. `-qq` prints none; then the letters of the progress count.
+    The counts are in the last line. `-qq` prints none, so the progress letters are counted.
     """
 
     runner = "pytest"
@@ -64,7 +64,7 @@ class Pytest(RuleParser):
     @on(r"(?:(?P<file>\S+\.\w+) )?(?P<letters>[.FEsxXRu,-]+)(?P<gap> +)\[ *(?P<percent>\d{1,3})%\]")
     def _progress(self, line: OutputLine, match: re.Match[str]) -> None:
         if len(match["letters"] + match["gap"]) < _PYTEST_NARROWEST and not match["file"]:
-            return  # another program: pytest prints the percentage at the right border
+            return  # not from pytest, which right-aligns the percentage
         self.ensure_begun(line)
         self._letters.update(match["letters"])
         if match["percent"] == "100":
@@ -103,11 +103,11 @@ class Pytest(RuleParser):
     @on(r"=*+ ?(?P<counts>\d[^=]{1,200}|no tests ran) in (?P<duration>[^=]{2,40}?) ?=*+")
     def _counts(self, line: OutputLine, match: re.Match[str]) -> None:
         pieces = [piece.strip() for piece in match["counts"].split(",")]
-        # Plugins add counts of their own.
+        # Plugins add their own counts.
         known = [piece for piece in pieces if piece.partition(" ")[2] in _PYTEST_WORDS]
         sums = tally(known, _PYTEST_WORDS)
         nothing = pieces == ["no tests ran"]
-        # pytest prints no zeros. A line such as `5 passed, 0 failed` is from another program.
+        # pytest omits zero counts, so another program printed a line such as `5 passed, 0 failed`.
         printed = not any(piece.startswith("0 ") for piece in known)
         if (
             sums
@@ -150,7 +150,7 @@ class Pytest(RuleParser):
 
 
 def _pytest_split(listed: str) -> tuple[str, str]:
-    """Return a listed name and its message; a parameter may contain the separator."""
+    """Return a listed name and its message; a test parameter may contain the separator."""
     name, _, message = listed.partition(" - ")
     while message and name.count("[") > name.count("]"):
         more, _, message = message.partition(" - ")
@@ -181,13 +181,14 @@ _UNITTEST_FIXTURES = (
     "tearDownModule",
     "_ErrorHolder",
 )
-_UNITTEST_NEAR = 3  # lines from the count down to the verdict, at most
+_UNITTEST_NEAR = 3  # the maximum distance in lines from the count to the result
 
 
 class Unittest(RuleParser):
     """unittest, Django, nose, nose2, green and trial: `Ran 3 tests in 0.001s`.
 
-    The counts are in this line and the verdict below it. The name of a failure is between rules.
+    The counts are in this line and in the result below it. The name of a failure is between ruled
+    lines.
     """
 
     runner = "unittest"
@@ -235,7 +236,7 @@ class Unittest(RuleParser):
         sums = tally((f"{amount} {word}" for word, amount in pieces if amount), _UNITTEST_WORDS)
         if sums is None or not 0 < line.number - self._ran_at <= _UNITTEST_NEAR:
             return
-        # A test with several failed subtests fails once. Fixtures are not in the number of tests.
+        # A test with several failed subtests counts once. Fixtures are not part of the test count.
         outside = len(self._fixtures)
         again = self._headings - len(self._tests) - outside
         failed = max(0, sums[FAILED] - again - outside)
@@ -243,7 +244,7 @@ class Unittest(RuleParser):
         self.close(line, counts + Counts(failed=min(outside, sums[FAILED])))
 
     def unmatched(self, line: OutputLine) -> None:
-        """Take the exception at the end of a traceback, the only line that is not indented."""
+        """Store the exception at the end of a traceback, the only line without indentation."""
         if self._in_traceback and self._case and line.text:
             name, indent = self._case
             if line.indent <= indent and not line.text.startswith("Traceback ("):
@@ -252,7 +253,7 @@ class Unittest(RuleParser):
 
 
 def _unittest_dotted(test: str, place: str) -> str:
-    """Return the full name; up to Python 3.10 the place does not contain the test."""
+    """Return the full name; up to Python 3.10 the place does not include the test."""
     return place if place.endswith(f".{test}") else f"{place}.{test}"
 
 
@@ -262,7 +263,7 @@ def _unittest_dotted(test: str, place: str) -> str:
 class PyDoctest(RuleParser):
     """`python -m doctest`: `***Test Failed*** 1 failures.`.
 
-    It counts examples. Without `-v` only the examples of items with a failure are known.
+    Examples count. Without `-v`, only the examples of items with a failure are known.
     """
 
     runner = "python doctest"

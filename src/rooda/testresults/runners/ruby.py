@@ -34,14 +34,14 @@ _RSPEC_WORDS = {
 }
 _RSPEC_OUTSIDE = re.compile(r", (\d{1,9}) errors? occurred outside of examples")
 _RSPEC_MOST_LINES = 8  # lines of a message
-_RSPEC_TOP = 3  # lines that may precede the summary if the output was cut
-_RSPEC_NEAR = 2  # lines from the sum down to the time of all processes, at most
+_RSPEC_TOP = 3  # the maximum number of lines before the summary in truncated output
+_RSPEC_NEAR = 2  # the maximum distance in lines from the sum to the time of all processes
 
 
 class RSpec(RuleParser):
-    """RSpec, and others that count examples: `6 examples, 2 failures, 2 pending`.
+    """RSpec and other runners that count examples: `6 examples, 2 failures, 2 pending`.
 
-    The counts are below `Finished in`; the list after them has the places of the failures.
+    The counts are below `Finished in`; the list after them has the locations of the failures.
     """
 
     runner = "rspec"
@@ -73,7 +73,7 @@ class RSpec(RuleParser):
     def _counts(self, line: OutputLine, match: re.Match[str]) -> None:
         outside = _RSPEC_OUTSIDE.search(match["counts"])
         sums = tally(_RSPEC_OUTSIDE.sub("", match["counts"]).split(","), _RSPEC_WORDS)
-        # An example may print such a line. In a cut output, the line may be the first one.
+        # An example may print such a line. In truncated output, the summary may be the first line.
         if sums is not None:
             errors = number(outside[1]) if outside else 0
             self._sum = line, rest_passed(sums) + Counts(failed=errors)
@@ -82,7 +82,7 @@ class RSpec(RuleParser):
 
     @on(r"Took [\d.]+ seconds?(?: .*)?")
     def _all_processes(self, line: OutputLine, _: re.Match[str]) -> None:
-        """Take the sum of parallel processes, after the sum of each one."""
+        """Use the sum of parallel processes, printed after the sum of each process."""
         if self._sum is not None and line.number - self._sum[0].number <= _RSPEC_NEAR:
             self.hold_or_amend(*self._sum)
 
@@ -93,21 +93,21 @@ class RSpec(RuleParser):
         self.fail(line, match["place"], "\n".join(lines))
 
     def flush(self) -> None:
-        """Close the run; without a list, the failures are named by their descriptions."""
+        """Close the run; if no list names the failures, use their descriptions."""
         if self._held is not None and self._held[1].failed and not self.failures:
             for description, message in self._messages.items():
                 self.fail(self._held[0], description, "\n".join(message))
         super().flush()
 
     def unmatched(self, line: OutputLine) -> None:
-        """Add the line to the message of an example, or of an error outside of the examples."""
+        """Append the line to the message of an example, or of an error outside of the examples."""
         super().unmatched(line)
         if line.text and not line.text.startswith("#") and len(self._message) < _RSPEC_MOST_LINES:
             self._message.append(line.text)
 
 
 def rspec_report(document: Any) -> RunnerReport | None:
-    """Return the report of rspec's JSON formatter; None for another document."""
+    """Return the report of rspec's JSON formatter, or None for another document."""
     summary = json_at(document, "summary")
     if not isinstance(summary, dict) or "example_count" not in summary:
         return None
@@ -145,7 +145,7 @@ _MINITEST_STATUSES = {"Failure": TestStatus.FAILED, "Error": TestStatus.ERROR}
 class Minitest(RuleParser):
     """minitest, Rails and test-unit: `4 runs, 2 assertions, 1 failures, 1 errors, 1 skips`.
 
-    The counts are in the last line, which all of them print in nearly the same words.
+    The counts are in the last line, which all of these runners print in nearly the same words.
     """
 
     runner = "minitest"

@@ -68,7 +68,7 @@ class Cargo(RuleParser):
 
     @on(r"process didn't exit successfully: .* \((?P<signal>signal: .*)\)")
     def _crashed(self, line: OutputLine, match: re.Match[str]) -> None:
-        """Count the tests before the crash, and the crash as a failure: no result follows."""
+        """Count the tests before the crash and the crash as a failure, as no result follows."""
         binary, ends = self._binary or "test binary", self._ends
         self.error(line, binary, match["signal"])
         counts = Counts(ends["ok"], ends["FAILED"] + 1, ends["ignored"])
@@ -97,7 +97,7 @@ _NEXTEST_BRACKETS = re.compile(r" \([^()]*\)")
 class Nextest(RuleParser):
     """`cargo nextest`: `Summary [   0.011s] 5 tests run: 4 passed, 1 failed, 1 skipped`.
 
-    The counts are in the summary. The list of failures below it repeats those above.
+    The counts are in the summary. The failures listed below it repeat those above.
     """
 
     runner = "cargo nextest"
@@ -112,7 +112,7 @@ class Nextest(RuleParser):
         r"(?: \+ LEAK)? +\[ *[\d.]+s\](?: \( *\d+/\d+\))? +(?P<name>\S.*)"
     )
     def _fails(self, line: OutputLine, match: re.Match[str]) -> None:
-        # A later retry may pass.
+        # A later attempt may pass.
         if match["retry"] is None or self.held is not None:
             self.fail(line, match["name"])
 

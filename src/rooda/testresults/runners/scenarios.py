@@ -24,7 +24,7 @@ _CUCUMBER_WORDS = {
 class Cucumber(RuleParser):
     """cucumber (Ruby, JavaScript, JVM, Rust): `4 scenarios (1 failed, 1 undefined, 2 passed)`.
 
-    Scenarios are the tests. A scenario with undefined steps fails the run.
+    Scenarios count as tests. A scenario with undefined steps fails the run.
     """
 
     runner = "cucumber"
@@ -66,7 +66,7 @@ _BEHAVE_WORDS = {
 class Behave(RuleParser):
     """behave (Python): `1 scenario passed, 1 failed, 1 error, 1 skipped`.
 
-    Scenarios are the tests.
+    Scenarios count as tests.
     """
 
     runner = "behave"
@@ -113,9 +113,9 @@ _ROBOT_WORDS = {
 
 
 class Robot(RuleParser):
-    """Robot Framework: `4 tests, 2 passed, 1 failed, 1 skipped` below the verdict of each suite.
+    """Robot Framework: `4 tests, 2 passed, 1 failed, 1 skipped` below the result of each suite.
 
-    The last such line has the sum. Tests and suites have the same mark.
+    The last such line has the sum. Tests and suites have the same marker.
     """
 
     runner = "robot"
@@ -163,7 +163,7 @@ class Robot(RuleParser):
         if self._may_be_suite:
             self.retract_failure()
             self._may_be_suite = False
-        # The counts of an outer suite come after those of its inner suites and include them.
+        # An outer suite prints its counts after those of its inner suites and includes them.
         self.hold_or_amend(line, counted(sums))
 
     @on(r"Output: .*")

@@ -10,8 +10,8 @@ from rooda.testresults.suites import Counts, number
 class XCTest(RuleParser):
     """XCTest: `Executed 4 tests, with 1 failure`.
 
-    The outermost suite prints its sum last. That sum counts failed assertions, so the failed cases
-    count instead.
+    The outermost suite prints its sum last. The sum counts failed assertions, so this parser counts
+    the failed cases.
     """
 
     runner = "XCTest"

@@ -1,4 +1,4 @@
-"""TAP in any language, and two programs that print or read it: bats (shell) and prove (Perl)."""
+"""TAP in any language, and two programs that use it: bats (shell) and prove (Perl)."""
 
 import re
 from collections import Counter
@@ -22,11 +22,11 @@ from rooda.testresults.suites import (
 _TAP_DIRECTIVE = re.compile(r"(?:^| )# ?(?:skip|todo)\b", re.IGNORECASE)
 _TAP_TIMING = re.compile(r" # time=\S+| in \d+ ?ms$")
 _TAP_SLACK = 1  # columns by which a line number in front may shift a line
-_TAP_FEW = 2  # points that make a stream without a plan
+_TAP_FEW = 2  # the minimum number of points in a stream without a plan
 
 
 class _Stream:
-    """One TAP stream: its points by indentation, and its plan and footer."""
+    """One TAP stream: its points by indentation, its plan and its footer."""
 
     def __init__(self) -> None:
         self.points: dict[int, Counter[str]] = {}
@@ -38,20 +38,20 @@ class _Stream:
         self.last: OutputLine | None = None
 
     def is_nested(self, line: OutputLine) -> bool:
-        """Return whether the line is farther right than the outermost points."""
+        """Return whether the line is indented more than the outermost points."""
         return self.level is not None and line.indent > self.level + _TAP_SLACK
 
     def has_outermost_at(self, line: OutputLine) -> bool:
-        """Return whether a point in this column would belong to the outermost points."""
+        """Return whether a point in this column belongs to the outermost points."""
         return line.indent in self.points and not self.is_nested(line) and not self.blocks
 
     def reach(self, line: OutputLine) -> None:
-        """Note a line of the stream."""
+        """Record a line of the stream."""
         self.last = line
         self.level = line.indent if self.level is None else min(self.level, line.indent)
 
     def counts(self) -> Counts | None:
-        """Return the counts of the outermost level; None if the lines are too few for a stream."""
+        """Return the counts of the outermost level, or None if the lines are too few."""
         outermost: Counter[str] = Counter()
         level = min(self.points, default=0) + _TAP_SLACK
         for indent, points in self.points.items():
@@ -70,7 +70,7 @@ class Tap(RuleParser):
     """TAP, as Test::More, bats, tape, AVA, mocha, vitest and deno print it.
 
     The points of the outermost level count. A point that ends in `{` opens a block; then the points
-    in the blocks count. A stream with node's summary at its end is node's: `Node` reads it.
+    inside the blocks count. A stream that ends with node's summary is handled by `Node`.
     """
 
     runner = "TAP"
@@ -121,7 +121,7 @@ class Tap(RuleParser):
 
     @on(r"# \{ total: \d+, (?P<counts>(?:\w+: \d{1,9}(?:, )?)+) \}")
     def _node_tap(self, line: OutputLine, match: re.Match[str]) -> None:
-        """Take the sum of node-tap, which replaces the points: its outermost points are files."""
+        """Use the sum of node-tap instead of the points, because its outermost points are files."""
         pairs = (piece.split(": ") for piece in match["counts"].split(", "))
         sums = {key: number(amount) for key, amount in pairs}
         skipped = sums.get("skip", 0) + sums.get("todo", 0)
@@ -171,9 +171,9 @@ _BATS_WORDS = {
 
 
 class Bats(RuleParser):
-    """`bats --pretty`: `4 tests, 1 failure, 1 skipped`; `Tap` reads the TAP of bats.
+    """`bats --pretty`: `4 tests, 1 failure, 1 skipped`; `Tap` handles the TAP output of bats.
 
-    The line counts only if as many ticks and crosses are above it.
+    The line counts only if the same number of ticks and crosses is above it.
     """
 
     runner = "bats"
@@ -207,7 +207,7 @@ class Bats(RuleParser):
 class Prove(RuleParser):
     """prove: `Files=2, Tests=6,  0 wallclock secs`, and above it a report of the failures.
 
-    The counts are in this line and the report. Only `-v` names the skipped tests.
+    The counts are in this line and in the report. Only `-v` names the skipped tests.
     """
 
     runner = "prove"
