@@ -1,4 +1,4 @@
-"""What the doctor decides, by tables; and its looks at real programs, repositories and locks."""
+"""The checks of the doctor: decision tables, and checks of real programs, repositories, locks."""
 
 import os
 import shutil
@@ -76,7 +76,7 @@ def test_every_known_cli_has_permissions_and_flag_rules(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", read_builtin().aliases)
-def test_nothing_is_wrong_with_a_built_in_alias(name: str) -> None:
+def test_built_in_aliases_have_no_findings_other_than_ok(name: str) -> None:
     alias: Alias = read_builtin().aliases[name].value
     findings = found(alias.command)
     assert wrong(findings) == []
@@ -116,7 +116,9 @@ WARNED = {
 
 
 @pytest.mark.parametrize("command", WARNED)
-def test_a_command_that_would_not_work_alone_is_told_what_to_write(command: str) -> None:
+def test_command_that_cannot_run_unattended_gets_a_warning_with_the_missing_flag(
+    command: str,
+) -> None:
     topic, advice = WARNED[command]
     (one,) = [one for one in found(command) if one.mark is not Mark.OK]
     assert one.topic == topic
@@ -139,7 +141,7 @@ def test_a_command_that_would_not_work_alone_is_told_what_to_write(command: str)
         "my-own-agent",
     ],
 )
-def test_a_command_that_works_alone_is_not_complained_about(command: str) -> None:
+def test_command_that_can_run_unattended_gets_no_warning(command: str) -> None:
     assert wrong(found(command)) == []
 
 
@@ -161,14 +163,14 @@ CLAUDE = "claude -p --dangerously-skip-permissions"
         ("codex exec --yolo", {}, True, False),
     ],
 )
-def test_root_is_told_that_claude_refuses(
+def test_claude_without_permission_checks_is_a_problem_for_root_outside_a_sandbox(
     command: str, environ: dict[str, str], *, root: bool, refused: bool
 ) -> None:
     topics = [one.topic for one in found(command, environ, root=root) if one.mark is Mark.PROBLEM]
     assert topics == (["root"] if refused else [])
 
 
-def test_gemini_may_be_told_by_a_variable_to_trust_a_folder() -> None:
+def test_gemini_accepts_the_trust_variable_instead_of_the_flag() -> None:
     assert wrong(found("gemini --yolo", {"GEMINI_CLI_TRUST_WORKSPACE": "true"})) == []
 
 
@@ -184,7 +186,7 @@ def test_gemini_may_be_told_by_a_variable_to_trust_a_folder() -> None:
         ("env -u claude claude -p", ("claude", "-p"), {"claude": None}),
     ],
 )
-def test_launchers_are_told_from_what_they_launch(
+def test_launcher_words_and_variables_are_split_from_the_agent_command(
     command: str, own: tuple[str, ...], variables: dict[str, str | None]
 ) -> None:
     assert own_words(words(command)) == own
@@ -195,7 +197,7 @@ def test_launchers_are_told_from_what_they_launch(
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_the_account_is_named_by_its_variables_and_never_by_a_value(name: str) -> None:
+def test_account_names_its_variables_and_never_their_values(name: str) -> None:
     facts = ADAPTERS[name].facts
     environ = {variable: f"sk-{variable}-value" for variable in (*facts.payers, *facts.nesting)}
     account = account_of(facts, environ)
@@ -203,11 +205,11 @@ def test_the_account_is_named_by_its_variables_and_never_by_a_value(name: str) -
     assert "-value" not in str(account.to_json())
     assert account_of(facts, {}).text == facts.otherwise
     assert dropped(facts, environ) == facts.nesting
-    assert dropped(facts, environ, facts.nesting) == (), "who sets one in the config means it"
+    assert dropped(facts, environ, facts.nesting) == (), "a variable set in the config is kept"
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "no"])
-def test_a_variable_that_says_no_pays_nothing(value: str) -> None:
+def test_variable_with_a_false_value_selects_no_account(value: str) -> None:
     account = account_of(KNOWN["claude"].facts, {"CLAUDE_CODE_USE_BEDROCK": value})
     assert account.variables == ()
 
@@ -222,11 +224,11 @@ def test_a_variable_that_says_no_pays_nothing(value: str) -> None:
         ("agent 'a\x1b[31mb'", "agent 'ab'"),
     ],
 )
-def test_a_command_is_shown_without_its_secrets(command: str, shown: str) -> None:
+def test_shown_command_hides_secrets(command: str, shown: str) -> None:
     assert shown_command(words(command)) == shown
 
 
-def test_a_text_is_shown_without_the_values_of_secret_variables() -> None:
+def test_without_secrets_replaces_the_values_of_secret_variables() -> None:
     environ = {
         "MY_API_KEY": "sk-abcdef",
         "MY_TOKEN": "sk-abcdef-longer",
@@ -255,7 +257,7 @@ def script(folder: Path, name: str, body: str, mode: int = 0o755) -> Path:
     return path
 
 
-def test_a_program_is_looked_for_and_what_stands_in_its_place_is_named(tools: Path) -> None:
+def test_find_program_reports_why_a_file_of_that_name_cannot_run(tools: Path) -> None:
     script(tools, "good", "exit 0")
     script(tools, "plain", "exit 0", mode=0o644)
     (tools / "dangling").symlink_to("nowhere")
@@ -282,7 +284,7 @@ def test_a_program_is_looked_for_and_what_stands_in_its_place_is_named(tools: Pa
         ("\x7fELF", None),
     ],
 )
-def test_a_script_whose_interpreter_is_missing_is_no_mystery(
+def test_missing_interpreter_of_a_script_is_reported(
     tools: Path, line: str, missing: str | None
 ) -> None:
     path = tools / "claude"
@@ -310,7 +312,7 @@ def question(path: Path) -> VersionQuestion:
         ("printf '\\033[1mnewest\\033[0m\\n'", "newest"),
     ],
 )
-def test_a_version_is_read(tools: Path, body: str, version: str) -> None:
+def test_ask_version_finds_the_version_in_the_output(tools: Path, body: str, version: str) -> None:
     assert ask_version(question(script(tools, "agent", body)), tools).text == version
 
 
@@ -323,14 +325,14 @@ def test_a_version_is_read(tools: Path, body: str, version: str) -> None:
         ("while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done", "not stop printing"),
     ],
 )
-def test_a_version_that_does_not_come_is_explained(tools: Path, body: str, trouble: str) -> None:
+def test_ask_version_explains_why_there_is_no_version(tools: Path, body: str, trouble: str) -> None:
     version = ask_version(question(script(tools, "agent", body)), tools)
     assert version.text is None
     assert trouble in version.trouble
     assert version.can_start
 
 
-def test_what_can_not_be_started_is_told_so(tools: Path) -> None:
+def test_ask_version_reports_a_program_that_the_os_cannot_start(tools: Path) -> None:
     path = tools / "agent"
     path.write_text("no program at all\n")
     path.chmod(0o755)
@@ -338,7 +340,7 @@ def test_what_can_not_be_started_is_told_so(tools: Path) -> None:
     assert (version.text, version.can_start) == (None, False)
 
 
-def test_programs_that_hang_are_asked_together_and_leave_nothing(tools: Path) -> None:
+def test_hanging_programs_are_asked_in_parallel_and_leave_no_processes(tools: Path) -> None:
     body = "echo $$ > $0.pid; setsid sleep 600 & echo $! > $0.child; sleep 600"
     paths = [script(tools, name, body) for name in ("one", "two", "three")]
     paths.append(script(tools, "good", "setsid sleep 600 & echo $! > $0.child; echo 1.2"))
@@ -349,11 +351,11 @@ def test_programs_that_hang_are_asked_together_and_leave_nothing(tools: Path) ->
         assert not alive(int(wait_for(file)))
 
 
-# -- who is chosen ---------------------------------------------------------------------------
+# -- chosen agents ---------------------------------------------------------------------------
 
 
 def search_path(workspace: Workspace) -> str:
-    """A PATH on which no agent of this machine is: git, a shell's tools, and the test's own."""
+    """Return a PATH without installed agents: git, shell tools, and the test's own programs."""
     system = workspace.home / "system"
     system.mkdir(exist_ok=True)
     for name in ("git", "sh", "env", "sleep", "setsid"):
@@ -363,10 +365,12 @@ def search_path(workspace: Workspace) -> str:
     return f"{workspace.home / 'bin'}:{system}"
 
 
-def look(workspace: Workspace, env: Mapping[str, str] | None = None, **wish: object) -> Examination:
-    """`rooda doctor` in the workspace, with its own programs on the PATH."""
+def examine_workspace(
+    workspace: Workspace, env: Mapping[str, str] | None = None, **options: str
+) -> Examination:
+    """Run the checks in the workspace, with its own programs on the PATH."""
     environ = {"PATH": search_path(workspace), "HOME": str(workspace.home), **(env or {})}
-    flags = {"ai_cmd": ("--ai-cmd", str(wish["ai_cmd"]))} if "ai_cmd" in wish else {}
+    flags = {"ai_cmd": ("--ai-cmd", options["ai_cmd"])} if "ai_cmd" in options else {}
     return examine(World(workspace.path, environ), DoctorOptions(flags=flags))
 
 
@@ -384,8 +388,8 @@ procedures:
 """
 
 
-def test_who_is_not_installed_and_not_chosen_is_no_problem(workspace: Workspace) -> None:
-    found = look(workspace)
+def test_missing_agents_that_are_not_chosen_are_no_problem(workspace: Workspace) -> None:
+    found = examine_workspace(workspace)
     assert {agent.mark for agent in found.agents} == {Mark.ABSENT}
     assert found.problems == 0
     assert "npm install -g @openai/codex" in str(agents(found)["codex"].findings)
@@ -406,32 +410,34 @@ def test_who_is_not_installed_and_not_chosen_is_no_problem(workspace: Workspace)
         ('loop: {ai_cmd: "claude \'open"}', {}, "loop.ai_cmd"),
     ],
 )
-def test_who_is_chosen_and_missing_is_a_problem(
+def test_chosen_agent_that_is_missing_is_a_problem(
     workspace: Workspace, config: str, env: dict[str, str], name: str
 ) -> None:
     workspace.config(config)
-    found = look(workspace, env)
+    found = examine_workspace(workspace, env)
     broken = {agent.name for agent in found.agents if agent.mark is Mark.PROBLEM}
     assert broken == {name}
     assert found.problems >= 1
     assert agents(found)[name].chosen_by
 
 
-def test_what_is_broken_is_a_warning_until_somebody_chooses_it(
+def test_broken_agent_is_a_warning_until_the_config_chooses_it(
     workspace: Workspace, tools: Path
 ) -> None:
     script(tools, "codex", "echo 1.0", mode=0o644)
-    found = look(workspace)
+    found = examine_workspace(workspace)
     assert agents(found)["codex"].mark is Mark.WARNING
     assert found.problems == 0
     workspace.config("loop: {ai_cmd_alias: codex}")
-    found = look(workspace)
+    found = examine_workspace(workspace)
     assert (agents(found)["codex"].mark, found.problems) == (Mark.PROBLEM, 1)
 
 
-def test_a_command_can_be_looked_at_without_choosing_it(workspace: Workspace, tools: Path) -> None:
+def test_ai_cmd_flag_checks_a_command_that_the_config_does_not_choose(
+    workspace: Workspace, tools: Path
+) -> None:
     script(tools, "claude", "echo 2.1")
-    found = look(workspace, ai_cmd="env FOO=bar claude --verbose")
+    found = examine_workspace(workspace, ai_cmd="env FOO=bar claude --verbose")
     one = next(agent for agent in found.agents if agent.chosen_by)
     assert one.chosen_by == ("--ai-cmd (cli: --ai-cmd)",)
     assert (one.path, one.version, one.adapter, one.form) == (
@@ -446,25 +452,25 @@ def test_a_command_can_be_looked_at_without_choosing_it(workspace: Workspace, to
     }
 
 
-def test_an_unknown_program_is_never_started(workspace: Workspace, tools: Path) -> None:
+def test_unknown_program_is_never_started(workspace: Workspace, tools: Path) -> None:
     script(tools, "my-agent", "echo started > started")
     workspace.config(
         "loop: {ai_cmd: my-agent}\nai_cmd_aliases: {mine: {command: my-agent, adapter: claude}}"
     )
-    found = look(workspace)
+    found = examine_workspace(workspace)
     assert (found.problems, agents(found)["my-agent"].version) == (0, None)
     assert not (workspace.path / "started").exists()
 
 
-def test_one_program_of_several_aliases_is_asked_once(workspace: Workspace, tools: Path) -> None:
+def test_program_of_several_aliases_is_asked_once(workspace: Workspace, tools: Path) -> None:
     script(tools, "claude", "echo x >> asked; echo 2.1.197")
     workspace.config("ai_cmd_aliases: {opus: claude -p --model opus}")
-    found = agents(look(workspace))
+    found = agents(examine_workspace(workspace))
     assert (found["claude"].version, found["opus"].version) == ("2.1.197", "2.1.197")
     assert (workspace.path / "asked").read_text() == "x\n"
 
 
-def test_the_account_and_the_nesting_are_those_of_the_agent(
+def test_account_and_dropped_variables_follow_the_agents_environment(
     workspace: Workspace, tools: Path
 ) -> None:
     script(tools, "claude", "env > seen; echo 1.0")
@@ -472,7 +478,7 @@ def test_the_account_and_the_nesting_are_those_of_the_agent(
         "loop:\n  env: {ANTHROPIC_API_KEY: sk-secret-1, CLAUDECODE: '1', GEMINI_API_KEY: null}\n"
     )
     environ = {"CLAUDECODE": "0", "CLAUDE_CODE_ENTRYPOINT": "cli", "GEMINI_API_KEY": "sk-gemini-1"}
-    found = agents(look(workspace, environ))
+    found = agents(examine_workspace(workspace, environ))
     assert found["claude"].account.to_json()["variables"] == ["ANTHROPIC_API_KEY"]
     assert found["claude"].dropped == ("CLAUDE_CODE_ENTRYPOINT",)
     assert found["gemini"].account.variables == ()
@@ -485,11 +491,11 @@ def test_the_account_and_the_nesting_are_those_of_the_agent(
 
 
 def git(folder: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+    author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *author, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def seen_of_git(workspace: Workspace, *, needed: bool = False) -> dict[str, Finding]:
+def git_findings(workspace: Workspace, *, needed: bool = False) -> dict[str, Finding]:
     environ = {
         "PATH": search_path(workspace),
         "HOME": str(workspace.home),
@@ -498,19 +504,19 @@ def seen_of_git(workspace: Workspace, *, needed: bool = False) -> dict[str, Find
     return {one.topic: one for one in check_git(workspace.path, Tools(environ), needed=needed)}
 
 
-def test_a_folder_without_a_repository_is_a_problem_only_where_git_is_needed(
+def test_folder_without_repository_is_a_problem_only_if_git_is_needed(
     workspace: Workspace,
 ) -> None:
-    assert seen_of_git(workspace)["repository"].mark is Mark.WARNING
-    assert seen_of_git(workspace, needed=True)["repository"].mark is Mark.PROBLEM
-    assert "git init" in seen_of_git(workspace)["repository"].advice
+    assert git_findings(workspace)["repository"].mark is Mark.WARNING
+    assert git_findings(workspace, needed=True)["repository"].mark is Mark.PROBLEM
+    assert "git init" in git_findings(workspace)["repository"].advice
 
 
-def test_the_state_of_a_repository_is_told(workspace: Workspace) -> None:
+def test_repository_states_that_endanger_commits_are_warnings(workspace: Workspace) -> None:
     top = workspace.path
     git(top, "init", "-q")
     git(top, "commit", "-q", "--allow-empty", "-m", "one")
-    found = seen_of_git(workspace)
+    found = git_findings(workspace)
     assert found.keys() == {"git", "identity", "repository"}
     assert found["git"].text.startswith("git version ")
     assert found["identity"].mark is Mark.WARNING
@@ -521,7 +527,7 @@ def test_the_state_of_a_repository_is_told(workspace: Workspace) -> None:
     (top / ".git/rebase-merge").mkdir()
     (top / ".git/MERGE_HEAD").write_text("0\n")
     (top / ".git/index.lock").write_text("")
-    found = seen_of_git(workspace)
+    found = git_findings(workspace)
     assert found["identity"].mark is Mark.OK
     assert {topic for topic, one in found.items() if one.mark is Mark.WARNING} == {
         "head",
@@ -531,18 +537,16 @@ def test_the_state_of_a_repository_is_told(workspace: Workspace) -> None:
     assert str(top / ".git/index.lock") in found["index"].text
 
 
-def test_without_git_the_rest_is_told_all_the_same(workspace: Workspace, tools: Path) -> None:
+def test_other_checks_still_run_without_git(workspace: Workspace, tools: Path) -> None:
     script(tools, "claude", "echo 1.0")
-    found = look(workspace, {"PATH": str(tools)})
+    found = examine_workspace(workspace, {"PATH": str(tools)})
     marks = {one.topic: one.mark for one in found.machine}
     assert marks["git"] is Mark.WARNING
     assert {"lock", "disk", "permissions", "config"} <= marks.keys()
     assert agents(found)["claude"].version is not None
 
 
-def test_a_git_that_does_not_work_is_a_finding_of_its_own(
-    workspace: Workspace, tools: Path
-) -> None:
+def test_broken_git_is_one_finding_with_its_error(workspace: Workspace, tools: Path) -> None:
     script(tools, "git", "echo broken library >&2; exit 127")
     (one,) = check_git(workspace.path, Tools({"PATH": str(tools)}), needed=True)
     assert (one.topic, one.mark) == ("git", Mark.PROBLEM)
@@ -555,30 +559,32 @@ def test_a_git_that_does_not_work_is_a_finding_of_its_own(
         ("git: {commit: true}", True),
         ("git: {push: true}", True),
         ("git: {require_changes: true}", True),
-        ("preset: v1", False),  # it pushes where it can
+        ("preset: v1", False),  # this preset only pushes if pushing is possible
         ("preset: ralph", True),
         ("git: {commit: false}", False),
     ],
 )
-def test_git_is_needed_where_the_settings_ask_for_it(
+def test_settings_decide_whether_git_is_needed(
     workspace: Workspace, tools: Path, setting: str, *, is_needed: bool
 ) -> None:
     script(tools, "kiro-cli", "echo 1.0")
     workspace.config(f"loop: {{{setting}}}")
-    (one,) = [one for one in look(workspace).machine if one.topic == "repository"]
+    (one,) = [one for one in examine_workspace(workspace).machine if one.topic == "repository"]
     assert one.mark is (Mark.PROBLEM if is_needed else Mark.WARNING)
 
 
-def test_a_config_of_the_users_own_is_found(workspace: Workspace) -> None:
+def test_user_config_is_reported(workspace: Workspace) -> None:
     def own() -> str:
-        return next(one.text for one in look(workspace).machine if one.topic == "global-config")
+        return next(
+            one.text for one in examine_workspace(workspace).machine if one.topic == "global-config"
+        )
 
     folder = workspace.home / ".config/rooda"
-    assert own() == f"no config of your own in {folder}"
+    assert own() == f"no user config in {folder}"
     folder.mkdir(parents=True)
-    assert own() == f"no config of your own in {folder}"
+    assert own() == f"no user config in {folder}"
     workspace.global_config("loop: {}")
-    assert own() == f"config of your own in {folder}"
+    assert own() == f"user config in {folder}"
 
 
 def note(workspace: Workspace, pid: int, started: float) -> Note:
@@ -595,8 +601,8 @@ def note(workspace: Workspace, pid: int, started: float) -> Note:
     )
 
 
-def test_a_run_at_work_is_named_and_so_is_one_that_was_killed(workspace: Workspace) -> None:
-    assert check_lock(workspace.path).text == "no run is at work here"
+def test_active_run_is_named_and_killed_run_is_a_warning(workspace: Workspace) -> None:
+    assert check_lock(workspace.path).text == "no run is active here"
     lock = Lock(workspace.path)
     try:
         lock.write(note(workspace, os.getpid(), start_time(os.getpid()) or 0.0))
@@ -607,16 +613,16 @@ def test_a_run_at_work_is_named_and_so_is_one_that_was_killed(workspace: Workspa
         lock.close()
     lock = Lock(workspace.path)
     lock.write(note(workspace, os.getpid(), 1.0))
-    os.close(lock._fd)  # noqa: SLF001 - as a kill would leave it
+    os.close(lock._fd)  # noqa: SLF001 - leaves the lock file behind, like a kill
     assert check_lock(workspace.path).mark is Mark.WARNING
 
 
-def test_a_folder_that_is_gone_or_wrong_is_explained(workspace: Workspace, tmp_path: Path) -> None:
+def test_missing_or_unusable_folder_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     assert check_free_space(workspace.path).mark is Mark.OK
     assert check_free_space(tmp_path / "gone").mark is Mark.UNKNOWN
     assert check_lock(tmp_path / "gone").mark is Mark.UNKNOWN
     (workspace.path / ".rooda").write_text("")
-    found = look(workspace)
+    found = examine_workspace(workspace)
     assert [one.topic for one in found.machine if one.mark is Mark.PROBLEM] == ["permissions"]
     assert found.problems == 1
 
@@ -631,18 +637,18 @@ def test_a_folder_that_is_gone_or_wrong_is_explained(workspace: Workspace, tmp_p
         ("loop: {ai_cmd_alias: klaude}", Mark.PROBLEM),
     ],
 )
-def test_a_config_with_mistakes_is_counted_and_stops_nothing(
+def test_config_errors_are_counted_and_other_checks_still_run(
     workspace: Workspace, config: str, mark: Mark
 ) -> None:
     workspace.config(config)
-    found = look(workspace)
+    found = examine_workspace(workspace)
     (one,) = [one for one in found.machine if one.topic == "config"]
     assert one.mark is mark
     assert ("rooda config check" in one.advice) == (mark is not Mark.OK)
     assert len(found.agents) == len(KNOWN)
 
 
-def test_without_a_home_the_rest_is_told_all_the_same(workspace: Workspace) -> None:
+def test_other_checks_still_run_without_home(workspace: Workspace) -> None:
     found = examine(World(workspace.path, {"PATH": search_path(workspace)}), DoctorOptions())
     marks = {one.topic: one.mark for one in found.machine}
     assert marks["global-config"] is Mark.WARNING
@@ -653,12 +659,12 @@ def test_without_a_home_the_rest_is_told_all_the_same(workspace: Workspace) -> N
 
 
 @pytest.mark.parametrize("data", [b"", b"a", b"1234567890abcdef", bytes(range(256)) * 3])
-def test_the_checksum_is_that_of_the_system(data: bytes) -> None:
+def test_cksum_equals_the_posix_command(data: bytes) -> None:
     done = subprocess.run(["cksum"], input=data, capture_output=True, check=True)
     assert done.stdout.split()[0].decode() == str(cksum(data))
 
 
-def test_the_task_is_long_ends_with_its_mark_and_is_new_each_time(tmp_path: Path) -> None:
+def test_canary_task_is_long_random_and_ends_with_its_mark(tmp_path: Path) -> None:
     task, other = CanaryTask.new("DONE"), CanaryTask.new("DONE")
     prompt = task.prompt()
     assert 20_000 < len(prompt) < 21_000
@@ -686,17 +692,17 @@ GOOD = Evidence(
 TOPICS = ["started", "prompt", "file", "command", "signal", "exit", "leftovers", "model", "cost"]
 
 
-def judged(evidence: Evidence) -> dict[str, str]:
+def marks_by_topic(evidence: Evidence) -> dict[str, str]:
     return {one.topic: str(one.mark) for one in judge(evidence)}
 
 
-def but(**other: object) -> Evidence:
-    """The good one, with something else."""
+def good_except(**other: object) -> Evidence:
+    """Return the good evidence with other values for these fields."""
     fields = {name: getattr(GOOD, name) for name in GOOD.__struct_fields__}
     return Evidence(**{**fields, **other})
 
 
-def test_a_canary_that_can_do_everything_is_ok_line_by_line() -> None:
+def test_good_evidence_gives_only_ok_findings() -> None:
     findings = judge(GOOD)
     assert [one.topic for one in findings] == TOPICS
     assert worst(findings) is Mark.OK
@@ -722,27 +728,30 @@ UNKNOWN = {
 @pytest.mark.parametrize(
     "evidence,expected",
     [
-        (but(repeated=False), {"prompt": "problem"}),
-        (but(wrote=None), {"file": "problem"}),
-        (but(wrote=False), {"file": "problem"}),
-        (but(ran=None), {"command": "problem"}),
-        (but(ran=False), {"command": "problem"}),
-        (but(promises=Promises()), {"signal": "problem"}),
+        (good_except(repeated=False), {"prompt": "problem"}),
+        (good_except(wrote=None), {"file": "problem"}),
+        (good_except(wrote=False), {"file": "problem"}),
+        (good_except(ran=None), {"command": "problem"}),
+        (good_except(ran=False), {"command": "problem"}),
+        (good_except(promises=Promises()), {"signal": "problem"}),
         (
-            but(
+            good_except(
                 promises=Promises(failure=True, lines=("no",)),
                 failure=Failure(FailureKind.SIGNAL, "blocked"),
                 wrote=None,
             ),
             {"signal": "problem", "file": "problem"},
         ),
-        (but(end=Exited(3)), {"exit": "warning"}),
-        (but(end=HungAfterResult("result_grace", 30)), {"exit": "warning", "leftovers": "unknown"}),
-        (but(cleaned_up=(NamedProcess(7, "sleep"),)), {"leftovers": "warning"}),
-        (but(survivors=(NamedProcess(7, "sleep"),)), {"leftovers": "problem"}),
-        (but(usage=Usage()), {"model": "unknown", "cost": "unknown"}),
+        (good_except(end=Exited(3)), {"exit": "warning"}),
         (
-            but(
+            good_except(end=HungAfterResult("result_grace", 30)),
+            {"exit": "warning", "leftovers": "unknown"},
+        ),
+        (good_except(cleaned_up=(NamedProcess(7, "sleep"),)), {"leftovers": "warning"}),
+        (good_except(survivors=(NamedProcess(7, "sleep"),)), {"leftovers": "problem"}),
+        (good_except(usage=Usage()), {"model": "unknown", "cost": "unknown"}),
+        (
+            good_except(
                 **NOTHING,
                 end=TimedOut("iteration_timeout", 300.0),
                 failure=Failure(FailureKind.TIMEOUT, "nothing was printed"),
@@ -750,33 +759,35 @@ UNKNOWN = {
             {**UNKNOWN, "exit": "problem", "leftovers": "unknown"},
         ),
         (
-            but(**NOTHING, end=Exited(1), failure=Failure(FailureKind.AUTH, "Invalid API key")),
+            good_except(
+                **NOTHING, end=Exited(1), failure=Failure(FailureKind.AUTH, "Invalid API key")
+            ),
             {**UNKNOWN, "failure": "problem"},
         ),
         (
-            but(**NOTHING, end=Lost("gone"), failure=Failure(FailureKind.CRASH, "gone")),
+            good_except(**NOTHING, end=Lost("gone"), failure=Failure(FailureKind.CRASH, "gone")),
             {**UNKNOWN, "failure": "problem", "exit": "problem", "leftovers": "unknown"},
         ),
         (
-            but(**NOTHING, end=Exited(1), failure=Failure(FailureKind.LIMIT, "until 5pm")),
+            good_except(**NOTHING, end=Exited(1), failure=Failure(FailureKind.LIMIT, "until 5pm")),
             {**UNKNOWN, "failure": "problem"},
         ),
-        (but(end=Interrupted(2)), {"exit": "unknown", "leftovers": "unknown"}),
+        (good_except(end=Interrupted(2)), {"exit": "unknown", "leftovers": "unknown"}),
         (
-            but(**NOTHING, end=Signalled(11), failure=Failure(FailureKind.CRASH, "killed")),
+            good_except(**NOTHING, end=Signalled(11), failure=Failure(FailureKind.CRASH, "killed")),
             {**UNKNOWN, "failure": "problem", "exit": "problem"},
         ),
     ],
 )
-def test_what_a_canary_can_not_do_is_told_from_what_nobody_knows(
+def test_omitted_steps_are_problems_and_steps_after_a_failure_are_unknown(
     evidence: Evidence, expected: dict[str, str]
 ) -> None:
-    got = {topic: mark for topic, mark in judged(evidence).items() if mark != "ok"}
+    got = {topic: mark for topic, mark in marks_by_topic(evidence).items() if mark != "ok"}
     assert got == expected
 
 
-def test_who_can_not_be_started_has_one_line(workspace: Workspace) -> None:
-    assert judged(Evidence(NotStarted("claude: No such file"))) == {"started": "problem"}
+def test_agent_that_cannot_start_has_one_finding(workspace: Workspace) -> None:
+    assert marks_by_topic(Evidence(NotStarted("claude: No such file"))) == {"started": "problem"}
     scratch = ScratchRepository(
         Tools({"PATH": search_path(workspace), "HOME": str(workspace.home)})
     )
@@ -790,12 +801,14 @@ def test_who_can_not_be_started_has_one_line(workspace: Workspace) -> None:
     assert "no space left on device" in judge(evidence)[0].text
 
 
-def test_a_failure_comes_with_its_evidence_and_what_to_do() -> None:
+def test_failure_finding_has_evidence_last_line_and_advice() -> None:
     failure = Failure(FailureKind.AUTH, "Invalid API key", "Run `claude /login`", "last")
     one = next(
-        o for o in judge(but(**NOTHING, end=Exited(1), failure=failure)) if o.topic == "failure"
+        o
+        for o in judge(good_except(**NOTHING, end=Exited(1), failure=failure))
+        if o.topic == "failure"
     )
-    assert one.text == "failed (auth): Invalid API key; it said last: last"
+    assert one.text == "failed (auth): Invalid API key; its last line: last"
     assert one.advice == "Run `claude /login`"
 
 
@@ -803,24 +816,24 @@ def test_a_failure_comes_with_its_evidence_and_what_to_do() -> None:
     "kind,advice",
     [(FailureKind.OVERLOADED, "max_outage_wait"), (FailureKind.OFFLINE, "Check the network")],
 )
-def test_an_outage_of_the_canary_comes_with_what_to_do(kind: FailureKind, advice: str) -> None:
-    evidence = but(**NOTHING, end=Exited(1), failure=Failure(kind, "its own words"))
+def test_outage_finding_has_the_advice_of_its_kind(kind: FailureKind, advice: str) -> None:
+    evidence = good_except(**NOTHING, end=Exited(1), failure=Failure(kind, "its own words"))
     one = next(one for one in judge(evidence) if one.topic == "failure")
     assert one.text == f"failed ({kind}): its own words"
     assert advice in one.advice
 
 
-def test_a_canary_that_ran_out_of_time_is_told_with_what_was_seen() -> None:
+def test_timeout_finding_says_what_was_known_at_the_timeout() -> None:
     failure = Failure(FailureKind.TIMEOUT, "nothing was printed")
     end = TimedOut("iteration_timeout", 300.0)
-    evidence = but(**NOTHING, end=end, failure=failure, retrying="no network")
+    evidence = good_except(**NOTHING, end=end, failure=failure, retrying="no network")
     one = next(o for o in judge(evidence) if o.topic == "exit")
     assert "after 300s (--timeout), and was stopped" in one.text
     assert one.text.endswith("; nothing was printed; it was retrying: no network")
 
 
-def test_a_denied_tool_is_named_with_the_flag_that_allows_it() -> None:
-    evidence = but(wrote=None, notes=("was not allowed to use Write",))
+def test_denied_tool_finding_names_the_flag_that_allows_it() -> None:
+    evidence = good_except(wrote=None, notes=("was not allowed to use Write",))
     one = next(o for o in judge(evidence, "--yolo") if o.topic == "file")
     assert "not allowed to use Write" in one.text
     assert "--yolo" in one.advice

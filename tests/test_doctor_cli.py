@@ -1,4 +1,4 @@
-"""`rooda doctor` and its canary through the installed command, with scripted CLIs on the PATH."""
+"""`rooda doctor` and its canary through the installed command, with fake CLIs on the PATH."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from support.children import until
 from support.surface import Inside, listing
 from support.workspace import ROODA, Finished, Workspace, alive, wait_for
 
-# A claude that does what the canary asks, in the words of the real one; HABITS are its bad ones.
+# A fake claude that does what the canary asks, with real events; HABITS are its misbehaviors.
 FAKE = """#!{python} -S
 import json, os, re, signal, subprocess, sys, time
 HABITS = {habits!r}
@@ -88,7 +88,7 @@ sys.exit(3 if "exits badly" in HABITS else 0)
 
 @pytest.fixture
 def temporary(workspace: Workspace, tmp_path: Path) -> Path:
-    """The folder for temporary files, so that what is left in it can be seen."""
+    """A folder for temporary files, to check which files are left in it."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     workspace.env["TMPDIR"] = str(folder)
@@ -97,23 +97,23 @@ def temporary(workspace: Workspace, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pids(workspace: Workspace, tmp_path: Path) -> Iterator[Path]:
-    """Where scripted CLIs note their processes; none outlives the test."""
+    """A folder in which fake CLIs store their pids; the fixture kills the processes afterwards."""
     folder = tmp_path / "pids"
     folder.mkdir()
     workspace.env["PIDS"] = str(folder)
     yield folder
-    for pid in noted(folder):
+    for pid in recorded_pids(folder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def noted(folder: Path) -> list[int]:
+def recorded_pids(folder: Path) -> list[int]:
     return [int(wait_for(file)) for file in folder.glob("*.pid")]
 
 
 @pytest.fixture
 def tools(workspace: Workspace, temporary: Path, pids: Path) -> Path:
-    """The only folder on the PATH: no agent of this machine takes part."""
+    """The only folder on the PATH, so that no installed agent of this machine is used."""
     folder = workspace.home / "bin"
     folder.mkdir()
     for name in ("git", "sh", "env", "sleep", "cksum", "cat", "setsid", "true"):
@@ -133,7 +133,7 @@ def inside(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Inside:
-    """`rooda ARGS` in this process, where no canary is to be interrupted."""
+    """Run `rooda ARGS` in this process; for tests without interrupts."""
     assert tools.is_dir()
     for name, value in workspace.env.items():
         monkeypatch.setenv(name, value)
@@ -156,13 +156,13 @@ def shell(folder: Path, name: str, body: str) -> Path:
 
 
 def marks(done: Finished) -> dict[str, str]:
-    """The canary's findings by their topics, all that is not ok."""
+    """Return the canary's findings that are not ok, by topic."""
     findings = json.loads(done.out)["findings"]
     return {one["topic"]: one["mark"] for one in findings if one["mark"] != "ok"}
 
 
 def rows(done: Finished) -> dict[str, str]:
-    """Name and mark of every agent in the table."""
+    """Return the marks of all agents in the table, by name."""
     found = re.findall(r"^(ok|absent|warning|problem) +(\S+)", done.out, re.MULTILINE)
     return {name: mark for mark, name in found}
 
@@ -170,9 +170,7 @@ def rows(done: Finished) -> dict[str, str]:
 # -- rooda doctor ----------------------------------------------------------------------------
 
 
-def test_the_doctor_lists_every_agent_and_looks_at_the_machine(
-    workspace: Workspace, tools: Path
-) -> None:
+def test_doctor_lists_every_agent_and_checks_the_machine(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     shell(tools, "codex", "echo codex-cli 0.166.0")
     workspace.config("ai_cmd_aliases:\n  chatty: claude --verbose\n")
@@ -196,13 +194,13 @@ def test_the_doctor_lists_every_agent_and_looks_at_the_machine(
         r"^  ok +account: OPENAI_API_KEY is set: the API key",
         r"^  ok +not passed on, because it may refuse to run inside another agent: CLAUDECODE$",
         r"^  ok +git version ",
-        r"^  ok +no run is at work here$",
+        r"^  ok +no run is active here$",
         r"^  ok +[\d.]+ .B of disk space left$",
         r"^  ok +no errors in rooda-config.yml$",
     ):
         assert re.search(words, done.out, re.MULTILINE), (words, done.out)
     assert "sk-1234567890" not in done.out
-    assert listing(workspace.path, workspace.home) == before, "it only looks"
+    assert listing(workspace.path, workspace.home) == before, "the doctor changes no files"
 
 
 @pytest.mark.parametrize("config", ["", "loop: {failure_threshold: 2}"])
@@ -239,7 +237,7 @@ def test_doctor_with_a_missing_chosen_agent_counts_a_problem(
     assert "npm install -g @anthropic-ai/claude-code" in done.out
 
 
-def test_an_agent_that_is_chosen_and_missing_is_a_problem_with_its_cure(
+def test_doctor_json_reports_a_missing_chosen_agent_with_advice(
     workspace: Workspace, tools: Path, inside: Inside
 ) -> None:
     assert inside("doctor").code == 0
@@ -254,10 +252,10 @@ def test_an_agent_that_is_chosen_and_missing_is_a_problem_with_its_cure(
         ("program", "problem", "npm install -g @google/gemini-cli")
     ]
     claude(tools)
-    assert inside("doctor", "--ai-cmd", "claude -p").code == 0, "that one is there"
+    assert inside("doctor", "--ai-cmd", "claude -p").code == 0, "claude is installed"
 
 
-def test_programs_that_hang_or_flood_when_asked_for_their_version_hurt_nobody(
+def test_doctor_survives_programs_that_hang_flood_or_fail_on_version(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
     shell(tools, "claude", 'echo $$ > "$PIDS/agent.pid"; exec sleep 600')
@@ -266,7 +264,7 @@ def test_programs_that_hang_or_flood_when_asked_for_their_version_hurt_nobody(
     program(tools, "qwen", "#!/usr/bin/env node\n")
     program(tools, "copilot", "#!/bin/sh\n", mode=0o644)
     done = workspace.rooda("doctor", "--timeout", "1s")
-    assert done.code == 0, "none of them is chosen"
+    assert done.code == 0, "none of the agents is chosen"
     assert {name for name, mark in rows(done).items() if mark == "warning"} == {
         "claude",
         "codex",
@@ -282,7 +280,7 @@ def test_programs_that_hang_or_flood_when_asked_for_their_version_hurt_nobody(
         f"chmod +x {tools / 'copilot'}",
     ):
         assert words in done.out
-    assert [alive(pid) for pid in noted(pids)] == [False]
+    assert [alive(pid) for pid in recorded_pids(pids)] == [False]
 
 
 SECRETS = (
@@ -301,7 +299,7 @@ SECRETS = (
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_no_value_of_a_secret_is_ever_shown(
+def test_doctor_never_prints_the_value_of_a_secret(
     workspace: Workspace,
     tools: Path,
     inside: Inside,
@@ -324,7 +322,9 @@ def test_no_value_of_a_secret_is_ever_shown(
         assert name in done.out
 
 
-def test_nothing_keeps_the_doctor_from_telling_the_rest(workspace: Workspace, tools: Path) -> None:
+def test_doctor_reports_the_rest_despite_a_broken_git_config_home_and_state_folder(
+    workspace: Workspace, tools: Path
+) -> None:
     claude(tools)
     (tools / "git").unlink()
     workspace.config("loop: [\n")
@@ -342,7 +342,7 @@ def test_nothing_keeps_the_doctor_from_telling_the_rest(workspace: Workspace, to
         assert words in done.out
 
 
-def test_a_folder_that_is_gone_is_one_more_thing_to_tell(workspace: Workspace, tools: Path) -> None:
+def test_doctor_reports_a_deleted_current_folder(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     gone = workspace.path / "gone"
     gone.mkdir()
@@ -363,7 +363,7 @@ def test_a_folder_that_is_gone_is_one_more_thing_to_tell(workspace: Workspace, t
 # -- the canary ------------------------------------------------------------------------------
 
 
-def test_a_canary_that_can_do_everything_leaves_nothing(
+def test_successful_canary_leaves_no_files_and_no_changes(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
     claude(tools)
@@ -380,13 +380,13 @@ def test_a_canary_that_can_do_everything_leaves_nothing(
         "ok       can write a file",
         "ok       can run a command",
         "ok       can signal that it is done",
-        "ok       leaves nothing behind",
+        "ok       leaves no processes behind",
         "ok       model: claude-test-1",
         "ok       used 8,200 tokens, $0.0421",
         "ok       account: the account that `claude /login` chose",
     ):
         assert words in lines
-    assert re.search(r"exits by itself, \d+\.\ds after its result", done.out)
+    assert re.search(r"exits on its own, \d+\.\ds after its result", done.out)
     assert "It costs what a short session costs" in done.err
     assert "claude -p --dangerously-skip-permissions" in done.err
     assert "[tool] Write canary-written.txt" in done.err
@@ -432,7 +432,7 @@ MORE: dict[str, dict[str, str]] = {
     "habit",
     [*BAD, *(pytest.param(habit, marks=pytest.mark.slow) for habit in MORE)],
 )
-def test_a_canary_with_a_bad_habit_is_found_out(
+def test_canary_detects_each_misbehavior(
     workspace: Workspace, tools: Path, temporary: Path, pids: Path, habit: str
 ) -> None:
     claude(tools, habit)
@@ -446,8 +446,8 @@ def test_a_canary_with_a_bad_habit_is_found_out(
     folders = [str(folder) for folder in temporary.iterdir()]
     assert folders == ([kept] if is_problem else [])
     if is_problem:
-        assert list(Path(kept).glob(".rooda/runs/*/1/prompt.md")), "the evidence is there"
-    assert not any(map(alive, noted(pids)))
+        assert list(Path(kept).glob(".rooda/runs/*/1/prompt.md")), "the evidence is kept"
+    assert not any(map(alive, recorded_pids(pids)))
 
 
 def about(done: Finished, topic: str) -> dict[str, Any]:
@@ -455,7 +455,7 @@ def about(done: Finished, topic: str) -> dict[str, Any]:
     return next(one for one in found if one["topic"] == topic)
 
 
-def test_a_failure_names_its_kind_its_evidence_and_the_cure(
+def test_canary_failure_shows_kind_evidence_and_advice(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
     claude(tools, "is not logged in")
@@ -475,7 +475,7 @@ def test_a_failure_names_its_kind_its_evidence_and_the_cure(
 
 
 @pytest.mark.slow
-def test_a_denied_tool_is_named_with_the_flag_that_allows_it(
+def test_canary_names_a_denied_tool_and_the_flag_that_allows_it(
     workspace: Workspace, tools: Path
 ) -> None:
     claude(tools, "may not write")
@@ -487,14 +487,14 @@ def test_a_denied_tool_is_named_with_the_flag_that_allows_it(
 
 
 @pytest.mark.slow
-def test_what_a_canary_left_behind_is_named_and_stopped(
+def test_canary_names_and_stops_leftover_processes(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
     claude(tools, "leaves a process")
     done = workspace.rooda("doctor", "--canary", "claude", "--json")
     assert json.loads(done.out)["left_behind"] == ["sleep 600"]
     assert f"sleep 600 ({(pids / 'child.pid').read_text()})" in about(done, "leftovers")["text"]
-    assert [alive(pid) for pid in noted(pids)] == [False, False]
+    assert [alive(pid) for pid in recorded_pids(pids)] == [False, False]
 
 
 PLAIN = """
@@ -508,7 +508,7 @@ echo '<promise>DONE</promise>'
 """
 
 
-def test_an_agent_that_nobody_knows_is_tried_as_the_config_would_run_it(
+def test_canary_runs_an_unknown_agent_with_the_configured_command(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
     for name in ("grep", "tail"):
@@ -522,7 +522,7 @@ def test_an_agent_that_nobody_knows_is_tried_as_the_config_would_run_it(
 
 
 @pytest.mark.slow
-def test_a_policy_that_listens_to_nothing_still_hears_the_canary(
+def test_canary_uses_the_default_signal_if_the_config_turns_signals_off(
     workspace: Workspace, tools: Path
 ) -> None:
     claude(tools)
@@ -531,7 +531,7 @@ def test_a_policy_that_listens_to_nothing_still_hears_the_canary(
     assert (done.code, marks(done)) == (0, {})
 
 
-def test_a_program_that_is_not_there_is_told_so(workspace: Workspace, tools: Path) -> None:
+def test_canary_reports_a_missing_program(workspace: Workspace, tools: Path) -> None:
     done = workspace.rooda("doctor", "--canary", "claude", "--json")
     assert tools.is_dir()
     assert done.code == 1
@@ -539,7 +539,7 @@ def test_a_program_that_is_not_there_is_told_so(workspace: Workspace, tools: Pat
 
 
 @pytest.mark.slow
-def test_without_git_the_canary_has_a_plain_folder(workspace: Workspace, tools: Path) -> None:
+def test_canary_runs_in_a_plain_folder_without_git(workspace: Workspace, tools: Path) -> None:
     claude(tools)
     (tools / "git").unlink()
     done = workspace.rooda("doctor", "--canary", "claude", "--json")
@@ -557,20 +557,20 @@ def test_without_git_the_canary_has_a_plain_folder(workspace: Workspace, tools: 
         (("--canary", "--ai-cmd", "'"), "Check its quotes"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_answered_before_anything_runs(
+def test_invalid_arguments_are_rejected_before_any_program_runs(
     inside: Inside, tools: Path, pids: Path, args: tuple[str, ...], words: str
 ) -> None:
     claude(tools)
     done = inside("doctor", *args)
     assert (done.code, done.out) == (1, "")
     assert words in done.err
-    assert noted(pids) == []
+    assert recorded_pids(pids) == []
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
-def test_an_interrupted_canary_is_stopped_with_all_of_its_tree(
+def test_interrupt_stops_the_canary_and_its_process_tree(
     workspace: Workspace, tools: Path, temporary: Path, pids: Path, number: signal.Signals
 ) -> None:
     claude(tools, "hangs")
@@ -582,13 +582,13 @@ def test_an_interrupted_canary_is_stopped_with_all_of_its_tree(
     finally:
         running.process.kill()
     assert (done.code, done.out) == (130, "")
-    assert done.err.startswith("This runs claude once, for real"), "said before it began"
+    assert done.err.startswith("This runs claude once, for real"), "announced before the start"
     assert done.err.splitlines()[-1] == "Interrupted"
-    assert [alive(pid) for pid in noted(pids)] == [False, False]
+    assert [alive(pid) for pid in recorded_pids(pids)] == [False, False]
     assert list(temporary.iterdir()) == []
 
 
-def test_ctrl_c_while_a_version_is_asked_for_leaves_nothing(
+def test_ctrl_c_during_a_version_query_leaves_no_processes(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:
     shell(tools, "claude", 'echo $$ > "$PIDS/agent.pid"; exec sleep 600')
@@ -600,4 +600,4 @@ def test_ctrl_c_while_a_version_is_asked_for_leaves_nothing(
     finally:
         running.process.kill()
     assert done.code == 130
-    until(lambda: not alive(pid), "the end of the program that was asked")
+    until(lambda: not alive(pid), "the end of the program asked for its version")

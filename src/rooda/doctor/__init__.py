@@ -1,1 +1,1 @@
-"""`rooda doctor`: check everything that a run needs, and say how to correct what is wrong."""
+"""`rooda doctor`: checks everything that a run needs, and says how to fix each problem."""

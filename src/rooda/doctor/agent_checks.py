@@ -1,4 +1,4 @@
-"""Check every agent that the configuration names: its program, its version, its command line."""
+"""Checks every agent in the configuration: its program, its version, its command line."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,14 +33,14 @@ from rooda.doctor.programs import (
 )
 from rooda.text.paths import is_folder
 
-_DOWNLOADERS = ("npx", "bunx")  # launchers that download a program that is not installed
+_DOWNLOADERS = ("npx", "bunx")  # launchers that download programs that are not installed
 _NO_ACCOUNT = Account((), "")
 
 
 class ProgramLookup(Struct, frozen=True):
     """The program of an agent: its path, its missing interpreter, and its version.
 
-    `version` is None where rooda did not ask. `in_work_tree`: the agents of a run can change it.
+    `version` is None if rooda did not ask for it. `in_work_tree`: an agent can change the program.
     """
 
     agent: Agent
@@ -51,7 +51,7 @@ class ProgramLookup(Struct, frozen=True):
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether rooda may run it with --version: an unknown program may begin to work at once."""
+        """Whether rooda may run it with --version; an unknown program could start to work."""
         if self.program.path is None or self.interpreter is not None or self.in_work_tree:
             return False
         name = program_name(self.agent.argv)
@@ -59,7 +59,7 @@ class ProgramLookup(Struct, frozen=True):
 
 
 class AgentExamination(Struct, frozen=True):
-    """Everything that the checks found about one agent."""
+    """All findings about one agent."""
 
     name: str
     command: str
@@ -79,7 +79,7 @@ class AgentExamination(Struct, frozen=True):
         return worst(self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything under the names that the JSON output has."""
+        """Return all fields under their names in the JSON output."""
         return {
             "name": self.name,
             "mark": str(self.mark),
@@ -97,7 +97,7 @@ class AgentExamination(Struct, frozen=True):
 
 
 def check_agents(context: DoctorContext, timeout: float) -> list[AgentExamination]:
-    """Check every agent; `timeout` is how long a program may take to print its version."""
+    """Check every agent; `timeout` limits the seconds a program may take to print its version."""
     lookups = [(one, _look_up(one, context)) for one in candidates(context.layers)]
     folder = context.working_dir if is_folder(context.working_dir) else Path("/")
     versions = ask_versions(
@@ -126,7 +126,7 @@ def _look_up(candidate: Candidate, context: DoctorContext) -> ProgramLookup | Pr
 
 
 def _program(agent: Agent, context: DoctorContext) -> ProgramPath:
-    """Find the program of an agent; a launcher before it must be there too."""
+    """Find the program of an agent; a launcher in front of it must exist too."""
     first, own = agent.argv[0], own_words(agent.argv)[0]
     launcher = find_program(first, context.working_dir, context.environ)
     if launcher.path is None or own == first:
@@ -137,9 +137,9 @@ def _program(agent: Agent, context: DoctorContext) -> ProgramPath:
 
 
 def _version_environ(agent: Agent, context: DoctorContext) -> dict[str, str]:
-    """Return the agent's environment, with a PATH without the folders of the work tree.
+    """Return the agent's environment, with a PATH that excludes the work tree.
 
-    A script must not find an interpreter that an agent has put there.
+    Otherwise a script could run an interpreter that an agent put into the work tree.
     """
     return {**context.environ_of(agent), "PATH": context.tools.path}
 
@@ -173,7 +173,7 @@ def _examination(
 
 
 def _unreadable(candidate: Candidate, problem: Problem) -> AgentExamination:
-    """Return the examination of a command that can't be split into words."""
+    """Return the examination of a command that cannot be split into words."""
     findings = [Finding("command", Mark.PROBLEM, problem.message, problem.suggestion)]
     return AgentExamination(
         name=candidate.command.alias or candidate.command.field,
@@ -213,7 +213,7 @@ def _missing(lookup: ProgramLookup, *, is_chosen: bool) -> Finding:
 
 
 def _version_text(version: Version | None, environ: Mapping[str, str]) -> str | None:
-    """Return the version without secrets: a program may print anything."""
+    """Return the version without secrets, because a program may print anything."""
     if version is None or version.text is None:
         return None
     return without_secrets(version.text, environ)
@@ -243,7 +243,7 @@ def _reading(agent: Agent) -> Finding:
 
 
 def check_command_line(line: CommandLine) -> Iterator[Finding]:
-    """Check the flags of a known CLI by its rules; other programs have none. Starts nothing."""
+    """Check the flags of a known CLI by its rules. Yields nothing for other programs."""
     adapter = KNOWN.get(program_name(line.words))
     if adapter is None:
         return

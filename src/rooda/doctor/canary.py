@@ -1,4 +1,4 @@
-"""`rooda doctor --canary`: run an agent once, for real, in a scratch repository, and judge it."""
+"""`rooda doctor --canary`: runs an agent once in a scratch repository, and reports on it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ _OWN_FLAGS = ("--timeout", "--ai-cmd", "--canary", "--config")
 
 
 class Canary(Struct, frozen=True):
-    """The agent to try, with a command that works in another folder, and the account that pays.
+    """The agent to try, with a command that works in any folder, and the account that pays.
 
     `config_errors` is the number of errors in the configuration.
     """
@@ -43,21 +43,21 @@ class Canary(Struct, frozen=True):
         return self.without_secrets(shown_command(self.agent.argv))
 
     def without_secrets(self, text: str) -> str:
-        """Return a text without the values of the agent's secret variables."""
+        """Return the text without the values of the agent's secret variables."""
         return without_secrets(text, self.context.environ_of(self.agent))
 
     @property
     def timeout(self) -> float | None:
-        """How many seconds the agent may take."""
+        """The seconds that the agent may take."""
         return self.context.values[ITERATION_TIMEOUT]
 
 
 def choose_canary(
     world: World, config: str | None, alias: str, command: str, timeout: str
 ) -> Canary:
-    """Return the agent to try: an alias, a command, or without both the one of the loop.
+    """Return the agent to try: an alias, a command, or by default the agent of the loop.
 
-    Raises InvalidInput with everything that is wrong with the arguments.
+    Raises InvalidInput with all problems of the arguments.
     """
     flags = {**OFF, ITERATION_TIMEOUT.key: ("--timeout", timeout)}
     if alias:
@@ -67,7 +67,7 @@ def choose_canary(
     problems: list[Problem] = []
     context = DoctorContext.read(world, DoctorOptions(config, flags), problems)
     if context.values[SIGNALS_SUCCESS] is None:
-        # The configuration listens to no signal, and the canary has to send one.
+        # The configuration turns signals off, but the canary has to send one.
         flags |= {SIGNALS_SUCCESS.key: ("--canary", str(SIGNALS_SUCCESS.default))}
         context = DoctorContext.read(world, DoctorOptions(config, flags), [])
     wrong = [one for one in errors(problems) if one.field in _OWN_FLAGS]
@@ -93,9 +93,9 @@ def _chosen_agent(context: DoctorContext, problems: list[Problem]) -> Agent | No
 
 
 def _portable(argv: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """Return the words with absolute paths for files of this folder."""
+    """Return the words, with absolute paths for files in this folder."""
     program, *rest = argv
-    first = _absolute(program, folder) if "/" in program else program  # else it is on the PATH
+    first = _absolute(program, folder) if "/" in program else program  # else found on the PATH
     return (first, *(_absolute(one, folder) if "/" in one or "." in one else one for one in rest))
 
 
@@ -108,7 +108,7 @@ def _absolute(word: str, folder: Path) -> str:
 
 
 class CanaryReport(Struct, frozen=True):
-    """The result of a trial. `kept` is the scratch folder, if rooda kept it for the user."""
+    """The result of a trial. `kept` is the scratch folder if rooda kept it for the user."""
 
     canary: Canary
     evidence: Evidence
@@ -121,7 +121,7 @@ class CanaryReport(Struct, frozen=True):
         return not has_problem(self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything under the names that the JSON output has."""
+        """Return all fields under their names in the JSON output."""
         evidence, failure = self.evidence, self.evidence.failure
         return {
             "schema_version": SCHEMA_VERSION,
@@ -142,9 +142,9 @@ class CanaryReport(Struct, frozen=True):
 def run_canary(
     canary: Canary, interrupts: Interrupts, show: Callable[[AgentSaid], None]
 ) -> CanaryReport | None:
-    """Run the agent in a scratch repository; return None if the user interrupted it.
+    """Run the agent in a scratch repository; return None if the user interrupted the trial.
 
-    The folder is deleted, unless there is a problem. Raises OSError.
+    The folder is deleted unless there is a problem. Raises OSError.
     """
     context, agent = canary.context, canary.agent
     task = CanaryTask.new(str(context.values[SIGNALS_SUCCESS]))
@@ -152,7 +152,7 @@ def run_canary(
     keep = False
     try:
         if interrupts.received:
-            return None  # before the agent costs anything
+            return None  # before the agent incurs any cost
         result = run_trial(
             agent, task, scratch.folder, context.values, context.environ, interrupts, show
         )
@@ -171,7 +171,7 @@ def _report(canary: Canary, evidence: Evidence, scratch: ScratchRepository) -> C
     known = KNOWN.get(program_name(words))
     findings = judge(evidence, known.permissions.missing_flag(words) if known else "")
     if scratch.trouble:
-        text = f"it ran in a folder that is no repository: {scratch.trouble}"
+        text = f"it ran in a folder that is not a repository: {scratch.trouble}"
         findings.append(Finding("repository", Mark.WARNING, text, "See `rooda doctor` about git"))
     findings.append(Finding("account", Mark.OK, f"account: {canary.account.text}"))
     shown = [replace(one, text=canary.without_secrets(one.text)) for one in findings]

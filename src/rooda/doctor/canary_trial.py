@@ -1,4 +1,4 @@
-"""One try of an agent: the task, a scratch repository, and one iteration of the engine."""
+"""A trial of an agent: the task, a scratch repository, and one iteration of the engine."""
 
 import secrets
 import shutil
@@ -28,7 +28,7 @@ from rooda.workspace.tools import Tools
 # -- the task --------------------------------------------------------------------------------
 
 WRITTEN, COMMANDED = "canary-written.txt", "canary-command.txt"
-_PROMPT_SIZE = 20_000  # bytes: more than a pipe or a line buffer lets through by chance
+_PROMPT_SIZE = 20_000  # bytes, more than fits into a line buffer
 _POLYNOMIAL = 0x04C11DB7
 _TOP_BIT, _ALL_BITS = 0x80000000, 0xFFFFFFFF
 
@@ -54,7 +54,7 @@ _FILLER = "Line {number}: nothing to do here, the mark is on the very last line 
 
 
 class CanaryTask(Struct, frozen=True):
-    """What the agent is asked to do, with random words: it can't be right by chance."""
+    """The task for the agent, with random words, so that it cannot succeed by chance."""
 
     word: str
     seed: str
@@ -63,13 +63,13 @@ class CanaryTask(Struct, frozen=True):
 
     @classmethod
     def new(cls, signal: str) -> "CanaryTask":
-        """Return a new task; `signal` is the word for success."""
+        """Return a new task; `signal` is the success signal."""
         word, seed, mark = (secrets.token_hex(8) for _ in range(3))
         return cls(word, seed, f"mark-{mark}", signal)
 
     @property
     def command(self) -> str:
-        """The shell command to run. It prints a checksum, which a model can't guess."""
+        """The shell command to run. It prints a checksum, which a model cannot guess."""
         return f"printf %s {self.seed} | cksum > {COMMANDED}"
 
     def prompt(self) -> str:
@@ -83,19 +83,19 @@ class CanaryTask(Struct, frozen=True):
         return f"{text}{self.mark}\n"
 
     def read(self, _iteration: int, /) -> str:
-        """Return the prompt, as the template of a plan."""
+        """Return the prompt; this makes the task the template of a plan."""
         return self.prompt()
 
     def is_written(self, content: bytes) -> bool:
-        """Return whether a file has the word that the agent was to write."""
+        """Return whether the content is the word that the agent had to write."""
         return content.strip() == self.word.encode()
 
     def is_commanded(self, content: bytes) -> bool:
-        """Return whether a file has what the command prints."""
+        """Return whether the content is the output of the command."""
         return content.split()[:1] == [str(cksum(self.seed.encode())).encode()]
 
     def is_repeated(self, answer: bytes) -> bool:
-        """Return whether the mark is in the agent's answer."""
+        """Return whether the agent's answer contains the mark."""
         return self.mark.encode() in answer
 
 
@@ -115,19 +115,19 @@ def cksum(data: bytes) -> int:
 # -- the scratch repository ------------------------------------------------------------------
 
 _README = "# A scratch repository\n\nrooda made it to try an agent, and deletes it afterwards.\n"
-_LARGEST_FILE = 4096  # bytes read of a file that the agent wrote
-# The settings of the user must not fail the first commit here.
+_LARGEST_FILE = 4096  # bytes to read of a file that the agent wrote
+# The user's git settings must not make the first commit fail.
 _GIT_SETTINGS = {"commit.gpgSign": "false", "init.defaultBranch": "main"}
 
 
 class ScratchRepository:
-    """A new folder for temporary use, a git repository if git works.
+    """A temporary folder, and a git repository if git works.
 
-    `trouble` says why it is no repository.
+    `trouble` is the reason why the folder is not a repository.
     """
 
     def __init__(self, tools: Tools) -> None:
-        """Create the folder. Raises OSError, for example where the disk is full."""
+        """Create the folder. Raises OSError, for example if the disk is full."""
         self.folder = Path(tempfile.mkdtemp(prefix="rooda-canary-")).resolve()
         self.trouble = ""
         try:
@@ -143,7 +143,7 @@ class ScratchRepository:
             raise
 
     def read(self, name: str) -> bytes | None:
-        """Return the beginning of a file; None if there is none, or no regular file."""
+        """Return the beginning of a file, or None if it is missing or not a regular file."""
         try:
             return read_plain_file(self.folder / name, _LARGEST_FILE)
         except OSError:
@@ -158,7 +158,7 @@ class ScratchRepository:
 
 _MOST_NOTES = 20
 
-# Settings of a run that must not act in a trial, as flags that switch them off.
+# Flags that turn off the settings of a run that must not apply to a trial.
 OFF: Mapping[str, tuple[str, str]] = {
     key: ("--canary", value)
     for key, value in {
@@ -178,10 +178,10 @@ OFF: Mapping[str, tuple[str, str]] = {
 
 
 class TrialResult(Struct, frozen=True):
-    """What the engine reports about the iteration.
+    """The engine's report of the iteration.
 
-    `result_after` is the number of seconds from the start until the agent reported its result.
-    `trouble` says why the prompt could not be written.
+    `result_after` is the number of seconds from the start to the result of the agent.
+    `trouble` is the reason why the prompt could not be written.
     """
 
     ended: IterationEnded | None = None
@@ -194,7 +194,7 @@ class TrialResult(Struct, frozen=True):
 
 
 class _TrialListener(Struct):
-    """Listens to the events of the iteration, and shows the lines that a person can read."""
+    """Collects the events of the iteration, and shows the agent's readable lines."""
 
     show: Callable[[AgentSaid], None]
     ended: IterationEnded | None = None
@@ -214,27 +214,27 @@ class _TrialListener(Struct):
 
 
 class _ResultTimer(Struct):
-    """Measures how long after its start the agent has reported its result."""
+    """Measures the time from the agent's start to its result."""
 
     result_after: float | None = None
 
     def wrap(self, execute: Execute) -> Execute:
-        """Return a function that runs a program like `execute`, and measures."""
+        """Return `execute` with the measurement added."""
 
         def run(
             request: ProcessRequest, interrupts: Interrupts, listener: Listener
         ) -> ProcessResult:
             now = interrupts.stopwatch.now
-            began = now()
+            started_at = now()
 
-            def hear(event: Event) -> None:
+            def on_event(event: Event) -> None:
                 listener(event)
-                if not request.result_is_in():  # the agent has continued after its result
+                if not request.result_is_in():  # the agent continued after its result
                     self.result_after = None
                 elif self.result_after is None:
-                    self.result_after = now() - began
+                    self.result_after = now() - started_at
 
-            return execute(request, interrupts, hear)
+            return execute(request, interrupts, on_event)
 
         return run
 
@@ -248,7 +248,7 @@ def run_trial(
     interrupts: Interrupts,
     show: Callable[[AgentSaid], None],
 ) -> TrialResult:
-    """Run the agent once in the folder, as an iteration of a run would."""
+    """Run the agent once in the folder, in the same way as an iteration of a run."""
     plan = Plan(
         procedure="canary",
         phases={},

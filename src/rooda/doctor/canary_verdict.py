@@ -1,4 +1,4 @@
-"""What a trial of an agent showed, and what that means, finding by finding."""
+"""The evidence from a trial of an agent, and the findings that follow from it."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ _LONGEST_LINE = 300
 
 
 class Failure(Struct, frozen=True):
-    """Why the agent failed: the kind, the evidence, what to do, and the last line printed."""
+    """Why the agent failed: kind, evidence, advice, and the last line of the output."""
 
     kind: FailureKind
     evidence: str
@@ -48,12 +48,12 @@ class Failure(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """The facts that the verdict is based on.
+    """The facts on which the findings are based.
 
-    `repeated`: the mark of the prompt is in the answer. `wrote` and `ran` say whether the file of
-    the agent, and that of its command, have the right content; None where there is no file.
-    `exit_after` is how many seconds after its result the agent exited. `retrying` is what the agent
-    retried when it was stopped. `is_complete`: the output ends with a result, or has no events.
+    `repeated`: the answer contains the mark of the prompt. `wrote` and `ran`: whether the file of
+    the agent and the file of its command have the right content, or None without a file.
+    `exit_after`: seconds between the agent's result and its exit. `retrying`: what the agent was
+    retrying when rooda stopped it. `is_complete`: the output ends with a result, or has no events.
     """
 
     end: Exit
@@ -75,7 +75,7 @@ class Evidence(Struct, frozen=True):
 def gather(
     trial: TrialResult, task: CanaryTask, scratch: ScratchRepository, program: Program
 ) -> Evidence:
-    """Return the evidence: the files that the agent wrote, and the result of the trial."""
+    """Return the evidence from the files that the agent wrote and the result of the trial."""
     result, report = trial.process, trial.report
     if result is None:
         return Evidence(NotStarted(trial.trouble or "the prompt could not be written"))
@@ -100,7 +100,7 @@ def gather(
 
 
 def _answer(trial: TrialResult, program: Program) -> bytes:
-    """Return the agent's answer: the text in which a run looks for signals."""
+    """Return the agent's answer, which is the text that a run searches for signals."""
     result, report = trial.process, trial.report
     if result is None:
         return b""
@@ -126,14 +126,14 @@ def _trial_failure(trial: TrialResult) -> Failure | None:
 # -- the verdict -----------------------------------------------------------------------------
 
 _BY_HAND = "Run the command by hand, with a prompt on its standard input"
-_TOOLS = "Read its answer, in the folder below: it may lack the permission"
-# The findings about the signal and the exit show these.
+_TOOLS = "Read its answer in the folder below: it may lack the permission"
+# The findings about the signal and the exit already show these kinds.
 _SHOWN_ELSEWHERE = (FailureKind.SIGNAL, FailureKind.TIMEOUT)
 _WAIT = "A run would wait until the limit is over, or start the next of `ai_cmd_fallbacks`"
 
 
 def judge(found: Evidence, permission_flag: str = "") -> list[Finding]:
-    """Return all findings; `permission_flag` is a missing flag that allows the CLI its tools."""
+    """Return all findings; `permission_flag` is a missing flag that would allow the tools."""
     if isinstance(found.end, NotStarted):
         advice = "Check that it is installed; a script needs a #! line"
         return [
@@ -145,8 +145,8 @@ def judge(found: Evidence, permission_flag: str = "") -> list[Finding]:
         Finding("started", Mark.OK, f"started, and ran for {format_duration(found.duration)}"),
         *_failure(found),
         _prompt(found),
-        _deed("file", "write a file", found, done=found.wrote, denied=denied, advice=tools),
-        _deed("command", "run a command", found, done=found.ran, denied=denied, advice=tools),
+        _step("file", "write a file", found, done=found.wrote, denied=denied, advice=tools),
+        _step("command", "run a command", found, done=found.ran, denied=denied, advice=tools),
         _signal(found),
         _exit(found),
         _leftovers(found),
@@ -158,13 +158,13 @@ def _failure(found: Evidence) -> Iterator[Finding]:
     failure = found.failure
     if failure is None or failure.kind in _SHOWN_ELSEWHERE:
         return
-    said = f"; it said last: {failure.last_words}" if failure.last_words else ""
-    text = f"failed ({failure.kind}): {failure.evidence}{said}"
+    last = f"; its last line: {failure.last_words}" if failure.last_words else ""
+    text = f"failed ({failure.kind}): {failure.evidence}{last}"
     yield Finding("failure", Mark.PROBLEM, text, _advice(failure, found))
 
 
 def _advice(failure: Failure, found: Evidence) -> str:
-    """Return the advice of the CLI's adapter, where the failure is of a kind that it knows."""
+    """Return the advice of the CLI's adapter if the adapter knows this kind of failure."""
     if failure.kind is FailureKind.LIMIT:
         return _WAIT
     if failure.kind.is_outage:
@@ -173,7 +173,7 @@ def _advice(failure: Failure, found: Evidence) -> str:
 
 
 def _missed(found: Evidence) -> Mark:
-    """Return the mark of something not done: unknown if the agent failed before it could."""
+    """Return the mark of an omitted step; unknown if the agent failed before that step."""
     failure = found.failure
     could_try = failure is None or failure.kind is FailureKind.SIGNAL
     return Mark.PROBLEM if could_try else Mark.UNKNOWN
@@ -185,13 +185,13 @@ def _prompt(found: Evidence) -> Finding:
     text = "the last line of the prompt did not come back"
     if _missed(found) is Mark.UNKNOWN:
         return Finding("prompt", Mark.UNKNOWN, text)
-    advice = "It may not read standard input, or cut it: try a long prompt by hand"
+    advice = "It may not read standard input, or may truncate it: try a long prompt by hand"
     return Finding("prompt", Mark.PROBLEM, text, advice)
 
 
-def _deed(
+def _step(
     topic: str,
-    deed: str,
+    action: str,
     found: Evidence,
     *,
     done: bool | None,
@@ -199,13 +199,13 @@ def _deed(
     advice: str,
 ) -> Finding:
     if done:
-        return Finding(topic, Mark.OK, f"can {deed}")
+        return Finding(topic, Mark.OK, f"can {action}")
     if done is False:
-        text = f"did not {deed} as told: the content is wrong"
-        return Finding(topic, Mark.PROBLEM, text, "See what it wrote, in the folder below")
+        text = f"did not {action} as instructed: the content is wrong"
+        return Finding(topic, Mark.PROBLEM, text, "Read the file in the folder below")
     mark = _missed(found)
     why = f" ({denied[0]})" if denied else ""
-    return Finding(topic, mark, f"did not {deed}{why}", advice if mark is Mark.PROBLEM else "")
+    return Finding(topic, mark, f"did not {action}{why}", advice if mark is Mark.PROBLEM else "")
 
 
 def _signal(found: Evidence) -> Finding:
@@ -224,24 +224,24 @@ def _exit(found: Evidence) -> Finding:
     topic = "exit"
     match found.end:
         case Exited(0) if not found.is_complete:
-            text = "exits by itself, but its output ends without a result"
-            advice = "In a run that is a failure, unless the agent signals success"
+            text = "exits on its own, but its output ends without a result"
+            advice = "In a run this is a failure, unless the agent signals success"
             return Finding(topic, Mark.WARNING, text, advice)
         case Exited(0):
             after = found.exit_after
             when = "" if after is None else f", {format_duration(after)} after its result"
-            return Finding(topic, Mark.OK, f"exits by itself{when}")
+            return Finding(topic, Mark.OK, f"exits on its own{when}")
         case Exited(code):
-            # A finding above shows a failure; without one the code contradicts the agent's signal.
+            # A finding above shows the failure; without one, the code contradicts the signal.
             mark = Mark.WARNING if found.failure is None else Mark.OK
-            return Finding(topic, mark, f"exits by itself, with code {code}")
+            return Finding(topic, mark, f"exits on its own, with code {code}")
         case HungAfterResult(_, after):
             text = f"did not exit within {format_seconds(after)} of its result, and was stopped"
-            advice = "A run continues then; `result_grace` is how long each iteration waits"
+            advice = "A run continues after this; `result_grace` limits the wait in each iteration"
             return Finding(topic, Mark.WARNING, text, advice)
         case TimedOut(clock, after):
             name = "--timeout" if clock == ITERATION_TIMEOUT.key else clock
-            text = f"was still at work after {format_seconds(after)} ({name}), and was stopped"
+            text = f"was still running after {format_seconds(after)} ({name}), and was stopped"
             advice = "Give it more time, or run it by hand to see what it waits for"
             return Finding(topic, Mark.PROBLEM, f"{text}{_when_stopped(found)}", advice)
         case Signalled():
@@ -254,7 +254,7 @@ def _exit(found: Evidence) -> Finding:
 
 
 def _when_stopped(found: Evidence) -> str:
-    """Return what was known of the agent when the time was over."""
+    """Return what was known about the agent at the timeout."""
     seen = found.failure.evidence if found.failure is not None else ""
     retrying = f"it was retrying: {found.retrying}" if found.retrying else ""
     return "".join(f"; {words}" for words in (seen, retrying) if words)
@@ -265,15 +265,15 @@ def _leftovers(found: Evidence) -> Finding:
     if found.survivors:
         names = ", ".join(f"{one.name} ({one.pid})" for one in found.survivors)
         text = f"left processes that rooda could not stop: {names}"
-        return Finding(topic, Mark.PROBLEM, text, "Check what they wait for: it may be a disk")
+        return Finding(topic, Mark.PROBLEM, text, "Check what they wait for, for example a disk")
     if not isinstance(found.end, Exited | Signalled):
         return Finding(topic, Mark.UNKNOWN, "was stopped with all of its processes")
     if found.cleaned_up:
         names = ", ".join(f"{one.name} ({one.pid})" for one in found.cleaned_up)
         text = f"left processes behind, and rooda stopped them: {names}"
-        advice = "A run does so after each iteration; `keep_processes` names exceptions"
+        advice = "A run does this after each iteration; `keep_processes` names exceptions"
         return Finding(topic, Mark.WARNING, text, advice)
-    return Finding(topic, Mark.OK, "leaves nothing behind")
+    return Finding(topic, Mark.OK, "leaves no processes behind")
 
 
 def _numbers(found: Evidence) -> Iterator[Finding]:
@@ -287,4 +287,4 @@ def _numbers(found: Evidence) -> Iterator[Finding]:
     if words:
         yield Finding("cost", Mark.OK, f"used {words}")
     else:
-        yield Finding("cost", Mark.UNKNOWN, "does not say what it used")
+        yield Finding("cost", Mark.UNKNOWN, "does not report its usage")

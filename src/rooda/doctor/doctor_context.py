@@ -1,4 +1,4 @@
-"""The configuration as a run here would use it, and every agent that it names."""
+"""The configuration that a run would use here, and every agent in it."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,16 @@ from rooda.workspace.tools import Tools
 
 
 class DoctorOptions(Struct, frozen=True):
-    """The config file to read (None: the usual one), and flags as a run takes them."""
+    """The config file to read (None: the default file), and flags in the form of a run's flags."""
 
     config: str | None = None
     flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 class DoctorContext(Struct, frozen=True):
-    """What the checks look at: the configuration, and where and in what an agent would run.
+    """The input of the checks: the configuration, and the folder and environment of an agent.
 
-    `values` are the settings of the loop, `environ` is the environment with the changes of `env`.
+    `values` are the settings of the loop. `environ` is the environment with the changes of `env`.
     """
 
     world: World
@@ -41,7 +41,7 @@ class DoctorContext(Struct, frozen=True):
 
     @classmethod
     def read(cls, world: World, options: DoctorOptions, problems: list[Problem]) -> "DoctorContext":
-        """Read the configuration; a wrong value is left out and added to `problems`."""
+        """Read the configuration; invalid values are skipped and added to `problems`."""
         layers = read_layers(world, options.config, options.flags, problems)
         values = resolve(layers)
         added: Mapping[str, str | None] = values[ENV]
@@ -52,7 +52,7 @@ class DoctorContext(Struct, frozen=True):
         return cls(world, layers, values, environ, working_dir, tools, os.geteuid() == 0)
 
     def environ_of(self, agent: Agent) -> dict[str, str]:
-        """Return the environment of an agent, with the changes that its command line makes."""
+        """Return the environment of an agent, with the changes made by its command line."""
         passed = passed_on(agent.program.adapter.facts, self.environ, self._own_variables)
         return with_changes(passed, variables(agent.argv))
 
@@ -70,7 +70,7 @@ class DoctorContext(Struct, frozen=True):
 class Candidate(Struct, frozen=True):
     """An alias, or a command that a setting gives without an alias.
 
-    `source` is where it is defined. `chosen_by` are the settings that choose it.
+    `source` is the place of its definition. `chosen_by` are the settings that choose it.
     """
 
     command: AgentCommand
@@ -79,7 +79,7 @@ class Candidate(Struct, frozen=True):
 
 
 def candidates(layers: Layers) -> list[Candidate]:
-    """Return every alias in its order, then the commands without an alias."""
+    """Return all aliases in their order, then the commands without an alias."""
     choosers: dict[tuple[str | None, str], list[str]] = {}
     direct: dict[str, AgentCommand] = {}
     for command in _chosen_commands(layers):

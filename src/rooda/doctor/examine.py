@@ -1,4 +1,4 @@
-"""Run all checks. A check that fails is a finding, and the others still run."""
+"""Runs all checks. A failed check becomes a finding, and the other checks still run."""
 
 import platform
 from typing import Any
@@ -21,19 +21,19 @@ SCHEMA_VERSION = 1
 
 
 class Examination(Struct, frozen=True):
-    """What the checks found: about each agent, and about the machine."""
+    """The findings about each agent and about the machine."""
 
     agents: tuple[AgentExamination, ...]
     machine: tuple[Finding, ...]
 
     @property
     def problems(self) -> int:
-        """The number of problems: things that the configuration needs and that do not work."""
+        """The number of things that the configuration needs and that do not work."""
         everything = [*self.machine, *(one for agent in self.agents for one in agent.findings)]
         return sum(has_problem([one]) for one in everything)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything under the names that the JSON output has."""
+        """Return all fields under their names in the JSON output."""
         return {
             "schema_version": SCHEMA_VERSION,
             "ok": self.problems == 0,
@@ -51,9 +51,9 @@ def examine(
     timeout: float = VERSION_TIMEOUT,
     commands: frozenset[str] = frozenset(),
 ) -> Examination:
-    """Check every agent and the machine; `commands` are names that procedures can't have.
+    """Check every agent and the machine; `commands` are names that procedures cannot have.
 
-    `timeout` is how many seconds a program may take to print its version.
+    `timeout` limits the seconds a program may take to print its version.
     """
     found = inspect(world, config=options.config, commands=commands)
     context = DoctorContext.read(world, options, [])
@@ -72,6 +72,6 @@ def examine(
 
 
 def _needs_git(values: Values) -> bool:
-    """Return whether a run fails without git. A preset that pushes only does so if it can."""
+    """Return whether a run fails without git. A preset only pushes if pushing is possible."""
     pushes = values[GIT_PUSH] and values.origin(GIT_PUSH).tier > Tier.PRESET
     return pushes or values[GIT_COMMIT] or values[GIT_REQUIRE_CHANGES]

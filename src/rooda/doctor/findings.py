@@ -1,4 +1,4 @@
-"""What a check found: a mark, a sentence, and what to do. Findings show no values of secrets."""
+"""Findings: a mark, a sentence and advice. Findings never contain the values of secrets."""
 
 import re
 import shlex
@@ -12,14 +12,14 @@ from rooda.config.sensitive import HIDDEN, names_a_secret
 from rooda.text.controls import one_line
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
-_SHORTEST_SECRET = 8  # characters: a shorter value may be an ordinary word
+_SHORTEST_SECRET = 8  # characters; a shorter value may be an ordinary word
 
 
 class Mark(StrEnum):
     """The result of a check, best first."""
 
     OK = "ok"
-    ABSENT = "absent"  # not installed, and the configuration does not choose it
+    ABSENT = "absent"  # not installed, and not chosen by the configuration
     UNKNOWN = "unknown"
     WARNING = "warning"
     PROBLEM = "problem"
@@ -47,7 +47,7 @@ class Finding(Struct, frozen=True):
 
 
 def worst(findings: Iterable[Finding]) -> Mark:
-    """Return the worst mark of all; OK where there is none."""
+    """Return the worst mark, or OK without findings."""
     return max((one.mark for one in findings), key=_IN_ORDER.index, default=Mark.OK)
 
 
@@ -57,9 +57,9 @@ def has_problem(findings: Iterable[Finding]) -> bool:
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings with warnings in place of problems.
+    """Return the findings with problems turned into warnings.
 
-    This is for agents that the configuration does not choose: they can't break a run.
+    Used for agents that the configuration does not choose, because they cannot break a run.
     """
     return [
         replace(one, mark=Mark.WARNING) if one.mark is Mark.PROBLEM else one for one in findings
@@ -70,7 +70,7 @@ def as_warnings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def shown_command(words: Sequence[str]) -> str:
-    """Return a command line without the values of variables and of flags for secrets."""
+    """Return a command line without the values of variables and secret flags."""
     shown: list[str] = []
     hide = False
     for word in words:
@@ -92,7 +92,7 @@ def without_secrets(text: str, environ: Mapping[str, str]) -> str:
     """Return the text of a program on one line, without the values of secret variables."""
     shown = one_line(text)
     secrets = {name: value for name, value in environ.items() if names_a_secret(name)}
-    # The longest value first: a shorter one may be a part of it.
+    # Replace the longest values first, because a shorter value may be part of a longer one.
     for name, value in sorted(secrets.items(), key=lambda pair: -len(pair[1])):
         if len(value) >= _SHORTEST_SECRET:
             shown = shown.replace(value, f"[{name}]")

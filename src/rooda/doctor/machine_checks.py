@@ -1,4 +1,4 @@
-"""Check the machine and the folder: git, a run at work, disk space, permissions, the config."""
+"""Checks the machine and the folder: git, active runs, disk space, permissions, the config."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from rooda.workspace.lock import Note, read_note, who_holds
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
-# What git needs for a commit: a word, the setting, and the variables that stand in for it.
+# What git needs for a commit: a word, the setting, and the variables that override it.
 _IDENTITY = (
     ("name", "user.name", ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")),
     ("email", "user.email", ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")),
@@ -31,7 +31,7 @@ _IDENTITY = (
 def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[Finding]:
     """Check that git is installed and knows the user, and the state of the repository.
 
-    `needed`: the settings need git, so what is wrong with it is a problem, not a warning.
+    `needed`: the settings need git, so defects are problems instead of warnings.
     """
     bad = Mark.PROBLEM if needed else Mark.WARNING
     if tools.git is None:
@@ -67,7 +67,7 @@ def _identity(git: Git, environ: Mapping[str, str], bad: Mark) -> Finding:
 
 
 def _state(git: Git) -> Iterator[Finding]:
-    """Check for states of the repository in which commits of an agent get lost or fail."""
+    """Check for repository states in which an agent's commits get lost or fail."""
     try:
         folder = Path(git.line("rev-parse", "--absolute-git-dir"))
         is_detached = git.ask("symbolic-ref", "--quiet", "HEAD") is None
@@ -85,7 +85,7 @@ def _state(git: Git) -> Iterator[Finding]:
     lock = folder / "index.lock"
     if os.path.lexists(lock):
         text = f"git's index is locked: {lock}"
-        advice = "If no git command is running here, remove that file: a killed git left it"
+        advice = "If no git command is running here, delete this file: a killed git left it behind"
         yield Finding("index", Mark.WARNING, text, advice)
 
 
@@ -93,25 +93,25 @@ def _state(git: Git) -> Iterator[Finding]:
 
 
 def check_lock(folder: Path) -> Finding:
-    """Check whether a run is at work here."""
+    """Check whether a run is active here."""
     try:
         top = work_tree(folder)
         pid, note = who_holds(top)
         left = read_note(top)
     except (OSError, RuntimeError) as error:
-        text = f"rooda could not check whether a run is at work here: {error}"
+        text = f"rooda could not check whether a run is active here: {error}"
         return Finding(
             "lock", Mark.UNKNOWN, text, "Check that the folder exists, and its permissions"
         )
     if pid is not None and (note is None or note.process.is_alive):
-        text = f"a run is at work in {top}: {_described(pid, note)}"
-        advice = "A second run has to wait; `rooda follow` shows this one, `rooda stop` ends it"
+        text = f"a run is active in {top}: {_described(pid, note)}"
+        advice = "A second run has to wait; `rooda follow` shows this run, `rooda stop` ends it"
         return Finding("lock", Mark.OK, text, advice)
     if left is not None and not left.process.is_alive:
         text = f"an earlier run ({left.procedure}, pid {left.pid}) was killed here"
         advice = "Nothing to do: the next run cleans up"
         return Finding("lock", Mark.WARNING, text, advice)
-    return Finding("lock", Mark.OK, "no run is at work here")
+    return Finding("lock", Mark.OK, "no run is active here")
 
 
 def _described(pid: int, note: Note | None) -> str:
@@ -136,7 +136,7 @@ def check_free_space(folder: Path) -> Finding:
 
 
 def check_permissions(values: Values, working_dir: Path, world: World) -> Iterator[Finding]:
-    """Check that a run can write its files, and that the user's own config can be read."""
+    """Check that a run can write its files, and that rooda can read the user's config folder."""
     wrong = list(check_places(values, working_dir, world.folder))
     for check in wrong:
         yield Finding("permissions", Mark.PROBLEM, check.text, "; ".join(check.details))
@@ -148,21 +148,19 @@ def check_permissions(values: Values, working_dir: Path, world: World) -> Iterat
 def _global_folder(world: World) -> Finding:
     folder = global_folder(world)
     if folder is None:
-        text = (
-            "HOME is not set: rooda reads no config of your own, and agents do not find their login"
-        )
+        text = "HOME is not set: rooda reads no user config, and agents do not find their login"
         return Finding("global-config", Mark.WARNING, text, "Set HOME")
     if not is_folder(folder):
-        return Finding("global-config", Mark.OK, f"no config of your own in {folder}")
+        return Finding("global-config", Mark.OK, f"no user config in {folder}")
     if not os.access(folder, os.R_OK | os.X_OK):
-        text = f"rooda may not read {folder}"
+        text = f"rooda has no permission to read {folder}"
         return Finding("global-config", Mark.WARNING, text, f"chmod u+rwx {folder}")
     there = "" if (folder / CONFIG_NAME).exists() else "no "
-    return Finding("global-config", Mark.OK, f"{there}config of your own in {folder}")
+    return Finding("global-config", Mark.OK, f"{there}user config in {folder}")
 
 
 def check_config(layers: Layers, problems: Sequence[Problem]) -> Iterator[Finding]:
-    """Count the errors and warnings of the config files."""
+    """Report the number of errors and warnings in the config files."""
     wrong, doubtful = errors(problems), warnings(problems)
     advice = "`rooda config check` shows them"
     if wrong:
@@ -173,5 +171,5 @@ def check_config(layers: Layers, problems: Sequence[Problem]) -> Iterator[Findin
         yield Finding("config", Mark.WARNING, text, advice)
     if not wrong and not doubtful:
         names = [layer.file for layer in layers.files() if layer.file]
-        text = f"no errors in {', '.join(names)}" if names else "no config file: the defaults count"
+        text = f"no errors in {', '.join(names)}" if names else "no config file: defaults apply"
         yield Finding("config", Mark.OK, text)

@@ -1,6 +1,6 @@
-"""Find the program of an agent, and ask the program for its version.
+"""Finds the program of an agent, and asks it for its version.
 
-Each program runs in a process tree of its own, of which nothing is left afterwards.
+Each program runs in its own process tree, which is killed completely afterwards.
 """
 
 import os
@@ -34,7 +34,7 @@ _ADVICE = {"node": "Install Node.js, 20 or newer (22 for qwen and copilot), and 
 
 
 class ProgramPath(Struct, frozen=True):
-    """The path of an executable program; without one, what is wrong with the file of that name."""
+    """The path of an executable program, or what is wrong with the file of that name."""
 
     path: str | None
     trouble: str = ""
@@ -42,7 +42,7 @@ class ProgramPath(Struct, frozen=True):
 
 
 def find_program(name: str, folder: Path, environ: Mapping[str, str]) -> ProgramPath:
-    """Look for a program as the system does: by its path, or in the folders of the PATH."""
+    """Find a program as the OS does: by its path, or in the folders of the PATH."""
     path = environ.get("PATH", os.defpath)
     found = shutil.which(str(folder / name) if "/" in name else name, path=path)
     if found is not None:
@@ -65,12 +65,12 @@ def _not_executable(path: Path) -> ProgramPath:
 def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None:
     """Return a finding for a script whose interpreter is missing, else None.
 
-    The system's own error message would say that the script is missing.
+    The OS would report that the script itself is missing.
     """
     try:
         first = read_plain_file(Path(path), _FIRST_LINE, follow=True)
     except (OSError, RuntimeError):
-        return None  # a program may be executable and not readable
+        return None  # a program may be executable but unreadable
     found = _SHEBANG.match(first)
     if found is None:
         return None
@@ -85,7 +85,7 @@ def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None
 
 
 def _interpreter(program: str, arguments: list[str]) -> str:
-    """Return the program that runs a script: node for `#!/usr/bin/env -S node --flag`."""
+    """Return the program that runs a script: `node` for `#!/usr/bin/env -S node --flag`."""
     if Path(program).name != "env":
         return program
     rest = (word for word in arguments if not word.startswith("-") and "=" not in word)
@@ -94,23 +94,23 @@ def _interpreter(program: str, arguments: list[str]) -> str:
 
 # -- which version it is ---------------------------------------------------------------------
 
-VERSION_TIMEOUT = 10.0  # seconds: gemini needs some of them on a slow machine
+VERSION_TIMEOUT = 10.0  # seconds; gemini is slow on a slow machine
 _KILL_GRACE = 0.5
-_MOST_OUTPUT = 64 * 1024  # bytes: a version is one line
+_MOST_OUTPUT = 64 * 1024  # bytes; a version is one line
 _AT_ONCE = 8
 _LONGEST = 200
 _VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:[-+][\w.+-]{1,40})?)")
 
 
 class VersionQuestion(Struct, frozen=True):
-    """A program, and the environment to run it in."""
+    """A program and its environment."""
 
     path: str
     environ: Mapping[str, str]
 
 
 class Version(Struct, frozen=True):
-    """The version of a program; without one, why. `can_start`: the system could start it."""
+    """The version of a program, or why it is unknown. `can_start`: the OS could start it."""
 
     text: str | None
     trouble: str = ""
@@ -120,7 +120,7 @@ class Version(Struct, frozen=True):
 def ask_versions(
     questions: Iterable[VersionQuestion], folder: Path, limit: float = VERSION_TIMEOUT
 ) -> dict[str, Version]:
-    """Ask all programs at the same time; return their versions by path."""
+    """Ask all programs in parallel; return their versions by path."""
     wanted = {question.path: question for question in questions}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = pool.map(lambda one: ask_version(one, folder, limit), wanted.values())
@@ -128,15 +128,15 @@ def ask_versions(
 
 
 def ask_version(question: VersionQuestion, folder: Path, limit: float = VERSION_TIMEOUT) -> Version:
-    """Run `PROGRAM --version`; stop it after `limit` seconds, or if it prints too much."""
+    """Run `PROGRAM --version`; stop it after `limit` seconds or too much output."""
     printed = 0
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         nonlocal printed
         if isinstance(event, Output):
             printed += len(event.data)
 
-    def enough() -> Canceled | None:
+    def output_limit_exceeded() -> Canceled | None:
         return Canceled("flood") if printed > _MOST_OUTPUT else None
 
     with Path(os.devnull).open("rb") as nothing, Runner() as runner:
@@ -148,22 +148,22 @@ def ask_version(question: VersionQuestion, folder: Path, limit: float = VERSION_
             output_limit=_MOST_OUTPUT,
             clocks=(Clock("version", limit, Since.START),),
             kill_grace=_KILL_GRACE,
-            canceled=enough,
+            canceled=output_limit_exceeded,
         )
-        return _version_in(runner.run(request, Interrupts(), hear))
+        return _version_in(runner.run(request, Interrupts(), on_event))
 
 
 def _version_in(result: ProcessResult) -> Version:
     head = result.stdout.head or result.stderr.head
-    said = _first_line(head)
+    first = _first_line(head)
     match result.exit:
-        case Exited(0) | HungAfterResult() if said:
+        case Exited(0) | HungAfterResult() if first:
             found = _VERSION.search(head.decode("utf-8", "replace"))
-            return Version(found[1] if found else said)
+            return Version(found[1] if found else first)
         case Exited(0) | HungAfterResult():
             return Version(None, "it printed nothing")
         case Exited(code):
-            words = _first_line(result.stderr.head) or said
+            words = _first_line(result.stderr.head) or first
             return Version(None, f"exit code {code}{f': {words}' if words else ''}")
         case Signalled():
             return Version(None, f"killed by {result.exit.name}")

@@ -48,7 +48,7 @@ def _details(agent: AgentExamination) -> str:
 
 
 def _all(agent: AgentExamination) -> Iterator[Finding]:
-    """Yield the findings that are not in the table, and the settings and the account."""
+    """Yield the findings that are not in the table, the settings and the account."""
     if agent.chosen_by:
         yield Finding("chosen", Mark.OK, f"chosen by {', '.join(agent.chosen_by)}")
     in_table = ("program", "version") if agent.path is not None else ()
@@ -89,7 +89,7 @@ def _summary(found: Examination) -> str:
 
 
 def canary_introduction(canary: Canary) -> str:
-    """Return what is going to happen, for the user to read before it happens."""
+    """Return the announcement of a trial, for the user to read before it starts."""
     limit = "" if canary.timeout is None else f", for at most {format_seconds(canary.timeout)}"
     return (
         f"This runs {canary.agent.name} once, for real, in a scratch repository{limit}. "
