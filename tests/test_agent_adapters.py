@@ -1,4 +1,4 @@
-"""What every adapter promises, whoever wrote it: a test for each line of the registry."""
+"""Properties that every adapter in the registry has to fulfill."""
 
 import importlib
 import shlex
@@ -18,7 +18,7 @@ from rooda.config.locate import read_builtin
 from rooda.loop.outcome import Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
-from support.transcripts import PROJECT, Heard, Piece, heard, play
+from support.transcripts import PROJECT, Piece, ReadOutput, play, read_output
 from support.voices import MODEL, SESSION, VOICES, Object, Voice, line
 
 ALIASES = {
@@ -42,23 +42,23 @@ def printed(*events: Sequence[Object]) -> bytes:
     return b"".join(line(event) for several in events for event in several)
 
 
-def told(voice: Voice, *events: Sequence[Object], code: int = 0) -> Heard:
-    """What is made of these events, each in a piece of its own."""
+def read_events(voice: Voice, *events: Sequence[Object], code: int = 0) -> ReadOutput:
+    """Return what the reader makes of these events, each fed as a separate piece."""
     pieces: list[Piece] = [("stdout", line(event)) for several in events for event in several]
-    return heard(voice.command, pieces, Exited(code))
+    return read_output(voice.command, pieces, Exited(code))
 
 
 # -- the registry ----------------------------------------------------------------------------
 
 
-def test_every_built_in_alias_has_an_adapter_of_its_own_and_the_other_way_round() -> None:
+def test_built_in_aliases_and_adapters_correspond_one_to_one() -> None:
     aliases = {name: valued.value for name, valued in read_builtin().aliases.items()}
     assert aliases == {name: Alias(command) for name, command in ALIASES.items()}
     assert set(KNOWN) == set(ALIASES)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_an_agent_is_one_line_and_the_module_of_its_name(name: str) -> None:
+def test_each_agent_is_one_registry_line_and_one_module(name: str) -> None:
     module = importlib.import_module(f"rooda.agents.{name.replace('-', '_')}")
     assert KNOWN[name] is module.ADAPTER
     assert KNOWN[name].name == name
@@ -66,13 +66,13 @@ def test_an_agent_is_one_line_and_the_module_of_its_name(name: str) -> None:
 
 
 @each_adapter
-def test_an_adapter_is_found_by_its_own_name(adapter: Adapter) -> None:
+def test_adapter_is_found_by_its_name(adapter: Adapter) -> None:
     assert ADAPTERS[adapter.name] is adapter
     assert program_of(["whatever"], adapter.name).adapter is adapter
 
 
 @each_known
-def test_the_built_in_alias_is_known_and_prints_what_can_be_read_best(adapter: Adapter) -> None:
+def test_built_in_alias_selects_the_most_detailed_output_form(adapter: Adapter) -> None:
     program = program_of(shlex.split(ALIASES[adapter.name]))
     assert program.adapter is adapter
     assert program.is_known
@@ -80,16 +80,16 @@ def test_the_built_in_alias_is_known_and_prints_what_can_be_read_best(adapter: A
 
 
 @each_known
-def test_what_is_known_of_a_cli_helps_somebody_who_has_trouble_with_it(adapter: Adapter) -> None:
+def test_facts_of_each_cli_include_installation_and_advice(adapter: Adapter) -> None:
     facts = adapter.facts
     assert facts.install
     assert facts.otherwise
     assert facts.advice[FailureKind.AUTH]
     assert all(name == name.upper() for name in (*facts.nesting, *facts.payers))
-    assert not set(facts.nesting) & set(facts.payers)  # who pays is never changed silently
+    assert not set(facts.nesting) & set(facts.payers)  # rooda never silently changes who pays
 
 
-# -- which program, and in which form --------------------------------------------------------
+# -- program and output form -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,9 @@ def test_what_is_known_of_a_cli_helps_somebody_who_has_trouble_with_it(adapter: 
         ("env", "text", Form.TEXT),
     ],
 )
-def test_the_command_line_says_who_prints_and_how(command: str, name: str, form: Form) -> None:
+def test_command_line_determines_adapter_and_output_form(
+    command: str, name: str, form: Form
+) -> None:
     program = program_of(shlex.split(command))
     assert (program.adapter.name, program.form) == (name, form)
 
@@ -136,31 +138,31 @@ def test_the_command_line_says_who_prints_and_how(command: str, name: str, form:
         ("agent.sh --model opus", None),
     ],
 )
-def test_the_command_line_says_which_model_was_asked_for(command: str, model: str | None) -> None:
+def test_command_line_determines_the_requested_model(command: str, model: str | None) -> None:
     assert program_of(shlex.split(command)).model == model
 
 
-def test_flags_of_a_program_that_only_prints_like_a_cli_say_nothing() -> None:
+def test_flags_of_a_wrapper_with_an_adapter_are_ignored() -> None:
     program = program_of(["my-agent", "--output-format", "text", "-m", "x"], "claude")
     assert (program.adapter.name, program.form, program.model) == ("claude", Form.UNKNOWN, None)
 
 
-def test_a_known_program_may_be_taken_for_an_unknown_command() -> None:
+def test_text_adapter_overrides_a_known_program() -> None:
     program = program_of(shlex.split(ALIASES["claude"]), "text")
     assert program.adapter is ADAPTERS[TEXT]
     assert not program.is_known
 
 
 @pytest.mark.parametrize("words", [[], [""], ["env"], ["env", "-i"], ["timeout", "5"]])
-def test_a_command_line_without_a_program_has_no_name(words: list[str]) -> None:
+def test_command_line_without_a_program_has_no_program_name(words: list[str]) -> None:
     assert program_name(words) == ""
 
 
-# -- of every adapter ------------------------------------------------------------------------
+# -- every adapter ---------------------------------------------------------------------------
 
 
 @each_adapter
-def test_who_printed_nothing_is_said_to_have_said_nothing(adapter: Adapter) -> None:
+def test_empty_output_gives_an_empty_report(adapter: Adapter) -> None:
     for form in Form:
         reader = OutputReader(adapter, form)
         assert reader.finish() == []
@@ -173,7 +175,7 @@ def test_who_printed_nothing_is_said_to_have_said_nothing(adapter: Adapter) -> N
 
 
 @each_adapter
-def test_a_program_that_prints_text_is_taken_by_its_word(adapter: Adapter) -> None:
+def test_text_output_is_read_as_text_in_every_form(adapter: Adapter) -> None:
     for form in Form:
         reader = OutputReader(adapter, form)
         said = reader.feed("stdout", f"all done\n{SUCCESS}\n".encode()) + reader.finish()
@@ -187,7 +189,7 @@ def test_a_program_that_prints_text_is_taken_by_its_word(adapter: Adapter) -> No
 
 
 @each_known
-def test_a_promise_as_text_counts_where_events_were_expected(
+def test_signal_in_text_output_counts_although_events_were_expected(
     adapter: Adapter, tmp_path: Path
 ) -> None:
     pieces: list[Piece] = [("stdout", f"all done\n{SUCCESS}\n".encode())]
@@ -196,7 +198,7 @@ def test_a_promise_as_text_counts_where_events_were_expected(
 
 
 @each_adapter
-def test_asking_twice_gives_the_same_report(adapter: Adapter) -> None:
+def test_report_can_be_requested_twice(adapter: Adapter) -> None:
     for form in Form:
         reader = OutputReader(adapter, form)
         reader.feed("stdout", b'{"type": "init"}\nhello\n')
@@ -206,19 +208,19 @@ def test_asking_twice_gives_the_same_report(adapter: Adapter) -> None:
             assert reader.report(code) == reader.report(code)
 
 
-# -- of every CLI that prints events ---------------------------------------------------------
+# -- every CLI that prints events ------------------------------------------------------------
 
 
-def test_every_known_cli_has_a_voice_but_the_one_that_prints_text_alone() -> None:
+def test_every_cli_with_events_has_a_voice() -> None:
     assert {voice.name for voice in VOICES} == set(KNOWN) - {"kiro-cli"}
 
 
 @each_voice
-def test_the_assistants_words_are_joined_and_all_others_left_out(voice: Voice) -> None:
-    found = told(
+def test_spoken_text_contains_only_the_assistants_messages(voice: Voice) -> None:
+    found = read_events(
         voice,
         voice.begins(),
-        voice.is_told("the prompt"),
+        voice.echoes_prompt("the prompt"),
         voice.says("Working on it."),
         voice.uses("bash", {"command": "echo of-the-tool"}),
         voice.tool_prints("of-the-tool"),
@@ -230,8 +232,8 @@ def test_the_assistants_words_are_joined_and_all_others_left_out(voice: Voice) -
 
 
 @each_voice
-def test_a_person_reads_what_it_says_and_does(voice: Voice) -> None:
-    found = told(
+def test_readable_lines_show_the_assistants_text_and_tools(voice: Voice) -> None:
+    found = read_events(
         voice,
         voice.begins(),
         voice.says("First\nsecond"),
@@ -246,9 +248,9 @@ def test_a_person_reads_what_it_says_and_does(voice: Voice) -> None:
 
 
 @each_voice
-def test_the_result_is_in_with_the_event_that_says_so(voice: Voice) -> None:
-    before = told(voice, voice.begins(), voice.says("Done."))
-    after = told(voice, voice.begins(), voice.says("Done."), voice.ends("Done."))
+def test_result_is_in_as_soon_as_its_event_is_read(voice: Voice) -> None:
+    before = read_events(voice, voice.begins(), voice.says("Done."))
+    after = read_events(voice, voice.begins(), voice.says("Done."), voice.ends("Done."))
     assert not before.had_result
     assert after.had_result
     assert (before.report.is_complete, before.report.ended_well) == (False, None)
@@ -257,51 +259,57 @@ def test_the_result_is_in_with_the_event_that_says_so(voice: Voice) -> None:
 
 @each_voice
 @pytest.mark.parametrize("does", ["says", "uses"])
-def test_who_goes_on_working_after_the_result_has_none_yet(voice: Voice, does: str) -> None:
+def test_work_after_a_result_withdraws_the_result(voice: Voice, does: str) -> None:
     more = voice.says("More.") if does == "says" else voice.uses("bash", {"command": "more"})
-    found = told(voice, voice.begins(), voice.says("Done."), voice.ends("Done."), more)
+    found = read_events(voice, voice.begins(), voice.says("Done."), voice.ends("Done."), more)
     assert not found.had_result
     assert (found.report.is_complete, found.report.ended_well) == (False, None)
-    again = told(voice, voice.begins(), voice.ends(""), voice.says("More."), voice.ends("More."))
+    again = read_events(
+        voice, voice.begins(), voice.ends(""), voice.says("More."), voice.ends("More.")
+    )
     assert again.had_result
     assert again.report.ended_well is True
 
 
 @each_voice
-def test_who_begins_anew_after_the_result_has_none_yet(voice: Voice) -> None:
-    # It may think for longer than anybody waits for an exit after the result.
-    found = told(voice, voice.begins(), voice.says("Done."), voice.ends("Done."), voice.begins())
+def test_new_start_after_a_result_withdraws_the_result(voice: Voice) -> None:
+    # The agent may think for longer than the grace period after a result.
+    found = read_events(
+        voice, voice.begins(), voice.says("Done."), voice.ends("Done."), voice.begins()
+    )
     assert not found.had_result
     assert found.report.ended_well is None
 
 
 @each_voice
-def test_without_the_result_exit_code_0_is_no_success(voice: Voice) -> None:
+def test_exit_code_0_without_result_is_a_failure(voice: Voice) -> None:
     for events in (voice.begins(), [*voice.begins(), *voice.says("Nearly done.")]):
-        report = told(voice, events).report
+        report = read_events(voice, events).report
         outcome = judge(Exited(0), Promises(), report)
         assert outcome.verdict is Verdict.FAILURE
         assert "without the result" in outcome.reason
 
 
 @each_voice
-def test_an_incomplete_stream_says_so_even_if_nothing_was_said_or_changed(voice: Voice) -> None:
-    outcome = judge(Exited(0), Promises(), told(voice, voice.begins()).report, changed=False)
+def test_incomplete_stream_is_reported_although_nothing_was_said_or_changed(voice: Voice) -> None:
+    outcome = judge(Exited(0), Promises(), read_events(voice, voice.begins()).report, changed=False)
     assert outcome.verdict is Verdict.FAILURE
     assert "without the result" in outcome.reason
 
 
 @each_voice
-def test_success_without_a_word_and_without_a_change_is_empty(voice: Voice) -> None:
-    report = told(voice, voice.begins(), voice.ends("")).report
+def test_success_without_answer_and_without_changes_is_empty(voice: Voice) -> None:
+    report = read_events(voice, voice.begins(), voice.ends("")).report
     assert not report.answered
     assert judge(Exited(0), Promises(), report, changed=False).kind is FailureKind.EMPTY
     assert judge(Exited(0), Promises(), report, changed=True).verdict is Verdict.CONTINUE
 
 
 @each_voice
-def test_the_numbers_are_there(voice: Voice) -> None:
-    usage = told(voice, voice.begins(), voice.says("Done."), voice.ends("Done.")).report.usage
+def test_usage_is_read_from_the_events(voice: Voice) -> None:
+    usage = read_events(
+        voice, voice.begins(), voice.says("Done."), voice.ends("Done.")
+    ).report.usage
     assert usage.session_id == SESSION
     assert usage.turns == 1
     assert usage.model == (None if voice.name in ("codex", "opencode") else MODEL)
@@ -312,7 +320,7 @@ def test_the_numbers_are_there(voice: Voice) -> None:
 
 
 @each_voice
-def test_a_promise_counts_where_the_assistant_makes_it(voice: Voice, tmp_path: Path) -> None:
+def test_signal_counts_only_in_the_assistants_text(voice: Voice, tmp_path: Path) -> None:
     def verdict(*events: Sequence[Object]) -> Verdict:
         pieces: list[Piece] = [("stdout", printed(voice.begins(), *events))]
         return play(tmp_path, voice.command, pieces).iteration.verdict
@@ -320,15 +328,15 @@ def test_a_promise_counts_where_the_assistant_makes_it(voice: Voice, tmp_path: P
     ends = voice.ends("Well.")
     assert verdict(voice.says(f"Well.\n{SUCCESS}"), voice.ends(f"Well.\n{SUCCESS}")) == "done"
     assert verdict(voice.says(SUCCESS), voice.says("Well."), ends) == "done"
-    assert verdict(voice.is_told(SUCCESS), voice.says("Well."), ends) == "success"
+    assert verdict(voice.echoes_prompt(SUCCESS), voice.says("Well."), ends) == "success"
     assert verdict(voice.uses("bash", {"command": SUCCESS}), voice.says("Well."), ends) == "success"
     assert verdict(voice.tool_prints(SUCCESS), voice.says("Well."), ends) == "success"
 
 
 @each_voice
-def test_its_own_error_is_a_failure_whatever_the_exit_code_says(voice: Voice) -> None:
+def test_reported_error_is_a_failure_with_any_exit_code(voice: Voice) -> None:
     for code in (0, 1, 145):
-        report = told(voice, voice.begins(), voice.fails("529 Overloaded"), code=code).report
+        report = read_events(voice, voice.begins(), voice.fails("529 Overloaded"), code=code).report
         assert report.is_complete
         assert report.ended_well is False
         assert report.fault is not None
@@ -338,8 +346,8 @@ def test_its_own_error_is_a_failure_whatever_the_exit_code_says(voice: Voice) ->
 
 
 @each_voice
-def test_an_error_that_says_nothing_we_know_is_one_all_the_same(voice: Voice) -> None:
-    report = told(voice, voice.begins(), voice.fails("the cat sat on it")).report
+def test_error_with_an_unknown_message_is_a_failure_of_kind_exit(voice: Voice) -> None:
+    report = read_events(voice, voice.begins(), voice.fails("the cat sat on it")).report
     assert report.fault is None
     assert report.ended_well is False
     outcome = judge(Exited(0), Promises(), report)
@@ -348,24 +356,26 @@ def test_an_error_that_says_nothing_we_know_is_one_all_the_same(voice: Voice) ->
 
 
 @each_voice
-def test_an_error_that_was_overcome_is_none(voice: Voice) -> None:
+def test_error_before_a_good_result_is_cleared(voice: Voice) -> None:
     more = (voice.says("Done."), voice.ends("Done."))
-    report = told(voice, voice.begins(), voice.fails("529 Overloaded"), *more).report
+    report = read_events(voice, voice.begins(), voice.fails("529 Overloaded"), *more).report
     assert report.fault is None
     assert report.ended_well is True
     assert report.complaint == ""
 
 
 @each_voice
-def test_who_was_cut_off_at_work_did_not_fail_by_an_error_that_was_overcome(voice: Voice) -> None:
+def test_error_before_further_work_is_cleared_although_the_stream_is_incomplete(
+    voice: Voice,
+) -> None:
     error = voice.fails("429 Too Many Requests")
     more = voice.says("And on it goes.")
-    report = told(voice, voice.begins(), error, more, code=137).report
+    report = read_events(voice, voice.begins(), error, more, code=137).report
     assert report.fault is None
     assert not report.is_complete
 
 
-def test_what_a_helper_of_claude_says_is_not_the_assistants_word(tmp_path: Path) -> None:
+def test_signal_of_a_claude_subagent_does_not_count(tmp_path: Path) -> None:
     voice = VOICES[0]
     helper = [{**event, "parent_tool_use_id": "t"} for event in voice.says(SUCCESS)]
     pieces: list[Piece] = [
@@ -374,7 +384,7 @@ def test_what_a_helper_of_claude_says_is_not_the_assistants_word(tmp_path: Path)
     assert play(tmp_path, voice.command, pieces).iteration.verdict is Verdict.CONTINUE
 
 
-def test_what_a_helper_of_copilot_says_is_not_the_assistants_word(tmp_path: Path) -> None:
+def test_signal_of_a_copilot_subagent_does_not_count(tmp_path: Path) -> None:
     voice = next(voice for voice in VOICES if voice.name == "copilot")
     said = voice.says(SUCCESS)[-1]
     helper = [{**said, "data": {**said["data"], "parentToolCallId": "t"}}]
@@ -393,6 +403,6 @@ def test_what_a_helper_of_copilot_says_is_not_the_assistants_word(tmp_path: Path
         "nice -n 5 env -i A=b claude -p --output-format stream-json",
     ],
 )
-def test_a_launcher_s_own_flags_are_no_program(command: str) -> None:
+def test_flags_of_a_launcher_are_not_taken_for_the_program(command: str) -> None:
     program = program_of(command.split())
     assert (program.adapter.name, program.form) == ("claude", Form.EVENTS)

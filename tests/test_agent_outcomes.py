@@ -1,4 +1,4 @@
-"""What a known CLI's report amounts to, what its own words mean, and whose words don't count."""
+"""The outcome that follows from a CLI's report, the classification of its messages, and quotes."""
 
 import signal
 from collections.abc import Sequence
@@ -28,8 +28,8 @@ from rooda.process.exits import (
 from support.transcripts import (
     COMMANDS,
     Piece,
-    heard,
     play,
+    read_output,
     reader_of,
     transcript,
     transcripts,
@@ -47,11 +47,11 @@ TEXT_INSTEAD = AgentReport(is_mute=True)
 TEXT = AgentReport()
 
 FAULT_VERDICTS = {
-    FailureKind.LIMIT: Verdict.LIMITED,  # no failure: the same iteration is tried again
+    FailureKind.LIMIT: Verdict.LIMITED,  # not a failure: the run repeats the same iteration
     FailureKind.OVERLOADED: Verdict.LIMITED,
     FailureKind.OFFLINE: Verdict.LIMITED,
     FailureKind.CONTEXT: Verdict.FAILURE,
-    FailureKind.AUTH: Verdict.ABORT,  # nobody mends it by trying again
+    FailureKind.AUTH: Verdict.ABORT,  # a retry does not help
     FailureKind.USAGE: Verdict.ABORT,
     FailureKind.EMPTY: Verdict.FAILURE,
 }
@@ -61,18 +61,18 @@ LIMIT, OVERLOADED, OFFLINE = FailureKind.LIMIT, FailureKind.OVERLOADED, FailureK
 AUTH, CONTEXT, USAGE = FailureKind.AUTH, FailureKind.CONTEXT, FailureKind.USAGE
 
 
-def faulty(kind: FailureKind) -> AgentReport:
+def report_with_fault(kind: FailureKind) -> AgentReport:
     return AgentReport(speaks_events=True, ended_well=False, fault=Fault(kind, "its own words"))
 
 
-# -- what a report amounts to ----------------------------------------------------------------
+# -- the outcome of a report -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "end,report,verdict,kind",
     [
         (Exited(0), WELL, Verdict.CONTINUE, None),
-        (Exited(0), SILENT, Verdict.CONTINUE, None),  # it has changed something
+        (Exited(0), SILENT, Verdict.CONTINUE, None),  # files changed
         (Exited(0), TEXT, Verdict.CONTINUE, None),
         (Exited(0), TEXT_INSTEAD, Verdict.CONTINUE, None),
         (Exited(0), BADLY, Verdict.FAILURE, FailureKind.EXIT),
@@ -89,7 +89,7 @@ def faulty(kind: FailureKind) -> AgentReport:
         (HungAfterResult("result_grace", 30), BADLY, Verdict.FAILURE, FailureKind.EXIT),
     ],
 )
-def test_without_a_signal_the_report_decides(
+def test_report_decides_the_outcome_without_a_signal(
     end: Exit, report: AgentReport, verdict: Verdict, kind: FailureKind | None
 ) -> None:
     outcome = judge(end, NONE, report)
@@ -101,18 +101,18 @@ def test_without_a_signal_the_report_decides(
     [
         (Exited(0), SILENT, FailureKind.EMPTY),
         (HungAfterResult("result_grace", 30), SILENT, FailureKind.EMPTY),
-        (Exited(0), AgentReport(answered=False), FailureKind.EMPTY),  # as text
+        (Exited(0), AgentReport(answered=False), FailureKind.EMPTY),  # text output
         (Exited(0), WELL, None),
         (Exited(0), TEXT, None),
     ],
 )
-def test_success_that_said_nothing_and_changed_nothing_is_empty(
+def test_success_without_answer_and_changes_has_kind_empty(
     end: Exit, report: AgentReport, kind: FailureKind | None
 ) -> None:
     assert judge(end, NONE, report, changed=False).kind is kind
 
 
-def test_for_a_command_that_nobody_knows_silence_is_no_failure() -> None:
+def test_silent_unknown_command_is_not_a_failure() -> None:
     assert judge(Exited(0), NONE, None, changed=False).verdict is Verdict.CONTINUE
 
 
@@ -120,8 +120,8 @@ def test_for_a_command_that_nobody_knows_silence_is_no_failure() -> None:
 @pytest.mark.parametrize(
     "end", [Exited(0), Exited(1), Exited(145), KILLED, HungAfterResult("result_grace", 30)]
 )
-def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FailureKind) -> None:
-    outcome = judge(end, NONE, faulty(kind))
+def test_fault_decides_the_outcome_with_any_exit_code(end: Exit, kind: FailureKind) -> None:
+    outcome = judge(end, NONE, report_with_fault(kind))
     assert outcome.verdict is FAULT_VERDICTS[kind]
     assert outcome.kind is not None
     assert str(outcome.kind) == str(kind)
@@ -130,9 +130,11 @@ def test_its_own_words_decide_whatever_the_exit_code(end: Exit, kind: FailureKin
 
 
 @pytest.mark.parametrize("kind", REPORTED_KINDS)
-def test_a_signal_of_the_agent_beats_its_own_error(kind: FailureKind) -> None:
-    assert judge(Exited(1), SUCCESS, faulty(kind)) == Outcome(Verdict.COMPLETE, despite_exit=True)
-    assert judge(Exited(1), FAILURE, faulty(kind)).kind is FailureKind.SIGNAL
+def test_signal_takes_precedence_over_a_fault(kind: FailureKind) -> None:
+    assert judge(Exited(1), SUCCESS, report_with_fault(kind)) == Outcome(
+        Verdict.COMPLETE, despite_exit=True
+    )
+    assert judge(Exited(1), FAILURE, report_with_fault(kind)).kind is FailureKind.SIGNAL
 
 
 @pytest.mark.parametrize(
@@ -145,47 +147,51 @@ def test_a_signal_of_the_agent_beats_its_own_error(kind: FailureKind) -> None:
         (NotStarted("no such file"), Verdict.ABORT, FailureKind.NOT_STARTED),
     ],
 )
-def test_who_was_cut_off_is_not_asked_what_it_said(
+def test_report_is_ignored_if_rooda_stopped_the_agent(
     end: Exit, verdict: Verdict, kind: FailureKind | None
 ) -> None:
-    for report in (WELL, BADLY, CUT, faulty(FailureKind.LIMIT), faulty(FailureKind.AUTH)):
+    for report in (
+        WELL,
+        BADLY,
+        CUT,
+        report_with_fault(FailureKind.LIMIT),
+        report_with_fault(FailureKind.AUTH),
+    ):
         outcome = judge(end, SUCCESS, report)
         assert (outcome.verdict, outcome.kind) == (verdict, kind)
 
 
-def test_the_result_of_an_agent_that_lingers_counts_as_if_it_had_ended() -> None:
+def test_result_of_an_agent_that_hangs_afterwards_counts() -> None:
     end = HungAfterResult("result_grace", 30)
     assert judge(end, SUCCESS, WELL) == Outcome(Verdict.COMPLETE)
     assert judge(end, NONE, WELL) == Outcome(Verdict.CONTINUE)
 
 
-def test_an_end_without_the_result_names_what_was_being_tried() -> None:
+def test_reason_of_a_missing_result_names_the_current_retry() -> None:
     for end in (Exited(0), Exited(1), KILLED):
         reason = judge(end, NONE, CUT).reason
         assert "without the result" in reason
         assert "429 (try 3 of 10)" in reason
 
 
-def test_who_ignores_exit_codes_still_hears_of_limits() -> None:
+def test_ignore_exit_status_does_not_ignore_limits_and_auth_failures() -> None:
     def verdict(end: Exit, report: AgentReport) -> Verdict:
         return judge(end, NONE, report, ignore_exit_status=True).verdict
 
     assert verdict(Exited(1), CUT) is Verdict.CONTINUE
     assert verdict(Exited(1), MUTE) is Verdict.CONTINUE
-    assert verdict(Exited(1), faulty(FailureKind.LIMIT)) is Verdict.LIMITED
-    assert verdict(Exited(0), faulty(FailureKind.AUTH)) is Verdict.ABORT
+    assert verdict(Exited(1), report_with_fault(FailureKind.LIMIT)) is Verdict.LIMITED
+    assert verdict(Exited(0), report_with_fault(FailureKind.AUTH)) is Verdict.ABORT
 
 
-# -- what the run does about it --------------------------------------------------------------
+# -- the reaction of the run -----------------------------------------------------------------
 
 LIMITS = Limits(max_iterations=9, failure_threshold=3)
 
 
 @pytest.mark.parametrize("kind,rule", [(AUTH, StopRule.AUTH), (USAGE, StopRule.USAGE)])
-def test_what_only_a_person_can_mend_ends_the_run_at_once(
-    kind: FailureKind, rule: StopRule
-) -> None:
-    found = stop(State().after(judge(Exited(1), NONE, faulty(kind)), 1.0), LIMITS)
+def test_failure_that_needs_the_user_aborts_the_run(kind: FailureKind, rule: StopRule) -> None:
+    found = stop(State().after(judge(Exited(1), NONE, report_with_fault(kind)), 1.0), LIMITS)
     assert found is not None
     assert (found.status, found.rule, found.reason) == (Status.ABORTED, rule, "its own words")
 
@@ -194,24 +200,24 @@ def test_other_failures_count_toward_the_threshold() -> None:
     state = State()
     for number in range(3):
         assert stop(state, LIMITS) is None, number
-        state = state.after(judge(Exited(1), NONE, faulty(FailureKind.CONTEXT)), 1.0)
+        state = state.after(judge(Exited(1), NONE, report_with_fault(FailureKind.CONTEXT)), 1.0)
     found = stop(state, LIMITS)
     assert found is not None
     assert found.rule is StopRule.FAILURE_THRESHOLD
 
 
 @pytest.mark.parametrize("kind", [FailureKind.LIMIT, FailureKind.OVERLOADED, FailureKind.OFFLINE])
-def test_a_limit_and_an_outage_are_no_failures_and_use_no_iteration_up(kind: FailureKind) -> None:
+def test_limit_and_outage_count_neither_as_failure_nor_as_iteration(kind: FailureKind) -> None:
     state = State(consecutive_failures=2)
-    after = state.after(judge(Exited(1), NONE, faulty(kind)), 1.0)
+    after = state.after(judge(Exited(1), NONE, report_with_fault(kind)), 1.0)
     assert after.iteration == state.iteration
     assert after.consecutive_failures == 2
     assert stop(after, LIMITS) is None
 
 
-# -- what the words of a CLI mean ------------------------------------------------------------
+# -- the classification of messages ----------------------------------------------------------
 
-MEANINGS = {
+KINDS_BY_MESSAGE = {
     "The model returned an empty response with no text or thoughts.": FailureKind.EMPTY,
     "Model stream ended with empty response text.": FailureKind.EMPTY,
     # claude
@@ -254,14 +260,14 @@ MEANINGS = {
     '_ApiError: {"error":{"code":404,"message":"models/gemini-9 is not found"}}': USAGE,
     "request to https://x failed, reason: getaddrinfo ENOTFOUND x": OFFLINE,
     "Unknown arguments: frobnicate, frob": USAGE,
-    # the others
+    # other CLIs
     "[API Error: 401 Incorrect API key provided: dummy.]": AUTH,
     "[API Error: 429 Throttled.]": OVERLOADED,
     "Last error: 429 This request would exceed your organization's rate limit": LIMIT,
     "Authentication failed with provider at http://x/v1 (HTTP 401).": AUTH,
     "ProviderModelNotFoundError": USAGE,
     "Overloaded": OVERLOADED,
-    # outages, in the words of this and that CLI, proxy and runtime
+    # outages, in messages of various CLIs, proxies and runtimes
     "API Error: Overloaded": OVERLOADED,
     "Repeated 529 Overloaded errors": OVERLOADED,
     'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}': OVERLOADED,
@@ -314,9 +320,9 @@ MEANINGS = {
     "connect: no route to host": OFFLINE,
     "peer closed connection without sending complete message body": OFFLINE,
     "Idle timeout waiting for SSE": OFFLINE,
-    # A login that can't be renewed for want of a network is not refused.
+    # A login that fails for lack of a network is not a rejected login.
     "Failed to authenticate: getaddrinfo EAI_AGAIN oauth2.googleapis.com": OFFLINE,
-    # a limit of requests is over in a moment
+    # request limits end within minutes
     "API Error: Rate limit reached": OVERLOADED,
     "API Error: Server is temporarily limiting requests (not your usage limit)": OVERLOADED,
     "rate limit of 30,000 input tokens per minute. Please try again later.": OVERLOADED,
@@ -326,7 +332,7 @@ MEANINGS = {
     "HTTP 429: please try again in 20 seconds": OVERLOADED,
     "ThrottlingException: Too many tokens, please wait before trying again.": OVERLOADED,
     "Please retry in 2s. To increase your limits, request a quota increase. (429)": OVERLOADED,
-    # one of usage is not
+    # usage limits do not
     "API Error: Request rejected (429) · This would exceed your account's rate limit.": LIMIT,
     "API Error: Request rejected (429)": LIMIT,
     "Rate limit reached on requests per day (RPD). Please try again in 7m12s.": LIMIT,
@@ -337,7 +343,7 @@ MEANINGS = {
     "You've hit your limit · resets in 2 seconds": LIMIT,
     "Sorry, you've hit a rate limit of Copilot. Please try again in 53 minutes.": LIMIT,
     "You have reached your monthly limit": LIMIT,
-    # what we know nothing of
+    # unknown messages
     "could not resolve model alias": None,
     "Something went wrong": None,
     "Execution error": None,
@@ -348,8 +354,8 @@ MEANINGS = {
 }
 
 
-@pytest.mark.parametrize("words,kind", MEANINGS.items(), ids=lambda value: str(value)[:40])
-def test_the_words_of_a_cli_have_a_meaning(words: str, kind: FailureKind | None) -> None:
+@pytest.mark.parametrize("words,kind", KINDS_BY_MESSAGE.items(), ids=lambda value: str(value)[:40])
+def test_message_is_classified(words: str, kind: FailureKind | None) -> None:
     assert classify(words) is kind
 
 
@@ -367,7 +373,7 @@ def test_the_words_of_a_cli_have_a_meaning(words: str, kind: FailureKind | None)
         (None, None),
     ],
 )
-def test_a_status_speaks_where_the_words_do_not(
+def test_http_status_classifies_an_unknown_message(
     status: int | None, kind: FailureKind | None
 ) -> None:
     assert classify("it did not work", status) is kind
@@ -376,7 +382,7 @@ def test_a_status_speaks_where_the_words_do_not(
 @pytest.mark.parametrize(
     "words,left,kind",
     [
-        ("it did not work", None, LIMIT),  # who knows: more patience
+        ("it did not work", None, LIMIT),  # in doubt, wait longer
         ("it did not work", 2.0, OVERLOADED),
         ("it did not work", 600.0, OVERLOADED),
         ("it did not work", 601.0, LIMIT),
@@ -385,41 +391,41 @@ def test_a_status_speaks_where_the_words_do_not(
         ("daily quota", 2.0, LIMIT),
     ],
 )
-def test_what_is_told_beside_the_words_says_what_a_429_is_about(
+def test_remaining_time_and_words_classify_status_429(
     words: str, left: float | None, kind: FailureKind
 ) -> None:
     assert classify(words, 429, left) is kind
 
 
-def test_a_message_may_be_of_any_size() -> None:
+def test_huge_message_is_classified() -> None:
     assert classify("429 Too Many Requests " + "x" * 5_000_000) is OVERLOADED
     assert classify(" " * 100_000 + "model" * 100_000) is None
 
 
-# -- whose words don't count -----------------------------------------------------------------
+# -- quoted messages do not count ------------------------------------------------------------
 
 FAULT_KINDS = {str(kind) for kind in REPORTED_KINDS}
 
 
 @cache
 def evidence() -> tuple[str, ...]:
-    """Everything that a CLI of the corpus has said of a failure, and some more."""
+    """Return all failure messages in the recorded outputs, and those of the table above."""
     found = []
     for one in transcripts():
-        fault = heard(one.command, one.pieces(), one.end).report.fault
+        fault = read_output(one.command, one.pieces(), one.end).report.fault
         words = (fault.evidence if fault else "", one.stdout.decode().strip())
         found += [one_of for one_of in words if one_of and "\n" not in one_of]
-    meant = [words for words, kind in MEANINGS.items() if kind is not None]
-    return tuple(dict.fromkeys([*(words for words in found if classify(words)), *meant]))
+    known = [words for words, kind in KINDS_BY_MESSAGE.items() if kind is not None]
+    return tuple(dict.fromkeys([*(words for words in found if classify(words)), *known]))
 
 
-def test_the_words_of_the_tests_below_would_be_failures_elsewhere() -> None:
+def test_evidence_of_the_following_tests_covers_all_kinds() -> None:
     assert len(evidence()) > 50
     assert {classify(words) for words in evidence()} == set(REPORTED_KINDS)
 
 
 def places(voice: Voice, words: str) -> dict[str, list[Object]]:
-    """Where words may stand that are not the CLI's own."""
+    """Return events that contain these words without being a message of the CLI."""
     quoted = f"The log says:\n\n```\n{words}\n```\nSo I tried it again."
     listing = f"README.md:12:{words}\ntest_rate_limit.py:429:    assert error == {words!r}"
     return {
@@ -430,12 +436,12 @@ def places(voice: Voice, words: str) -> dict[str, list[Object]]:
         "tool": voice.tool_prints(words),
         "listing": voice.tool_prints(listing),
         "JSON in a tool": voice.tool_prints(f'{{"error": {{"code": 429, "message": "{words}"}}}}'),
-        "prompt": voice.is_told(words),
+        "prompt": voice.echoes_prompt(words),
     }
 
 
-def blamed(command: str, *pieces: Piece, codes: tuple[int, ...] = (0, 1, 137)) -> bool:
-    """Whether anything but its end is held against it, with any of these exit codes."""
+def has_fault(command: str, *pieces: Piece, codes: tuple[int, ...] = (0, 1, 137)) -> bool:
+    """Return whether the pieces give a fault with any of these exit codes."""
     reader = reader_of(command)
     for stream, data in pieces:
         reader.feed(stream, data)
@@ -454,12 +460,12 @@ def printed(*events: Sequence[Object]) -> Piece:
 
 
 @pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
-def test_the_words_of_a_failure_count_nowhere_but_where_the_cli_speaks(voice: Voice) -> None:
+def test_failure_messages_in_answers_tools_and_prompts_are_not_faults(voice: Voice) -> None:
     begins, ends = voice.begins(), [*voice.says("Done."), *voice.ends("Done.")]
     for words in evidence():
         for place, events in places(voice, words).items():
-            assert not blamed(voice.command, printed(begins, events)), (place, words)
-            assert not blamed(voice.command, printed(begins, events, ends)), (place, words)
+            assert not has_fault(voice.command, printed(begins, events)), (place, words)
+            assert not has_fault(voice.command, printed(begins, events, ends)), (place, words)
 
 
 TEXTS = [(cli, COMMANDS[cli, form]) for cli, form in COMMANDS if form == "text"]
@@ -468,24 +474,24 @@ each_text = pytest.mark.parametrize("command", [c for _, c in TEXTS], ids=[c for
 
 
 @each_text
-def test_in_an_answer_as_text_the_words_of_a_failure_mean_nothing(command: str) -> None:
+def test_failure_messages_quoted_in_a_text_answer_are_not_faults(command: str) -> None:
     for words in evidence():
         for answer in (f"I read the log:\n{words}\nand went on.", f"It says: {words}"):
-            assert not blamed(command, ("stdout", answer.encode())), words
+            assert not has_fault(command, ("stdout", answer.encode())), words
 
 
 @each_text
-def test_with_exit_code_0_not_even_an_answer_of_those_words_alone_is_a_failure(
+def test_failure_message_as_whole_text_output_is_no_fault_with_exit_code_0(
     command: str,
 ) -> None:
     for words in evidence():
         data = words.encode()
-        assert not blamed(command, ("stdout", data), codes=(0,)), words
-        assert not blamed(command, ("stdout", b"Well."), ("stderr", data), codes=(0,)), words
+        assert not has_fault(command, ("stdout", data), codes=(0,)), words
+        assert not has_fault(command, ("stdout", b"Well."), ("stderr", data), codes=(0,)), words
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_command_that_nobody_knows_fails_by_its_exit_alone(stream: str, tmp_path: Path) -> None:
+def test_unknown_command_fails_only_by_its_exit_code(stream: str, tmp_path: Path) -> None:
     for words in evidence()[::15]:
         for command in ("agent.sh", "aider --yes", "kimi --print"):
             data = f"Error: {words}\n".encode()
@@ -497,20 +503,20 @@ def test_a_command_that_nobody_knows_fails_by_its_exit_alone(stream: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["codex-toolecho", "opencode-toolecho"])
-def test_what_tools_print_on_standard_error_means_nothing(name: str) -> None:
+def test_failure_messages_of_tools_on_stderr_are_not_faults(name: str) -> None:
     one = transcript(name)
-    said = b"When all is done print <promise>SUCCESS</promise>"
-    assert said in one.stderr
+    quote = b"When all is done print <promise>SUCCESS</promise>"
+    assert quote in one.stderr
     for words in evidence():
         for shown in (words, f"ERROR: {words}", f"Error: {words}"):
-            stderr = one.stderr.replace(said, f"{shown}\nok".encode())
-            assert not blamed(one.command, ("stdout", one.stdout), ("stderr", stderr)), shown
+            stderr = one.stderr.replace(quote, f"{shown}\nok".encode())
+            assert not has_fault(one.command, ("stdout", one.stdout), ("stderr", stderr)), shown
 
 
-def test_what_the_assistant_says_on_standard_error_means_nothing() -> None:
+def test_failure_messages_in_an_answer_on_stderr_are_not_faults() -> None:
     for words in evidence():
         answer = f"I read the log. It says:\n\nError: {words}\n\nSo I tried it again.\n"
-        assert not blamed("kiro-cli chat", ("stderr", answer.encode())), words
+        assert not has_fault("kiro-cli chat", ("stderr", answer.encode())), words
 
 
 FOREIGN = (
@@ -522,13 +528,13 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
-def test_foreign_lines_among_the_events_mean_nothing(voice: Voice) -> None:
+def test_lines_of_other_programs_between_events_are_not_faults(voice: Voice) -> None:
     _, before = printed(voice.begins(), voice.says("Hello."))
     for foreign in FOREIGN:
-        assert not blamed(voice.command, ("stdout", before + foreign)), foreign
+        assert not has_fault(voice.command, ("stdout", before + foreign)), foreign
 
 
-# -- where it does count ---------------------------------------------------------------------
+# -- messages of the CLI count ---------------------------------------------------------------
 
 AS_ROOT = (
     "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons"
@@ -560,7 +566,7 @@ AS_ROOT = (
             AUTH,
         ),
         ("opencode run", "\x1b[91m\x1b[1mError: \x1b[0mOverloaded\n", OVERLOADED),
-        # A proxy's page ends the message.
+        # The page of a proxy ends the message.
         ("opencode run", "Error: Bad Gateway: <html>\n<body>no</body>\n</html>\n", OVERLOADED),
         (
             "codex exec -",
@@ -577,10 +583,10 @@ AS_ROOT = (
         ("kiro-cli chat", "Kiro is having trouble responding right now:\n   0: x\n", OVERLOADED),
     ],
 )
-def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
+def test_last_error_of_a_cli_on_stderr_is_a_fault(
     command: str, stderr: str, kind: FailureKind
 ) -> None:
-    fault = heard(command, [("stderr", stderr.encode())], Exited(1)).report.fault
+    fault = read_output(command, [("stderr", stderr.encode())], Exited(1)).report.fault
     assert fault is not None
     assert fault.kind is kind
     assert "\x1b" not in fault.evidence
@@ -601,21 +607,21 @@ def test_what_a_cli_says_on_standard_error_before_it_gives_up_counts(
         ("All 503 tests pass now, ECONNREFUSED is handled.", None),
     ],
 )
-def test_what_claude_says_as_text_where_its_answer_would_be(
+def test_claude_error_in_place_of_the_text_answer_is_a_fault(
     words: str, kind: FailureKind | None
 ) -> None:
-    fault = heard("claude -p", [("stdout", words.encode())], Exited(1)).report.fault
+    fault = read_output("claude -p", [("stdout", words.encode())], Exited(1)).report.fault
     assert (fault and fault.kind) is kind
 
 
-def test_claude_that_refuses_root_says_what_to_do() -> None:
-    fault = heard("claude -p", [("stderr", AS_ROOT.encode())], Exited(1)).report.fault
+def test_claude_root_refusal_has_advice() -> None:
+    fault = read_output("claude -p", [("stderr", AS_ROOT.encode())], Exited(1)).report.fault
     assert fault is not None
     assert "IS_SANDBOX=1" in fault.advice
     assert "ordinary user" in fault.advice
 
 
-def test_the_time_at_which_a_limit_ends_is_kept_where_claude_tells_it() -> None:
+def test_reset_time_of_a_claude_limit_event_is_kept() -> None:
     voice = VOICES[0]
     info = {"status": "rejected", "resetsAt": 1794739626, "rateLimitType": "five_hour"}
     warning = {"status": "allowed_warning", "resetsAt": 1}
@@ -624,16 +630,16 @@ def test_the_time_at_which_a_limit_ends_is_kept_where_claude_tells_it() -> None:
         {"type": "rate_limit_event", "rate_limit_info": warning},
         *voice.fails("You've hit your limit"),
     ]
-    fault = heard(voice.command, [("stdout", b"".join(map(line, events)))]).report.fault
+    fault = read_output(voice.command, [("stdout", b"".join(map(line, events)))]).report.fault
     assert fault is not None
     assert (fault.kind, fault.resets) == (LIMIT, 1794739626)
 
 
-def test_a_warning_of_a_limit_to_come_is_no_limit() -> None:
+def test_warning_before_a_limit_is_not_a_fault() -> None:
     voice = VOICES[0]
     warning = {"status": "allowed_warning", "resetsAt": 1794739626}
     event = {"type": "rate_limit_event", "rate_limit_info": warning}
     events = [*voice.begins(), event, *voice.says("Done."), *voice.ends("Done.")]
-    report = heard(voice.command, [("stdout", b"".join(map(line, events)))]).report
+    report = read_output(voice.command, [("stdout", b"".join(map(line, events)))]).report
     assert report.fault is None
     assert report.ended_well is True

@@ -1,4 +1,4 @@
-"""Hostile output: nothing that is printed breaks the reader, fills the memory or is believed."""
+"""Hostile output: it cannot crash the reader, fill the memory or fake a result."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ from support.transcripts import (
     Piece,
     Transcript,
     cut_at_random,
-    heard,
+    read_output,
     reader_of,
     transcript,
     transcripts,
@@ -59,7 +59,7 @@ each_adapter = pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=ADAPTER
 each_voice = pytest.mark.parametrize("voice", VOICES, ids=[voice.name for voice in VOICES])
 
 
-# -- what must hold of everything ------------------------------------------------------------
+# -- properties of every report --------------------------------------------------------------
 
 
 def check_lines(said: list[Said]) -> None:
@@ -70,7 +70,7 @@ def check_lines(said: list[Said]) -> None:
 
 
 def check(report: AgentReport) -> None:
-    """Whatever was printed, the report makes sense."""
+    """Assert that the report is consistent, for any output."""
     usage = report.usage
     assert usage.cost is None or (math.isfinite(usage.cost) and usage.cost >= 0)
     assert usage.context_percent is None or 0 <= usage.context_percent <= 100
@@ -95,18 +95,18 @@ def read_all(reader: OutputReader, pieces: list[Piece]) -> list[Said]:
     return said
 
 
-# -- events with anything in any of their fields ---------------------------------------------
+# -- events with wrong values in any field ---------------------------------------------------
 
 
 @cache
 def samples(name: str) -> tuple[Object, ...]:
-    """One event of each kind that the CLI prints, or that we know of."""
+    """Return one event of each kind that the CLI prints or that rooda knows."""
     found: list[Object] = []
     for voice in VOICES:
         if voice.name == name:
             found += [*voice.begins(), *voice.says("hello"), *voice.tool_prints("hello")]
             found += voice.uses("bash", {"command": "ls", "path": "a"})
-            found += [*voice.is_told("hello"), *voice.ends("hello"), *voice.fails("hello")]
+            found += [*voice.echoes_prompt("hello"), *voice.ends("hello"), *voice.fails("hello")]
     for one in transcripts():
         if one.cli == name and one.form == "stream":
             found += [json.loads(text) for text in one.stdout.splitlines()]
@@ -124,7 +124,7 @@ def part_type(event: Object) -> object:
 
 
 def paths(value: object, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where in an event there is anything."""
+    """Yield the path of every value in an event."""
     yield before
     items: Any = ()
     if isinstance(value, dict):
@@ -135,8 +135,8 @@ def paths(value: object, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
         yield from paths(inner, (*before, key))
 
 
-def spoilt(event: Object, path: tuple[Any, ...], wrong: object) -> object:
-    """The event with something else at one place."""
+def with_value(event: Object, path: tuple[Any, ...], wrong: object) -> object:
+    """Return the event with another value at one path."""
     if not path:
         return wrong
     whole: Any = copy.deepcopy(event)
@@ -147,15 +147,15 @@ def spoilt(event: Object, path: tuple[Any, ...], wrong: object) -> object:
     return whole
 
 
-def every_spoilt(name: str) -> Iterator[object]:
+def every_wrong_event(name: str) -> Iterator[object]:
     for event in samples(name):
         for path in paths(event):
             for wrong in WRONG:
-                yield spoilt(event, path, wrong)
+                yield with_value(event, path, wrong)
 
 
 def try_events(adapter: Adapter, events: list[object]) -> list[Said]:
-    """Each by itself as a document, and all of them in one stream; the lines for people."""
+    """Read each event as a document, and all in one stream; return the readable lines."""
     stream = OutputReader(adapter, Form.EVENTS)
     said = []
     for event in events:
@@ -169,33 +169,33 @@ def try_events(adapter: Adapter, events: list[object]) -> list[Said]:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_events_with_anything_in_their_fields_break_nothing(name: str) -> None:
+def test_sample_of_events_with_wrong_values_raises_no_error(name: str) -> None:
     chance = random.Random(name)
-    events = list(every_spoilt(name)) or list(WRONG)
+    events = list(every_wrong_event(name)) or list(WRONG)
     try_events(KNOWN[name], chance.sample(events, min(150, len(events))))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
-def test_every_field_of_every_event_may_be_anything(name: str) -> None:
-    try_events(KNOWN[name], list(every_spoilt(name)))
+def test_wrong_values_in_every_field_of_every_event_raise_no_error(name: str) -> None:
+    try_events(KNOWN[name], list(every_wrong_event(name)))
 
 
 @pytest.mark.slow
-def test_whatever_the_fields_are_the_lines_are_fit_to_be_shown() -> None:
+def test_readable_lines_are_clean_with_wrong_values_in_every_field() -> None:
     for name, adapter in KNOWN.items():
-        check_lines(try_events(adapter, list(every_spoilt(name))))
+        check_lines(try_events(adapter, list(every_wrong_event(name))))
 
 
 @each_voice
-def test_no_line_for_people_has_control_codes_or_two_lines(voice: Voice) -> None:
+def test_readable_lines_contain_no_control_codes_or_newlines(voice: Voice) -> None:
     events = [
         *voice.begins(),
         *voice.says(CONTROLS),
         *voice.uses("bash", {"path": CONTROLS}),
         *voice.uses("bash", {"command": CONTROLS}),
         *voice.tool_prints(CONTROLS),
-        *voice.is_told(CONTROLS),
+        *voice.echoes_prompt(CONTROLS),
         *voice.fails(CONTROLS),
     ]
     reader = reader_of(voice.command)
@@ -204,7 +204,7 @@ def test_no_line_for_people_has_control_codes_or_two_lines(voice: Voice) -> None
     check_lines(said)
 
 
-def test_the_name_of_a_tool_is_fit_to_be_shown() -> None:
+def test_tool_name_is_cleaned_and_shortened() -> None:
     for voice in VOICES:
         events = [*voice.begins(), *voice.uses(CONTROLS + "x" * 100_000, {"path": "a"})]
         said = read_all(reader_of(voice.command), [("stdout", line(event)) for event in events])
@@ -212,7 +212,7 @@ def test_the_name_of_a_tool_is_fit_to_be_shown() -> None:
         assert all(len(one.text) <= 1000 for one in said)
 
 
-def test_the_names_of_model_and_session_are_fit_to_be_shown() -> None:
+def test_model_and_session_names_are_cleaned_and_shortened() -> None:
     name = f"{CONTROLS}\ud800{'x' * 100_000}"
     reader = reader_of("claude -p --output-format stream-json")
     reader.feed("stdout", line({"type": "system", "subtype": "init", "model": name}))
@@ -224,17 +224,18 @@ def test_the_names_of_model_and_session_are_fit_to_be_shown() -> None:
         assert not {c for c in shown if unicodedata.category(c) in ("Cc", "Cs")}
 
 
-# -- what is no event at all -----------------------------------------------------------------
+# -- output that is not an event -------------------------------------------------------------
 
 HOSTILE = {
-    "nothing but a brace": b"{\n",
+    "single brace": b"{\n",
     "half an event": b'{"type":"assistant","message":{"content":[{"type":"text","te\n',
-    "two on a line": b'{"type":"init"}{"type":"init"}\n',
-    "a list of things": b'[1, "a", null, [], {}, {"type": 1}]\n',
-    "a bare value": b'"type"\n42\nnull\ntrue\n',
-    "no numbers": b'{"type":"result","total_cost_usd":NaN,"num_turns":Infinity,"cost":-Infinity}\n',
-    "a number of 5000 digits": b'{"type":"result","num_turns":' + b"9" * 5000 + b"}\n",
-    "a huge exponent": b'{"type":"result","total_cost_usd":1e999999,"is_error":false}\n',
+    "two events on a line": b'{"type":"init"}{"type":"init"}\n',
+    "list of mixed values": b'[1, "a", null, [], {}, {"type": 1}]\n',
+    "bare values": b'"type"\n42\nnull\ntrue\n',
+    "non-finite numbers": b'{"type":"result","total_cost_usd":NaN,'
+    b'"num_turns":Infinity,"cost":-Infinity}\n',
+    "number of 5000 digits": b'{"type":"result","num_turns":' + b"9" * 5000 + b"}\n",
+    "huge exponent": b'{"type":"result","total_cost_usd":1e999999,"is_error":false}\n',
     "nested": b'{"type":"assistant","message":' + b"[" * 20_000 + b"]" * 20_000 + b"}\n",
     "nested objects": b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"\n",
     "open brackets": b"[" * 30_000 + b"\n",
@@ -243,79 +244,82 @@ HOSTILE = {
     "NUL": b'\x00\x00{"type":"result"}\x00\n{"type":"res\x00ult"}\n',
     "invalid UTF-8": b'{"type":"assistant","x":"\xff\xfe\xc3("}\n\xff\xfe\xfd\n\xed\xa0\x80\n',
     "UTF-16": '{"type":"result"}\n'.encode("utf-16"),
-    "a byte order mark": b'\xef\xbb\xbf{"type":"result"}\n',
-    "other ends of lines": b'{"type":"init"}\r\n{"type":"init"}\r{"type":"init"}\n\n\r\n  \n',
+    "byte order mark": b'\xef\xbb\xbf{"type":"result"}\n',
+    "mixed line endings": b'{"type":"init"}\r\n{"type":"init"}\r{"type":"init"}\n\n\r\n  \n',
     "control codes": b"\x1b[2J\x1b]0;title\x07\x9b31m\x08\x08\n",
-    "the same key twice": b'{"type":"result","type":"init","is_error":false,"is_error":true}\n',
-    "keys of the language": b'{"__class__":1,"type":"__init__","session_id":{"__proto__":1}}\n',
-    "tokens that are none": b"tokens used\n,,,\n",
+    "duplicate keys": b'{"type":"result","type":"init","is_error":false,"is_error":true}\n',
+    "special attribute names": b'{"__class__":1,"type":"__init__","session_id":{"__proto__":1}}\n',
+    "token count without digits": b"tokens used\n,,,\n",
 }
 
 
 @each_adapter
-def test_what_is_no_event_breaks_nothing(adapter: Adapter) -> None:
+def test_output_without_events_raises_no_error(adapter: Adapter) -> None:
     for name, data in HOSTILE.items():
         for form in (Form.EVENTS, Form.DOCUMENT):
             check_lines(read_all(OutputReader(adapter, form), [("stdout", data)]))
             check_lines(read_all(OutputReader(adapter, form), [("stdout", data.rstrip())]))
-        if (adapter.name, name) != ("codex", "tokens that are none"):  # see below
+        if (adapter.name, name) != (
+            "codex",
+            "token count without digits",
+        ):  # tested separately below
             read_all(OutputReader(adapter, Form.TEXT), [("stderr", data), ("stdout", data)])
 
 
-def test_a_count_of_tokens_that_is_none_breaks_nothing() -> None:
-    report = heard("codex exec -", [("stderr", HOSTILE["tokens that are none"])]).report
+def test_token_count_without_digits_is_ignored() -> None:
+    report = read_output("codex exec -", [("stderr", HOSTILE["token count without digits"])]).report
     assert report.usage.tokens is None
 
 
 @each_voice
-def test_hostile_lines_between_good_ones_take_nothing_away(voice: Voice) -> None:
+def test_hostile_lines_between_events_do_not_change_the_report(voice: Voice) -> None:
     events = [voice.begins(), voice.says("First."), voice.says("Second."), voice.ends("Second.")]
     for name, data in HOSTILE.items():
-        if name in ("no numbers", "a huge exponent", "the same key twice"):
-            continue  # results of a kind, as far as anybody can tell
+        if name in ("non-finite numbers", "huge exponent", "duplicate keys"):
+            continue  # these are valid results
         pieces: list[Piece] = []
         for several in events:
             pieces += [("stdout", data.rstrip(b"\n") + b"\n"), ("stderr", data)]
             pieces += [("stdout", line(event)) for event in several]
-        report = heard(voice.command, pieces).report
+        report = read_output(voice.command, pieces).report
         assert report.ended_well is True, name
         assert b"First." in report.spoken, name
         assert b"Second." in report.spoken, name
         assert report.fault is None, name
 
 
-def a_tool_in_depth(voice: Voice, depth: int) -> bytes:
-    """A tool that is about a thing in a thing in a thing."""
+def nested_tool_event(voice: Voice, depth: int) -> bytes:
+    """Return a tool event with arguments nested to this depth."""
     about = '{"path":' * depth + '"a"' + "}" * depth
     events = [json.dumps(event) for event in voice.uses("bash", {"path": "DEEP"})]
     return "\n".join(events).replace('"DEEP"', about).encode() + b"\n"
 
 
 @each_voice
-def test_a_tool_may_be_about_a_thing_in_a_thing_in_a_thing(voice: Voice) -> None:
+def test_nested_tool_arguments_raise_no_error(voice: Voice) -> None:
     for depth in (1, 10, 100, 400):
-        read_all(reader_of(voice.command), [("stdout", a_tool_in_depth(voice, depth))])
+        read_all(reader_of(voice.command), [("stdout", nested_tool_event(voice, depth))])
 
 
-def test_a_tool_may_be_about_a_thing_that_is_nested_without_end() -> None:
+def test_tool_arguments_nested_beyond_the_recursion_limit_raise_no_error() -> None:
     for voice in VOICES:
         for depth in (600, 900, 2000):
-            read_all(reader_of(voice.command), [("stdout", a_tool_in_depth(voice, depth))])
+            read_all(reader_of(voice.command), [("stdout", nested_tool_event(voice, depth))])
 
 
-def test_blank_lines_on_standard_error_cost_no_time() -> None:
+def test_thousands_of_blank_lines_on_stderr_are_read_fast() -> None:
     error = b"Error when talking to Gemini API x Error: y\n"
     for command in ("gemini --yolo", "gemini --yolo -o stream-json"):
         reader = reader_of(command)
         reader.feed("stderr", error + b"\n" * 8000)
         reader.finish()
-        began = time.process_time()
+        started = time.process_time()
         reader.report(1)
-        assert time.process_time() - began < 0.1
+        assert time.process_time() - started < 0.1
 
 
 @each_adapter
-def test_random_bytes_in_random_pieces_break_nothing(adapter: Adapter) -> None:
+def test_random_bytes_in_random_pieces_raise_no_error(adapter: Adapter) -> None:
     chance = random.Random(adapter.name)
     words = [b'{"type":', b'"result"', b"}", b"\n", b"\r", b'"', b"\\", b"\\u", b"[", b",", b":"]
     words += [b'"text"', b'"content"', b"null", b"\x00", b"\xff", b"\x1b[", b"Error: ", b"429"]
@@ -330,29 +334,29 @@ def test_random_bytes_in_random_pieces_break_nothing(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_the_output_of_every_other_cli_breaks_nothing(adapter: Adapter) -> None:
+def test_output_of_other_clis_raises_no_error(adapter: Adapter) -> None:
     for one in transcripts()[::2]:
         for form in (Form.EVENTS, Form.DOCUMENT):
             check_lines(read_all(OutputReader(adapter, form), one.pieces()))
 
 
-# -- a stream that was cut -------------------------------------------------------------------
+# -- truncated streams -----------------------------------------------------------------------
 
 
 def ended_well(form: str) -> list[Transcript]:
-    """Transcripts of this form in which all went well."""
+    """Return the successful transcripts of this form."""
     good = ("plain", "success", "tool", "toolecho")
     known = [one for one in transcripts() if one.cli in KNOWN and one.scenario in good]
     return [one for one in known if one.form == form]
 
 
 def documents() -> list[Transcript]:
-    """Those that are one JSON value, printed at the end."""
+    """Return the successful transcripts that are one JSON value."""
     return [one for one in ended_well("json") if one.cli in ("claude", "gemini", "qwen")]
 
 
 def cuts(one: Transcript) -> list[int]:
-    """Places in its output, those where lines end and some by chance; the whole is none."""
+    """Return positions at which to truncate the output: line ends and random positions."""
     whole = one.stdout.rstrip()
     ends = [at for at, byte in enumerate(whole) if byte == ord("\n")]
     chance = random.Random(one.name)
@@ -362,16 +366,16 @@ def cuts(one: Transcript) -> list[int]:
 
 
 def verdict_of(one: Transcript, size: int) -> tuple[AgentReport, Verdict]:
-    report = heard(one.command, [("stdout", one.stdout[:size])]).report
+    report = read_output(one.command, [("stdout", one.stdout[:size])]).report
     return report, judge(Exited(0), Promises(), report).verdict
 
 
 @pytest.mark.parametrize("one", ended_well("stream"), ids=lambda one: one.name)
-def test_a_stream_cut_anywhere_is_incomplete_and_no_success(one: Transcript) -> None:
+def test_truncated_stream_is_incomplete_and_a_failure(one: Transcript) -> None:
     first = one.stdout.index(b"\n")
     for size in cuts(one):
         if 0 < size < first:
-            continue  # see below
+            continue  # tested separately below
         report, verdict = verdict_of(one, size)
         assert report.ended_well is None
         assert not report.is_complete or not report.speaks_events
@@ -379,20 +383,20 @@ def test_a_stream_cut_anywhere_is_incomplete_and_no_success(one: Transcript) -> 
     assert verdict_of(one, len(one.stdout))[1] is Verdict.CONTINUE
 
 
-def test_half_of_the_first_event_is_no_answer() -> None:
+def test_truncated_first_event_is_a_failure() -> None:
     for one in ended_well("stream"):
         first = one.stdout.index(b"\n")
         for size in (1, first // 2, first - 1):
             assert verdict_of(one, size)[1] is Verdict.FAILURE
 
 
-def test_half_a_document_is_no_answer() -> None:
+def test_truncated_document_is_a_failure() -> None:
     for one in documents():
         for size in cuts(one)[1:]:
             assert verdict_of(one, size)[1] is Verdict.FAILURE
 
 
-def test_a_document_is_read_as_soon_as_it_is_whole() -> None:
+def test_document_is_read_as_soon_as_it_is_complete() -> None:
     for one in documents():
         reader = reader_of(one.command)
         whole = one.stdout.rstrip()
@@ -403,16 +407,16 @@ def test_a_document_is_read_as_soon_as_it_is_whole() -> None:
 
 
 @each_voice
-def test_the_last_line_needs_no_end(voice: Voice) -> None:
+def test_last_event_needs_no_newline(voice: Voice) -> None:
     events = [*voice.begins(), *voice.says("Done."), *voice.ends("Done.")]
     printed = b"".join(map(line, events)).rstrip()
-    report = heard(voice.command, [("stdout", printed)]).report
+    report = read_output(voice.command, [("stdout", printed)]).report
     assert report.is_complete
     assert report.ended_well is True
 
 
 @each_voice
-def test_noise_after_the_result_takes_nothing_back(voice: Voice) -> None:
+def test_noise_after_the_result_does_not_withdraw_it(voice: Voice) -> None:
     reader = reader_of(voice.command)
     for event in [*voice.begins(), *voice.says("Done."), *voice.ends("Done.")]:
         reader.feed("stdout", line(event))
@@ -425,11 +429,11 @@ def test_noise_after_the_result_takes_nothing_back(voice: Voice) -> None:
     assert (report.is_complete, report.ended_well) == (True, True)
 
 
-# -- more than anybody can hold --------------------------------------------------------------
+# -- huge output -----------------------------------------------------------------------------
 
 
 class Measured:
-    """How much memory was taken in a block."""
+    """Measures the peak memory of a block."""
 
     def __enter__(self) -> Self:
         tracemalloc.start()
@@ -441,7 +445,7 @@ class Measured:
         tracemalloc.stop()
 
 
-def test_a_line_with_a_million_parts_is_not_taken_apart() -> None:
+def test_line_with_a_million_parts_is_read_in_bounded_memory() -> None:
     for part in (b"1,", b'{"a":[1]},'):
         data = b'{"type":"assistant","message":[' + part * (MB // len(part) - 100) + b"1]}\n"
         reader = reader_of("claude -p --output-format stream-json")
@@ -451,7 +455,7 @@ def test_a_line_with_a_million_parts_is_not_taken_apart() -> None:
         assert memory.peak < 40 * MB
 
 
-def test_a_flood_of_small_events_is_not_kept() -> None:
+def test_flood_of_small_events_is_read_in_bounded_memory() -> None:
     event = line({"type": "assistant", "message": {"content": [{"type": "text", "text": "hi\n"}]}})
     reader = OutputReader(ADAPTERS["claude"], Form.EVENTS, limit=64 * 1024)
     with Measured() as memory:
@@ -461,7 +465,7 @@ def test_a_flood_of_small_events_is_not_kept() -> None:
     assert len(reader.report(0).spoken) <= 64 * 1024
 
 
-def test_a_text_without_an_end_of_line_is_not_kept_whole() -> None:
+def test_text_without_newlines_is_read_in_bounded_memory() -> None:
     piece = {"type": "message", "role": "assistant", "content": "x" * 8000, "delta": True}
     reader = OutputReader(ADAPTERS["gemini"], Form.EVENTS, limit=64 * 1024)
     with Measured() as memory:
@@ -497,7 +501,7 @@ DOCUMENT = '{"type":"result","is_error":false,"result":"'
 
 
 def measured(name: str, form: Form, size: int, piece: int, *words: str) -> tuple[int, str, int]:
-    """Memory, end and promises of a reader that gets this much in one line, in its own process."""
+    """Return memory, result and number of signals for one line of this size, in a new process."""
     command = [sys.executable, "-c", HUGE, name, form, str(size), str(piece), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50)
     memory, well, promises, _ = done.stdout.split()
@@ -506,11 +510,11 @@ def measured(name: str, form: Form, size: int, piece: int, *words: str) -> tuple
 
 FILLINGS = ("x", '\\"', "\\\\", "\\n", "\\u00e9", "é", "\\ud83d\\ude00")
 END = '\\n<promise>SUCCESS</promise>"}\n'
-PIECE = 60 * 1024  # so that each filling fits into it without a rest
+PIECE = 60 * 1024  # a multiple of the length of each filling
 
 
 @pytest.mark.slow
-def test_what_is_left_of_a_huge_event_is_still_one_wherever_it_is_cut() -> None:
+def test_shortened_huge_event_is_valid_at_every_cut_position() -> None:
     for filling in FILLINGS:
         data = filling.encode() * (9 * MB // 8 // len(filling.encode()))
         for shift in range(6):
@@ -529,7 +533,7 @@ def test_what_is_left_of_a_huge_event_is_still_one_wherever_it_is_cut() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [Form.EVENTS, Form.DOCUMENT, Form.UNKNOWN])
 @pytest.mark.parametrize("filling", FILLINGS)
-def test_a_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str) -> None:
+def test_event_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str) -> None:
     memory, well, promises = measured("claude", form, 200 * MB, PIECE, DOCUMENT, END, filling)
     assert memory < 40 * MB
     assert (well, promises) == ("True", 1)
@@ -537,7 +541,7 @@ def test_a_line_of_200_mb_is_read_in_bounded_memory(form: Form, filling: str) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("filling", ["x", "[", "{", '"', "\\", ",", '{"type":', "\x1b"])
-def test_200_mb_that_are_no_event_are_read_in_bounded_memory(filling: str) -> None:
+def test_200_mb_without_events_are_read_in_bounded_memory(filling: str) -> None:
     for form in (Form.EVENTS, Form.DOCUMENT):
         memory, well, promises = measured("gemini", form, 200 * MB, MB, "", "\n", filling)
         assert memory < 40 * MB
@@ -545,23 +549,23 @@ def test_200_mb_that_are_no_event_are_read_in_bounded_memory(filling: str) -> No
 
 
 @pytest.mark.slow
-def test_a_line_in_millions_of_tiny_pieces_is_read_in_bounded_memory_and_time() -> None:
-    began = time.process_time()
+def test_line_in_millions_of_tiny_pieces_is_read_in_bounded_memory_and_time() -> None:
+    started = time.process_time()
     memory, well, promises = measured("claude", Form.EVENTS, 6 * MB, 3, DOCUMENT, END, "x")
     assert memory < 60 * MB
     assert (well, promises) == ("True", 1)
-    assert time.process_time() - began < 20
+    assert time.process_time() - started < 20
 
 
-def test_many_lines_cost_no_more_for_each_than_few() -> None:
+def test_reading_time_grows_linearly_with_the_number_of_lines() -> None:
     def seconds(lines: int) -> float:
         reader = OutputReader(ADAPTERS["claude"], Form.EVENTS)
         said = line({"type": "assistant", "message": {"content": [{"type": "text", "text": "hi"}]}})
         data = said * 50
-        began = time.process_time()
+        started = time.process_time()
         for _ in range(lines // 50):
             reader.feed("stdout", data)
-        return time.process_time() - began
+        return time.process_time() - started
 
     seconds(500)
     assert seconds(8000) < 40 * max(seconds(800), 0.002)
@@ -571,8 +575,8 @@ def test_many_lines_cost_no_more_for_each_than_few() -> None:
 
 
 @pytest.mark.parametrize("shift", range(8))
-def test_of_a_huge_line_the_middle_is_left_out_and_the_rest_is_still_an_event(shift: int) -> None:
-    # Escapes everywhere, so that the cuts fall into the middle of them.
+def test_huge_line_is_shortened_in_the_middle_and_stays_an_event(shift: int) -> None:
+    # Escapes everywhere, so that each cut falls inside an escape.
     words = "x" * shift + 'a\\"\n' * 600_000 + "<promise>SUCCESS</promise>"
     result = {"type": "result", "is_error": False, "result": words, "num_turns": 3}
     reader = reader_of("claude -p --output-format stream-json")
@@ -586,7 +590,7 @@ def test_of_a_huge_line_the_middle_is_left_out_and_the_rest_is_still_an_event(sh
     assert len(report.spoken) < 1_000_000
 
 
-def test_a_huge_document_is_read_like_a_huge_line() -> None:
+def test_huge_document_is_shortened_and_read() -> None:
     document = {"session_id": "s", "response": "y" * 3_000_000 + " the end", "stats": {}}
     reader = reader_of("gemini -o json")
     reader.feed("stdout", json.dumps(document, indent=2).encode())

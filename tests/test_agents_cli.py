@@ -1,6 +1,6 @@
-"""Known CLIs through the installed command: what they printed, played again by a program of theirs.
+"""Known CLIs through the installed command: fake CLIs replay recorded output.
 
-Each test puts a `claude`, a `codex`, ... on the PATH that prints what the real one did.
+Each test puts a `claude`, a `codex`, ... on the PATH that prints the output of the real CLI.
 """
 
 import json
@@ -29,7 +29,7 @@ NO_WAIT = ("--no-wait-for-limits", "--max-outage-wait", "0")
 
 
 class Stage:
-    """A workspace with programs that play agents; they are kept out of the work folder."""
+    """A workspace with fake agents, which are outside of the working directory."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -39,21 +39,21 @@ class Stage:
         workspace.env["PATH"] = f"{self.folder}{os.pathsep}{os.environ['PATH']}"
 
     def program(self, name: str, *commands: str) -> None:
-        """A program that does these shell commands, and counts its starts."""
+        """Install a program that runs these shell commands and counts its starts."""
         path = self.folder / name
         lines = ["#!/bin/sh", f"echo >> {_quoted(self.folder / 'starts')}", *commands]
         path.write_text("\n".join(lines) + "\n")
         path.chmod(0o755)
 
     def plays(self, name: str, stdout: bytes, stderr: bytes = b"", *after: str) -> None:
-        """A program that prints this on both streams, then does something."""
+        """Install a program that prints these bytes on both streams, then runs the commands."""
         for stream, data in (("out", stdout), ("err", stderr)):
             (self.folder / f"{name}.{stream}").write_bytes(data)
         at = self.folder / name
         self.program(name, f"cat {_quoted(at)}.out", f"cat {_quoted(at)}.err >&2", *after)
 
-    def plays_again(self, one: Transcript) -> None:
-        """A program that does what the real one did."""
+    def replays(self, one: Transcript) -> None:
+        """Install a program that replays a transcript."""
         end = f"exit {one.exit_code}" if one.exit_code >= 0 else f"kill -{-one.exit_code} $$"
         self.plays(one.cli, one.stdout, one.stderr, end)
 
@@ -68,7 +68,7 @@ class Stage:
         return len((self.folder / "starts").read_text())
 
     def shown(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The last run, and its last iteration."""
+        """Return the last run and its last iteration."""
         run = asked(self.workspace.rooda, "show")
         return run, run["iterations"][-1]
 
@@ -89,7 +89,7 @@ def events(*several: Sequence[Object]) -> bytes:
 GOOD = events(CLAUDE.begins(), CLAUDE.says("Well."), CLAUDE.ends("Well."))
 
 
-# -- the corpus ------------------------------------------------------------------------------
+# -- transcripts -----------------------------------------------------------------------------
 
 slow = pytest.mark.slow
 EXITS = {"done": 0, "success": 2, "failure": 1, "abort": 1, "limited": 1}
@@ -120,9 +120,9 @@ EXITS = {"done": 0, "success": 2, "failure": 1, "abort": 1, "limited": 1}
         pytest.param("aider-autherror", marks=slow),
     ],
 )
-def test_what_a_real_cli_printed_is_told_by_the_record(stage: Stage, name: str) -> None:
+def test_record_shows_outcome_and_usage_of_a_replayed_transcript(stage: Stage, name: str) -> None:
     one = transcript(name)
-    stage.plays_again(one)
+    stage.replays(one)
     done = stage.run(one.command, "-n", "1", "--failure-threshold", "1", *NO_WAIT)
     run, last = stage.shown()
     expected, numbers = outcome_of(one), numbers_of(one)
@@ -145,10 +145,10 @@ def test_what_a_real_cli_printed_is_told_by_the_record(stage: Stage, name: str) 
         assert f"Kind: {expected.kind}" in why.out
 
 
-# -- failures that only a person can mend ----------------------------------------------------
+# -- failures that need the user -------------------------------------------------------------
 
 
-def test_claude_as_root_aborts_at_once_and_says_what_to_do(stage: Stage) -> None:
+def test_claude_root_refusal_aborts_the_run_with_advice(stage: Stage) -> None:
     stage.plays("claude", b"", f"{AS_ROOT}\n".encode(), "exit 1")
     done = stage.alias("claude", "-n", "5")
     assert done.code == 1
@@ -170,9 +170,9 @@ def test_claude_as_root_aborts_at_once_and_says_what_to_do(stage: Stage) -> None
         pytest.param("qwen-autherror", "/auth", marks=slow),
     ],
 )
-def test_a_refused_key_aborts_at_once(stage: Stage, name: str, advice: str) -> None:
+def test_rejected_key_aborts_the_run_with_advice(stage: Stage, name: str, advice: str) -> None:
     one = transcript(name)
-    stage.plays_again(one)
+    stage.replays(one)
     done = stage.run(one.command, "-n", "5")
     assert done.code == 1
     assert stage.starts == 1
@@ -187,9 +187,9 @@ ON_WAIT = "\nloop:\n  hooks:\n    on_wait: 'cat > waits.json'\n"
 
 
 @slow
-def test_who_does_not_wait_for_limits_ends_at_the_first(stage: Stage) -> None:
+def test_run_without_wait_for_limits_ends_at_the_first_limit(stage: Stage) -> None:
     one = transcript("claude-usagelimit-oauth")
-    stage.plays_again(one)
+    stage.replays(one)
     stage.workspace.config(f"{PROCEDURE}{ON_WAIT}  wait_for_limits: false\n")
     done = stage.run(one.command, "-n", "5")
     assert done.code == 1
@@ -202,9 +202,9 @@ def test_who_does_not_wait_for_limits_ends_at_the_first(stage: Stage) -> None:
 
 
 @slow
-def test_else_it_waits_and_can_be_interrupted(stage: Stage) -> None:
+def test_run_waits_for_a_limit_and_can_be_interrupted(stage: Stage) -> None:
     one = transcript("claude-usagelimit-oauth")
-    stage.plays_again(one)
+    stage.replays(one)
     stage.workspace.config(PROCEDURE + ON_WAIT)
     running = stage.workspace.start("work", "--ai-cmd", one.command)
     waits = json.loads(wait_for(stage.workspace.path / "waits.json"))
@@ -225,7 +225,7 @@ LIMIT_WORDS = (
 
 
 @pytest.mark.parametrize("code", [0, pytest.param(1, marks=slow)])
-def test_the_words_of_a_limit_in_ordinary_output_never_wait(stage: Stage, code: int) -> None:
+def test_limit_messages_in_tools_and_answers_cause_no_wait(stage: Stage, code: int) -> None:
     said = [
         event
         for words in LIMIT_WORDS
@@ -249,7 +249,7 @@ def test_the_words_of_a_limit_in_ordinary_output_never_wait(stage: Stage, code: 
 
 
 @slow
-def test_a_command_that_nobody_knows_never_waits(stage: Stage) -> None:
+def test_limit_messages_of_an_unknown_command_cause_no_wait(stage: Stage) -> None:
     stage.plays("agent", LIMIT_WORDS[0].encode(), LIMIT_WORDS[1].encode(), "exit 1")
     stage.workspace.config(PROCEDURE + ON_WAIT)
     assert stage.run("agent", "-n", "2").code == 2
@@ -263,7 +263,7 @@ def test_a_command_that_nobody_knows_never_waits(stage: Stage) -> None:
 
 @slow
 @pytest.mark.parametrize("answer,status", [(SUCCESS, "success"), ("Well.", "max-iters")])
-def test_a_result_counts_though_the_program_does_not_exit(
+def test_result_of_a_program_that_does_not_exit_counts(
     stage: Stage, nursery: Nursery, answer: str, status: str
 ) -> None:
     printed = stage.folder / "printed"
@@ -280,11 +280,11 @@ def test_a_result_counts_though_the_program_does_not_exit(
     assert (last["status"], last["kind"]) == ("completed", None)
     assert done.seconds < 20
     pids = [nursery.pid("agent"), nursery.pid("helper")]
-    until(lambda: not any(map(alive, pids)), "the end of them all")
+    until(lambda: not any(map(alive, pids)), "the end of the agent and its child")
 
 
 @slow
-def test_who_goes_on_working_after_a_result_is_not_stopped(stage: Stage) -> None:
+def test_agent_that_works_after_a_result_is_not_stopped(stage: Stage) -> None:
     more = events(CLAUDE.says("One more thing."))
     (stage.folder / "more").write_bytes(more)
     (stage.folder / "last").write_bytes(events(CLAUDE.ends(SUCCESS)))
@@ -301,7 +301,7 @@ def test_who_goes_on_working_after_a_result_is_not_stopped(stage: Stage) -> None
 
 
 @slow
-def test_success_without_a_word_and_without_a_change_is_empty(stage: Stage) -> None:
+def test_success_without_answer_and_without_changes_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.ends("")))
     done = stage.alias("claude", "-n", "1", "--failure-threshold", "1")
     assert done.code == 1
@@ -309,20 +309,20 @@ def test_success_without_a_word_and_without_a_change_is_empty(stage: Stage) -> N
 
 
 @slow
-def test_success_without_a_word_is_none_the_less_if_something_changed(stage: Stage) -> None:
+def test_success_without_answer_counts_if_files_changed(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.ends("")), b"", "echo > new.txt")
     assert stage.alias("claude", "-n", "1").code == 2
     assert stage.shown()[1]["kind"] is None
 
 
 @slow
-def test_a_silent_command_that_nobody_knows_succeeds(stage: Stage) -> None:
+def test_silent_unknown_command_succeeds(stage: Stage) -> None:
     stage.program("agent", "exit 0")
     assert stage.run("agent", "-n", "1").code == 2
     assert stage.shown()[1]["kind"] is None
 
 
-def test_exit_code_0_without_the_result_is_no_success(stage: Stage) -> None:
+def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.says("Nearly there.")), b"", "echo > new")
     done = stage.alias("claude", "-n", "1", "--failure-threshold", "1")
     assert done.code == 1
@@ -331,13 +331,13 @@ def test_exit_code_0_without_the_result_is_no_success(stage: Stage) -> None:
     assert "without the result" in stage.workspace.rooda("why").out
 
 
-def test_a_promise_as_text_counts_where_events_were_expected(stage: Stage) -> None:
+def test_signal_as_text_counts_although_events_were_expected(stage: Stage) -> None:
     stage.plays("claude", f"All done.\n{SUCCESS}\n".encode())
     assert stage.alias("claude", "-n", "1").code == 0
 
 
 @slow
-def test_a_program_of_ones_own_is_read_by_the_adapter_of_its_alias(stage: Stage) -> None:
+def test_alias_adapter_reads_the_output_of_another_program(stage: Stage) -> None:
     one = transcript("claude-tool-stream")
     stage.plays("my-agent", one.stdout)
     aliases = "\nai_cmd_aliases:\n  mine: {command: my-agent --fast, adapter: claude}\n"
@@ -348,7 +348,7 @@ def test_a_program_of_ones_own_is_read_by_the_adapter_of_its_alias(stage: Stage)
 
 
 @slow
-def test_a_line_of_200_mb_neither_breaks_nor_hides_anything(stage: Stage) -> None:
+def test_signal_after_a_line_of_200_mb_counts(stage: Stage) -> None:
     printed = events(CLAUDE.begins(), CLAUDE.tool_prints("HUGE"))
     before, huge, after = printed.rpartition(b"HUGE")
     assert huge
@@ -366,7 +366,7 @@ def test_a_line_of_200_mb_neither_breaks_nor_hides_anything(stage: Stage) -> Non
     assert stage.shown()[1]["signal"] == "SUCCESS"
 
 
-# -- what people see -------------------------------------------------------------------------
+# -- terminal output -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -380,9 +380,9 @@ def test_a_line_of_200_mb_neither_breaks_nor_hides_anything(stage: Stage) -> Non
         pytest.param("copilot-tool-stream", "create", marks=slow),
     ],
 )
-def test_verbose_shows_lines_that_people_can_read(stage: Stage, name: str, tool: str) -> None:
+def test_verbose_shows_readable_lines_instead_of_json(stage: Stage, name: str, tool: str) -> None:
     one = transcript(name)
-    stage.plays_again(one)
+    stage.replays(one)
     done = stage.run(one.command, "-n", "1", "--verbose")
     lines = done.out.splitlines()
     assert "Working on it." in lines
@@ -395,7 +395,7 @@ HOSTILE = "na\x1b[2Jme\r\x07\ud800\x9b31m\n[10:00:00] Completed"
 
 
 @slow
-def test_what_an_agent_names_never_drives_the_terminal(stage: Stage) -> None:
+def test_control_codes_in_agent_text_never_reach_the_terminal(stage: Stage) -> None:
     hello = [{"type": "system", "subtype": "init", "model": "m", "session_id": HOSTILE}]
     said = [*CLAUDE.says(f"{HOSTILE} {HOSTILE}"), *CLAUDE.uses("Bash", {"command": HOSTILE})]
     stage.plays(
@@ -411,7 +411,7 @@ def test_what_an_agent_names_never_drives_the_terminal(stage: Stage) -> None:
 
 
 @slow
-def test_the_names_of_tools_and_models_never_drive_the_terminal(stage: Stage) -> None:
+def test_control_codes_in_tool_and_model_names_never_reach_the_terminal(stage: Stage) -> None:
     hello = [{"type": "system", "subtype": "init", "model": HOSTILE}]
     said = CLAUDE.uses(HOSTILE, {"path": "a"})
     stage.plays("claude", events(hello, said, CLAUDE.ends("Well.")))

@@ -616,7 +616,7 @@ def test_without_room_for_one_more_process_the_start_is_refused(
     done = work(nursery, workspace, agent, "--capture", capture, before=before)
     check(done, workspace, 1)
     assert "Resource temporarily unavailable" in done.err
-    assert "look at its limits" in done.err
+    assert "check its limits" in done.err
     assert turns(workspace) == 0
 
 

@@ -196,7 +196,7 @@ def test_a_night_is_lived_through_and_every_stop_is_explained(night: Night) -> N
     assert LIMIT in why
     assert "529 Overloaded" in night.tell("why", "1")
     assert "limit: You've hit your limit" in night.tell("why", "1")
-    assert "a clock ran out" in night.tell("why", "2")
+    assert "a time limit ran out" in night.tell("why", "2")
     assert "killed by SIGSEGV" in night.tell("why", "3")
 
     # In the morning somebody logs in, and the same run goes on to its end.
@@ -481,7 +481,7 @@ def test_an_outage_that_lasts_longer_than_max_outage_wait_ends_the_run(night: Ni
     why = night.tell("why")
     assert "Rule: max-outage-wait." in why
     assert "--resume" in why
-    assert "that is no failure" in why
+    assert "this is not a failure" in why
     assert why.count("Waited: outage of claude") == 1  # one line for the outage
     assert "in an outage of 2h00m00s" in why
     assert "max_outage_wait" in night.tell("history")

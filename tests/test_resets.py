@@ -1,4 +1,4 @@
-"""A limit's own words say until when to wait. What is no time is never taken for one."""
+"""Reading the reset time from limit messages; other numbers are never taken for a time."""
 
 import os
 import subprocess
@@ -13,15 +13,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import rooda
-from rooda.agents.resets import reset_time, told_delay
+from rooda.agents.resets import requested_delay, reset_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
 SUNDAY_EVENING = datetime(2026, 11, 15, 18, 36, tzinfo=BERLIN)
 
 
-def said(text: str, now: datetime = SUNDAY_EVENING) -> str | None:
-    """What is read from it, on the clock of the machine."""
+def local_reset(text: str, now: datetime = SUNDAY_EVENING) -> str | None:
+    """Return the time that is read from the text, in local time."""
     found = reset_time(text, now)
     if found is None:
         return None
@@ -30,7 +30,7 @@ def said(text: str, now: datetime = SUNDAY_EVENING) -> str | None:
     return shown.isoformat(" ", "auto" if shown.second or shown.microsecond else "minutes")
 
 
-def after(text: str) -> float | None:
+def seconds_left(text: str) -> float | None:
     found = reset_time(text, SUNDAY_EVENING)
     return None if found is None else (found - SUNDAY_EVENING).total_seconds()
 
@@ -91,8 +91,8 @@ def after(text: str) -> float | None:
         ("Please return tomorrow to continue building.", "2026-11-16 00:00"),
     ],
 )  # fmt: skip
-def test_the_words_of_the_clis_are_understood(text: str, expected: str) -> None:
-    assert said(text) == expected
+def test_messages_of_real_clis_give_the_reset_time(text: str, expected: str) -> None:
+    assert local_reset(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,8 @@ def test_the_words_of_the_clis_are_understood(text: str, expected: str) -> None:
         ("reset at 2026-11-15T11:14:00.123456789+02:00", "2026-11-15 10:14:00.123456"),
     ],
 )
-def test_a_moment_named_in_full_is_taken_as_it_is_even_when_it_is_past(
-    text: str, expected: str
-) -> None:
-    assert said(text) == expected
+def test_complete_date_and_time_is_used_even_in_the_past(text: str, expected: str) -> None:
+    assert local_reset(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -147,8 +145,8 @@ def test_a_moment_named_in_full_is_taken_as_it_is_even_when_it_is_past(
         ("31/12/2026", "2026-12-31 00:00"),
     ],
 )
-def test_what_leaves_a_day_or_year_open_is_the_next_such_moment(clock: str, expected: str) -> None:
-    assert said(f"You've hit your limit · resets {clock}") == expected
+def test_time_without_day_or_year_is_the_next_such_time(clock: str, expected: str) -> None:
+    assert local_reset(f"You've hit your limit · resets {clock}") == expected
 
 
 @pytest.mark.parametrize(
@@ -174,8 +172,8 @@ def test_what_leaves_a_day_or_year_open_is_the_next_such_moment(clock: str, expe
         (" (for all models)", "2026-11-16 09:00"),
     ],
 )
-def test_a_zone_counts_and_without_one_it_is_the_machines(zone: str, expected: str) -> None:
-    assert said(f"resets 9:00am{zone}") == expected
+def test_zone_of_the_message_is_used_or_else_the_local_zone(zone: str, expected: str) -> None:
+    assert local_reset(f"resets 9:00am{zone}") == expected
 
 
 @pytest.mark.parametrize(
@@ -208,8 +206,8 @@ def test_a_zone_counts_and_without_one_it_is_the_machines(zone: str, expected: s
         ("x-ratelimit-reset-tokens: 6m0s", 360),
     ],
 )
-def test_a_duration_counts_from_now(text: str, seconds: float) -> None:
-    assert after(text) == seconds
+def test_duration_counts_from_now(text: str, seconds: float) -> None:
+    assert seconds_left(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -244,13 +242,13 @@ def test_a_duration_counts_from_now(text: str, seconds: float) -> None:
         "resets next month",
     ],
 )
-def test_a_number_that_is_no_time_is_none(text: str) -> None:
-    assert said(text) is None
+def test_number_that_is_not_a_time_gives_none(text: str) -> None:
+    assert local_reset(text) is None
 
 
 @pytest.mark.parametrize("day", ["Nov 15", "11/15/2026", "2026-11-15", "Sunday"])
-def test_some_time_today_is_no_time(day: str) -> None:
-    assert said(f"resets {day}") is None
+def test_day_without_time_gives_none_if_it_is_today(day: str) -> None:
+    assert local_reset(f"resets {day}") is None
 
 
 @pytest.mark.parametrize(
@@ -264,8 +262,8 @@ def test_some_time_today_is_no_time(day: str) -> None:
         ('"resetsAt":1794769200,"overageResetsAt":1796083200', "2026-11-15 20:00"),
     ],
 )
-def test_of_several_times_the_latest_that_is_promised_counts(text: str, expected: str) -> None:
-    assert said(text) == expected
+def test_latest_of_several_reset_times_is_used(text: str, expected: str) -> None:
+    assert local_reset(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -285,26 +283,31 @@ def test_of_several_times_the_latest_that_is_promised_counts(text: str, expected
         ("2026-11-16 00:00", "resets 12am", "2026-11-16 00:00"),
     ],
 )
-def test_midnight_new_year_and_leap_days_are_crossed(now: str, text: str, expected: str) -> None:
-    assert said(text, datetime.fromisoformat(now).replace(tzinfo=BERLIN)) == expected
+def test_next_time_across_midnight_new_year_and_leap_days(
+    now: str, text: str, expected: str
+) -> None:
+    assert local_reset(text, datetime.fromisoformat(now).replace(tzinfo=BERLIN)) == expected
 
 
-def test_the_day_is_that_of_the_named_zone() -> None:
+def test_day_is_computed_in_the_zone_of_the_message() -> None:
     late_in_berlin = datetime(2026, 11, 16, 2, 0, tzinfo=BERLIN)  # still Sunday in New York
-    assert said("resets tomorrow at 9am (America/New_York)", late_in_berlin) == "2026-11-16 15:00"
-    assert said("resets Sunday 9pm (America/New_York)", late_in_berlin) == "2026-11-16 03:00"
-    assert said("resets Nov 15 (America/New_York)", late_in_berlin) is None
+    assert (
+        local_reset("resets tomorrow at 9am (America/New_York)", late_in_berlin)
+        == "2026-11-16 15:00"
+    )
+    assert local_reset("resets Sunday 9pm (America/New_York)", late_in_berlin) == "2026-11-16 03:00"
+    assert local_reset("resets Nov 15 (America/New_York)", late_in_berlin) is None
 
 
 @pytest.mark.parametrize(
     "now,text,expected",
     [
-        # Berlin, March: 02:00 to 03:00 is left out
+        # Berlin, March: the hour from 02:00 to 03:00 is skipped
         ("2026-03-28 22:00+01:00", "resets 2:30am (Europe/Berlin)", "2026-03-29 01:30"),
         ("2026-03-28 22:00+01:00", "resets 3am (Europe/Berlin)", "2026-03-29 01:00"),
         ("2026-03-28 22:00+01:00", "resets 1:59am (Europe/Berlin)", "2026-03-29 00:59"),
         ("2026-03-28 22:00+01:00", "try again in 6 hours", "2026-03-29 03:00"),
-        # Berlin, October: 02:00 to 03:00 comes twice
+        # Berlin, October: the hour from 02:00 to 03:00 is repeated
         ("2026-10-24 22:00+02:00", "resets 2:30am (Europe/Berlin)", "2026-10-25 01:30"),
         ("2026-10-25 02:45+02:00", "resets 2:30am (Europe/Berlin)", "2026-10-25 01:30"),
         ("2026-10-25 02:45+01:00", "resets 2:30am (Europe/Berlin)", "2026-10-26 01:30"),
@@ -318,7 +321,7 @@ def test_the_day_is_that_of_the_named_zone() -> None:
         ("2026-10-31 22:00-04:00", "resets tomorrow at 1am ET", "2026-11-01 06:00"),
     ],
 )
-def test_where_the_clock_is_changed_the_later_moment_counts(
+def test_ambiguous_time_at_a_clock_change_is_the_later_one(
     now: str, text: str, expected: str
 ) -> None:
     moment = datetime.fromisoformat(now)
@@ -328,13 +331,13 @@ def test_where_the_clock_is_changed_the_later_moment_counts(
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 59])
-def test_a_minute_that_is_named_is_not_over_before_its_end(seconds: int) -> None:
+def test_time_lasts_until_the_end_of_its_minute(seconds: int) -> None:
     now = SUNDAY_EVENING.replace(second=seconds)
     found = reset_time("resets 6:36pm", now)
     assert found == SUNDAY_EVENING + timedelta(minutes=1 if seconds else 0)
 
 
-def test_the_time_to_wait_is_right_across_a_change_of_the_clock() -> None:
+def test_wait_is_correct_across_a_clock_change() -> None:
     evening = datetime(2026, 10, 24, 22, 0, tzinfo=BERLIN)
     found = reset_time("resets 9am (Europe/Berlin)", evening)
     assert found is not None
@@ -355,13 +358,13 @@ def test_the_time_to_wait_is_right_across_a_change_of_the_clock() -> None:
         "IST",
     ],
 )
-def test_a_zone_that_nobody_knows_gives_no_time_rather_than_a_wrong_one(zone: str) -> None:
-    assert said(f"resets 3pm {zone}") is None
-    assert said(f"resets 3pm {zone}, or try again in 2 hours") == "2026-11-15 20:36"
-    assert said(f'resets 3pm {zone} "resetsAt":1794769200') == "2026-11-15 20:00"
+def test_unknown_zone_gives_no_time(zone: str) -> None:
+    assert local_reset(f"resets 3pm {zone}") is None
+    assert local_reset(f"resets 3pm {zone}, or try again in 2 hours") == "2026-11-15 20:36"
+    assert local_reset(f'resets 3pm {zone} "resetsAt":1794769200') == "2026-11-15 20:00"
 
 
-def test_without_a_zone_database_only_what_needs_none_is_read() -> None:
+def test_times_without_named_zones_are_read_without_a_zone_database() -> None:
     script = """
 from datetime import datetime, timedelta, timezone
 from rooda.agents.resets import reset_time
@@ -372,7 +375,7 @@ for text in ("resets 3pm (Europe/Berlin)", "resets 3pm PT", "resets 3pm (UTC)", 
 """
     source = str(Path(rooda.__file__).parents[1])
     env = {**os.environ, "PYTHONTZPATH": "", "PYTHONPATH": source}
-    # -S: without the packages, of which one may be a zone database
+    # -S: without site-packages, which may contain a zone database
     ran = subprocess.run(
         [sys.executable, "-S", "-c", script], env=env, capture_output=True, text=True, check=True
     )
@@ -399,14 +402,14 @@ for text in ("resets 3pm (Europe/Berlin)", "resets 3pm PT", "resets 3pm (UTC)", 
         "LIMIT RESETS AT 7PM",
     ],
 )
-def test_colours_escapes_and_frames_are_no_hindrance(text: str) -> None:
-    assert said(text) == "2026-11-15 19:00"
+def test_colors_escapes_and_frames_are_ignored(text: str) -> None:
+    assert local_reset(text) == "2026-11-15 19:00"
 
 
 @pytest.mark.parametrize("size", [100, 8000, 3_000_000])
-def test_both_ends_of_a_long_text_are_read(size: int) -> None:
-    assert said("resets 7pm" + " x" * size) == "2026-11-15 19:00"
-    assert said("x " * size + "resets 7pm") == "2026-11-15 19:00"
+def test_both_ends_of_a_long_text_are_searched(size: int) -> None:
+    assert local_reset("resets 7pm" + " x" * size) == "2026-11-15 19:00"
+    assert local_reset("x " * size + "resets 7pm") == "2026-11-15 19:00"
 
 
 @pytest.mark.parametrize(
@@ -426,11 +429,11 @@ def test_both_ends_of_a_long_text_are_read(size: int) -> None:
         "resets \ud800 3\udfff",
     ],
 )
-def test_absurd_times_are_none(text: str) -> None:
-    assert said(text) is None
+def test_absurd_times_give_none(text: str) -> None:
+    assert local_reset(text) is None
 
 
-def test_at_the_end_of_all_calendars_there_is_no_next_day() -> None:
+def test_times_after_the_last_date_give_none() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     texts = ["resets 3pm", "resets Dec 1", "resets Monday", "tomorrow", "in 1s", "resets 3pm EST"]
     assert [reset_time(text, last) for text in texts] == [None] * len(texts)
@@ -461,12 +464,12 @@ def test_at_the_end_of_all_calendars_there_is_no_next_day() -> None:
         "\u202f",
     ],
 )
-def test_hostile_texts_cost_next_to_nothing(piece: str) -> None:
+def test_hostile_text_is_read_in_less_than_a_second(piece: str) -> None:
     text = "".join(piece.format(number) for number in range(200_000 // len(piece)))
     reset_time(text[:100], SUNDAY_EVENING)
     started = time.process_time()
     reset_time(text, SUNDAY_EVENING)
-    assert time.process_time() - started < 1  # it is a fifteenth of that
+    assert time.process_time() - started < 1  # usually 15 times faster
 
 
 MOMENTS = st.integers(946_684_800, 3_786_912_000).map(lambda at: datetime.fromtimestamp(at, UTC))
@@ -475,21 +478,21 @@ ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/
 
 @given(now=MOMENTS, local=ZONES, zone=ZONES, hour=st.integers(0, 23), minute=st.integers(0, 59))
 @settings(deadline=None, max_examples=300)
-def test_a_time_of_day_is_within_a_day_and_shown_by_that_zones_clock(
+def test_time_of_day_is_within_one_day_in_the_zone_of_the_message(
     now: datetime, local: str, zone: str, hour: int, minute: int
 ) -> None:
     found = reset_time(f"resets at {hour}:{minute:02} ({zone})", now.astimezone(ZoneInfo(local)))
     assert found is not None
-    # One that has just passed is over, and not a day away.
+    # A time that has just passed counts as over, not as tomorrow's.
     assert now - timedelta(minutes=15) < found <= now + timedelta(hours=25)
     shown = found.astimezone(ZoneInfo(zone))
     late = (shown.hour * 60 + shown.minute - hour * 60 - minute) % 1440
-    assert late in {0, 1, 30, 60}  # but for a minute that lasts, and for hours that are left out
+    assert late in {0, 1, 30, 60}  # a time lasts one minute, and skipped hours shift it
 
 
 @given(moment=MOMENTS, offset=st.integers(-14 * 60, 14 * 60))
 @settings(deadline=None)
-def test_a_moment_in_iso_form_is_read_as_it_is_written(moment: datetime, offset: int) -> None:
+def test_iso_time_is_read_exactly(moment: datetime, offset: int) -> None:
     there = moment.astimezone(timezone(timedelta(minutes=offset)))
     assert reset_time(f"resets at {there.isoformat()}.", SUNDAY_EVENING) == moment
 
@@ -499,7 +502,7 @@ PIECES = st.sampled_from(
     15:30 12am noon tomorrow Monday an hour 5m 1h30m 2.5s 1794769200 1794769200000 (UTC)
     (Europe/Berlin) (Nowhere) PST Z +02:00 -99 GMT+5 2026-11-15 11/17 T : | , . ( ) / -
     retry-after: \\n \\
-    """.split()  # noqa: SIM905 - readable as it is
+    """.split()  # noqa: SIM905 - more readable than a list
 )
 
 
@@ -507,22 +510,22 @@ PIECES = st.sampled_from(
 @given(pieces=st.lists(PIECES | st.text(max_size=3), max_size=20), glue=st.sampled_from(["", " "]))
 @settings(deadline=None, max_examples=500)
 @example(pieces=["resets", "3pm", "(\x00)"], glue=" ")
-def test_nothing_makes_it_fail(pieces: list[str], glue: str) -> None:
+def test_reset_time_never_raises(pieces: list[str], glue: str) -> None:
     found = reset_time(glue.join(pieces), SUNDAY_EVENING)
     assert found is None or found.utcoffset() == timedelta(0)
 
 
-def test_a_time_that_has_just_passed_is_over_and_not_a_day_away() -> None:
+def test_time_a_few_minutes_ago_is_over_and_not_tomorrow() -> None:
     now = datetime(2026, 11, 16, 0, 5, tzinfo=BERLIN)
-    assert said("resets 12am", now) == "2026-11-16 00:00"
-    assert said("resets 11:55pm", now) == "2026-11-15 23:55"
-    assert said("resets 11:45pm", now) == "2026-11-16 23:45"
+    assert local_reset("resets 12am", now) == "2026-11-16 00:00"
+    assert local_reset("resets 11:55pm", now) == "2026-11-15 23:55"
+    assert local_reset("resets 11:45pm", now) == "2026-11-16 23:45"
 
 
-def test_a_date_that_has_just_passed_is_over_and_not_a_year_away() -> None:
+def test_date_less_than_a_day_ago_is_over_and_not_next_year() -> None:
     now = datetime(2026, 11, 15, 18, 36, tzinfo=BERLIN)
-    assert said("resets Nov 15 at 11:14 AM", now) == "2026-11-15 11:14"
-    assert said("resets Nov 14 at 11:14 AM", now) == "2027-11-14 11:14"
+    assert local_reset("resets Nov 15 at 11:14 AM", now) == "2026-11-15 11:14"
+    assert local_reset("resets Nov 14 at 11:14 AM", now) == "2027-11-14 11:14"
 
 
 @pytest.mark.parametrize(
@@ -540,5 +543,5 @@ def test_a_date_that_has_just_passed_is_over_and_not_a_year_away() -> None:
         ("", None),
     ],
 )
-def test_a_delay_is_told_from_a_time_on_the_clock(words: str, seconds: float | None) -> None:
-    assert told_delay(words) == seconds
+def test_requested_delay_is_none_for_a_time_of_day(words: str, seconds: float | None) -> None:
+    assert requested_delay(words) == seconds

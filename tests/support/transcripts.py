@@ -1,4 +1,4 @@
-"""What real agent CLIs printed, and a loop without processes in which they print it again."""
+"""Recorded outputs of real agent CLIs, and a loop without processes that replays them."""
 
 import json
 import random
@@ -33,15 +33,15 @@ from rooda.text.event import Event
 
 _CORPUS = Path(__file__).parent.parent / "corpus" / "agents"
 
-# The prompt that all of them were given; several print it back.
+# The prompt of all recorded runs; several CLIs echo it.
 PROMPT = (
     "You are in a loop. RIGCWD=/srv/project \n"
     "Do one task of the plan. When all tasks are done print <promise>SUCCESS</promise>, "
     "when stuck print <promise>FAILURE</promise>. PROMPT-ECHO-MARK\n"
 )
-PROJECT = "/srv/project"  # where they ran
+PROJECT = "/srv/project"  # the working directory of the recorded runs
 
-# How each is asked for each form of output.
+# The command for each form of output.
 COMMANDS = {
     ("claude", "text"): "claude -p --dangerously-skip-permissions",
     ("claude", "json"): "claude -p --output-format json",
@@ -70,7 +70,7 @@ Piece = tuple[Stream, bytes]
 
 @dataclass(frozen=True)
 class Transcript:
-    """One run of a real CLI: what it printed on either stream, and how it ended."""
+    """One recorded run of a real CLI: its output on both streams, and its exit code."""
 
     name: str
     cli: str
@@ -95,14 +95,14 @@ class Transcript:
         return from_returncode(self.exit_code)
 
     def pieces(self) -> list[Piece]:
-        """Each stream as a whole, as far as there is anything on it."""
+        """Return each stream as one piece, without empty streams."""
         both: tuple[Piece, Piece] = ("stderr", self.stderr), ("stdout", self.stdout)
         return [piece for piece in both if piece[1]]
 
 
 @cache
 def transcripts() -> tuple[Transcript, ...]:
-    """The whole corpus."""
+    """Return all recorded runs."""
     manifest = json.loads((_CORPUS / "manifest.json").read_text())
     return tuple(
         Transcript(
@@ -117,17 +117,17 @@ def transcripts() -> tuple[Transcript, ...]:
 
 
 def transcript(name: str) -> Transcript:
-    """One of them."""
+    """Return the recorded run with this name."""
     return next(one for one in transcripts() if one.name == name)
 
 
 def byte_by_byte(pieces: Iterable[Piece]) -> list[Piece]:
-    """The same, as slowly as anybody can print it."""
+    """Return the same output in pieces of one byte."""
     return [(stream, bytes((byte,))) for stream, data in pieces for byte in data]
 
 
 def cut_at_random(pieces: Sequence[Piece], chance: random.Random) -> list[Piece]:
-    """The same in pieces of any size, those of the one stream between those of the other."""
+    """Return the same output in pieces of random size, with both streams interleaved."""
     rests = {stream: data for stream, data in pieces if data}
     found: list[Piece] = []
     while rests:
@@ -144,12 +144,12 @@ def cut_at_random(pieces: Sequence[Piece], chance: random.Random) -> list[Piece]
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What a reader made of a CLI's output."""
+class ReadOutput:
+    """The result of reading a CLI's output."""
 
     report: AgentReport
     said: tuple[Said, ...]
-    had_result: bool  # before anybody told it that nothing more comes
+    had_result: bool  # before the end of the output was announced
 
     @property
     def lines(self) -> list[str]:
@@ -157,22 +157,22 @@ class Heard:
 
 
 def reader_of(command: str, adapter: str | None = None) -> OutputReader:
-    """Who reads the output of this command."""
+    """Return a reader for the output of this command."""
     program = program_of(shlex.split(command), adapter)
     return OutputReader(program.adapter, program.form, folder=PROJECT, model=program.model)
 
 
-def heard(
+def read_output(
     command: str, pieces: Iterable[Piece], end: Exit | None = None, adapter: str | None = None
-) -> Heard:
-    """Let a reader have all of it."""
+) -> ReadOutput:
+    """Feed all pieces to a reader, and return the result."""
     reader = reader_of(command, adapter)
     said: list[Said] = []
     for stream, data in pieces:
         said += reader.feed(stream, data)
     had_result = reader.is_result_in
     said += reader.finish()
-    return Heard(reader.report(_code_of(end or Exited(0))), tuple(said), had_result)
+    return ReadOutput(reader.report(_code_of(end or Exited(0))), tuple(said), had_result)
 
 
 def _code_of(end: Exit) -> int | None:
@@ -184,11 +184,11 @@ def _code_of(end: Exit) -> int | None:
 
 @dataclass(frozen=True)
 class Played:
-    """How an iteration and the run after it ended, and all that happened."""
+    """How an iteration and its run ended, and all events."""
 
     iteration: IterationEnded
     run: RunEnded
-    happened: tuple[Event, ...]
+    all_events: tuple[Event, ...]
 
 
 @cache
@@ -203,8 +203,8 @@ def play(
     end: Exit | None = None,
     adapter: str | None = None,
 ) -> Played:
-    """One iteration in which the agent prints these pieces and ends; the run waits for nothing."""
-    happened: list[Event] = []
+    """Run one iteration in which the agent prints these pieces and exits, without any waits."""
+    all_events: list[Event] = []
     printed: dict[Stream, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
 
     def execute(request: ProcessRequest, _: Interrupts, listener: Listener) -> ProcessResult:
@@ -218,10 +218,10 @@ def play(
         data = bytes(printed[stream])
         return Captured(data[:HEAD], data, len(data))
 
-    edge = Services(happened.append, _interrupts(), execute)
-    run_ended = run_loop(_plan(folder, command, adapter), edge)
-    (iteration,) = (one for one in happened if isinstance(one, IterationEnded))
-    return Played(iteration, run_ended, tuple(happened))
+    services = Services(all_events.append, _interrupts(), execute)
+    run_ended = run_loop(_plan(folder, command, adapter), services)
+    (iteration,) = (one for one in all_events if isinstance(one, IterationEnded))
+    return Played(iteration, run_ended, tuple(all_events))
 
 
 def _plan(folder: Path, command: str, adapter: str | None) -> Plan:

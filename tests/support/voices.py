@@ -1,4 +1,4 @@
-"""The events that the known CLIs print, made by hand, in the form of those that were recorded."""
+"""Events of the known CLIs, handmade in the format of recorded ones."""
 
 import json
 from collections.abc import Mapping
@@ -9,36 +9,36 @@ SESSION, MODEL = "session-1", "some-model"
 
 
 def line(event: Object) -> bytes:
-    """An event as it is printed."""
+    """Return the printed line of an event."""
     return json.dumps(event).encode() + b"\n"
 
 
 class Voice(Protocol):
-    """One CLI that prints events. Each method gives the events that it prints for one thing."""
+    """A CLI that prints events. Each method returns the events that the CLI prints for it."""
 
     name: str
     command: str
 
     def begins(self) -> list[Object]:
-        """It has started."""
+        """The CLI has started."""
 
     def says(self, text: str) -> list[Object]:
-        """The assistant says something."""
+        """The assistant says this text."""
 
     def uses(self, tool: str, about: Object) -> list[Object]:
         """The assistant uses a tool."""
 
     def tool_prints(self, text: str) -> list[Object]:
-        """A tool has ended, and this is what it printed."""
+        """A tool has ended after printing this text."""
 
-    def is_told(self, text: str) -> list[Object]:
-        """The user's words, where the CLI prints them."""
+    def echoes_prompt(self, text: str) -> list[Object]:
+        """The CLI echoes the prompt."""
 
     def ends(self, answer: str) -> list[Object]:
-        """The result: all went well, and this is the last answer."""
+        """The result is a success with this answer."""
 
     def fails(self, message: str) -> list[Object]:
-        """The result: it could not be done, and this is why."""
+        """The result is a failure with this message."""
 
 
 class Claude:
@@ -55,10 +55,10 @@ class Claude:
 
     def tool_prints(self, text: str) -> list[Object]:
         block = {"type": "tool_result", "tool_use_id": "t", "content": text}
-        told = {"stdout": text, "stderr": text}
-        return [self._user(block) | {"tool_use_result": told}]
+        output = {"stdout": text, "stderr": text}
+        return [self._user(block) | {"tool_use_result": output}]
 
-    def is_told(self, text: str) -> list[Object]:
+    def echoes_prompt(self, text: str) -> list[Object]:
         return [self._user({"type": "text", "text": text})]
 
     def ends(self, answer: str) -> list[Object]:
@@ -130,10 +130,10 @@ class Codex:
         item = {"type": "command_execution", "command": "it", "exit_code": 1}
         return [self._done(item | {"aggregated_output": text})]
 
-    def is_told(self, text: str) -> list[Object]:
+    def echoes_prompt(self, text: str) -> list[Object]:
         return [self._done({"type": "user_message", "text": text})]
 
-    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - it does not say it again
+    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - the result event does not repeat the answer
         return [{"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 10}}]
 
     def fails(self, message: str) -> list[Object]:
@@ -162,10 +162,10 @@ class Gemini:
     def tool_prints(self, text: str) -> list[Object]:
         return [{"type": "tool_result", "tool_id": "t", "status": "error", "output": text}]
 
-    def is_told(self, text: str) -> list[Object]:
+    def echoes_prompt(self, text: str) -> list[Object]:
         return [{"type": "message", "role": "user", "content": text}]
 
-    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - it does not say it again
+    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - the result event does not repeat the answer
         return [{"type": "result", "status": "success", "stats": self._stats()}]
 
     def fails(self, message: str) -> list[Object]:
@@ -197,10 +197,10 @@ class Opencode:
         part = {"type": "tool", "tool": "bash", "state": state | {"error": text}}
         return [self._event("tool_use", part), self._finish("tool-calls")]
 
-    def is_told(self, text: str) -> list[Object]:
+    def echoes_prompt(self, text: str) -> list[Object]:
         return [self._event("user", {"type": "text", "text": text})]
 
-    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - it does not say it again
+    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - the result event does not repeat the answer
         return [self._finish("stop")]
 
     def fails(self, message: str) -> list[Object]:
@@ -244,10 +244,10 @@ class Copilot:
             self._event("tool.execution_complete", {"success": False, "result": result}),
         ]
 
-    def is_told(self, text: str) -> list[Object]:
+    def echoes_prompt(self, text: str) -> list[Object]:
         return [self._event("user.message", {"content": text, "transformedContent": text})]
 
-    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - it does not say it again
+    def ends(self, answer: str) -> list[Object]:  # noqa: ARG002 - the result event does not repeat the answer
         return [
             self._event("assistant.turn_end", {"turnId": "0"}),
             {"type": "result", "sessionId": SESSION, "exitCode": 0, "usage": {}},

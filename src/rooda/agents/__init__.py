@@ -1,1 +1,1 @@
-"""The agent CLIs that rooda knows: one module for each, and the code that reads their output."""
+"""The agent CLIs that rooda knows: one module per CLI, and the code that reads their output."""

@@ -1,4 +1,4 @@
-"""The base class of the adapters: everything that rooda knows about one agent CLI."""
+"""The base class of the adapters. An adapter holds all that rooda knows about one agent CLI."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -11,14 +11,14 @@ from rooda.agents.flag_rules import FlagRule, ToolPermissions, flag_value
 from rooda.agents.json_events import Event
 from rooda.agents.report import Fault, Form, Usage
 
-# The values of the output flag that several CLIs share.
+# The values of the output flag in several CLIs.
 JSON_FORMS: Final[Mapping[str, Form]] = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}
 
 
 class LastOutput(Struct, frozen=True):
-    """The end of what a CLI printed on each stream, as text without control codes.
+    """The end of a CLI's output on each stream, as text without control codes.
 
-    `beginning` is the start of standard error. `failed`: the exit code was not 0.
+    `beginning` is the start of standard error. `failed`: the exit code is not 0.
     """
 
     stdout: str
@@ -29,11 +29,11 @@ class LastOutput(Struct, frozen=True):
 
 
 class Adapter:
-    """One agent CLI. A subclass sets what differs; the defaults fit a CLI that prints only text.
+    """One agent CLI. A subclass overrides what differs; the defaults fit a CLI that prints text.
 
     `name` is the name of the adapter, of the program and of the built-in alias.
-    `output_flags` are the flags that choose the form of the output, `output_forms` their values.
-    `permissions` and `flag_rules` are what `rooda doctor` checks a command line with.
+    `output_flags` are the flags that set the form of the output, `output_forms` are their values.
+    `rooda doctor` checks command lines with `permissions` and `flag_rules`.
     """
 
     name: ClassVar[str]
@@ -44,15 +44,15 @@ class Adapter:
     flag_rules: ClassVar[tuple[FlagRule, ...]] = ()
 
     def form(self, words: Sequence[str]) -> Form:
-        """Return the form of the output that the flags of a command line ask for."""
+        """Return the form of the output that the flags of a command line select."""
         chosen = flag_value(words, *self.output_flags)
         return self.output_forms.get(chosen or "", Form.TEXT)
 
     def read(self, event: Event, notes: AgentNotes, /) -> None:
-        """Write what an event of the output says into the notes."""
+        """Record the content of an output event in the notes."""
 
     def text_usage(self, _printed: LastOutput, /) -> Usage:
-        """Return the numbers that the CLI prints as text, around the assistant's answer."""
+        """Return the usage that the CLI prints as text next to the assistant's answer."""
         return Usage()
 
     def last_words(self, _printed: LastOutput, /) -> Fault | None:
@@ -61,7 +61,7 @@ class Adapter:
 
 
 class AnyCommand(Adapter):
-    """A command that rooda knows nothing about: its exit code and its signals alone decide."""
+    """A command that rooda does not know: only its exit code and its signals count."""
 
     name = "text"
     facts = AgentFacts(

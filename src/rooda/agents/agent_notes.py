@@ -1,4 +1,4 @@
-"""Collect what the events of a CLI say, in bounded memory."""
+"""Collects the content of a CLI's events in bounded memory."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
 from rooda.text.controls import clean
 
 _LONGEST_DETAIL = 200
-# The arguments of a tool that tell best what it does, best first.
+# The arguments that best describe what a tool does, best first.
 _DETAILS = (
     "file_path",
     "filePath",
@@ -29,7 +29,7 @@ _DETAILS = (
 )
 _LONGEST_LINE = 4000  # characters of a readable line
 
-# Tokens in the context of a model, by the beginning of its name. The longest match counts.
+# Context size of a model in tokens, by the beginning of its name. The longest match counts.
 _CONTEXT_WINDOWS = {
     "claude": 200_000,
     "gemini": 1_048_576,
@@ -51,10 +51,10 @@ _MILLION = 1_000_000
 
 
 class AgentNotes:
-    """What is known so far about one run of a CLI. The adapters write here, event by event.
+    """The state of one run of a CLI so far. The adapters update it with every event.
 
-    `folder` is the working directory, left out of the paths that readable lines show. `limit` is
-    how many bytes of the assistant's text are kept.
+    `folder` is the working directory, which is removed from paths in readable lines. `limit` is
+    the number of bytes of the assistant's text to keep.
     """
 
     def __init__(self, folder: str = "", limit: int = 10 * 1024 * 1024) -> None:
@@ -82,13 +82,13 @@ class AgentNotes:
     # -- what the agent does ---------------------------------------------------------------
 
     def say(self, message: str) -> None:
-        """Note a whole message of the assistant."""
+        """Record a complete message of the assistant."""
         if message:
             self.say_piece(message)
             self.end_message()
 
     def say_piece(self, piece: str) -> None:
-        """Note a piece of a message of the assistant."""
+        """Record a piece of a message of the assistant."""
         self._works()
         self._speak(piece)
 
@@ -104,13 +104,13 @@ class AgentNotes:
             self._end_line()
 
     def end_message(self) -> None:
-        """Note that the message is complete."""
+        """Record that the message is complete."""
         self.speech.end_line()
         if self._length:
             self._end_line()
 
     def uses_tool(self, name: str, about: object = None) -> None:
-        """Note that the assistant uses a tool; `about` are the arguments of the tool."""
+        """Record that the assistant uses a tool; `about` are the arguments of the tool."""
         self._works()
         self.end_message()
         detail = self._detail(about)
@@ -119,21 +119,21 @@ class AgentNotes:
         self._said.append(Said(SaidKind.TOOL, words))
 
     def tool_ended(self) -> None:
-        """Note that a tool has ended: the next event belongs to a new turn."""
+        """Record that a tool has ended; the next event belongs to a new turn."""
         self._in_turn = False
 
     def note(self, words: str) -> None:
-        """Note a message of the CLI that is not part of the answer."""
+        """Record a message of the CLI that is not part of the answer."""
         if words:
             self._said.append(Said(SaidKind.NOTE, brief(words)))
 
     def complains(self, words: str) -> None:
-        """Note an error of the CLI that may not be fatal."""
+        """Record an error of the CLI that may not be fatal."""
         self.note(words)
         self.complaint = brief(words)
 
     def retries(self, words: str) -> None:
-        """Note that the CLI retries a request."""
+        """Record that the CLI retries a request."""
         self.retrying = brief(words)
         self.note(f"retrying: {words}")
 
@@ -142,7 +142,7 @@ class AgentNotes:
     def fails(
         self, message: str, status: int | None = None, *, retry_after: float | None = None
     ) -> None:
-        """Note an error that the CLI reports about itself."""
+        """Record an error that the CLI reports about itself."""
         self.end_message()
         self.complaint = brief(message)
         self._said.append(Said(SaidKind.ERROR, self.complaint))
@@ -153,7 +153,7 @@ class AgentNotes:
             self.fault = Fault(kind, self.complaint, words=words, retry_after=retry_after)
 
     def ends(self, *, well: bool, answer: str = "") -> None:
-        """Note the result that the CLI reports. A good result cancels earlier errors."""
+        """Record the result that the CLI reports. A good result clears earlier errors."""
         if well and answer and not self.speech.ends_with(answer.encode("utf-8", "replace")):
             self._speak(answer)
         self.end_message()
@@ -163,23 +163,23 @@ class AgentNotes:
             self.fault, self.complaint = None, ""
 
     def adds_tokens(self, tokens: Tokens) -> None:
-        """Note the tokens of one more request."""
+        """Add the tokens of one request."""
         self.tokens = tokens if self.tokens is None else self.tokens + tokens
 
     def adds_cost(self, cost: float | None) -> None:
-        """Note the cost of one more request in dollars."""
+        """Add the cost of one request in dollars."""
         if cost is not None:
             self.cost = cost if self.cost is None else self.cost + cost
 
-    # -- what the reader of the output takes -----------------------------------------------
+    # -- results for the output reader -----------------------------------------------------
 
     def take_said(self) -> list[Said]:
         """Return the readable lines since the last call."""
         said, self._said = self._said, []
         return said
 
-    def the_fault(self) -> Fault | None:
-        """Return the failure. A limit gets the time at which it resets, if the CLI reported one."""
+    def final_fault(self) -> Fault | None:
+        """Return the failure. A limit includes its reset time if the CLI reported one."""
         if self.fault is None or self.resets is None:
             return self.fault
         if classify(self.fault.words, self._status, math.inf) is not FailureKind.LIMIT:
@@ -187,7 +187,7 @@ class AgentNotes:
         return replace(self.fault, kind=FailureKind.LIMIT, resets=self.resets)
 
     def usage(self, asked_for: str | None = None) -> Usage:
-        """Return the numbers so far; `asked_for` is the model if the events name none."""
+        """Return the usage so far; `asked_for` is the model to use if the events name none."""
         model = self.model or asked_for
         window = self.window or (context_window(model) if model else None)
         return Usage(
@@ -200,16 +200,16 @@ class AgentNotes:
         )
 
     def begins(self) -> None:
-        """Note that the CLI works (again): an earlier result was not the last one."""
+        """Record that the CLI works (again), so an earlier result was not the last one."""
         self.is_result_in, self.ended_well = False, None
 
     def asks(self) -> None:
-        """Note that the CLI sends a request to the model."""
+        """Record that the CLI sends a request to the model."""
         self._in_turn = False
         self._begin_turn()
 
     def _works(self) -> None:
-        """Note that the agent works: earlier errors did not stop it."""
+        """Record that the agent works, so earlier errors did not stop it."""
         self.begins()
         self.retrying = self.complaint = ""
         self.fault = None
@@ -242,7 +242,7 @@ class AgentNotes:
 
 
 def context_window(model: str) -> int | None:
-    """Return how many tokens fit into the context of a model; None for an unknown model."""
+    """Return the context size of a model in tokens, or None for an unknown model."""
     name = model.rpartition("/")[2].lower()
     if name.endswith("[1m]"):
         return _MILLION

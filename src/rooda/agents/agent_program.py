@@ -1,4 +1,4 @@
-"""Find the agent in a command line: `env A=b -u C timeout 1h claude -p` starts claude."""
+"""Finds the agent in a command line: `env A=b -u C timeout 1h claude -p` starts claude."""
 
 import re
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from rooda.agents.registry import ADAPTERS, KNOWN, TEXT
 from rooda.agents.report import Form
 
 _LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
-# Flags of launchers whose value is the next word.
+# Launcher flags that take the next word as their value.
 _WITH_VALUE = ("-u", "--unset", "-C", "--chdir", "-s", "--signal", "-k", "-n", "-c", "-o", "-e")
 _LAUNCHER_ARGUMENT = re.compile(r"-.*|\w+=.*|[0-9.]+[smhd]?", re.DOTALL)
 _UNSET = re.compile(r"(?:-u|--unset)(?:=?(\w+))?")
 
 
 class Program(Struct, frozen=True):
-    """The adapter for a command line, the form of the output, and the model that the flags name."""
+    """The adapter for a command line, the form of the output, and the model set by the flags."""
 
     adapter: Adapter
     form: Form
@@ -32,12 +32,12 @@ class Program(Struct, frozen=True):
 
     @property
     def prints_events(self) -> bool:
-        """Whether standard output is, or may be, JSON and not text for people."""
+        """Whether standard output is (or may be) JSON instead of readable text."""
         return self.is_known and self.form is not Form.TEXT
 
 
 def program_of(words: Sequence[str], adapter: str | None = None) -> Program:
-    """Return the program of a command line; `adapter` names one where the program does not."""
+    """Return the program of a command line; `adapter` overrides the adapter of the program."""
     name = program_name(words)
     if adapter is None:
         adapter = name if name in KNOWN else TEXT
@@ -45,24 +45,24 @@ def program_of(words: Sequence[str], adapter: str | None = None) -> Program:
     if adapter == TEXT:
         return Program(chosen, Form.TEXT)
     if name != chosen.name:
-        # The flags of a wrapper script may mean anything: the first line of output shows the form.
+        # The flags of a wrapper script are unknown, so the first line of output decides the form.
         return Program(chosen, Form.UNKNOWN)
     return Program(chosen, chosen.form(words), flag_value(words, "--model", "-m"))
 
 
 def program_name(words: Sequence[str]) -> str:
-    """Return the name of the agent's program, after all launchers; empty where there is none."""
+    """Return the name of the agent's program after all launchers, or "" if there is none."""
     start = _start(words)
     return PurePath(words[start]).name if start < len(words) else ""
 
 
 def own_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words from the agent's program on; all words where launchers start nothing."""
+    """Return the words from the agent's program on; all words if launchers start no program."""
     return tuple(words[_start(words) :] or words)
 
 
 def variables(words: Sequence[str]) -> dict[str, str | None]:
-    """Return the variables that the command line sets; None for those that it unsets."""
+    """Return the variables that the command line sets; the value is None if it unsets one."""
     before = words[: _start(words)]
     found: dict[str, str | None] = {}
     for place, word in enumerate(before):
@@ -83,7 +83,7 @@ def _start(words: Sequence[str]) -> int:
 
 
 def _next_program(words: Sequence[str], start: int) -> int:
-    """Return the index of the first word that is neither a flag nor the value of a flag."""
+    """Return the index of the first word that is neither a flag nor a flag's value."""
     while start < len(words):
         if words[start] in _WITH_VALUE:
             start += 1

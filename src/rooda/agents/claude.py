@@ -33,7 +33,7 @@ from rooda.agents.json_events import (
 )
 from rooda.agents.report import Fault, Form
 
-# How an error begins. In text form claude prints it in place of the answer.
+# The start of an error message. In text form, claude prints errors in place of the answer.
 _ERRORS = re.compile(
     r"API Error(?:: | \()|Invalid API key|You've (?:hit|reached) your|You're out of"
     r"|Claude (?:AI )?usage limit|Prompt is too long|Credit balance|Please run /login|Not logged in"
@@ -44,10 +44,10 @@ _ERRORS = re.compile(
     r"|internal server error|bad gateway|gateway timeout)\b"
 )
 _LONGEST_ERROR = 2000
-_LARGEST_SECONDS = 1e11  # a larger unix time is in milliseconds
+_LARGEST_SECONDS = 1e11  # larger unix times are in milliseconds
 _ROOT = re.compile(r"\broot\b")
 _AS_ROOT = (
-    "Run rooda as an ordinary user; in a container that is a sandbox of its own, "
+    "Run rooda as an ordinary user; in a container that is itself a sandbox, "
     "set IS_SANDBOX=1 (--env IS_SANDBOX=1)"
 )
 
@@ -114,20 +114,20 @@ class Claude(Adapter):
             "root",
             _refuses_root,
             "it refuses to skip permissions for root, and you are root",
-            "Run rooda as an ordinary user; in a container that is a sandbox of its own, set "
+            "Run rooda as an ordinary user; in a container that is itself a sandbox, set "
             "IS_SANDBOX=1 (or CLAUDE_CODE_BUBBLEWRAP=1), for example below `loop.env`",
             is_fatal=True,
         ),
     )
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event says into the notes."""
+        """Record the content of an event in the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system":
                 _system(event, notes)
             case "assistant" if text(event.get("error")):
-                pass  # an error in place of an answer; the result event has it too
+                pass  # an error in place of an answer; the result event repeats it
             case "assistant":
                 read_assistant(event, notes)
             case "user":
@@ -143,7 +143,7 @@ class Claude(Adapter):
                 _result(event, notes)
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find an error in place of the answer, or on stderr when claude refuses to start."""
+        """Return an error in place of the answer, or on stderr if claude refuses to start."""
         if not printed.failed:
             return None
         words = printed.stdout.strip()
@@ -194,7 +194,7 @@ def _numbers(event: Event, notes: AgentNotes) -> None:
 
 
 def _tokens_read(usage: Event) -> int:
-    """Return how many tokens a model was given: the model of a subagent gets fewer."""
+    """Return the number of tokens that a model read; a subagent's model reads fewer."""
     names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     return sum(count(usage.get(name)) for name in names)
 

@@ -29,12 +29,12 @@ _FLAGS_WITH_VALUE = frozenset(
     | {"--local-provider", "--output-schema", "--color", "-o", "--output-last-message"}
 )
 _TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
-# Codex prints an event at the start of these too.
+# Codex also prints an event when one of these starts.
 _STARTED = ("command_execution", "mcp_tool_call", "collab_tool_call")
 
 
 def _has_own_prompt(line: CommandLine) -> bool:
-    """Return whether a word after `exec` is neither a flag, nor the value of one, nor `-`."""
+    """Return whether a word after `exec` is a prompt: no flag, no flag's value and not `-`."""
     words = list(line.words)
     start = next((at for at, word in enumerate(words) if word in ("exec", "e")), len(words))
     rest = iter(words[start + 1 :])
@@ -55,7 +55,7 @@ class Codex(Adapter):
         nesting=("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"),
         payers={
             "CODEX_API_KEY": "the API key, by use, not a subscription",
-            "OPENAI_API_KEY": "the API key, by use, where codex was set up to take it",
+            "OPENAI_API_KEY": "the API key, by use, if codex is configured to use it",
         },
         otherwise="the account that `codex login` chose",
         advice={
@@ -86,17 +86,17 @@ class Codex(Adapter):
         FlagRule(
             "prompt",
             _has_own_prompt,
-            "it has a prompt on its command line, and only adds standard input to that",
-            "Write `-` in its place, or nothing",
+            "it has a prompt on its command line, and appends standard input to that prompt",
+            "Write `-` in place of the prompt, or nothing",
         ),
     )
 
     def form(self, words: Sequence[str]) -> Form:
-        """Return the form that the output flags choose: they have no value."""
+        """Return the form of the output; codex's output flags have no value."""
         return Form.EVENTS if has_flag(words, "--json", "--experimental-json") else Form.TEXT
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event says into the notes."""
+        """Record the content of an event in the notes."""
         match event.get("type"):
             case "thread.started":
                 notes.session_id = label(event.get("thread_id")) or notes.session_id
@@ -119,7 +119,7 @@ class Codex(Adapter):
                 _error(text(event.get("message")), notes)
 
     def text_usage(self, printed: LastOutput) -> Usage:
-        """Find model and session in the header on stderr, and the tokens in the last line."""
+        """Return the model and session from the header on stderr, and the tokens at its end."""
         head = printed.beginning.partition("\nuser\n")[0]
         model, session = _MODEL.search(head), _SESSION.search(head)
         used = _USED.search(printed.stderr)
@@ -130,7 +130,7 @@ class Codex(Adapter):
         )
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the error in the last line of stderr; a transcript of the session is before it."""
+        """Return the error in the last line of stderr; the lines before it are a transcript."""
         if not printed.failed:
             return None
         line = last_plain_line(printed.stderr)

@@ -44,7 +44,7 @@ class Copilot(Adapter):
     )
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event says into the notes."""
+        """Record the content of an event in the notes."""
         data = part(event, "data")
         match event.get("type"):
             case "assistant.turn_start":
@@ -70,7 +70,7 @@ class Copilot(Adapter):
                 _result(event, notes)
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the error on stderr: in text form copilot prints nothing else there."""
+        """Return the error on stderr; in text form, copilot prints nothing else there."""
         return fault_in(printed.stderr.strip()[-_LONGEST_ERROR:]) if printed.failed else None
 
 

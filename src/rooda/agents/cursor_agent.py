@@ -29,7 +29,7 @@ class Cursor(Adapter):
     flag_rules = (needs_flag("-p", "--print", write="cursor-agent -p"),)
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event says into the notes."""
+        """Record the content of an event in the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
@@ -45,12 +45,12 @@ class Cursor(Adapter):
                 _result(event, notes)
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the error on stderr."""
+        """Return the error on stderr."""
         return fault_in(complaint(printed.stderr)) if printed.failed else None
 
 
 def _tool(call: Event, notes: AgentNotes) -> None:
-    """Note a tool call: an object with one key, such as `writeToolCall`, above the arguments."""
+    """Record a tool call: an object with one key, such as `writeToolCall`, and its arguments."""
     name = next((name for name in call if isinstance(call[name], Mapping)), "")
     notes.uses_tool(name.removesuffix("ToolCall"), part(call, name, "args"))
 

@@ -1,4 +1,4 @@
-"""Facts about an agent CLI that its output does not show, and what they mean in an environment.
+"""Facts about an agent CLI that its output does not show, and their effect in an environment.
 
 Messages name environment variables and never show their values.
 """
@@ -13,14 +13,14 @@ _OFF = ("", "0", "false", "no", "off")
 
 
 class AgentFacts(Struct, frozen=True):
-    """What rooda knows about a CLI besides its output.
+    """What rooda knows about a CLI apart from its output.
 
-    `install` is the command or the sentence that tells how to install it.
+    `install` is a command or a sentence that says how to install the CLI.
     `nesting` lists the variables by which the CLI detects that it runs inside another agent; some
-    CLIs refuse to start then. `payers` maps the variables that decide which account pays to a
-    description of that account; `otherwise` describes the account without any of them.
+    CLIs then refuse to start. `payers` maps the variables that select the paying account to a
+    description of that account; `otherwise` describes the account if none of them is set.
     `tells_cost`: the output contains the cost in dollars. `speaks_on_stderr`: the assistant's
-    answer may be on standard error too. `advice` tells the user what to do about a failure.
+    answer may also be on standard error. `advice` tells the user what to do about a failure.
     """
 
     install: str
@@ -35,8 +35,8 @@ class AgentFacts(Struct, frozen=True):
 class Account(Struct, frozen=True):
     """The account that pays for a CLI.
 
-    `variables` are those that are set and decide it, each with the account that it means;
-    `otherwise` describes the account that pays if there are none.
+    `variables` are the variables that are set and select the account, each with a description;
+    `otherwise` describes the account that pays without such variables.
     """
 
     variables: tuple[tuple[str, str], ...]
@@ -44,18 +44,18 @@ class Account(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The account in words."""
+        """The account as a phrase."""
         if not self.variables:
             return self.otherwise
         return "; ".join(f"{name} is set: {meaning}" for name, meaning in self.variables)
 
     def to_json(self) -> dict[str, object]:
-        """The names of the variables, and the account in words."""
+        """Return the names of the variables, and the account as a phrase."""
         return {"variables": [name for name, _ in self.variables], "text": self.text}
 
 
 def is_enabled(environ: Mapping[str, str], name: str) -> bool:
-    """Return whether a variable is set to a value other than `0`, `false`, `no`, `off` or empty."""
+    """Return whether a variable is set to a value other than `0`, `false`, `no`, `off` or ""."""
     return environ.get(name, "").strip().lower() not in _OFF
 
 
@@ -78,9 +78,9 @@ def passed_on(
 def dropped(
     facts: AgentFacts, environ: Mapping[str, str], kept: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Return the variables that rooda does not pass on: the CLI may refuse to run nested.
+    """Return the variables that rooda removes, because the CLI may refuse to run nested.
 
-    `kept` are the variables that the configuration sets itself: the user wants those.
+    `kept` are the variables that the configuration sets; they are never removed.
     """
     wanted = set(kept)
     return tuple(name for name in facts.nesting if name in environ and name not in wanted)

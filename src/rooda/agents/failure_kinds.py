@@ -1,7 +1,7 @@
-"""Every kind of failure, one row each: what it means, what the run does about it, what helps.
+"""Every kind of failure as one row: its meaning, the reaction of the run, and advice.
 
-The outcome of an iteration, the waits, the exit code, `rooda why` and the docs
-read these rows. They are here, below the loop, because the adapters name kinds too.
+The outcome of an iteration, the waits, the exit code, `rooda why` and the docs use
+these rows. This module is below the loop, because the adapters use the kinds too.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ class Reaction(StrEnum):
     """What the run does after a failure."""
 
     COUNT = "it counts as a failure"
-    BACKOFF = "it counts as a failure, and the run waits before the next try"
+    BACKOFF = "it counts as a failure, and the run waits before the next attempt"
     LIMIT = "no failure: the run waits until the limit ends"
     OUTAGE = "no failure: the run waits until the outage ends"
     ABORT = "the run ends at once"
@@ -25,10 +25,10 @@ class Reaction(StrEnum):
 class FailureRow(Struct, frozen=True):
     """One kind of failure.
 
-    `sentence` says what it means. `settings` are the keys that govern it. `advice` is what the user
-    can try; where it is empty, that depends on whether the agent printed anything. `by_cli`: the
-    agent's own CLI reports it. `has_output`: the agent's output can explain it. `exit_code` is
-    the field of `ExitCodes` for a run that ends with it; "none" means 1.
+    `sentence` says what it means. `settings` are the keys that affect it. `advice` is what the user
+    can try; if it is empty, the advice depends on whether the agent printed anything. `by_cli`: the
+    agent's CLI reports this kind. `has_output`: the agent's output can explain it. `exit_code` is
+    the field of `ExitCodes` for a run that ends with this kind; "none" means exit code 1.
     """
 
     name: str
@@ -47,12 +47,12 @@ _OUTAGE = ("max_outage_wait", "backoff", "max_backoff", "ai_cmd_fallbacks")
 
 
 class FailureKind(StrEnum):
-    """Why an iteration failed, or why the agent could not work. Its value is the row's name."""
+    """Why an iteration failed, or why the agent could not work. The value is the row's name."""
 
     row: FailureRow
 
     def __new__(cls, row: FailureRow) -> Self:
-        """Return the member of one row."""
+        """Return the member for a row."""
         kind = str.__new__(cls, row.name)
         kind._value_ = row.name
         kind.row = row
@@ -73,7 +73,7 @@ class FailureKind(StrEnum):
     )
     TIMEOUT = FailureRow(
         "timeout",
-        "a clock ran out",
+        "a time limit ran out",
         settings=(
             "iteration_timeout",
             "idle_timeout",
@@ -87,36 +87,36 @@ class FailureKind(StrEnum):
         "not-started",
         "the agent could not be started",
         Reaction.NEVER_RAN,
-        advice="The system refused: look at its limits (ulimit -a), memory and processes",
+        advice="The OS refused: check its limits (ulimit -a), memory and processes",
     )
     PROMPT = FailureRow(
-        "prompt", "the prompt could not be put together", Reaction.NEVER_RAN, exit_code="none"
+        "prompt", "the prompt could not be assembled", Reaction.NEVER_RAN, exit_code="none"
     )
     VERIFY = FailureRow(
         "verify",
-        "the loop's own check failed",
+        "the verify command failed",
         settings=("verify.command", "verify.when", "verify.timeout"),
-        advice="Read what the check printed: it is above, and in the record (rooda show)",
+        advice="Read the output of the check above or in the record (rooda show)",
         has_output=False,
         exit_code="verify",
     )
     NO_CHANGES = FailureRow(
         "no-changes",
-        "nothing changed",
+        "no files changed",
         settings=("git.require_changes",),
-        advice="Read its output: it may think that there is nothing left to do",
+        advice="Read its output: it may think that no work is left",
     )
     COMMIT = FailureRow(
         "commit",
         "the work could not be committed",
         settings=("git.commit", "git.commit_timeout"),
-        advice="Read what git says above; the work is still in the work tree",
+        advice="Read git's message above; the work is still in the work tree",
         has_output=False,
         exit_code="git",
     )
     HOOK = FailureRow(
         "hook",
-        "a hook objected",
+        "a hook failed",
         settings=("hooks.pre_iteration", "hooks.post_iteration", "hooks.on_failure"),
         advice="Run the hook's command by hand",
         has_output=False,
@@ -124,29 +124,29 @@ class FailureKind(StrEnum):
     )
     BUDGET = FailureRow(
         "budget",
-        "the run has used what it may",
+        "the run reached its budget",
         settings=("max_cost", "max_tokens"),
         advice="Raise max_cost or max_tokens to let the run spend more",
     )
     LIMIT = FailureRow(
         "limit",
-        "the agent's usage limit is reached; that is no failure",
+        "the agent's usage limit is reached; this is not a failure",
         Reaction.LIMIT,
         settings=_LIMIT,
         by_cli=True,
     )
     OVERLOADED = FailureRow(
         "overloaded",
-        "the agent's service is overloaded, broken, or takes no more requests for the moment; "
-        "that is no failure",
+        "the agent's service is overloaded, broken, or rejects requests for a moment; "
+        "this is not a failure",
         Reaction.OUTAGE,
         settings=_OUTAGE,
-        advice="It may be over in a moment; a run waits for that (max_outage_wait)",
+        advice="It may be over soon; a run waits for that (max_outage_wait)",
         by_cli=True,
     )
     OFFLINE = FailureRow(
         "offline",
-        "the agent could not reach its service; that is no failure",
+        "the agent could not reach its service; this is not a failure",
         Reaction.OUTAGE,
         settings=_OUTAGE,
         advice="Check the network, and the address of the agent's service",
@@ -154,7 +154,7 @@ class FailureKind(StrEnum):
     )
     AUTH = FailureRow(
         "auth",
-        "the agent is not logged in, or its key is refused",
+        "the agent is not logged in, or its key is rejected",
         Reaction.ABORT,
         settings=_COMMAND,
         advice="Log in again, or correct the key",
@@ -162,7 +162,7 @@ class FailureKind(StrEnum):
     )
     CONTEXT = FailureRow(
         "context",
-        "the prompt, or the work, is too long for the model",
+        "the prompt or the conversation is too long for the model",
         advice="Give the agent less: a shorter prompt, fewer or smaller context files",
         by_cli=True,
     )
@@ -184,13 +184,13 @@ class FailureKind(StrEnum):
     EMPTY = FailureRow(
         "empty",
         "it reports success, said nothing and changed nothing",
-        advice="Run the command by hand: it may not have got the prompt",
+        advice="Run the command by hand: it may not have received the prompt",
         by_cli=True,
     )
 
     @property
     def is_outage(self) -> bool:
-        """Whether the agent's service recovers without the user."""
+        """Whether the agent's service recovers without action by the user."""
         return self.row.reaction is Reaction.OUTAGE
 
 
@@ -198,9 +198,9 @@ _BY_NAME: Mapping[str | None, FailureKind] = {kind.value: kind for kind in Failu
 
 
 def known_kind(name: str | None) -> FailureKind | None:
-    """Return the kind with this name; None if this version does not know it."""
+    """Return the kind with this name, or None if this version does not know it."""
     return _BY_NAME.get(name)
 
 
-# The kinds that a CLI reports itself.
+# The kinds that a CLI itself reports.
 REPORTED_KINDS = tuple(kind for kind in FailureKind if kind.row.by_cli)

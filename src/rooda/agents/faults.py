@@ -1,6 +1,7 @@
-"""Find the error message of a CLI in its last output, and classify it.
+"""Finds the error message of a CLI in the end of its output, and classifies it.
 
-Only the CLI's own messages are classified, never the assistant's answer or the output of a tool.
+Only the CLI's own messages are classified, never the assistant's answer or the output of a tool:
+both may quote error messages.
 """
 
 import re
@@ -11,9 +12,9 @@ from rooda.agents.report import Fault
 from rooda.text.controls import clean
 
 _LONGEST = 300
-LONGEST_MESSAGE = 4000  # characters: the reason is near the beginning of a message
+LONGEST_MESSAGE = 4000  # characters; the reason is near the beginning of a message
 
-# The HTTP status as the CLIs write it into their messages.
+# The HTTP status in the various forms in which CLIs print it.
 _STATUS = (
     r"(?:\bstatus(?:[ _]?code)?|\bcode|\bHTTP(?:/\d(?:\.\d)?)?|\bAPI Error|\berror|\brejected"
     r"|\b(?:returned|received|responded with|failed with|failed:))"
@@ -23,27 +24,27 @@ _STATUS = (
 _BY_STATUS = {
     401: FailureKind.AUTH,
     403: FailureKind.AUTH,
-    402: FailureKind.AUTH,  # the user has to pay
+    402: FailureKind.AUTH,  # payment required: the user has to act
     404: FailureKind.USAGE,
     408: FailureKind.OFFLINE,
     413: FailureKind.CONTEXT,
 }
 _TOO_MANY, _SERVER = 429, 500
 _ANY_TIME = datetime(2001, 2, 3, tzinfo=UTC)
-_SHORT = 600.0  # seconds: a limit that ends sooner is a limit of requests, not of usage
+_SHORT = 600.0  # seconds; a limit that ends sooner limits requests, not usage
 
 
-def _words(*patterns: str) -> str:
+def _any_of(*patterns: str) -> str:
     return "|".join(patterns)
 
 
-def _speaks_of(pattern: str, words: str) -> bool:
-    # Compiled at the first use: most runs never see a failure.
+def _mentions(pattern: str, words: str) -> bool:
+    # Compiled on first use, because most runs see no failure.
     return re.search(pattern, words, re.IGNORECASE) is not None
 
 
-# A status of 400 may mean this.
-_CONTEXT = _words(
+# A status of 400 may mean a context that is too long.
+_CONTEXT = _any_of(
     r"(?:prompt|input|context|request) (?:is )?too (?:long|large)",
     r"context[ _](?:window|length)",
     r"maximum context",
@@ -52,7 +53,7 @@ _CONTEXT = _words(
     r"too many (?:input )?tokens",
 )
 _THROTTLED = r"\bthrottl"
-_LIMIT = _words(
+_LIMIT = _any_of(
     r"\b(?:rate|usage|session|weekly|daily|hourly|5-hour|spending|request|message)[ _-]limit",
     r"hit your (?:\w+[ -])?(?:\w+ )?limit",
     r"limit (?:has been )?(?:reached|exceeded|will reset)",
@@ -67,10 +68,10 @@ _LIMIT = _words(
     r"(?:tokens|requests) (?:per|a) (?:min|sec)",
     r"temporarily limiting",
 )
-# These tell a limit of usage (hours, days) from a limit of requests (seconds, minutes), in this
-# order.
+# These patterns distinguish a usage limit (hours, days) from a request limit (seconds, minutes).
+# They are checked in this order.
 _NOT_USAGE = r"not your usage"
-_OF_USAGE = _words(
+_OF_USAGE = _any_of(
     r"\b(?:usage|session|weekly|daily|hourly|monthly|spending|message|plan)[ _-](?:\w+ )?"
     r"(?:limit|quota|cap\b|allowance)",
     r"\b(?:\d+|five)[ -]hours? limit",
@@ -83,7 +84,7 @@ _OF_USAGE = _words(
 )
 _OF_REQUESTS = r"\b(?:per|a|each|every)[ -]?(?:min|sec)|PerMinute|\b[RT]PM\b"
 _OF_QUOTA = r"\bquota\b(?! increase)|insufficient_quota"
-_OF_RATE = _words(
+_OF_RATE = _any_of(
     r"too many (?:requests|tokens|concurrent)",
     r"rate[ _-]?limit(?:ed|ing)\b",
     r"rate[ _-]?limit[ _-](?:reached|exceeded|error|hit)",
@@ -91,8 +92,8 @@ _OF_RATE = _words(
     r"\bconcurren",
     r"slow(?:ing)? down",
 )
-_CREDIT = _words(r"credit balance is too low", r"insufficient (?:credit|funds|balance)")
-_OVERLOADED = _words(
+_CREDIT = _any_of(r"credit balance is too low", r"insufficient (?:credit|funds|balance)")
+_OVERLOADED = _any_of(
     r"\boverload",
     r"\bUNAVAILABLE\b",
     r"ServiceUnavailable",
@@ -116,7 +117,7 @@ _OVERLOADED = _words(
     r"\btransient (?:\w+ )?(?:error|failure)",
     r"is having trouble responding",
 )
-_AUTH = _words(
+_AUTH = _any_of(
     r"(?:invalid|incorrect|missing|no) (?:\w+ )?api[ _-]?key",
     r"api[ _-]?key (?:is )?(?:not valid|invalid|missing|required|not found|expired|must be set)",
     r"authenticat",
@@ -133,7 +134,7 @@ _AUTH = _words(
     r"must (?:specify|set) the \w+_API_KEY",
     r"auth method",
 )
-_USAGE = _words(
+_USAGE = _any_of(
     r"(?:unknown|unrecogni[sz]ed|unexpected|invalid) (?:option|argument|flag|command|model)",
     r"unknown arguments?:",
     r"model\W.{0,80}(?:not found|does not exist|not exist|not supported|unsupported|not available)",
@@ -144,8 +145,8 @@ _USAGE = _words(
     r"required option",
     r"the following (?:required )?arguments",
 )
-# Errors of the network itself. They win over the words that say what the CLI wanted to do.
-_NETWORK = _words(
+# Errors of the network itself. They take precedence over the words about the failed operation.
+_NETWORK = _any_of(
     r"\bE(?:NOTFOUND|CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|AI_\w+|NETDOWN)\b",
     r"\bE(?:HOST|NET)(?:UNREACH|DOWN)\b",
     r"\bERR_(?:NETWORK|INTERNET|NAME_NOT|CONNECTION|SOCKET|TIMED_OUT|PROXY)\w*|\bUND_ERR_\w+",
@@ -159,7 +160,7 @@ _NETWORK = _words(
     r"no route to host",
     r"connection refused|ConnectionRefused",
 )
-_OFFLINE = _words(
+_OFFLINE = _any_of(
     r"\bEPIPE\b",
     r"(?:unable|failed|cannot|could not|couldn't|can't) (?:to )?(?:connect|reach)\b",
     r"connection ?(?:error|reset|closed|timed out|time-?out|failed|lost|aborted|dropped|stalled"
@@ -178,7 +179,7 @@ _OFFLINE = _words(
     r"proxy (?:error|connection)|tunneling socket",
     r"certificate",
 )
-_EMPTY = _words(r"empty (?:response|answer|reply)", r"no response from the model")
+_EMPTY = _any_of(r"empty (?:response|answer|reply)", r"no response from the model")
 _IN_ORDER = (
     (FailureKind.OFFLINE, _NETWORK),
     (FailureKind.LIMIT, _LIMIT),
@@ -193,17 +194,17 @@ _IN_ORDER = (
 def classify(
     message: str, status: int | None = None, left: float | None = None
 ) -> FailureKind | None:
-    """Return the kind of failure that an error message of a CLI reports; None if unknown.
+    """Return the kind of failure that a CLI's error message reports, or None if unknown.
 
-    `left` is how many seconds a limit lasts, where the CLI gives that beside the message.
+    `left` is the remaining time of a limit in seconds, if the CLI gives it outside the message.
     """
     words = message[:LONGEST_MESSAGE]
     if status is None and (found := re.search(_STATUS, words, re.IGNORECASE)):
         status = int(found[1])
-    if _speaks_of(_CREDIT, words):
-        return FailureKind.AUTH  # waiting does not help, the user has to pay
-    is_busy = _speaks_of(_THROTTLED, words)  # Bedrock says "too many tokens" for a short time
-    if status in (None, 400, 413, 422) and not is_busy and _speaks_of(_CONTEXT, words):
+    if _mentions(_CREDIT, words):
+        return FailureKind.AUTH  # waiting does not help: the user has to pay
+    is_busy = _mentions(_THROTTLED, words)  # Bedrock reports short throttling as "too many tokens"
+    if status in (None, 400, 413, 422) and not is_busy and _mentions(_CONTEXT, words):
         return FailureKind.CONTEXT
     if status is not None and status >= _SERVER:
         return FailureKind.OVERLOADED
@@ -211,32 +212,32 @@ def classify(
         return _limited(words, left)
     if status in _BY_STATUS:
         return _BY_STATUS[status]
-    kind = next((kind for kind, pattern in _IN_ORDER if _speaks_of(pattern, words)), None)
+    kind = next((kind for kind, pattern in _IN_ORDER if _mentions(pattern, words)), None)
     return _limited(words, left) if kind is FailureKind.LIMIT else kind
 
 
 def _limited(words: str, left: float | None) -> FailureKind:
-    """Return LIMIT for a limit of usage, OVERLOADED for a limit of requests.
+    """Return LIMIT for a usage limit, OVERLOADED for a request limit.
 
-    In doubt it is a limit of usage: the run waits longer for the end of one.
+    In doubt, return LIMIT, because the run waits longer for the end of a usage limit.
     """
-    if _speaks_of(_NOT_USAGE, words):
+    if _mentions(_NOT_USAGE, words):
         return FailureKind.OVERLOADED
-    if _speaks_of(_OF_USAGE, words):
+    if _mentions(_OF_USAGE, words):
         return FailureKind.LIMIT
     if left is None:
-        from rooda.agents.resets import reset_time, told_delay  # noqa: PLC0415 - rarely needed
+        from rooda.agents.resets import requested_delay, reset_time  # noqa: PLC0415 - rarely needed
 
-        left = told_delay(words)
+        left = requested_delay(words)
         if left is None and reset_time(words, _ANY_TIME) is not None:
-            return FailureKind.LIMIT  # it lasts until a time of day
+            return FailureKind.LIMIT  # the limit ends at a time of day
     if left is not None and left > _SHORT:
         return FailureKind.LIMIT
-    if _speaks_of(_OF_REQUESTS, words):
+    if _mentions(_OF_REQUESTS, words):
         return FailureKind.OVERLOADED
-    if _speaks_of(_OF_QUOTA, words):
+    if _mentions(_OF_QUOTA, words):
         return FailureKind.LIMIT
-    is_short = left is not None or _speaks_of(_OF_RATE, words)
+    is_short = left is not None or _mentions(_OF_RATE, words)
     return FailureKind.OVERLOADED if is_short else FailureKind.LIMIT
 
 
@@ -246,9 +247,9 @@ def brief(words: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
-# -- errors in the last output ---------------------------------------------------------------
+# -- errors at the end of the output ---------------------------------------------------------
 
-# How programs begin an error message.
+# The start of an error message in common programs.
 _BEGINNING = re.compile(
     r"\s*(?:\[?(?:fatal |api |critical |unexpected )?(?:error|failed|failure)\b|✗|✘|⚠|×"
     r"|[\w.$]{1,60}(?:error|exception)\b(?=:)"
@@ -265,33 +266,33 @@ def last_line(words: str) -> str:
 def last_plain_line(words: str) -> str:
     """Return the last line that is neither empty nor markup.
 
-    The error page of a proxy may follow an error message.
+    Some CLIs print the HTML error page of a proxy after an error message.
     """
     lines = (line.strip() for line in reversed(words.splitlines()))
     return next((line for line in lines if line and not line.startswith("<")), "")
 
 
 def last_lines(words: str, most: int) -> str:
-    """Return the last lines that are not empty, joined."""
+    """Return the last `most` non-empty lines, joined."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     return " ".join(lines[-most:])
 
 
 def complaint(stderr: str) -> str:
-    """Return the last line of stderr that begins like an error message, else the last line."""
+    """Return the last line of stderr that starts like an error message, else the last line."""
     found = (line.strip() for line in reversed(stderr.splitlines()) if is_complaint(line))
     return next(found, last_line(stderr))
 
 
 def is_complaint(line: str) -> bool:
-    """Return whether a line begins like an error message."""
+    """Return whether a line starts like an error message."""
     return _BEGINNING.match(line) is not None
 
 
 def fault_in(
     words: str, status: int | None = None, retry_after: float | None = None
 ) -> Fault | None:
-    """Return the failure that a message of a CLI reports; None if its kind is unknown."""
+    """Return the failure that a message of a CLI reports, or None if its kind is unknown."""
     kind = classify(words, status, retry_after)
     if kind is None:
         return None

@@ -1,7 +1,7 @@
-"""Read the flags of an agent's command line, and the rules that `rooda doctor` checks them with.
+"""Flags of an agent's command line, and the rules by which `rooda doctor` checks them.
 
-The rules say what a CLI needs when it runs unattended: it must read its prompt from standard input
-and must use its tools without asking.
+The rules state what a CLI needs to run unattended: it has to read its prompt from standard input
+and use its tools without asking.
 """
 
 import re
@@ -17,7 +17,7 @@ OPENS_SCREEN = "opens its interactive screen, which needs a user at a terminal"
 
 
 def flag_value(words: Sequence[str], *names: str) -> str | None:
-    """Return the last value given to a flag, as `--flag value` or `--flag=value`; else None."""
+    """Return the last value of a flag, given as `--flag value` or `--flag=value`, or None."""
     found = None
     for place, word in enumerate(words):
         name, equals, value = word.partition("=")
@@ -36,8 +36,8 @@ def has_flag(words: Sequence[str], *names: str) -> bool:
 def matches(words: Sequence[str], pattern: str) -> bool:
     """Return whether a command line has a flag.
 
-    The pattern is `--flag`, `--flag=value`, `-f` (which is also found in `-pf`), or `*text` for
-    text anywhere in a word.
+    The pattern is `--flag`, `--flag=value`, `-f` (which also matches `-pf`), or `*text` for text
+    anywhere in a word.
     """
     if pattern.startswith("*"):
         return any(pattern[1:] in word for word in words)
@@ -51,9 +51,9 @@ def matches(words: Sequence[str], pattern: str) -> bool:
 
 
 class ToolPermissions(Struct, frozen=True):
-    """Patterns of the flags that let a CLI use all, or some, of its tools without asking.
+    """Patterns of the flags that let a CLI use all or some of its tools without asking.
 
-    `otherwise` says what happens without them.
+    `otherwise` describes the effect without these flags.
     """
 
     all_tools: tuple[str, ...] = ()
@@ -61,14 +61,14 @@ class ToolPermissions(Struct, frozen=True):
     otherwise: str = ASKS_FIRST
 
     def missing_flag(self, words: Sequence[str]) -> str:
-        """Return the flag to add so that the CLI may use all its tools; empty if it may."""
+        """Return the flag to add so that the CLI may use all its tools, or "" if it already may."""
         if not self.all_tools or any(matches(words, flag) for flag in self.all_tools):
             return ""
         return self.all_tools[0]
 
 
 class CommandLine(Struct, frozen=True):
-    """A command from the agent's program on, the agent's environment, and whether root runs it."""
+    """A command line from the agent's program on, its environment, and whether it runs as root."""
 
     words: Sequence[str]
     environ: Mapping[str, str]
@@ -76,7 +76,7 @@ class CommandLine(Struct, frozen=True):
 
 
 class FlagRule(Struct, frozen=True):
-    """A mistake in a command line: how to detect it, what it causes, how to correct it.
+    """A mistake in a command line: how to detect it, its effect, and how to correct it.
 
     `is_fatal`: the CLI refuses to start.
     """
@@ -89,7 +89,7 @@ class FlagRule(Struct, frozen=True):
 
 
 def needs_flag(*flags: str, write: str) -> FlagRule:
-    """Return the rule that one of these words is there; without it the CLI opens its screen."""
+    """Return the rule that requires one of these words, so that the CLI opens no screen."""
 
     def is_missing(line: CommandLine) -> bool:
         return not any(matches(line.words, flag) for flag in flags)
@@ -100,7 +100,7 @@ def needs_flag(*flags: str, write: str) -> FlagRule:
 
 
 def rejects_flags(*flags: str, because: str = OPENS_SCREEN) -> tuple[FlagRule, ...]:
-    """Return the rules that none of these flags is there; `because` says what the flag does."""
+    """Return the rules that forbid these flags; `because` describes the effect of a flag."""
     return tuple(_rejects(flag, because) for flag in flags)
 
 
@@ -115,7 +115,7 @@ def _adds_words(line: CommandLine) -> bool:
     return bool(flag_value(line.words, "-p", "--prompt"))
 
 
-# For the CLIs that join the value of -p and the prompt on standard input.
+# For CLIs that join the value of -p and the prompt from standard input.
 ADDS_WORDS = FlagRule(
     "prompt",
     _adds_words,

@@ -18,13 +18,13 @@ from rooda.agents.flag_rules import (
 from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
 from rooda.agents.report import Fault, Tokens
 
-# How gemini reports a request that it does not retry; the rest of the line is the reason.
+# The report of a request that gemini does not retry; the rest of the line is the reason.
 _ERROR = re.compile(
     r"^Error when talking to Gemini API.*?(?:\.json)? (\w*Error: .*)$", re.MULTILINE
 )
 _STATUS = re.compile(r"^[ \t]*(?:status|code): (\d{3}),?$", re.MULTILINE)
 _DELAY = re.compile(r"^[ \t]*retryDelayMs: (\d{1,12}),?$", re.MULTILINE)
-_TOOL = re.compile(r"^Error executing tool .*$", re.MULTILINE)  # an error of a tool
+_TOOL = re.compile(r"^Error executing tool .*$", re.MULTILINE)  # an error of a tool, not of gemini
 _LAST_LINES = 2
 
 
@@ -46,7 +46,7 @@ class Gemini(Adapter):
             "GEMINI_API_KEY": "the API key, by use",
             "GOOGLE_GEMINI_BASE_URL": "the operator of that server",
         },
-        otherwise="the Google account that `gemini` was logged in with",
+        otherwise="the Google account of the `gemini` login",
         advice={
             FailureKind.AUTH: "Run `gemini` and log in, or set GEMINI_API_KEY to a key "
             "that is valid",
@@ -65,13 +65,13 @@ class Gemini(Adapter):
         FlagRule(
             "permissions",
             _is_not_trusted,
-            "it ignores --yolo in a folder that it was not told to trust",
+            "it ignores --yolo in a folder that is not trusted",
             "Add --skip-trust",
         ),
     )
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event, or the one document, says into the notes."""
+        """Record the content of an event, or of the single document, in the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "init":
@@ -93,12 +93,12 @@ class Gemini(Adapter):
                 _document(event, notes)
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the error on stderr, with the status and the delay that Node.js prints below it."""
+        """Return the error on stderr, with the status and delay that Node.js prints below it."""
         if not printed.failed:
             return None
         errors = list(_ERROR.finditer(printed.stderr))
         if not errors:
-            # Before the first request gemini reports errors as plain sentences.
+            # Before its first request, gemini reports errors as plain sentences.
             stderr = _TOOL.sub("", printed.stderr)
             return fault_in(complaint(stderr)) or fault_in(last_lines(stderr, _LAST_LINES))
         found = errors[-1]
@@ -148,11 +148,11 @@ def _document(event: Event, notes: AgentNotes) -> None:
 def _totals(stats: Event, notes: AgentNotes) -> None:
     given, output = count(stats.get("input_tokens")), count(stats.get("output_tokens"))
     total, cached = count(stats.get("total_tokens")), count(stats.get("cached"))
-    # The total also counts the tokens of the model's reasoning.
+    # The total also includes the reasoning tokens.
     thought = max(0, total - given - output)
     notes.tokens = Tokens(given, output, cached, reasoning=thought, total=total)
     _model(part(stats, "models"), notes)
-    if amount(stats.get("tool_calls")) == 0:  # without tools there was one request
+    if amount(stats.get("tool_calls")) == 0:  # without tools there was only one request
         notes.context_used = total
 
 

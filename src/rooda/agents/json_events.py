@@ -1,6 +1,6 @@
-"""Read JSON events that a CLI printed. A value of an unexpected type counts as missing.
+"""Reads JSON events of a CLI. A value of an unexpected type counts as missing.
 
-The output of a CLI is not trusted: any value in it may have any type or size.
+The output of a CLI is untrusted: any value may have any type or size.
 """
 
 import math
@@ -15,17 +15,17 @@ from rooda.text.formats import parse_json
 
 Event = Mapping[str, Any]
 
-_LARGEST = 10**15  # a larger number of tokens or milliseconds is a mistake
+_LARGEST = 10**15  # larger numbers of tokens or milliseconds are implausible
 _EMPTY: Event = {}
 _LONGEST_LABEL = 200
 _HTTP_ERRORS = range(400, 600)
 
 
 def parse_event(line: bytes) -> Event | list[Any] | None:
-    """Return the JSON object or list in a line; None for anything else, or if it is too large."""
+    """Return the JSON object or list in a line, or None if it is neither or too large."""
     found = parse_json(line)
     if found is None and GAP in line:
-        # The kept end of a long line may begin in the middle of an escaped quote.
+        # The kept end of a long line may start in the middle of an escaped quote.
         head, _, tail = line.rpartition(GAP)
         found = parse_json(head + GAP + tail[1:])
     return found if isinstance(found, dict | list) else None
@@ -35,24 +35,24 @@ def parse_event(line: bytes) -> Event | list[Any] | None:
 
 
 def part(value: object, *path: str) -> Event:
-    """Return the object at the end of a path of keys; an empty object where there is none."""
+    """Return the object at the end of a path of keys, or an empty object."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else _EMPTY
 
 
 def parts(value: object) -> list[Event]:
-    """Return the objects in a list."""
+    """Return the objects in a list, or [] for any other value."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def text(value: object) -> str:
-    """Return a string, or an empty one."""
+    """Return a string, or "" for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def label(value: object) -> str:
-    """Return a short name that is safe to show, or an empty string."""
+    """Return a short name that is safe to print, or "" for any other value."""
     if not isinstance(value, str):
         return ""
     shown = " ".join(clean(value[:_LONGEST_LABEL]).split())
@@ -60,12 +60,12 @@ def label(value: object) -> str:
 
 
 def count(value: object) -> int:
-    """Return a whole number that is not negative, or 0."""
+    """Return a non-negative integer, or 0 for any other value."""
     return value if type(value) is int and 0 <= value <= _LARGEST else 0
 
 
 def amount(value: object) -> float | None:
-    """Return a finite number that is not negative, or None."""
+    """Return a finite non-negative number, or None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     number = float(value) if abs(value) <= _LARGEST else math.inf
@@ -73,21 +73,21 @@ def amount(value: object) -> float | None:
 
 
 def says_error(event: Event) -> bool:
-    """Return whether a result event reports a failure: by `is_error`, else by its subtype."""
+    """Return whether a result event reports a failure, by `is_error` or else by its subtype."""
     flag = event.get("is_error")
     return flag if isinstance(flag, bool) else event.get("subtype") != "success"
 
 
 def status_code(value: object) -> int | None:
-    """Return an HTTP status of an error, or None."""
+    """Return the HTTP status of an error, or None for any other value."""
     return value if type(value) is int and value in _HTTP_ERRORS else None
 
 
-# -- events in the form of Anthropic's messages, which several CLIs print --------------------
+# -- events in the format of Anthropic's messages, which several CLIs print ------------------
 
 
 def read_assistant(event: Event, notes: AgentNotes) -> None:
-    """Note what the assistant said and which tools it uses.
+    """Record the assistant's text and its tool calls.
 
     The text of a subagent is not part of the assistant's answer.
     """
@@ -106,14 +106,14 @@ def read_assistant(event: Event, notes: AgentNotes) -> None:
 
 
 def read_user(event: Event, notes: AgentNotes) -> None:
-    """Note that a tool has ended, where the event has the result of one."""
+    """Record the end of a tool if the event contains a tool result."""
     blocks = parts(part(event, "message").get("content"))
     if any(block.get("type") == "tool_result" for block in blocks):
         notes.tool_ended()
 
 
 def anthropic_tokens(usage: Event) -> Tokens:
-    """Return the tokens of a usage object, in which `input_tokens` excludes cached tokens."""
+    """Return the tokens of a usage object; `input_tokens` does not include cached tokens."""
     given, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
     read = count(usage.get("cache_read_input_tokens"))
     written = count(usage.get("cache_creation_input_tokens"))

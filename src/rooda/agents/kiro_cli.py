@@ -11,12 +11,12 @@ from rooda.agents.report import Fault
 
 _MOST_LINES = 30
 _TROUBLE = re.compile(r"\s*(?:error: )?(?:Kiro|Amazon Q) is having trouble", re.IGNORECASE)
-# What the Rust runtime prints below an error: numbered causes, and the place in the code.
+# Lines that the Rust runtime prints below an error: numbered causes, and the source location.
 _BELOW = re.compile(r"\s+\d+: |\s*(?:Location:|Backtrace omitted|Run with |\S+\.rs:\d+\s*$|<|$)")
 
 
 class Kiro(Adapter):
-    """Kiro CLI. It prints only text, on either stream."""
+    """Kiro CLI. It prints only text, on both streams."""
 
     name = "kiro-cli"
     facts = AgentFacts(
@@ -35,7 +35,7 @@ class Kiro(Adapter):
     )
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the last error on stderr; the assistant's answer may be there too."""
+        """Return the last error on stderr, where the assistant's answer may be too."""
         if not printed.failed:
             return None
         lines = printed.stderr.rstrip().splitlines()[-_MOST_LINES:]

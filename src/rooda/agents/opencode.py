@@ -16,7 +16,7 @@ _HELP = "opencode run ["
 _ERROR = re.compile(r"Error: (.+)")
 _MODEL = re.compile(r"\A\s*> \S+ · (\S{1,200})$", re.MULTILINE)
 _CUT_SHORT = ("length", "content-filter", "error")
-_NAMELESS = ("", "APIError", "UnknownError")  # names that say nothing about the error
+_NAMELESS = ("", "APIError", "UnknownError")  # generic error names
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 
@@ -28,11 +28,11 @@ class Opencode(Adapter):
         install="npm install -g opencode-ai",
         nesting=("OPENCODE",),
         payers={
-            "OPENCODE_CONFIG_CONTENT": "the provider that this configuration names",
-            "ANTHROPIC_API_KEY": "the API key, where the model is Anthropic's",
-            "OPENAI_API_KEY": "the API key, where the model is OpenAI's",
-            "GEMINI_API_KEY": "the API key, where the model is Google's",
-            "OPENROUTER_API_KEY": "the API key, where the model comes through OpenRouter",
+            "OPENCODE_CONFIG_CONTENT": "the provider in this configuration",
+            "ANTHROPIC_API_KEY": "the API key, if the model is Anthropic's",
+            "OPENAI_API_KEY": "the API key, if the model is OpenAI's",
+            "GEMINI_API_KEY": "the API key, if the model is Google's",
+            "OPENROUTER_API_KEY": "the API key, if OpenRouter provides the model",
         },
         otherwise="the provider that `opencode auth login` chose",
         tells_cost=True,
@@ -50,7 +50,7 @@ class Opencode(Adapter):
     )
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event says into the notes."""
+        """Record the content of an event in the notes."""
         notes.session_id = label(event.get("sessionID")) or notes.session_id
         it = part(event, "part")
         match event.get("type"):
@@ -68,16 +68,16 @@ class Opencode(Adapter):
                 _error(part(event, "error"), notes)
 
     def text_usage(self, printed: LastOutput) -> Usage:
-        """Find the name of the model in the first line of stderr."""
+        """Return the model, whose name is in the first line of stderr."""
         model = _MODEL.search(printed.beginning)
         return Usage(model[1] if model else None)
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the error in the last line of stderr; the output of tools is before it."""
+        """Return the error in the last line of stderr; the lines before it are tool output."""
         if not printed.failed:
             return None
         if printed.beginning.lstrip().startswith(_HELP):
-            return Fault(FailureKind.USAGE, "it prints its help: it refuses a flag")
+            return Fault(FailureKind.USAGE, "it printed its help, so it rejected a flag")
         found = _ERROR.match(last_plain_line(printed.stderr))
         return fault_in(found[1]) if found else None
 

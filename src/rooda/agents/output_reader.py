@@ -1,4 +1,4 @@
-"""Read the output of a CLI while it runs, through the adapter of the CLI."""
+"""Reads the output of a running CLI through the adapter of the CLI."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from rooda.agents.report import AgentReport, Form, Said, SaidKind, Usage
 from rooda.process.capture.buffers import TailBuffer
 from rooda.text.controls import clean, one_line
 
-_LAST_WORDS = 64 * 1024  # bytes kept of the end of each stream
-_LONGEST_NOTE = 1000  # bytes shown of a line that is no event
-_BEGINNING = 4096  # bytes kept of the beginning of standard error
-_MOST_TRIES = 24  # to parse a document that may be complete
+_LAST_WORDS = 64 * 1024  # bytes to keep from the end of each stream
+_LONGEST_NOTE = 1000  # bytes to show of a line that is not an event
+_BEGINNING = 4096  # bytes to keep from the beginning of standard error
+_MOST_TRIES = 24  # attempts to parse a document that may be complete
 
 
 class OutputReader:
-    """Reads one run of a CLI: takes the pieces of both streams, and reports what they mean.
+    """Reads one run of a CLI: accepts the pieces of both streams and reports their meaning.
 
-    `folder` is the working directory of the CLI. `model` is the model that the command line names.
-    `limit` is how many bytes of the assistant's text are kept.
+    `folder` is the working directory of the CLI. `model` is the model on the command line.
+    `limit` is the number of bytes of the assistant's text to keep.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class OutputReader:
 
     @property
     def usage(self) -> Usage:
-        """The numbers so far. If the CLI names no model, it is the one of the command line."""
+        """The usage so far. The model is that of the command line if the CLI names none."""
         return self._notes.usage(self._asked_for)
 
     def feed(self, stream: str, data: bytes) -> list[Said]:
-        """Take a piece of a stream; return the lines in it that a person can read.
+        """Read a piece of a stream; return its readable lines.
 
-        There are none where the output is text from the start: the user sees that as it is.
+        The list is empty if the output is text from the start, because the user sees it unchanged.
         """
         self._ends[stream].append(data)
         if stream == "stderr" and len(self._beginning) < _BEGINNING:
@@ -68,7 +68,7 @@ class OutputReader:
             return []
         if self._form is Form.TEXT:
             return self._show_text(data)
-        return self._find_out(data) if self._form is Form.UNKNOWN else self._read(data)
+        return self._detect_form(data) if self._form is Form.UNKNOWN else self._read(data)
 
     def _read(self, data: bytes) -> list[Said]:
         if self._form is Form.DOCUMENT:
@@ -79,8 +79,8 @@ class OutputReader:
         return self._notes.take_said()
 
     def finish(self) -> list[Said]:
-        """Read what is left after the end of the output; return the readable lines."""
-        said = self._find_out(b"\n") if self._form is Form.UNKNOWN else []
+        """Read the rest after the end of the output; return the readable lines."""
+        said = self._detect_form(b"\n") if self._form is Form.UNKNOWN else []
         if self._form is Form.DOCUMENT and not self._events:
             self._take_document(self._lines.peek())
         elif self._form is Form.EVENTS:
@@ -91,14 +91,14 @@ class OutputReader:
         return said + self._notes.take_said()
 
     def report(self, exit_code: int | None, *, had_last_words: bool = True) -> AgentReport:
-        """Return what is known of the CLI after its end.
+        """Return the report about the CLI after its end.
 
-        `exit_code` is None where there is none. `had_last_words` is false where a signal killed the
-        CLI: it could not print an error then.
+        `exit_code` is None if there is none. `had_last_words` is False if a signal killed the CLI,
+        because the CLI could not print an error then.
         """
         notes, speaks = self._notes, self._events > 0
         printed = self._printed(exit_code)
-        fault = notes.the_fault()
+        fault = notes.final_fault()
         if fault is None and notes.ended_well is not True and had_last_words:
             fault = self._adapter.last_words(printed)
         return AgentReport(
@@ -117,7 +117,7 @@ class OutputReader:
 
     @property
     def form(self) -> Form:
-        """The form that the output really has: text if no event came."""
+        """The actual form of the output: text if no event was printed."""
         return self._form if self._events else Form.TEXT
 
     def _answered(self, printed: LastOutput) -> bool:
@@ -129,7 +129,7 @@ class OutputReader:
         return bool(printed.stdout.strip() or on_stderr)
 
     def _broke_off(self, printed: LastOutput) -> bool:
-        """Return whether the output ends within its first event."""
+        """Return whether the output ends inside its first event."""
         is_json = printed.stdout.lstrip()[:1] in ("{", "[")
         return is_json and not self._events and self._form is not Form.TEXT
 
@@ -144,13 +144,13 @@ class OutputReader:
         )
 
     def _show_text(self, data: bytes) -> list[Said]:
-        """Return the lines of output that was expected to be JSON and is text."""
+        """Return the lines of output that is text although JSON was expected."""
         if not self._shows_text:
             return []
         return [Said(SaidKind.TEXT, one_line(_text(line))) for line in self._lines.feed(data)]
 
-    def _find_out(self, data: bytes) -> list[Said]:
-        """Detect the form of the output by its first bytes that are not white space."""
+    def _detect_form(self, data: bytes) -> list[Said]:
+        """Detect the form of the output from its first character that is not white space."""
         self._held = (self._held + data).lstrip()
         held = self._held
         if held and held[:1] not in (b"{", b"["):
@@ -172,7 +172,7 @@ class OutputReader:
             return
         found = parse_event(line) if line[:1] in (b"{", b"[") else None
         if not self._take(found):
-            # Not an event of the CLI: a warning of its runtime, or the output of another program.
+            # Not an event of the CLI but a warning of its runtime, or output of another program.
             self._notes.note(line[:_LONGEST_NOTE].decode("utf-8", "replace"))
 
     def _take(self, found: Any) -> bool:
@@ -184,7 +184,7 @@ class OutputReader:
         return bool(known)
 
     def _add_to_document(self, data: bytes) -> None:
-        # The line breaks in a document mean nothing: treat it as one long line.
+        # Line breaks in a document have no meaning, so treat it as one long line.
         for _ in self._lines.feed(data.replace(b"\n", b" ")):
             pass
         if data.rstrip()[-1:] in (b"}", b"]") and self._tries < _MOST_TRIES and not self._events:
@@ -192,7 +192,7 @@ class OutputReader:
             self._take_document(self._lines.peek())
 
     def _take_document(self, text: bytes) -> None:
-        # Other output may come before the document.
+        # Other output may precede the document.
         starts = sorted(at for at in (text.find(b"{"), text.find(b"[")) if at != -1)
         any(self._take(parse_event(text[start:].strip())) for start in starts)
 

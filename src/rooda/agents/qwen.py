@@ -11,7 +11,7 @@ from rooda.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags
 from rooda.agents.json_events import Event, count, label, part, read_assistant, read_user, text
 from rooda.agents.report import Fault, Tokens
 
-# qwen prints an error in place of the answer, in an event that does not call it an error.
+# qwen prints an error in place of the answer, in an event that is not marked as an error.
 _ERROR = re.compile(r"\s*\[API Error: .*\]\s*", re.DOTALL)
 
 
@@ -27,7 +27,7 @@ class Qwen(Adapter):
             "DASHSCOPE_API_KEY": "the DashScope key, by use",
             "OPENAI_BASE_URL": "the operator of that server",
         },
-        otherwise="the account that `qwen` was logged in with",
+        otherwise="the account of the `qwen` login",
         advice={
             FailureKind.AUTH: "Run `qwen` and log in with /auth, or set OPENAI_API_KEY to "
             "a valid key"
@@ -42,7 +42,7 @@ class Qwen(Adapter):
     flag_rules = (*rejects_flags("-i", "--prompt-interactive"), ADDS_WORDS)
 
     def read(self, event: Event, notes: AgentNotes) -> None:
-        """Write what an event says into the notes."""
+        """Record the content of an event in the notes."""
         notes.session_id = label(event.get("session_id")) or notes.session_id
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
@@ -56,12 +56,12 @@ class Qwen(Adapter):
                 _result(event, notes)
 
     def last_words(self, printed: LastOutput) -> Fault | None:
-        """Find the error on stderr."""
+        """Return the error on stderr."""
         return fault_in(complaint(printed.stderr)) if printed.failed else None
 
 
 def _is_error(event: Event) -> bool:
-    """Return whether the text is an error: the model has not written a token of it."""
+    """Return whether the text is an error: it looks like one and has no output tokens."""
     message = part(event, "message")
     content = message.get("content")
     blocks = content if isinstance(content, list) else []

@@ -1,7 +1,7 @@
 """Every agent CLI that rooda knows, one line each.
 
-A run needs one or two of the adapters, so each module is imported when its adapter is asked for.
-Shell completion reads the names and commands here, so this module imports no adapter.
+A run needs one or two adapters, so the module of an adapter is imported on first use.
+Shell completion uses the names and commands here, so this module imports no adapter.
 """
 
 import importlib
@@ -13,8 +13,8 @@ from rooda.text.lookup import LazyMapping
 if TYPE_CHECKING:
     from rooda.agents.adapter import Adapter
 
-# The name is the name of the alias, of the program and of the adapter. The text is the command of
-# the built-in alias. The adapter is `ADAPTER` in the module of that name (with `_` for `-`).
+# The key is the name of the alias, the program and the adapter. The value is the command of the
+# built-in alias. The adapter is `ADAPTER` in the module of that name (with `_` for `-`).
 COMMANDS: Final[Mapping[str, str]] = {
     "claude": "claude -p --dangerously-skip-permissions --output-format stream-json --verbose",
     "codex": "codex exec --dangerously-bypass-approvals-and-sandbox --skip-git-repo-check --json -",

@@ -1,4 +1,4 @@
-"""What a CLI reports about itself: the answer, numbers, the result, a failure."""
+"""The report of a CLI about itself: the answer, usage, the result, a failure."""
 
 import operator
 from enum import StrEnum
@@ -11,21 +11,21 @@ from rooda.agents.failure_kinds import FailureKind
 
 
 class Form(StrEnum):
-    """The form of a CLI's output, by its flags."""
+    """The form of a CLI's output according to its flags."""
 
     TEXT = "text"
     EVENTS = "events"  # one JSON object per line
-    DOCUMENT = "document"  # one JSON value, at the end
-    UNKNOWN = "unknown"  # the first line of output shows the form
+    DOCUMENT = "document"  # one JSON value at the end
+    UNKNOWN = "unknown"  # to be detected from the first line of output
 
 
 class Fault(Struct, frozen=True):
     """A failure that the CLI itself reports.
 
-    `evidence` is the beginning of the message, on one line, and `words` the whole message.
-    `advice` is what to do about this failure, where the general advice for its kind does not fit.
-    `resets` is the unix time at which a limit ends, `retry_after` how many seconds are left of it
-    or of an outage, where the CLI gives either as a number.
+    `evidence` is the beginning of the message on one line, `words` is the whole message.
+    `advice` overrides the general advice for this kind of failure.
+    `resets` is the unix time at which a limit ends, and `retry_after` the remaining seconds of a
+    limit or an outage, if the CLI gives them as numbers.
     """
 
     kind: FailureKind
@@ -51,23 +51,23 @@ class Tokens(Struct, frozen=True):
 
 
 class SaidKind(StrEnum):
-    """What a readable line shows."""
+    """The kind of a readable line."""
 
     TEXT = "text"  # text of the assistant
-    TOOL = "tool"  # the assistant uses a tool
+    TOOL = "tool"  # the assistant's use of a tool
     NOTE = "note"  # a message of the CLI
     ERROR = "error"
 
 
 class Said(NamedTuple):
-    """A line that a person can read."""
+    """A readable line."""
 
     kind: SaidKind
     text: str
 
 
 class Usage(Struct, frozen=True):
-    """The numbers of one run of a CLI; an unknown number is None."""
+    """The usage of one run of a CLI; unknown values are None."""
 
     model: str | None = None  # the name of the model
     session_id: str | None = None  # the id of the CLI's session
@@ -77,7 +77,7 @@ class Usage(Struct, frozen=True):
     context_percent: int | None = None  # how full the model's context is
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers that the record keeps."""
+        """Return the values that are stored in the record."""
         return {
             "model": self.model,
             "session_id": self.session_id,
@@ -88,14 +88,14 @@ class Usage(Struct, frozen=True):
 
 
 class AgentReport(Struct, frozen=True):
-    """What is known of a CLI after its end.
+    """The report about a CLI after its end.
 
-    `speaks_events`: the output has events. `spoken` is then the end of the assistant's text, with
-    its messages joined; else the whole output is the assistant's text. `truncated`: the beginning
-    of `spoken` is missing. `answered`: the assistant said anything at all. `is_mute`: the flags ask
-    for events, and none came. `is_complete`: the last event is a result, or there are no events.
-    `ended_well` is what that result says, None without one. `complaint` is the message of a bad
-    result. `retrying` is the request that the CLI retried when it was stopped.
+    `speaks_events`: the output has events; then `spoken` is the end of the assistant's text, with
+    its messages joined. Otherwise the whole output is the assistant's text. `truncated`: the
+    beginning of `spoken` is missing. `answered`: the assistant's text is not empty. `is_mute`: the
+    flags ask for events, but none was printed. `is_complete`: the last event is a result, or there
+    are no events. `ended_well`: the verdict of that result, or None without one. `complaint`: the
+    message of a bad result. `retrying`: the request that the CLI was retrying when it was stopped.
     """
 
     spoken: bytes = b""

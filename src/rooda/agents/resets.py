@@ -1,4 +1,4 @@
-"""Read from the message of a CLI when a limit ends. No time is better than a wrong time."""
+"""Reads the end of a limit from a CLI's message. An unknown time is better than a wrong time."""
 
 import re
 from calendar import isleap
@@ -8,29 +8,29 @@ from zoneinfo import ZoneInfo
 
 from rooda.text.controls import clean
 
-_END = 4096  # characters read at either end of a text: CLIs do not put the time in the middle
+_END = 4096  # characters to read at each end of a text; CLIs do not put the time in the middle
 _ONE_DAY = timedelta(days=1)
 _LAG = timedelta(minutes=15)
 _MINUTE = timedelta(minutes=1)
-_TWO_TIMES = (datetime(2001, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2004, 8, 7, 20, 30, tzinfo=UTC))
+_TWO_MOMENTS = (datetime(2001, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2004, 8, 7, 20, 30, tzinfo=UTC))
 
 
 def _rx(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII | re.IGNORECASE)
 
 
-# A JSON string inside JSON keeps its escapes; terminals draw frames.
+# JSON strings nested in JSON keep their escapes; terminals draw frames.
 _NOISE = _rx(r"\\(?:[nrt]|u[0-9a-f]{4})|[\u2500-\u257f]")
 
-# A time counts only after such a word, or where it is the whole message. Names of fields are among
-# the words (resetsAt, retry-after, quotaResetTimeStamp), but not those of paid extra usage.
+# A time counts only after such a word, or if it is the whole message. The words include field names
+# (resetsAt, retry-after, quotaResetTimeStamp), but not the fields of paid extra usage.
 _PROMISE = _rx(
     r"(?<!p)(?<!overage)(?<!overage[_-])(?<!connection )reset(?:s?\b (?:time|date)\b|[\w-]*)"
     r"|retry(?: after\b|[\w-]*)"
     r"|\b(?:again|until|wait|return|come back|renews?)\b"
     r"|\blimit reached(?=\|)|\A(?=in |tomorrow\b)"
 )
-# What may be between such a word and its time. Bounded, because a hostile text may repeat it.
+# Words that may be between such a word and its time. Bounded, because hostile text may repeat them.
 _LINK = _rx(
     r"(?:[\s:=\"'`|(\[*>~\u2248\u00b7\u2219\u2022]|\s-\s"
     r"|(?:(?:your|the|this) request|when your (?:\w+ ){0,2}(?:cycle|period) (?:ends|renews|resets)"
@@ -51,7 +51,7 @@ _DURATION = _rx(
     rf"(?:(?:{_AMOUNT}) ?(?:{_UNIT})(?![a-z])(?:,? ?(?:and |& )?(?=\d|an? ))?){{1,8}}+(?! ?ago\b)"
 )
 
-# The name before a number without a unit says what the number counts.
+# The field name before a number without a unit determines the unit.
 _NUMBER = _rx(r"\d{1,9}(?:\.\d{1,20})?(?![\w:/%-])")
 _NAMES_OF_MILLISECONDS = ("ms", "millis", "milliseconds")
 _NAMES_OF_SECONDS = ("after", "delay", "seconds", "secs", "_in", "-in")
@@ -74,7 +74,7 @@ _CLOCK = (
 )
 _TWELVE = (0, *range(1, 12), 0)  # 12am is midnight, 12pm is noon
 
-# The zones that JavaScript prints: it prints China's CST as GMT+8. Ambiguous names are left out.
+# The zones that JavaScript prints (it prints China's CST as GMT+8), without ambiguous names.
 _HOURS_FROM_UTC = {"UTC": 0, "GMT": 0, "Z": 0, "HST": -10, "AKST": -9, "AKDT": -8, "PST": -8}
 _HOURS_FROM_UTC |= {"PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4}
 _HOURS_FROM_UTC |= {"CET": 1, "CEST": 2, "JST": 9}
@@ -87,14 +87,14 @@ _REGIONS = {
 _OFFSET = (
     r"\(?(?:UTC|GMT)? ?(?P<sign>[+\-\u2212])(?P<hours>0?\d|1[0-4])(?::?(?P<minutes>\d{2}))?(?!\w)"
 )
-# Every word that looks like a zone counts as one: an unknown zone gives no time, not a wrong one.
+# Every word in the shape of a zone counts as one: an unknown zone gives no time, not a wrong one.
 _ZONE = (
     r"(?-i:\((?P<quoted>[A-Z][^()]{0,40}|[a-z_]{1,20}/[\w/+-]{1,40}|utc|gmt)\)"
     r"|(?P<plain>[A-Z][A-Za-z_]{1,20}(?:/[\w+-]{1,30}){1,2}"
     r"|(?:Pacific|Mountain|Central|Eastern) Time"
     rf"|(?i:{'|'.join(_HOURS_FROM_UTC)})|[A-Z]{{2,5}})(?!\w))"
 )
-# The pieces of a point in time, in any order; each counts once.
+# The pieces of a point in time, in any order; each piece occurs once.
 _PIECES = tuple(
     (kind, _rx(pattern))
     for kind, pattern in (
@@ -115,19 +115,19 @@ _Pieces = Mapping[str, re.Match[str]]
 
 
 def reset_time(text: str, now: datetime) -> datetime | None:
-    """Return when a limit ends (in UTC), by what a CLI said at `now`; None if it gave no time.
+    """Return when a limit ends (in UTC) according to a message at `now`, or None without a time.
 
-    If there are several times the latest counts: a wait that is too short fails again.
+    If the message has several times, return the latest: after a too short wait the limit recurs.
     """
     words = _readable(text)
-    promised = (_promised(promise, words, now) for promise in _PROMISE.finditer(words))
-    return max((moment for moment in promised if moment is not None), default=None)
+    announced = (_announced(promise, words, now) for promise in _PROMISE.finditer(words))
+    return max((moment for moment in announced if moment is not None), default=None)
 
 
-def told_delay(text: str) -> float | None:
-    """Return how many seconds a CLI asks to wait; None for no time, or for a time of day."""
-    delays = {_delay_at(text, now) for now in _TWO_TIMES}
-    return delays.pop() if len(delays) == 1 else None  # a delay does not depend on the time of day
+def requested_delay(text: str) -> float | None:
+    """Return the seconds that a CLI asks to wait; None without a time or for a time of day."""
+    delays = {_delay_at(text, now) for now in _TWO_MOMENTS}
+    return delays.pop() if len(delays) == 1 else None  # a delay is independent of the time of day
 
 
 def _delay_at(text: str, now: datetime) -> float | None:
@@ -136,13 +136,13 @@ def _delay_at(text: str, now: datetime) -> float | None:
 
 
 def _readable(text: str) -> str:
-    """Return both ends of a text, on one line, without escapes and frames."""
+    """Return both ends of a text on one line, without escapes and frames."""
     if len(text) > 2 * _END:
         text = f"{text[:_END]} ... {text[-_END:]}"
     return " ".join(_NOISE.sub(" ", clean(text)).replace("\\", "").split())
 
 
-def _promised(promise: re.Match[str], words: str, now: datetime) -> datetime | None:
+def _announced(promise: re.Match[str], words: str, now: datetime) -> datetime | None:
     link = _LINK.match(words, promise.end())
     start = link.end() if link else promise.end()
     try:
@@ -151,7 +151,7 @@ def _promised(promise: re.Match[str], words: str, now: datetime) -> datetime | N
         if found := _DURATION.match(words, start):
             return now.astimezone(UTC) + timedelta(seconds=_length(found[0]))
         between, pieces = words[promise.end() : start], _pieces(words, start)
-        if pieces and not between.lower().endswith("in "):  # "in 1:30" is no time of day
+        if pieces and not between.lower().endswith("in "):  # "in 1:30" is not a time of day
             return _moment(pieces, now)
         if found := _NUMBER.match(words, start):
             seconds = _by_name(found, promise[0], between)
@@ -183,7 +183,7 @@ def _unit(word: str) -> float:
 
 
 def _by_name(number: re.Match[str], name: str, between: str) -> float | None:
-    """Return the seconds of `retry-after: 2`; None for `retry after 2 tries`."""
+    """Return the seconds in `retry-after: 2`; None for `retry after 2 tries`."""
     is_field = any(sign in between for sign in ":=\"'")
     if not is_field and not _END_OF_CLAUSE.match(number.string, number.end()):
         return None
@@ -193,7 +193,7 @@ def _by_name(number: re.Match[str], name: str, between: str) -> float | None:
 
 
 def _pieces(words: str, start: int) -> _Pieces:
-    """Return the day, the time of day and the zone that follow one another."""
+    """Return the consecutive pieces: day, time of day and zone."""
     found: dict[str, re.Match[str]] = {}
     while True:
         between = _BETWEEN_PIECES.match(words, start)
@@ -213,44 +213,44 @@ def _moment(pieces: _Pieces, now: datetime) -> datetime | None:
     today = now.astimezone(zone).date()
     days = _days(pieces, today)
     if "clock" not in pieces and today in days:
-        return None  # some time today
+        return None  # some unknown time today
     clock = _clock(pieces["clock"]) if "clock" in pieces else time()
     moments = [_later(day, clock, zone) for day in days]
     if "date" in pieces and timedelta() < now - moments[0] < _ONE_DAY:
-        return moments[0]  # the machine slept until after that day: it is not next year
+        return moments[0]  # the machine slept past that day, so the date is not next year's
     return moments[0] if len(moments) == 1 else _next(moments, now.astimezone(UTC))
 
 
 def _next(moments: list[datetime], now: datetime) -> datetime | None:
-    """Return the first time in the future. A time ends with its minute."""
+    """Return the first time in the future. A time lasts until the end of its minute."""
     for moment in moments:
         if moment >= now:
             return moment
         if moment + _MINUTE > now:
             return moment + _MINUTE
         if moment + _LAG > now:
-            return moment  # clocks differ by minutes: it is not tomorrow
+            return moment  # clocks differ by minutes, so this time is not tomorrow's
     return None
 
 
 def _later(day: date, clock: time, zone: tzinfo | None) -> datetime:
     """Return a local time in UTC.
 
-    A time that a change of the clocks repeats or skips has two meanings: the later one counts.
+    For a time that a daylight saving change repeats or skips, return the later of its two meanings.
     """
     shown = datetime.combine(day, clock, zone)
     return max(shown.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
 def _days(pieces: _Pieces, today: date) -> list[date]:
-    """Return the day; several candidates where the day depends on the time that has passed."""
+    """Return the day, or several candidates if the day depends on the current time."""
     if found := pieces.get("date"):
         return _dates(found, today)
     if found := pieces.get("weekday"):
         ahead = (_WEEKDAYS.index(found[0][:3].lower()) - today.weekday()) % 7
         return [today + timedelta(days=ahead), today + timedelta(days=ahead + 7)]
     tomorrow = today + _ONE_DAY
-    # Yesterday too: the time may be a few minutes ago, before midnight.
+    # Include yesterday: the time may be a few minutes ago, before midnight.
     return [tomorrow] if "tomorrow" in pieces else [today - _ONE_DAY, today, tomorrow]
 
 
@@ -258,7 +258,7 @@ def _dates(found: re.Match[str], today: date) -> list[date]:
     part = found.groupdict()
     name, day = part.get("name"), int(part["day"])
     month = _MONTHS.index(name[:3].lower()) + 1 if name else int(part["month"])
-    if month > len(_MONTHS):  # the day came first, as outside of the US
+    if month > len(_MONTHS):  # the day comes first, as outside of the US
         month, day = day, month
     if part["year"]:
         return [date(int(part["year"]), month, day)]
@@ -278,7 +278,7 @@ def _clock(found: re.Match[str]) -> time:
 
 
 def _zone(pieces: _Pieces) -> tzinfo | None:
-    """Return the zone; None without one. An unknown zone raises an error."""
+    """Return the zone, or None without one. Raises an error for an unknown zone."""
     if found := pieces.get("offset"):
         offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
         return timezone(offset if found["sign"] == "+" else -offset)
