@@ -86,7 +86,9 @@ def test_facts_of_each_cli_include_installation_and_advice(adapter: Adapter) -> 
     assert facts.otherwise
     assert facts.advice[FailureKind.AUTH]
     assert all(name == name.upper() for name in (*facts.nesting, *facts.payers))
-    assert not set(facts.nesting) & set(facts.payers)  # rooda never silently changes who pays
+    assert not set(facts.nesting) & set(
+        facts.payers
+    )  # rooda never silently changes the paying account
 
 
 # -- program and output form -----------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The built-in procedures, as appendix A of the contract lists them, and what all of them owe."""
+"""The built-in procedures: their list, their prompts, and properties that all of them share."""
 
 import re
 
@@ -11,7 +11,7 @@ from rooda.prompts.parts import BuiltinPart
 from support.surface import PHASES, dry, plan, planned
 from support.workspace import Workspace
 
-APPENDIX_A = {
+MAX_ITERATIONS = {
     "bootstrap": 1,
     "agents-sync": 3,
     "build": 5,
@@ -34,11 +34,11 @@ WORDS = Words("SUCCESS", "FAILURE")
 NOTHING = Promises()
 TAG = re.compile(r"<promise>[A-Z]+</promise>")
 
-each = pytest.mark.parametrize("name", APPENDIX_A)
+each = pytest.mark.parametrize("name", MAX_ITERATIONS)
 
 
 def phase_texts(name: str) -> dict[str, str]:
-    """What each phase of a built-in procedure says."""
+    """Return the text of each phase of a built-in procedure."""
     phases = read_builtin().procedures[name].phases
     return {phase: "\n\n".join(p.read() for p in phases[phase].parts) for phase in phases}
 
@@ -53,17 +53,17 @@ def used_texts() -> set[str]:
     return {source.resource for source in sources if isinstance(source, BuiltinPart)}
 
 
-def test_there_are_the_seventeen_of_appendix_a() -> None:
-    assert list(read_builtin().procedures) == list(APPENDIX_A)
+def test_seventeen_built_in_procedures_exist_in_order() -> None:
+    assert list(read_builtin().procedures) == list(MAX_ITERATIONS)
 
 
 @each
-def test_it_has_its_default_of_iterations(workspace: Workspace, name: str) -> None:
-    assert plan(workspace, name).values.iterations.maximum == APPENDIX_A[name]
+def test_procedure_has_its_default_max_iterations(workspace: Workspace, name: str) -> None:
+    assert plan(workspace, name).values.iterations.maximum == MAX_ITERATIONS[name]
 
 
 @each
-def test_it_has_a_description_for_the_list(name: str) -> None:
+def test_procedure_has_a_short_description(name: str) -> None:
     description = read_builtin().procedures[name].description
     assert description
     assert len(description) <= 80
@@ -71,7 +71,7 @@ def test_it_has_a_description_for_the_list(name: str) -> None:
 
 
 @each
-def test_its_prompts_are_built_in_files_named_by_phase(name: str) -> None:
+def test_prompts_are_built_in_files_named_by_phase(name: str) -> None:
     phases = read_builtin().procedures[name].phases
     assert tuple(phases) == PHASES
     for phase, value in phases.items():
@@ -80,7 +80,7 @@ def test_its_prompts_are_built_in_files_named_by_phase(name: str) -> None:
             assert part.read()
 
 
-def test_seed_000_names_the_files_of_build_and_bootstrap() -> None:
+def test_prompt_files_of_build_and_bootstrap_have_their_documented_names() -> None:
     procedures = read_builtin().procedures
     names = {
         name: [procedures[name].phases[phase].parts[0].source.name for phase in PHASES]
@@ -97,7 +97,7 @@ def test_seed_000_names_the_files_of_build_and_bootstrap() -> None:
     }
 
 
-def test_no_built_in_text_lies_about_unused() -> None:
+def test_every_built_in_text_is_used() -> None:
     included = {
         fragment
         for name in used_texts()
@@ -108,7 +108,7 @@ def test_no_built_in_text_lies_about_unused() -> None:
 
 
 @each
-def test_its_fragments_are_in_place(name: str) -> None:
+def test_prompts_include_their_fragments(name: str) -> None:
     text = "\n".join(lines(name))
     assert "@include" not in text
     assert "${" not in text
@@ -116,7 +116,7 @@ def test_its_fragments_are_in_place(name: str) -> None:
 
 
 @each
-def test_it_asks_for_each_phase_to_be_announced_as_it_is_entered(name: str) -> None:
+def test_prompt_asks_the_agent_to_announce_each_phase(name: str) -> None:
     first = phase_texts(name)["observe"]
     assert first.startswith(builtin.read("fragments/announce.md"))
     for phase in PHASES:
@@ -124,13 +124,13 @@ def test_it_asks_for_each_phase_to_be_announced_as_it_is_entered(name: str) -> N
 
 
 @each
-def test_it_ends_with_how_to_signal(workspace: Workspace, name: str) -> None:
+def test_prompt_ends_with_the_signal_instructions(workspace: Workspace, name: str) -> None:
     prompt = plan(workspace, name).prompt()
     assert prompt.endswith(f"\n\n{builtin.read('fragments/signals.md')}\n")
     assert prompt.count("### How to end") == 1
 
 
-def test_the_signal_instructions_say_when_to_say_what() -> None:
+def test_signal_instructions_explain_both_signals() -> None:
     text = builtin.read("fragments/signals.md")
     assert set(TAG.findall(text)) == {
         "<promise>SUCCESS</promise>",
@@ -141,12 +141,12 @@ def test_the_signal_instructions_say_when_to_say_what() -> None:
 
 
 @each
-def test_it_says_what_done_means(name: str) -> None:
+def test_act_phase_defines_done(name: str) -> None:
     assert "Done means" in phase_texts(name)["act"]
 
 
 @each
-def test_no_line_of_it_is_a_tag_alone(name: str) -> None:
+def test_no_prompt_line_consists_of_a_tag_alone(name: str) -> None:
     tagged = [line for line in lines(name) if TAG.search(line)]
     assert tagged
     for line in tagged:
@@ -154,31 +154,33 @@ def test_no_line_of_it_is_a_tag_alone(name: str) -> None:
 
 
 @each
-def test_it_has_no_headings_that_compete_with_the_phases(name: str) -> None:
+def test_prompt_has_no_other_headings_at_the_level_of_the_phases(name: str) -> None:
     assert [line for line in lines(name) if re.match(r"#{1,2}(?!#)", line)] == []
 
 
 @each
-def test_it_is_short_and_fits_a_screen(workspace: Workspace, name: str) -> None:
+def test_prompt_size_and_line_length_are_limited(workspace: Workspace, name: str) -> None:
     size = len(plan(workspace, name).prompt())
     assert 2_000 <= size <= 6_000
     assert max(map(len, lines(name))) <= 120
 
 
 @each
-def test_it_works_with_an_agents_file_or_without(name: str) -> None:
+def test_prompt_mentions_the_agents_file(name: str) -> None:
     assert "`AGENTS.md`" in "\n".join(lines(name))
 
 
-@pytest.mark.parametrize("name", [name for name in APPENDIX_A if name.startswith("audit-")])
-def test_an_audit_writes_its_report_and_nothing_else(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in MAX_ITERATIONS if name.startswith("audit-")])
+def test_audit_writes_only_its_report(name: str) -> None:
     act = phase_texts(name)["act"]
     assert f"AUDIT-{name}.md" in act
     assert builtin.read("fragments/report_only.md") in act
 
 
-@pytest.mark.parametrize("name", [name for name in APPENDIX_A if name.startswith("draft-plan-")])
-def test_a_draft_reads_the_task_and_writes_the_plan(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [name for name in MAX_ITERATIONS if name.startswith("draft-plan-")]
+)
+def test_draft_reads_the_task_and_writes_the_plan(name: str) -> None:
     text = "\n".join(lines(name))
     assert "`TASK.md`" in text
     assert "`PLAN.md`" in phase_texts(name)["act"]
@@ -192,7 +194,7 @@ def test_publish_plan_reads_the_draft_plan() -> None:
 
 
 @each
-def test_its_dry_run_passes_every_check_without_a_warning(workspace: Workspace, name: str) -> None:
+def test_dry_run_of_each_procedure_passes_without_warnings(workspace: Workspace, name: str) -> None:
     prepared = planned(workspace, name)
     report = dry(prepared, name, "--dry-run", "--ai-cmd", "true")
     assert prepared.all_problems() == []
@@ -201,34 +203,34 @@ def test_its_dry_run_passes_every_check_without_a_warning(workspace: Workspace, 
     assert report.endswith(f"\nDry-run complete. Ready to execute: rooda {name} --ai-cmd true\n")
 
 
-def test_one_of_them_through_the_command(workspace: Workspace) -> None:
+def test_dry_run_of_audit_spec_through_the_command(workspace: Workspace) -> None:
     done = workspace.rooda("audit-spec", "--dry-run", "--ai-cmd", "true")
     assert (done.code, done.err) == (0, "")
     assert "  Max Iterations: 1 (built-in)\n" in done.out
     assert "<promise>SUCCESS</promise>" in done.out
 
 
-# -- an agent that prints the prompt back --------------------------------------------------
+# -- agents that echo the prompt -----------------------------------------------------------
 
 
 def echoes(prompt: str) -> dict[str, str]:
-    """Ways in which agents repeat what they were told."""
+    """Return the prompt in the forms in which agents echo it."""
     rows = prompt.splitlines()
     return {
-        "as it is": prompt,
+        "unchanged": prompt,
         "quoted": "\n".join(f"> {row}" for row in rows),
         "indented": "\n".join(f"    {row}" for row in rows),
         "in a box": "\n".join(f"│ {row} │" for row in rows),
         "numbered": "\n".join(f"{n:>4}: {row}" for n, row in enumerate(rows, 1)),
-        "coloured": "\n".join(f"\x1b[2m{row}\x1b[0m" for row in rows),
+        "colored": "\n".join(f"\x1b[2m{row}\x1b[0m" for row in rows),
         "with carriage returns": "\r\n".join(rows),
-        "its tagged lines alone": "\n\n".join(row for row in rows if TAG.search(row)),
+        "only the lines with tags": "\n\n".join(row for row in rows if TAG.search(row)),
         "twice": prompt * 2,
     }
 
 
 @each
-def test_the_prompt_printed_back_is_no_signal(workspace: Workspace, name: str) -> None:
+def test_echoed_prompt_is_not_a_signal(workspace: Workspace, name: str) -> None:
     prompt = plan(workspace, name).prompt()
     prepared = Prompt(prompt.encode())
     found = {way: scan(output.encode(), WORDS, prepared) for way, output in echoes(prompt).items()}
@@ -237,7 +239,7 @@ def test_the_prompt_printed_back_is_no_signal(workspace: Workspace, name: str) -
 
 @each
 @pytest.mark.parametrize("word", ["SUCCESS", "FAILURE"])
-def test_a_signal_after_it_counts(workspace: Workspace, name: str, word: str) -> None:
+def test_signal_after_an_echoed_prompt_counts(workspace: Workspace, name: str, word: str) -> None:
     prompt = plan(workspace, name).prompt()
     output = f"{prompt}Summary: all there\n\n<promise>{word}</promise>\n"
     found = scan(output.encode(), WORDS, Prompt(prompt.encode()))
@@ -245,21 +247,21 @@ def test_a_signal_after_it_counts(workspace: Workspace, name: str, word: str) ->
 
 
 @each
-def test_the_end_of_it_cut_anywhere_is_no_signal(workspace: Workspace, name: str) -> None:
+def test_truncated_end_of_an_echoed_prompt_is_not_a_signal(workspace: Workspace, name: str) -> None:
     prompt = plan(workspace, name).prompt().encode()
     prepared = Prompt(prompt)
     start = prompt.index(b"### How to end")
-    said = [
+    signaled_at = [
         at
         for at in range(start, len(prompt), 3)
         if scan(prompt[at:], WORDS, prepared, truncated=True) != NOTHING
     ]
-    # Where nothing but the bare tag is left of a line, nobody can tell it from the agent's own.
-    bare = [at for at in said if not prompt[at:].lstrip(b" `").startswith(b"<promise>")]
+    # If only the bare tag is left of a line, it cannot be distinguished from the agent's signal.
+    bare = [at for at in signaled_at if not prompt[at:].lstrip(b" `").startswith(b"<promise>")]
     assert bare == []
 
 
-def test_an_agent_that_echoes_a_built_in_prompt_goes_on(workspace: Workspace) -> None:
+def test_agent_that_echoes_a_built_in_prompt_reaches_max_iterations(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--ai-cmd", "cat", "-n", "2")
     assert done.code == 2
     assert "Reached max iterations: 2" in done.err

@@ -1,4 +1,4 @@
-"""`rooda demo`: a real run that anybody can see without an agent."""
+"""`rooda demo`: a real run without an agent."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ from support.workspace import Finished, Workspace
 
 @pytest.fixture
 def temporary(workspace: Workspace, tmp_path: Path) -> Path:
-    """The folder for temporary files, so that what is left in it can be seen."""
+    """A folder for temporary files, to check which files are left in it."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     workspace.env["TMPDIR"] = str(folder)
@@ -35,13 +35,13 @@ def git(workspace: Workspace, folder: Path, *words: str) -> str:
 def interrupted_at(
     workspace: Workspace, temporary: Path, name: str, env: dict[str, str | None] | None = None
 ) -> Finished:
-    """Start the demo and press Ctrl+C once its folder has a certain file."""
+    """Start the demo and press Ctrl+C as soon as its folder contains the file."""
     running = workspace.start("demo", env=env)
     try:
         end = time.monotonic() + 20
         while not list(temporary.glob(f"rooda-demo-*/{name}")):
             assert running.process.poll() is None, running.finish()
-            assert time.monotonic() < end, f"{name} never came"
+            assert time.monotonic() < end, f"{name} was never created"
             time.sleep(0.01)
         running.signal(signal.SIGINT)
         return running.finish()
@@ -49,7 +49,9 @@ def interrupted_at(
         running.process.kill()
 
 
-def test_the_demo_shows_a_run(workspace: Workspace, temporary: Path) -> None:
+def test_demo_shows_a_run_with_one_failure_and_leaves_no_files(
+    workspace: Workspace, temporary: Path
+) -> None:
     done = workspace.rooda("demo", timeout=50)
     assert done.code == 0
     lines = [re.sub(r"\b\d+(\.\d+|m\d+)s", "Xs", line) for line in done.log]
@@ -69,12 +71,12 @@ def test_the_demo_shows_a_run(workspace: Workspace, temporary: Path) -> None:
         r"^  Iteration timing: min=\S+, max=\S+, mean=\S+, stddev=\S+$", done.err, re.MULTILINE
     )
     assert "it\nis a script that needs no key and no network" in done.err
-    assert "scripted agent" in done.out, "the agent itself is honest too"
+    assert "scripted agent" in done.out, "the agent says that it is a script"
     assert list(temporary.iterdir()) == []
-    assert list(workspace.path.iterdir()) == [], "nothing happens where the user stands"
+    assert list(workspace.path.iterdir()) == [], "the current folder stays empty"
 
 
-def test_the_demo_is_kept_and_ignores_what_the_user_has_configured(
+def test_demo_ignores_the_users_configuration_and_keep_keeps_its_folder(
     workspace: Workspace, temporary: Path
 ) -> None:
     wrong = "loop:\n  ai_cmd: /no/such/agent\n  failure_threshold: 1\n  log_level: error\n"
@@ -93,7 +95,7 @@ def test_the_demo_is_kept_and_ignores_what_the_user_has_configured(
     assert done.code == 0
     assert done.log[-1].startswith("Completed: AI signaled SUCCESS (4 iterations, ")
     (folder,) = temporary.iterdir()
-    assert str(folder) in done.err, "the user is told where it is"
+    assert str(folder) in done.err, "rooda prints the folder"
     assert git(workspace, folder, "log", "--reverse", "--format=%s").splitlines() == [
         "A list of tasks",
         "Write greet.py",
@@ -103,16 +105,18 @@ def test_the_demo_is_kept_and_ignores_what_the_user_has_configured(
     assert git(workspace, folder, "status", "--porcelain") == ""
 
 
-def test_without_git_there_is_one_clear_message(workspace: Workspace, temporary: Path) -> None:
+def test_demo_without_git_prints_one_error_with_advice(
+    workspace: Workspace, temporary: Path
+) -> None:
     done = workspace.rooda("demo", env={"PATH": str(workspace.home)})
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines()[0] == "Error: git is not installed"
-    assert len(done.err.splitlines()) == 2, "the message, and what to do"
+    assert len(done.err.splitlines()) == 2, "the message and the advice"
     assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_demo_and_removes_its_folder(workspace: Workspace, temporary: Path) -> None:
+def test_ctrl_c_ends_the_demo_and_deletes_its_folder(workspace: Workspace, temporary: Path) -> None:
     done = interrupted_at(workspace, temporary, "greet.py")
     assert done.code == 130
     assert done.log[-1].startswith("Interrupted (")
@@ -120,10 +124,10 @@ def test_ctrl_c_ends_the_demo_and_removes_its_folder(workspace: Workspace, tempo
 
 
 @pytest.mark.slow
-def test_the_demo_never_touches_a_repository_of_the_user_s(
+def test_demo_in_a_git_hook_does_not_change_the_users_repository(
     workspace: Workspace, temporary: Path
 ) -> None:
-    # As in a git hook, where git has set these variables.
+    # A git hook sets these variables.
     repository = workspace.path
     git(workspace, repository, "init", "-q")
     git(workspace, repository, "config", "user.name", "me")
@@ -131,11 +135,11 @@ def test_the_demo_never_touches_a_repository_of_the_user_s(
     workspace.write("mine.txt", "mine\n")
     git(workspace, repository, "add", "-A")
     git(workspace, repository, "commit", "-q", "-m", "mine")
-    look = [("log", "--format=%H"), ("status", "--porcelain"), ("config", "--local", "--list")]
-    before = [git(workspace, repository, *words) for words in look]
+    queries = [("log", "--format=%H"), ("status", "--porcelain"), ("config", "--local", "--list")]
+    before = [git(workspace, repository, *words) for words in queries]
     env: dict[str, str | None] = {
         "GIT_DIR": str(repository / ".git"),
         "GIT_INDEX_FILE": str(repository / ".git/index"),
     }
     interrupted_at(workspace, temporary, "greet.py", env)
-    assert [git(workspace, repository, *words) for words in look] == before
+    assert [git(workspace, repository, *words) for words in queries] == before

@@ -1,4 +1,4 @@
-"""How the prompt is put together, and what is said when it can't be."""
+"""Composition of the prompt, and the errors of parts that cannot be read."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.workspace import Finished, Workspace
 ROOT = os.geteuid() == 0
 not_as_root = pytest.mark.skipif(ROOT, reason="root may read everything")
 
-EXAMPLE_4 = """\
+PLAIN_PROMPT = """\
 # OODA Loop Iteration
 
 ## OBSERVE
@@ -29,7 +29,7 @@ choose
 do
 """
 
-EXAMPLE_5 = """\
+PROMPT_WITH_CONTEXT = """\
 # OODA Loop Iteration
 
 ## CONTEXT
@@ -49,17 +49,17 @@ do
 """
 
 
-def four(*words: str) -> dict[str, tuple[Part, ...]]:
+def four_phases(*words: str) -> dict[str, tuple[Part, ...]]:
     return {phase: (Part(TextPart(word)),) for phase, word in zip(PHASES, words, strict=True)}
 
 
 def section(prompt: str, heading: str) -> str:
-    """The text below a heading, up to the next one."""
+    """Return the text below a heading, up to the next heading."""
     return prompt.partition(f"\n## {heading}\n")[2].partition("\n\n## ")[0].removesuffix("\n")
 
 
 def observe(workspace: Workspace, value: str) -> str:
-    """The observe section of a procedure whose observe phase is `value`."""
+    """Return the observe section for a procedure with `value` as its observe phase."""
     workspace.config(procedure(observe=value))
     return section(plan(workspace).prompt(), "OBSERVE")
 
@@ -67,25 +67,25 @@ def observe(workspace: Workspace, value: str) -> str:
 # -- composition ---------------------------------------------------------------------------
 
 
-def test_the_prompt_is_seed_000_example_4_to_the_letter() -> None:
-    assert assemble(four("look", "think", "choose", "do")) == EXAMPLE_4
+def test_prompt_has_a_title_and_one_section_per_phase() -> None:
+    assert assemble(four_phases("look", "think", "choose", "do")) == PLAIN_PROMPT
 
 
-def test_the_prompt_with_context_is_seed_000_example_5_to_the_letter() -> None:
+def test_context_section_comes_before_the_phases() -> None:
     context = Context(TextPart("focus on the auth module, the JWT validation is broken"))
-    assert assemble(four("look", "think", "choose", "do"), [context]) == EXAMPLE_5
+    assert assemble(four_phases("look", "think", "choose", "do"), [context]) == PROMPT_WITH_CONTEXT
 
 
-def test_phases_come_in_their_order_whatever_order_the_file_has(workspace: Workspace) -> None:
+def test_phases_have_a_fixed_order_independent_of_the_file(workspace: Workspace) -> None:
     workspace.config(
         "procedures:\n  work:\n"
         "    act: [{content: do}]\n    decide: [{content: choose}]\n"
         "    orient: [{content: think}]\n    observe: [{content: look}]\n"
     )
-    assert plan(workspace).prompt() == EXAMPLE_4
+    assert plan(workspace).prompt() == PLAIN_PROMPT
 
 
-def test_the_agent_gets_exactly_that_prompt_on_standard_input(workspace: Workspace) -> None:
+def test_agent_gets_exactly_the_composed_prompt_on_stdin(workspace: Workspace) -> None:
     workspace.config(
         procedure(
             observe="[{content: look}]",
@@ -97,7 +97,7 @@ def test_the_agent_gets_exactly_that_prompt_on_standard_input(workspace: Workspa
     words = "focus on the auth module, the JWT validation is broken"
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "--context", words)
     assert done.code == 2
-    assert (workspace.path / "got").read_text() == EXAMPLE_5
+    assert (workspace.path / "got").read_text() == PROMPT_WITH_CONTEXT
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_agent_gets_exactly_that_prompt_on_standard_input(workspace: Workspa
         ("# a heading\n## another", "# a heading\n## another"),
     ],
 )
-def test_a_file_is_taken_as_it_is_but_for_empty_lines_at_its_ends(
+def test_file_is_used_unchanged_except_for_empty_lines_at_its_ends(
     workspace: Workspace, content: str, shown: str
 ) -> None:
     workspace.write("look.md", content)
@@ -122,7 +122,7 @@ def test_a_file_is_taken_as_it_is_but_for_empty_lines_at_its_ends(
     assert f"\n\n## OBSERVE\n{shown}\n\n## ORIENT\n" in prompt
 
 
-def test_a_list_mixes_paths_contents_and_builtin_texts_in_order(workspace: Workspace) -> None:
+def test_list_of_paths_contents_and_builtin_texts_keeps_its_order(workspace: Workspace) -> None:
     workspace.write("a.md", "from a file\n")
     workspace.write("sub/b.md", "from a bare path\n")
     text = observe(
@@ -132,7 +132,7 @@ def test_a_list_mixes_paths_contents_and_builtin_texts_in_order(workspace: Works
     assert text.startswith("from a file\n\nin place\n\nfrom a bare path\n\n### How to end\n")
 
 
-def test_a_builtin_text_has_its_fragments_in_place(workspace: Workspace) -> None:
+def test_builtin_text_includes_its_fragments(workspace: Workspace) -> None:
     text = observe(workspace, "builtin:prompts/act_build.md")
     assert "<promise>SUCCESS</promise>" in text
     assert "@include" not in text
@@ -147,7 +147,7 @@ def test_a_builtin_text_has_its_fragments_in_place(workspace: Workspace) -> None
         ("builtin:", "builtin:prompts/"),
     ],
 )
-def test_an_unknown_builtin_text_is_an_error_with_advice(
+def test_unknown_builtin_text_is_an_error_with_advice(
     workspace: Workspace, value: str, words: str
 ) -> None:
     workspace.config(procedure(observe=f"'{value}'"))
@@ -179,25 +179,25 @@ def test_an_unknown_builtin_text_is_an_error_with_advice(
         ("[${gone}]", "{gone: null}", "[]"),
     ],
 )
-def test_parameters_replace_their_names_alone(
+def test_only_known_parameters_are_replaced(
     workspace: Workspace, text: str, parameters: str, shown: str
 ) -> None:
     workspace.write("look.md", text)
     assert observe(workspace, f"[{{path: look.md, parameters: {parameters}}}]") == shown
 
 
-def test_a_parameter_holds_for_its_own_fragment_alone(workspace: Workspace) -> None:
+def test_parameters_apply_only_to_their_own_part(workspace: Workspace) -> None:
     value = "[{content: 'one ${a}', parameters: {a: x}}, {content: 'two ${a}'}]"
     assert observe(workspace, value) == "one x\n\ntwo ${a}"
 
 
-def test_without_parameters_every_dollar_stays(workspace: Workspace) -> None:
+def test_text_without_parameters_keeps_every_dollar(workspace: Workspace) -> None:
     assert observe(workspace, "[{content: 'run ${CMD:-make} in ${PWD}'}]") == (
         "run ${CMD:-make} in ${PWD}"
     )
 
 
-def test_a_parameter_that_nobody_asks_for_is_warned_of(workspace: Workspace) -> None:
+def test_unused_parameter_is_a_warning(workspace: Workspace) -> None:
     workspace.config(procedure(observe="[{content: 'in ${where}', parameters: {wher: src}}]"))
     prepared = planned(workspace)
     (problem,) = prepared.all_problems()
@@ -205,17 +205,17 @@ def test_a_parameter_that_nobody_asks_for_is_warned_of(workspace: Workspace) -> 
     assert "'wher'" in problem.message
 
 
-def test_a_content_that_its_parameters_make_empty_is_an_error(workspace: Workspace) -> None:
+def test_content_that_is_empty_after_replacement_is_an_error(workspace: Workspace) -> None:
     workspace.config(procedure(observe="[{content: '${a}', parameters: {a: ''}}]"))
     prepared = planned(workspace)
     assert not prepared.valid
     assert "empty" in prepared.all_problems()[0].message
 
 
-# -- where relative paths lead -------------------------------------------------------------
+# -- relative paths ------------------------------------------------------------------------
 
 
-def test_paths_are_relative_to_the_file_that_declares_them(workspace: Workspace) -> None:
+def test_paths_are_relative_to_the_config_file(workspace: Workspace) -> None:
     workspace.write("look.md", "the wrong one")
     workspace.write("conf/look.md", "beside the config")
     workspace.write("conf/mine.yml", procedure(observe="look.md"))
@@ -223,7 +223,7 @@ def test_paths_are_relative_to_the_file_that_declares_them(workspace: Workspace)
     assert section(prompt, "OBSERVE") == "beside the config"
 
 
-def test_paths_of_the_global_config_are_relative_to_it(workspace: Workspace) -> None:
+def test_paths_in_the_global_config_are_relative_to_its_folder(workspace: Workspace) -> None:
     workspace.write("look.md", "the wrong one")
     folder = workspace.global_config(procedure("everywhere", observe="look.md")).parent
     (folder / "look.md").write_text("beside the global config")
@@ -250,18 +250,18 @@ def test_paths_of_the_global_config_are_relative_to_it(workspace: Workspace) -> 
     ],
     ids=lambda text: repr(text[:20]),
 )
-def test_text_is_verbatim(workspace: Workspace, text: str) -> None:
+def test_context_text_is_inserted_verbatim(workspace: Workspace, text: str) -> None:
     prepared = plan(workspace, contexts=(text,))
     assert f"\n\n## CONTEXT\n{text}\n\n## OBSERVE\nlook\n" in prepared.prompt()
 
 
-def test_an_existing_file_is_read_and_named(workspace: Workspace) -> None:
+def test_context_file_is_inserted_with_a_source_line(workspace: Workspace) -> None:
     workspace.write("notes/TASK.md", "fix the login\n\nand the logout\n")
     text = section(plan(workspace, contexts=("notes/TASK.md",)).prompt(), "CONTEXT")
     assert text == "Source: notes/TASK.md\n\nfix the login\n\nand the logout"
 
 
-def test_several_contexts_keep_their_order(workspace: Workspace) -> None:
+def test_contexts_keep_their_order(workspace: Workspace) -> None:
     workspace.write("b.md", "from b")
     workspace.write("d.md", "from d")
     contexts = ("a first", "b.md", "then c", "d.md", "a first")
@@ -271,19 +271,19 @@ def test_several_contexts_keep_their_order(workspace: Workspace) -> None:
     )
 
 
-def test_a_folder_is_text(workspace: Workspace) -> None:
+def test_context_that_names_a_folder_is_text(workspace: Workspace) -> None:
     (workspace.path / "src").mkdir()
     assert section(plan(workspace, contexts=("src",)).prompt(), "CONTEXT") == "src"
 
 
-def test_a_file_in_the_home_folder_may_be_written_with_a_tilde(workspace: Workspace) -> None:
+def test_context_file_in_the_home_folder_can_start_with_a_tilde(workspace: Workspace) -> None:
     (workspace.home / "TASK.md").write_text("from home")
     done = workspace.work("true", "--dry-run", "-c", "~/TASK.md")
     assert "## CONTEXT\nSource: ~/TASK.md\n\nfrom home\n" in done.out
 
 
 @pytest.mark.parametrize("value", ["notes/TASK.md", "TASK.md", "./todo", "~/x", "a.txt"])
-def test_a_context_that_looks_like_a_missing_file_is_text_with_a_warning(
+def test_context_that_looks_like_a_missing_file_is_text_with_a_warning(
     workspace: Workspace, value: str
 ) -> None:
     prepared = planned(workspace, contexts=(value,))
@@ -298,25 +298,25 @@ def test_a_context_that_looks_like_a_missing_file_is_text_with_a_warning(
 @pytest.mark.parametrize(
     "value", ["fix a.py and b.py", "use and/or", "v1.2", "e.g.", "https://example.org/a.md"]
 )
-def test_a_context_that_reads_like_words_is_not_warned_of(workspace: Workspace, value: str) -> None:
+def test_context_that_looks_like_prose_gives_no_warning(workspace: Workspace, value: str) -> None:
     assert planned(workspace, contexts=(value,)).all_problems() == []
 
 
-def test_bytes_of_an_argument_that_are_not_utf_8_reach_the_agent(workspace: Workspace) -> None:
+def test_invalid_utf8_in_an_argument_reaches_the_agent(workspace: Workspace) -> None:
     words = os.fsdecode(b"caf\xe9 \xff")
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "-c", words)
     assert done.code == 2
     assert b"## CONTEXT\ncaf\xe9 \xff\n\n## OBSERVE" in (workspace.path / "got").read_bytes()
 
 
-def test_a_context_as_long_as_an_argument_may_be_reaches_the_agent(workspace: Workspace) -> None:
+def test_long_context_argument_reaches_the_agent(workspace: Workspace) -> None:
     words = "first paragraph\n\n" + "and so on. " * 10_000
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "-c", words)
     assert done.code == 2
     assert words in (workspace.path / "got").read_text()
 
 
-def test_a_pipe_is_read_once_and_stays_for_every_iteration(workspace: Workspace) -> None:
+def test_pipe_is_read_once_and_used_in_every_iteration(workspace: Workspace) -> None:
     reader, writer = os.pipe()
     try:
         os.write(writer, b"from a command\n")
@@ -329,7 +329,7 @@ def test_a_pipe_is_read_once_and_stays_for_every_iteration(workspace: Workspace)
 
 
 @pytest.mark.parametrize("flag", ["--observe", "--context"])
-def test_a_pipe_that_says_nothing_is_an_error(workspace: Workspace, flag: str) -> None:
+def test_empty_pipe_is_an_error(workspace: Workspace, flag: str) -> None:
     reader, writer = os.pipe()
     os.close(writer)
     name = f"/dev/fd/{reader}"
@@ -344,10 +344,10 @@ def test_a_pipe_that_says_nothing_is_an_error(workspace: Workspace, flag: str) -
     assert "empty" in prepared.all_problems()[0].message
 
 
-# -- every iteration reads anew ------------------------------------------------------------
+# -- every iteration rereads its files -----------------------------------------------------
 
 
-def test_an_edit_of_prompt_or_context_takes_effect_in_the_next_iteration(
+def test_edited_prompt_and_context_files_apply_to_the_next_iteration(
     workspace: Workspace,
 ) -> None:
     workspace.write("look.md", "old words")
@@ -371,7 +371,7 @@ def test_an_edit_of_prompt_or_context_takes_effect_in_the_next_iteration(
         ("rm look.md; mkdir look.md", "look.md is a folder"),
     ],
 )
-def test_a_prompt_file_lost_in_mid_run_aborts_at_once(
+def test_prompt_file_that_becomes_unusable_aborts_the_run(
     workspace: Workspace, change: str, words: str
 ) -> None:
     workspace.write("look.md", "words")
@@ -383,18 +383,18 @@ def test_a_prompt_file_lost_in_mid_run_aborts_at_once(
     assert "Iteration timing: min=" in done.err
 
 
-def test_a_context_file_lost_in_mid_run_aborts_at_once(workspace: Workspace) -> None:
+def test_context_file_that_disappears_aborts_the_run(workspace: Workspace) -> None:
     workspace.write("TASK.md", "words")
     done = workspace.work(workspace.agents("rm TASK.md"), "-n", "5", "-c", "TASK.md")
     assert (done.code, workspace.starts) == (1, 1)
     assert "TASK.md does not exist" in done.err
 
 
-# -- files that can't be used --------------------------------------------------------------
+# -- unusable files ------------------------------------------------------------------------
 
 
 def refused(workspace: Workspace, *args: str) -> Finished:
-    """A run that may not start: exit 1, one message, no agent, no log line."""
+    """Assert that the run does not start: exit code 1, one message, no agent, no log line."""
     done = workspace.work(workspace.agent("touch started"), *args)
     assert done.code == 1
     assert done.out == ""
@@ -405,7 +405,7 @@ def refused(workspace: Workspace, *args: str) -> Finished:
     return done
 
 
-def make_bad(kind: str, path: Path) -> None:
+def make_unusable(kind: str, path: Path) -> None:
     match kind:
         case "folder":
             path.mkdir()
@@ -440,10 +440,10 @@ def make_bad(kind: str, path: Path) -> None:
         pytest.param("unreadable", "look.md can't be read: Permission denied", marks=not_as_root),
     ],
 )
-def test_a_prompt_file_that_cant_be_used_is_one_clear_message(
+def test_unusable_prompt_file_gives_one_error_with_advice(
     workspace: Workspace, kind: str, words: str
 ) -> None:
-    make_bad(kind, workspace.path / "look.md")
+    make_unusable(kind, workspace.path / "look.md")
     workspace.config(procedure(observe="look.md"))
     done = refused(workspace)
     first, advice = done.err.splitlines()
@@ -457,9 +457,7 @@ def test_a_prompt_file_that_cant_be_used_is_one_clear_message(
     [("a" * 300 + ".md", "File name too long"), (r'"a\0b.md"', "does not exist")],
     ids=["too long", "NUL"],
 )
-def test_a_name_that_no_file_can_have_is_one_problem(
-    workspace: Workspace, name: str, words: str
-) -> None:
+def test_impossible_file_name_is_one_problem(workspace: Workspace, name: str, words: str) -> None:
     workspace.config(procedure(observe=name))
     (problem,) = planned(workspace).all_problems()
     assert words in problem.message
@@ -473,14 +471,14 @@ def test_a_name_that_no_file_can_have_is_one_problem(
     ],
 )
 @pytest.mark.parametrize("flag", ["--context", "--act"])
-def test_a_file_given_by_flag_that_cant_be_used_is_one_clear_message(
+def test_unusable_file_of_a_flag_gives_one_error(
     workspace: Workspace, flag: str, kind: str, words: str
 ) -> None:
-    make_bad(kind, workspace.path / "bad.md")
+    make_unusable(kind, workspace.path / "bad.md")
     assert words in refused(workspace, flag, "bad.md").err
 
 
-def test_every_bad_file_is_reported_at_once(workspace: Workspace) -> None:
+def test_all_unusable_files_are_reported_together(workspace: Workspace) -> None:
     workspace.write("empty.md", "")
     workspace.config(procedure(observe="gone.md", orient="empty.md", act="[gone.md, also.md]"))
     messages = [problem.message for problem in planned(workspace).all_problems()]
@@ -492,16 +490,16 @@ def test_every_bad_file_is_reported_at_once(workspace: Workspace) -> None:
     ]
 
 
-# -- warned of at the start ----------------------------------------------------------------
+# -- warnings at the start -----------------------------------------------------------------
 
 
-def test_a_prompt_that_never_names_the_signal_is_warned_of(workspace: Workspace) -> None:
+def test_prompt_without_the_success_signal_gives_a_warning(workspace: Workspace) -> None:
     workspace.config(procedure(**dict.fromkeys(PHASES, "[{content: words}]")))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")
     assert done.code == 2
     assert f"the prompt never names {TAG}" in done.err
 
 
-def test_one_that_names_it_in_its_context_is_not(workspace: Workspace) -> None:
+def test_success_signal_in_the_context_prevents_the_warning(workspace: Workspace) -> None:
     workspace.config(procedure(**dict.fromkeys(PHASES, "[{content: words}]")))
     assert planned(workspace, contexts=(f"say {TAG} at the end",)).all_problems() == []

@@ -326,7 +326,7 @@ def test_a_run_with_a_limit_or_a_clock_is_not_warned_of(
     assert "WARN" not in workspace.work(workspace.agent(SUCCESS), *args).err
 
 
-def test_a_prompt_that_never_names_the_signal_is_warned_of(workspace: Workspace) -> None:
+def test_prompt_without_the_success_signal_gives_a_warning(workspace: Workspace) -> None:
     workspace.config(re.sub(r"act: .*", "act: [{content: do it}]", PROCEDURE))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")
     assert done.code == 2

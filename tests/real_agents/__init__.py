@@ -1,1 +1,1 @@
-"""The real agent programs, run through rooda against a scripted API on loopback."""
+"""Real agent programs, run through rooda against a scripted API on loopback."""

@@ -1,4 +1,4 @@
-"""One agent program in a work folder of its own, with rooda around it and a script behind it."""
+"""Runs one agent program through rooda in its own work folder, against a scripted API."""
 
 import contextlib
 from collections.abc import Mapping
@@ -13,37 +13,37 @@ from real_agents.scripted_api import ScriptedApi
 from support.recorded import asked
 from support.workspace import Finished, Running, Workspace
 
-# An installed program starts within seconds, but not on a machine that has other things to do.
-_PATIENCE = 100.0
+# A program usually starts within seconds, but takes longer on a busy machine.
+_RUN_TIMEOUT = 100.0
 AT_ONCE = ("--failure-threshold", "1")
 
 
 def only(*names: str) -> pytest.MarkDecorator:
-    """Run a test with these programs alone."""
+    """Run a test only with these programs."""
     return pytest.mark.parametrize("bench", names, indirect=True)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run printed, and what the record tells of it."""
+    """The output of a run, and its record."""
 
     done: Finished
     run: dict[str, Any]
 
     @property
     def iterations(self) -> list[dict[str, Any]]:
-        """All of them, oldest first."""
+        """All iterations, oldest first."""
         found: list[dict[str, Any]] = self.run["iterations"]
         return found
 
     @property
     def only(self) -> dict[str, Any]:
-        """The one iteration that there is."""
+        """The only iteration."""
         assert len(self.iterations) == 1, self
         return self.iterations[0]
 
     def __repr__(self) -> str:
-        """The log and the end: what is wanted when a test fails."""
+        """Return the exit code and the log, for the message of a failed test."""
         return f"<exit code {self.done.code}\n{self.done.err}>"
 
 
@@ -56,7 +56,7 @@ class Bench:
     api: ScriptedApi
 
     def environment(self, scenario: str) -> dict[str, str | None]:
-        """What rooda and the program get."""
+        """Return the environment of rooda and the program."""
         return environment(self.program, self.workspace.home, self.api.url, scenario)
 
     def start(
@@ -66,7 +66,7 @@ class Bench:
         command: str | None = None,
         env: Mapping[str, str | None] | None = None,
     ) -> Running:
-        """Begin a run of one iteration, unless the flags want more."""
+        """Start a run of one iteration, unless the flags ask for more."""
         agent = ("--ai-cmd", command) if command else ("--ai-cmd-alias", self.program.name)
         wanted = {**self.environment(scenario), **(env or {})}
         return self.workspace.start("run", "work", "-n", "1", *agent, *flags, env=wanted)
@@ -78,20 +78,20 @@ class Bench:
         command: str | None = None,
         env: Mapping[str, str | None] | None = None,
     ) -> Ran:
-        """The same to its end."""
+        """Start a run and wait for its end."""
         return self.ended(self.start(scenario, *flags, command=command, env=env))
 
     def ended(self, running: Running) -> Ran:
-        """What became of a run."""
-        done = running.finish(_PATIENCE)
+        """Wait for the end of a run, and return its result."""
+        done = running.finish(_RUN_TIMEOUT)
         return Ran(done, asked(self.workspace.rooda, "show"))
 
     def survivors(self) -> list[psutil.Process]:
-        """Whatever still runs with the home of this test."""
-        return [process for process in psutil.process_iter() if self._is_ours(process)]
+        """Return the processes that still run with the home folder of this test."""
+        return [process for process in psutil.process_iter() if self._has_test_home(process)]
 
-    def _is_ours(self, process: psutil.Process) -> bool:
+    def _has_test_home(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error):
-            ours = process.environ().get("HOME") == str(self.workspace.home)
-            return ours and process.status() != psutil.STATUS_ZOMBIE
+            has_home = process.environ().get("HOME") == str(self.workspace.home)
+            return has_home and process.status() != psutil.STATUS_ZOMBIE
         return False

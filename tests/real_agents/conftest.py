@@ -17,12 +17,12 @@ _WANTED = os.environ.get("ROODA_REAL_AGENTS") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", "agents: runs a real agent program; `make test-agents`")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave them to `make test-agents`: they need hundreds of megabytes of other people's work."""
+    """Skip these tests except in `make test-agents`, because the agents need much disk space."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.agents)
@@ -31,12 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=PROGRAMS)
 def bench(request: pytest.FixtureRequest, workspace: Workspace) -> Iterator[Bench]:
-    """A program, a git repository to work in, and the API; nothing of it may outlive the test."""
+    """A program, a git repository and the API; no process may survive the test."""
     program = PROGRAMS[request.param]
     if shutil.which("npm") is None:
-        pytest.skip("npm is missing, which installs the agents")
+        pytest.skip("npm is missing; it installs the agents")
     if not program.path.exists():
-        pytest.skip(f"{program.name} is not installed: `make test-agents` does that")
+        pytest.skip(f"{program.name} is not installed: `make test-agents` installs it")
     with ScriptedApi() as api:
         found = Bench(program, versioned(workspace), api)
         yield found

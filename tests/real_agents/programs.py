@@ -1,7 +1,7 @@
-"""Where the agent programs are, and what each needs to speak to the scripted API.
+"""The paths of the agent programs, and their settings for the scripted API.
 
-Their command lines are rooda's built-in aliases, untouched: all else is said by environment
-variables and by files in a home folder of the test's own.
+The command lines are rooda's built-in aliases, unchanged. All other settings are environment
+variables and files in the home folder of the test.
 """
 
 import json
@@ -13,20 +13,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".agents/node_modules/.bin"
 KEY = "dummy-key-of-a-test"
-# What the programs may know of the machine: no keys, no settings, no sessions around.
+# The variables that the programs inherit: no keys, no settings, no sessions.
 _INHERITED = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL")
 
 
 @dataclass(frozen=True)
 class Program:
-    """One agent: its alias in rooda, and what it gets for a home and a base URL."""
+    """One agent: its alias in rooda, and a function that prepares its home and environment."""
 
     name: str
     prepare: Callable[[Path, str], dict[str, str]]
 
     @property
     def path(self) -> Path:
-        """Where its installation puts it."""
+        """The path of the installed program."""
         return BIN / self.name
 
 
@@ -35,9 +35,9 @@ def _claude(_: Path, base: str) -> dict[str, str]:
         "ANTHROPIC_BASE_URL": base,
         "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        # Three minutes of tries otherwise.
+        # The default retries take three minutes.
         "CLAUDE_CODE_MAX_RETRIES": "1",
-        # It refuses to work as root anywhere else.
+        # claude refuses to run as root outside of a sandbox.
         "IS_SANDBOX": "1",
     }
 
@@ -111,11 +111,11 @@ PROGRAMS = {
 
 
 def environment(program: Program, home: Path, api: str, scenario: str) -> dict[str, str | None]:
-    """All that a program gets: `None` takes away what the machine has set.
+    """Return the changes of the environment; `None` unsets a variable of the machine.
 
-    The API is also its proxy: whatever else it wants to reach is refused, and remembered.
+    The API is also the proxy: it refuses and records requests to any other host.
     """
-    ours = program.prepare(home, f"{api}/{scenario}")
+    own = program.prepare(home, f"{api}/{scenario}")
     gone = dict.fromkeys(name for name in os.environ if name not in _INHERITED)
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), api)
     local = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
@@ -127,7 +127,7 @@ def environment(program: Program, home: Path, api: str, scenario: str) -> dict[s
         "PATH": path,
         "HOME": str(home),
         "TMPDIR": str(home),
-        **ours,
+        **own,
     }
 
 

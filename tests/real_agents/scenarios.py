@@ -1,11 +1,11 @@
-"""What the model behind the scripted API says: one scenario a word, in no vendor's dialect."""
+"""The replies of the model behind the scripted API, by scenario, independent of any vendor."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 SUCCESS = "<promise>SUCCESS</promise>"
 FAILURE = "<promise>FAILURE</promise>"
-# Every line is another one: gemini takes what repeats itself for a loop, and stops.
+# Each line is different, because gemini takes repeated output for a loop and stops.
 BIG = "\n".join(
     f"Line {number} of a long report, with its own end: {number * number}"
     for number in range(6_000)
@@ -13,7 +13,7 @@ BIG = "\n".join(
 
 
 class Refusal(Enum):
-    """Why an API answers with an error instead of words."""
+    """Why the API answers with an error."""
 
     AUTH = "auth"
     CONTEXT = "context"
@@ -24,7 +24,7 @@ class Refusal(Enum):
 
 @dataclass(frozen=True)
 class Say:
-    """A text, and then the end of the turn."""
+    """A text that ends the turn."""
 
     text: str
 
@@ -45,7 +45,7 @@ class Refuse:
 
 @dataclass(frozen=True)
 class Silence:
-    """No answer at all, with the connection left open."""
+    """No answer, with the connection left open."""
 
 
 Reply = Say | Run | Refuse | Silence
@@ -53,23 +53,23 @@ Reply = Say | Run | Refuse | Silence
 
 @dataclass(frozen=True)
 class Scenario:
-    """The first reply, the one after a tool has run, and the one once a trouble is over."""
+    """The first reply, the reply after a tool has run, and the reply after the trouble ended."""
 
     first: Reply
     after_tool: Reply = Say("No tool was asked for.")
     later: Reply | None = None
 
     def reply(self, *, tool_has_run: bool, trouble_is_over: bool) -> Reply:
-        """The reply to a request, by what it carries and how late it comes."""
+        """Return the reply to a request."""
         if self.later is not None and trouble_is_over:
             return self.later
         return self.after_tool if tool_has_run else self.first
 
 
-# The tools tell their pid first, so that a test knows that they run and whom to look for.
+# The tools write their pid first, so that a test knows that they run and can find them.
 _SLEEPS = "sh -c 'echo $$ > tool.pid; exec sleep 600'"
-# In a session of its own, since codex ends what a mere `nohup` leaves; without the tool's
-# output, since gemini and opencode wait for all who hold it.
+# In a new session, because codex kills processes that `nohup` leaves behind; with redirected
+# output, because gemini and opencode wait until all writers close the tool's output.
 _LEFT = (
     "setsid -f sh -c 'echo $$ > left.pid; exec sleep 600' > /dev/null 2>&1 < /dev/null;"
     " until test -s left.pid; do :; done"

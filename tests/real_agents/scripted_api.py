@@ -1,7 +1,7 @@
-"""The APIs of four vendors on loopback, with a script in place of a model.
+"""The APIs of four vendors on loopback, with scripted replies instead of a model.
 
-The first part of an address names the scenario: http://127.0.0.1:PORT/SCENARIO is the base
-URL for an agent. To play with it: `python -m real_agents.scripted_api`, in the folder `tests`.
+The first part of the path names the scenario: http://127.0.0.1:PORT/SCENARIO is the base URL for
+an agent. To try it by hand, run `python -m real_agents.scripted_api` in the folder `tests`.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from real_agents.wire.dialect import LIMIT_SECONDS, Answer, Asked, Dialect, docu
 
 @dataclass
 class ScriptedApi:
-    """A server for one test. What has a trouble that ends is rid of it `trouble` seconds on."""
+    """A server for one test. Scenarios with temporary trouble recover after `trouble` seconds."""
 
     trouble: float = LIMIT_SECONDS
     port: int = 0
@@ -50,11 +50,11 @@ class ScriptedApi:
 
     @property
     def url(self) -> str:
-        """Where it listens; also the proxy that lets nobody through."""
+        """The address of the server, which is also a proxy that refuses all requests."""
         return f"http://127.0.0.1:{self.port}"
 
     def over_at(self) -> float:
-        """When the trouble ends: it begins with the first request."""
+        """Return when the trouble ends; it starts with the first request."""
         with self._first:
             self._over_at = self._over_at or time.time() + self.trouble
             return self._over_at
@@ -68,28 +68,28 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", api.port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """An agent that is stopped drops its connections: nothing to tell about."""
+        """Ignore errors: an agent that is stopped drops its connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing: what was asked is kept in the server."""
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """Print nothing: the server object keeps the requests."""
 
     def do_GET(self) -> None:
-        self._elsewhere()
+        self._refuse_unknown()
 
     def do_HEAD(self) -> None:
-        self._elsewhere()
+        self._refuse_unknown()
 
     def do_CONNECT(self) -> None:
-        """Refuse the way to the rest of the world, and remember who wanted there."""
+        """Refuse a request to another host, and record the host."""
         self.server.api.strays.append(self.path)
         self._send(Answer(b"", 403))
 
-    def _elsewhere(self) -> None:
+    def _refuse_unknown(self) -> None:
         if not self.path.startswith("/"):
             self.server.api.strays.append(self.path)
         self._send(document({"error": {"message": "not scripted"}}, 404))
@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         dialect = next((found for found in DIALECTS if path.endswith(found.endings)), None)
         if dialect is None:
-            self._elsewhere()
+            self._refuse_unknown()
             return
         self.server.api.asked.append(path)
         self._answer(dialect, path, raw)

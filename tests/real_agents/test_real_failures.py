@@ -1,4 +1,4 @@
-"""The agent programs themselves, when their service refuses them."""
+"""Real agent programs when their service fails or refuses requests."""
 
 import os
 import re
@@ -10,13 +10,13 @@ from real_agents.bench import AT_ONCE, Bench, only
 pytestmark = pytest.mark.timeout(150)
 
 
-def test_a_promise_of_failure_is_a_failure(bench: Bench) -> None:
+def test_failure_signal_fails_the_iteration(bench: Bench) -> None:
     ran = bench.run("failure", *AT_ONCE)
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
     assert (ran.only["status"], ran.only["kind"]) == ("failed", "signal")
 
 
-def test_a_key_that_is_refused_ends_the_run_at_once_with_what_to_do(bench: Bench) -> None:
+def test_rejected_key_of_a_real_agent_aborts_the_run_with_advice(bench: Bench) -> None:
     ran = bench.run("auth", "-n", "5")
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
     assert ran.only["kind"] == "auth"
@@ -24,7 +24,7 @@ def test_a_key_that_is_refused_ends_the_run_at_once_with_what_to_do(bench: Bench
     assert re.search(r"Try: .*(login|log in)", ran.done.err), ran
 
 
-def test_an_overloaded_service_is_an_outage_and_no_failure(bench: Bench) -> None:
+def test_overloaded_service_is_an_outage_and_not_a_failure(bench: Bench) -> None:
     ran = bench.run("overloaded", "--max-outage-wait", "0", *AT_ONCE)
     assert (ran.run["status"], ran.run["rule"]) == ("aborted", "max-outage-wait"), ran
     assert (ran.only["status"], ran.only["kind"]) == ("interrupted", "overloaded")
@@ -32,7 +32,7 @@ def test_an_overloaded_service_is_an_outage_and_no_failure(bench: Bench) -> None
 
 
 @only("claude", "codex")
-def test_after_an_overload_the_run_waits_and_goes_on(bench: Bench) -> None:
+def test_run_waits_for_the_end_of_an_overload_and_continues(bench: Bench) -> None:
     bench.api.trouble = 3
     ran = bench.run("overload-ends", "-n", "1", "--failure-threshold", "1", "--backoff", "2s")
     assert (ran.done.code, ran.run["status"]) == (0, "success"), ran
@@ -41,24 +41,24 @@ def test_after_an_overload_the_run_waits_and_goes_on(bench: Bench) -> None:
     assert {wait["kind"] for wait in ran.run["waits"]} == {"outage"}, ran
 
 
-def test_a_prompt_that_is_too_long_is_named_as_that(bench: Bench) -> None:
+def test_too_long_prompt_has_kind_context(bench: Bench) -> None:
     ran = bench.run("context", *AT_ONCE)
     assert ran.run["status"] == "aborted", ran
     assert ran.only["kind"] == "context"
 
 
-def test_no_answer_and_no_change_is_empty(bench: Bench) -> None:
+def test_success_without_answer_and_changes_of_a_real_agent_is_empty(bench: Bench) -> None:
     ran = bench.run("empty", *AT_ONCE)
     assert ran.run["status"] == "aborted", ran
     assert (ran.only["kind"], ran.only["result"]["exit_code"]) == ("empty", 0)
 
 
-# Codex waits for the network without an end, opencode for more than a minute.
+# Codex retries forever without a network, opencode for more than a minute.
 @only("claude", "gemini")
-def test_a_service_that_is_not_there_is_offline(bench: Bench) -> None:
-    nobody = "http://127.0.0.1:9/success"
-    there = {"ANTHROPIC_BASE_URL": nobody, "GOOGLE_GEMINI_BASE_URL": nobody}
-    ran = bench.run("success", "--max-outage-wait", "0", *AT_ONCE, env=there)
+def test_unreachable_service_has_kind_offline(bench: Bench) -> None:
+    unreachable = "http://127.0.0.1:9/success"
+    urls = {"ANTHROPIC_BASE_URL": unreachable, "GOOGLE_GEMINI_BASE_URL": unreachable}
+    ran = bench.run("success", "--max-outage-wait", "0", *AT_ONCE, env=urls)
     assert (ran.run["status"], ran.run["rule"]) == ("aborted", "max-outage-wait"), ran
     assert ran.only["kind"] == "offline"
 
@@ -71,7 +71,7 @@ _UNKNOWN_FLAG = {
 }
 
 
-def test_a_flag_that_the_program_does_not_know_ends_the_run_at_once(bench: Bench) -> None:
+def test_unknown_flag_aborts_the_run(bench: Bench) -> None:
     ran = bench.run("success", "-n", "5", command=_UNKNOWN_FLAG[bench.program.name])
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
     assert ran.only["kind"] == "usage"
@@ -79,7 +79,7 @@ def test_a_flag_that_the_program_does_not_know_ends_the_run_at_once(bench: Bench
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user is not refused")
 @only("claude")
-def test_claude_as_root_ends_the_run_at_once_with_what_lifts_it(bench: Bench) -> None:
+def test_real_claude_as_root_aborts_the_run_with_advice(bench: Bench) -> None:
     ran = bench.run("success", "-n", "5", env={"IS_SANDBOX": None})
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
     assert ran.only["kind"] == "usage"

@@ -1,4 +1,4 @@
-"""The agent programs themselves, when they hang, and what they leave behind."""
+"""Real agent programs that hang, and the processes that they leave behind."""
 
 import shutil
 import signal
@@ -10,11 +10,11 @@ from support.workspace import alive, wait_for
 
 pytestmark = pytest.mark.timeout(150)
 
-# Seconds that are more than enough to start and to begin with a tool, and a hang after that.
+# Timeouts that are long enough for the program to start and call a tool.
 _HANGS = {"claude": "8s", "codex": "6s", "gemini": "12s", "opencode": "16s"}
 
 
-def test_a_tool_that_hangs_ends_with_the_iteration(bench: Bench) -> None:
+def test_iteration_timeout_kills_a_hanging_tool(bench: Bench) -> None:
     after = _HANGS[bench.program.name]
     ran = bench.run("hang-in-tool", "--iteration-timeout", after, *AT_ONCE)
     tool = int((bench.workspace.path / "tool.pid").read_text())
@@ -24,7 +24,7 @@ def test_a_tool_that_hangs_ends_with_the_iteration(bench: Bench) -> None:
     assert ran.only["kind"] == "timeout"
 
 
-def test_a_model_that_never_answers_ends_with_the_iteration(bench: Bench) -> None:
+def test_iteration_timeout_ends_a_request_without_answer(bench: Bench) -> None:
     after = _HANGS[bench.program.name]
     ran = bench.run("hang", "--iteration-timeout", after, *AT_ONCE)
     assert bench.api.asked
@@ -33,7 +33,7 @@ def test_a_model_that_never_answers_ends_with_the_iteration(bench: Bench) -> Non
     assert ran.only["kind"] == "timeout"
 
 
-def test_ctrl_c_in_the_middle_of_a_tool_leaves_nothing(bench: Bench) -> None:
+def test_ctrl_c_during_a_tool_leaves_no_processes(bench: Bench) -> None:
     running = bench.start("hang-in-tool")
     tool = int(wait_for(bench.workspace.path / "tool.pid", timeout=60))
     running.signal(signal.SIGINT)
@@ -44,7 +44,7 @@ def test_ctrl_c_in_the_middle_of_a_tool_leaves_nothing(bench: Bench) -> None:
 
 
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="setsid is missing")
-def test_what_a_tool_leaves_in_the_background_is_named_and_gone(bench: Bench) -> None:
+def test_background_process_of_a_tool_is_recorded_and_stopped(bench: Bench) -> None:
     ran = bench.run("background")
     left = int((bench.workspace.path / "left.pid").read_text())
     assert not alive(left)

@@ -1,4 +1,4 @@
-"""The agent programs themselves, when the usage limit is reached."""
+"""Real agent programs at their usage limit."""
 
 import re
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.timeout(150)
 
 
 @pytest.mark.parametrize("scenario,kind", [("limit", "limit"), ("rate", "overloaded")])
-def test_a_limit_is_no_failure_and_ends_a_run_that_may_not_wait(
+def test_limit_ends_a_run_without_waiting_and_is_not_a_failure(
     bench: Bench, scenario: str, kind: str
 ) -> None:
     ran = bench.run(scenario, "--no-wait-for-limits", "--max-outage-wait", "0", *AT_ONCE)
@@ -21,8 +21,8 @@ def test_a_limit_is_no_failure_and_ends_a_run_that_may_not_wait(
     assert re.search("limit|quota|429|requests", ran.only["evidence"], re.IGNORECASE)
 
 
-# None of these tells when it is over; codex goes by a limit of requests, since for the other
-# it does, by the minute.
+# None of these messages contains the end of the limit. For codex this is a request limit, because
+# its usage limit message contains the time.
 @pytest.mark.parametrize(
     "bench, scenario",
     [
@@ -33,7 +33,7 @@ def test_a_limit_is_no_failure_and_ends_a_run_that_may_not_wait(
     ],
     indirect=["bench"],
 )
-def test_a_limit_of_unknown_length_is_waited_for_with_the_same_iteration(
+def test_run_waits_for_a_limit_of_unknown_length_and_repeats_the_iteration(
     bench: Bench, scenario: str
 ) -> None:
     bench.api.trouble = 6
@@ -45,7 +45,7 @@ def test_a_limit_of_unknown_length_is_waited_for_with_the_same_iteration(
 
 
 @only("claude")
-def test_a_limit_of_a_subscription_is_waited_for_until_it_is_over(bench: Bench) -> None:
+def test_run_waits_until_a_subscription_limit_ends(bench: Bench) -> None:
     bench.api.trouble = 4
     token = {"ANTHROPIC_API_KEY": None, "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-dummy"}
     ran = bench.run("limit-ends", *AT_ONCE, env=token)
@@ -55,7 +55,7 @@ def test_a_limit_of_a_subscription_is_waited_for_until_it_is_over(bench: Bench) 
 
 
 @only("codex")
-def test_a_limit_that_lasts_longer_than_the_user_wants_to_wait_ends_the_run(bench: Bench) -> None:
+def test_limit_longer_than_max_limit_wait_ends_the_run(bench: Bench) -> None:
     ran = bench.run("limit", "--max-limit-wait", "1s")
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
     assert ran.only["kind"] == "limit"
@@ -64,7 +64,7 @@ def test_a_limit_that_lasts_longer_than_the_user_wants_to_wait_ends_the_run(benc
 
 
 @only("claude")
-def test_another_program_takes_over_while_the_first_has_a_limit(bench: Bench) -> None:
+def test_fallback_agent_runs_while_the_first_agent_has_a_limit(bench: Bench) -> None:
     other = PROGRAMS["codex"].prepare(bench.workspace.home, f"{bench.api.url}/success")
     ran = bench.run("limit", "--ai-cmd-fallbacks", "codex", env=other)
     assert (ran.done.code, ran.run["status"]) == (0, "success"), ran

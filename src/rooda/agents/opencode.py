@@ -68,7 +68,7 @@ class Opencode(Adapter):
                 _error(part(event, "error"), notes)
 
     def text_usage(self, printed: LastOutput) -> Usage:
-        """Return the model, whose name is in the first line of stderr."""
+        """Return the model name in the first line of stderr."""
         model = _MODEL.search(printed.beginning)
         return Usage(model[1] if model else None)
 

@@ -1,1 +1,1 @@
-"""`rooda demo`: a real loop with a scripted agent, to see what a run looks like."""
+"""`rooda demo`: a real loop with a scripted agent, to show how a run works."""

@@ -1,4 +1,4 @@
-"""The demo's repository: a task list, a config, and the scripted agent as the AI command."""
+"""The repository of the demo: a task list, a config, and the scripted agent as AI command."""
 
 import os
 import shlex
@@ -14,16 +14,16 @@ loop:
   ai_cmd: {command}
 procedures:
   tasks:
-    description: Do the tasks in TASKS.md, one an iteration
+    description: Do the tasks in TASKS.md, one per iteration
     observe:
       - path: builtin:fragments/announce.md
-      - content: Read TASKS.md and the files that are there.
+      - content: Read TASKS.md and the existing files.
     orient:
-      - content: Which tasks are open? What do the done ones give you?
+      - content: Which tasks are open? What can you use from the finished tasks?
     decide:
       - content: Choose the first open task.
     act:
-      - content: Do it, tick its box, commit. SUCCESS means that no box is open.
+      - content: Do the task, tick its box, commit. SUCCESS means that no box is open.
       - path: builtin:fragments/signals.md
 """
 
@@ -36,7 +36,7 @@ def make(folder: Path) -> None:
     boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
     (folder / "TASKS.md").write_text(f"# Tasks\n\n{boxes}", encoding="utf-8")
     _git(folder, "init", "-q", "-b", "main")
-    # The demo must work on a machine where git does not know the user yet.
+    # The demo must work if git has no user name and email yet.
     for key, value in (
         ("user.name", "rooda demo"),
         ("user.email", "demo@localhost"),
@@ -49,7 +49,7 @@ def make(folder: Path) -> None:
 
 
 def history(folder: Path) -> str:
-    """Return the commits that the run made, oldest first."""
+    """Return the commits of the run, oldest first."""
     return _git(folder, "log", "--reverse", "--format=  %h %s")
 
 
@@ -60,12 +60,12 @@ def _git(folder: Path, *words: str) -> str:
         capture_output=True,
         text=True,
         env=environment(os.environ),
-        start_new_session=True,  # Ctrl+C is for rooda, which ends the demo cleanly
+        start_new_session=True,  # Ctrl+C reaches only rooda, which ends the demo cleanly
     )
     return done.stdout
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without variables that would lead git or rooda out of the folder."""
+    """Return the environment without variables that lead git or rooda out of the demo's folder."""
     dropped = ("GIT_", "ROODA_")
     return {name: value for name, value in environ.items() if not name.startswith(dropped)}

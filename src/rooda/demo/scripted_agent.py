@@ -1,7 +1,7 @@
-"""The demo's agent: a script that plays an AI coding agent. No model, no key, no network.
+"""The agent of the demo: a script in place of an AI coding agent. No model, no key, no network.
 
-It behaves as a good agent does: reads the prompt from standard input, looks at the state in the
-files, does one task, commits, and signals when nothing is left. Its second start fails on purpose.
+The script reads the prompt from standard input, reads the state from the files, does one task,
+commits, and signals when no task is left. Its second start fails on purpose.
 """
 
 import subprocess
@@ -34,7 +34,7 @@ def main() -> int:
         _say("<promise>SUCCESS</promise>")
         return 0
     _say(f"OODA: DECIDE    next: {todo[0]}")
-    if _stumbles(todo):
+    if _fails_on_purpose(todo):
         sys.stderr.write("lost the connection to the model (on purpose, once)\n")
         return 1
     file, content = TASKS[todo[0]]
@@ -55,8 +55,8 @@ def _say(line: str) -> None:
     time.sleep(PAUSE)
 
 
-def _stumbles(todo: list[str]) -> bool:
-    """Fail the first time that the second task comes up."""
+def _fails_on_purpose(todo: list[str]) -> bool:
+    """Return whether to fail, which happens on the first attempt at the second task."""
     mark = Path(".git/demo-stumbled")
     if len(todo) != len(TASKS) - 1 or mark.exists():
         return False

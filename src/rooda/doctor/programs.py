@@ -63,7 +63,7 @@ def _not_executable(path: Path) -> ProgramPath:
 
 
 def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None:
-    """Return a finding for a script whose interpreter is missing, else None.
+    """Return a finding for a script with a missing interpreter, else None.
 
     The OS would report that the script itself is missing.
     """

@@ -1,4 +1,4 @@
-"""Reads the texts that come with rooda, and replaces their `@include fragments/NAME.md` lines."""
+"""Reads the built-in texts, and expands their `@include fragments/NAME.md` lines."""
 
 import re
 from functools import cache
@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r"^@include (\S+)$", re.MULTILINE)
 
 
 def read(resource: str) -> str:
-    """Return the text of `prompts/NAME.md` or `fragments/NAME.md`; KeyError if it is missing."""
+    """Return the text of `prompts/NAME.md` or `fragments/NAME.md`; raise KeyError if missing."""
     return _INCLUDE.sub(lambda match: _load(match[1]), _load(resource))
 
 
@@ -28,7 +28,7 @@ def _load(resource: str) -> str:
 
 @cache
 def names() -> frozenset[str]:
-    """Return the name of every built-in text, as the user writes it after `builtin:`."""
+    """Return the names of all built-in texts, in the form that follows `builtin:`."""
     folders = [folder for folder in _FOLDER.iterdir() if folder.is_dir()]
     return frozenset(
         f"{folder.name}/{file.name}"
@@ -39,7 +39,7 @@ def names() -> frozenset[str]:
 
 
 def suggestion(resource: str) -> str:
-    """Return what to write instead of a built-in name that does not exist."""
+    """Return advice for a built-in name that does not exist."""
     return did_you_mean(f"{PREFIX}{resource}", [f"{PREFIX}{name}" for name in names()]) or (
         f"Built-in texts are named {PREFIX}prompts/NAME.md and {PREFIX}fragments/NAME.md"
     )

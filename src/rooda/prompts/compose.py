@@ -18,10 +18,10 @@ def assemble(
     words: Mapping[str, str] | None = None,
     feedback: str = "",
 ) -> str:
-    """Return the whole prompt; raise PromptError when a part can't be read.
+    """Return the whole prompt; raise PromptError if a part cannot be read.
 
-    `feedback` is the loop's report on the iteration before. `words` maps the signal words of the
-    built-in texts to those of the policy: `{"SUCCESS": "DONE"}`.
+    `feedback` is the loop's report about the previous iteration. `words` maps the signal words of
+    the built-in texts to the configured words: `{"SUCCESS": "DONE"}`.
     """
     sections = [TITLE]
     if contexts:

@@ -1,4 +1,4 @@
-"""The parts of a prompt: text, files, built-in texts, context. Each iteration reads them again."""
+"""The parts of a prompt: text, files, built-in texts, context. Each iteration rereads them."""
 
 import re
 import stat
@@ -18,7 +18,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 
 class PromptError(Exception):
-    """A part can't be used: the message says why, and `hint` says what to do."""
+    """A part cannot be used: the message says why, and `hint` says what to do."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class FilePart(Struct, frozen=True):
         return self.shown
 
     def read(self) -> str:
-        """Return the text of the file; raise PromptError if it can't be read."""
+        """Return the text of the file; raise PromptError if it cannot be read."""
         return read_text_file(self.path, self.shown)
 
 
@@ -77,13 +77,13 @@ Source = TextPart | FilePart | BuiltinPart
 
 
 class Part(Struct, frozen=True):
-    """A source, and the values for the `${name}`s in it."""
+    """A source and the values of its `${name}` placeholders."""
 
     source: Source
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def read(self) -> str:
-        """Return the text; an unknown `${...}` stays, because prompts contain shell code."""
+        """Return the text; unknown `${...}` are kept, because prompts contain shell code."""
         text = self.source.read()
         if self.parameters:
             text = fill(text, self.parameters, DOLLAR)
@@ -95,9 +95,9 @@ class Part(Struct, frozen=True):
         return text.strip("\r\n")
 
     def unused_parameters(self) -> list[str]:
-        """Return the parameters that do not occur in the text: most likely typing errors."""
-        asked = names_in(self.source.read(), DOLLAR)
-        return [name for name in self.parameters if name not in asked]
+        """Return the parameters that do not occur in the text, which are probably typos."""
+        used = names_in(self.source.read(), DOLLAR)
+        return [name for name in self.parameters if name not in used]
 
 
 def read_text_file(path: Path, shown: str) -> str:
@@ -122,16 +122,16 @@ def read_text_file(path: Path, shown: str) -> str:
         ) from None
 
 
-# -- the text or files that the user adds with `--context` -----------------------------------
+# -- text or files that the user adds with `--context` ---------------------------------------
 
 
 class Context(Struct, frozen=True):
-    """One `--context` value; a file gets a `Source:` line with its name."""
+    """One `--context` value; the text of a file follows a `Source:` line with its name."""
 
     source: TextPart | FilePart
 
     def read(self) -> str:
-        """Return the text for the CONTEXT section; a file is read again on every call."""
+        """Return the text for the CONTEXT section; a file is reread on every call."""
         text = self.source.read().strip("\r\n")
         if isinstance(self.source, FilePart):
             return f"Source: {self.source.shown}\n\n{text}"
@@ -139,7 +139,7 @@ class Context(Struct, frozen=True):
 
 
 def looks_like_path(value: str) -> bool:
-    """Return whether the user most likely meant the value as the name of a file."""
+    """Return whether the value is probably meant as a file name."""
     if not value or any(c.isspace() for c in value) or "://" in value:
         return False
     return "/" in value or value.startswith("~") or _EXTENSION.search(value) is not None
@@ -149,7 +149,7 @@ def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
     """Return a FilePart if the value names an existing file, else a TextPart.
 
     A pipe, such as bash's `<(command)`, can be read only once, so its content becomes text here.
-    Raises PermissionError for a path that the user may not access.
+    Raises PermissionError for a path that the user has no permission to access.
     """
     if "\n" in value or "\0" in value:
         return TextPart(value)
@@ -164,5 +164,5 @@ def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
         if looks_like_path(value):
             raise
     except (OSError, ValueError):
-        pass  # there is no such file, or the value is too long for a name: it is text
+        pass  # no such file, or too long for a file name, so the value is text
     return TextPart(value)

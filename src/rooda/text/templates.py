@@ -34,7 +34,7 @@ def fill(template: str, values: Mapping[str, object], form: re.Pattern[str] = BR
 
 
 def names_in(template: str, form: re.Pattern[str] = BRACES) -> list[str]:
-    """Return the name of every placeholder, in order."""
+    """Return the names of all placeholders in their order of occurrence."""
     return [match[1] for match in form.finditer(template) if match[1] is not None]
 
 

@@ -1,4 +1,4 @@
-"""How four vendors put the same replies on the wire."""
+"""The wire formats in which four vendors send the same replies."""
 
 from real_agents.wire import chat, generate_content, messages, responses
 from real_agents.wire.dialect import Dialect

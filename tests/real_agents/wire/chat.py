@@ -1,4 +1,4 @@
-"""Chat completions, as opencode speaks to it."""
+"""The chat completions API, used by opencode."""
 
 import json
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def _speak(asked: Asked, reply: Say | Run) -> Answer:
 def _refuse(_: Asked, reply: Refuse) -> Answer:
     status, code, message = _ERRORS[reply.why]
     error = {"message": message, "type": code, "param": None, "code": code}
-    # It tries eight times, and doubles its wait where it isn't told one.
+    # opencode retries eight times and doubles the delay, unless the server sends one.
     return document({"error": error}, status, retry_after_ms="50")
 
 

@@ -1,4 +1,4 @@
-"""What a dialect is, and what all of them are made of."""
+"""The interface of a wire format, and helpers for all of them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -11,15 +11,15 @@ Json = dict[str, Any]
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
-# A turn's tokens in every dialect that tells them: what came in (of it from the cache), and out.
+# The tokens of a turn in every format that reports them: input, cached part of it, output.
 INPUT, CACHED, OUTPUT = 1200, 1000, 34
-# How long a limit lasts from the moment in which it is told.
+# How long a limit lasts from the time of its first message.
 LIMIT_SECONDS = 4 * 3600
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer over HTTP, as bytes."""
+    """One HTTP response."""
 
     body: bytes
     status: int = 200
@@ -29,7 +29,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, as far as an answer depends on it."""
+    """The parts of a request on which the response depends."""
 
     body: Json
     streaming: bool
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Dialect:
-    """The end of its addresses, how to see a tool's result in a request, and how to answer."""
+    """The endings of its paths, a check for tool results in a request, and the responses."""
 
     endings: tuple[str, ...]
     tool_has_run: Callable[[Json], bool]
@@ -47,13 +47,13 @@ class Dialect:
 
 
 def document(content: Json, status: int = 200, **headers: str) -> Answer:
-    """An answer in one piece; `_` in a header's name stands for `-`."""
+    """Return a response with one JSON document; `_` in a header name stands for `-`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(json.dumps(content).encode(), status, JSON, named)
 
 
 def stream(events: Iterable[Json], *, named: bool = True, end: str = "") -> Answer:
-    """Server-sent events, with or without the name of each."""
+    """Return a response with server-sent events, with or without event names."""
     lines = [
         (f"event: {event['type']}\n" if named else "") + f"data: {json.dumps(event)}\n\n"
         for event in events
@@ -62,12 +62,12 @@ def stream(events: Iterable[Json], *, named: bool = True, end: str = "") -> Answ
 
 
 def pieces(text: str) -> list[str]:
-    """A text as models send it: in bits, so that a promise is never whole in one of them."""
+    """Split a text into small pieces, so that no piece contains a whole signal."""
     size = max(7, len(text) // 200)
     return [text[start : start + size] for start in range(0, len(text) or 1, size)]
 
 
 def offered(tools: Iterable[Json], *names: str) -> str | None:
-    """The first of the names that the agent has a tool for."""
+    """Return the first of the names for which the agent has a tool."""
     there = {tool.get("name") for tool in tools}
     return next((name for name in names if name in there), None)

@@ -1,4 +1,4 @@
-"""generateContent and streamGenerateContent, as gemini speaks to it."""
+"""The generateContent and streamGenerateContent API, used by gemini."""
 
 from real_agents.scenarios import Refusal, Refuse, Run, Say
 from real_agents.wire.dialect import (

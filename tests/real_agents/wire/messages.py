@@ -1,4 +1,4 @@
-"""Messages, as claude speaks to it."""
+"""The messages API, used by claude."""
 
 import json
 from collections.abc import Iterator
@@ -72,8 +72,8 @@ def _whole(asked: Asked, reply: Say | Run) -> Json:
 
 def _events(whole: Json) -> Iterator[Json]:
     (block,) = whole["content"]
-    begun = {**whole, "content": [], "stop_reason": None, "usage": {**_USAGE, "output_tokens": 1}}
-    yield {"type": "message_start", "message": begun}
+    started = {**whole, "content": [], "stop_reason": None, "usage": {**_USAGE, "output_tokens": 1}}
+    yield {"type": "message_start", "message": started}
     empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
     yield {"type": "content_block_start", "index": 0, "content_block": empty}
     for delta in _deltas(block):
@@ -107,11 +107,11 @@ def _refuse(asked: Asked, reply: Refuse) -> Answer:
 
 
 def _limit(resets_at: int) -> dict[str, str]:
-    """What a subscription's account is told: the agent believes these more than the text."""
+    """Return the headers for a subscription account, which claude trusts more than the text."""
     name = "anthropic_ratelimit_unified_"
-    told = {"status": "rejected", "reset": str(resets_at), "representative_claim": "five_hour"}
+    overall = {"status": "rejected", "reset": str(resets_at), "representative_claim": "five_hour"}
     five_hours = {"5h_status": "rejected", "5h_reset": str(resets_at), "5h_utilization": "1.0"}
-    return {name + key: value for key, value in (told | five_hours).items()} | {
+    return {name + key: value for key, value in (overall | five_hours).items()} | {
         "x_should_retry": "false"
     }
 

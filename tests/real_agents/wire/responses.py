@@ -1,4 +1,4 @@
-"""Responses, as codex speaks to it."""
+"""The responses API, used by codex."""
 
 import json
 from collections.abc import Iterator
@@ -64,8 +64,8 @@ def _item(asked: Asked, reply: Say | Run) -> Json:
 def _events(item: Json) -> Iterator[Json]:
     yield {"type": "response.created", "response": {"id": "resp_1"}}
     if item["type"] == "message":
-        begun = {**item, "content": []}
-        yield {"type": "response.output_item.added", "output_index": 0, "item": begun}
+        started = {**item, "content": []}
+        yield {"type": "response.output_item.added", "output_index": 0, "item": started}
         for piece in pieces(item["content"][0]["text"]):
             place = {"item_id": item["id"], "output_index": 0, "content_index": 0}
             yield {"type": "response.output_text.delta", **place, "delta": piece}
