@@ -51,17 +51,19 @@ from rooda.workspace.tools import Tools
 from support.workspace import Workspace, alive, wait_for
 
 
-def words(command: str) -> tuple[str, ...]:
+def split_command(command: str) -> tuple[str, ...]:
     return split(command, BUILTIN, "ai_cmd", [])
 
 
-def found(
+def flag_findings(
     command: str, environ: Mapping[str, str] | None = None, *, root: bool = False
 ) -> list[Finding]:
-    return list(check_command_line(CommandLine(own_words(words(command)), environ or {}, root)))
+    return list(
+        check_command_line(CommandLine(own_words(split_command(command)), environ or {}, root))
+    )
 
 
-def wrong(findings: list[Finding]) -> list[tuple[str, str]]:
+def not_ok(findings: list[Finding]) -> list[tuple[str, str]]:
     return [(one.topic, str(one.mark)) for one in findings if one.mark is not Mark.OK]
 
 
@@ -78,8 +80,8 @@ def test_every_known_cli_has_permissions_and_flag_rules(name: str) -> None:
 @pytest.mark.parametrize("name", read_builtin().aliases)
 def test_built_in_aliases_have_no_findings_other_than_ok(name: str) -> None:
     alias: Alias = read_builtin().aliases[name].value
-    findings = found(alias.command)
-    assert wrong(findings) == []
+    findings = flag_findings(alias.command)
+    assert not_ok(findings) == []
     assert {one.topic for one in findings} == {"prompt", "permissions"}
 
 
@@ -120,7 +122,7 @@ def test_command_that_cannot_run_unattended_gets_a_warning_with_the_missing_flag
     command: str,
 ) -> None:
     topic, advice = WARNED[command]
-    (one,) = [one for one in found(command) if one.mark is not Mark.OK]
+    (one,) = [one for one in flag_findings(command) if one.mark is not Mark.OK]
     assert one.topic == topic
     assert advice in one.advice
 
@@ -142,7 +144,7 @@ def test_command_that_cannot_run_unattended_gets_a_warning_with_the_missing_flag
     ],
 )
 def test_command_that_can_run_unattended_gets_no_warning(command: str) -> None:
-    assert wrong(found(command)) == []
+    assert not_ok(flag_findings(command)) == []
 
 
 CLAUDE = "claude -p --dangerously-skip-permissions"
@@ -166,12 +168,14 @@ CLAUDE = "claude -p --dangerously-skip-permissions"
 def test_claude_without_permission_checks_is_a_problem_for_root_outside_a_sandbox(
     command: str, environ: dict[str, str], *, root: bool, refused: bool
 ) -> None:
-    topics = [one.topic for one in found(command, environ, root=root) if one.mark is Mark.PROBLEM]
+    topics = [
+        one.topic for one in flag_findings(command, environ, root=root) if one.mark is Mark.PROBLEM
+    ]
     assert topics == (["root"] if refused else [])
 
 
 def test_gemini_accepts_the_trust_variable_instead_of_the_flag() -> None:
-    assert wrong(found("gemini --yolo", {"GEMINI_CLI_TRUST_WORKSPACE": "true"})) == []
+    assert not_ok(flag_findings("gemini --yolo", {"GEMINI_CLI_TRUST_WORKSPACE": "true"})) == []
 
 
 @pytest.mark.parametrize(
@@ -189,8 +193,8 @@ def test_gemini_accepts_the_trust_variable_instead_of_the_flag() -> None:
 def test_launcher_words_and_variables_are_split_from_the_agent_command(
     command: str, own: tuple[str, ...], variables: dict[str, str | None]
 ) -> None:
-    assert own_words(words(command)) == own
-    assert variables_of(words(command)) == variables
+    assert own_words(split_command(command)) == own
+    assert variables_of(split_command(command)) == variables
 
 
 # -- accounts and secrets --------------------------------------------------------------------
@@ -225,7 +229,7 @@ def test_variable_with_a_false_value_selects_no_account(value: str) -> None:
     ],
 )
 def test_shown_command_hides_secrets(command: str, shown: str) -> None:
-    assert shown_command(words(command)) == shown
+    assert shown_command(split_command(command)) == shown
 
 
 def test_without_secrets_replaces_the_values_of_secret_variables() -> None:

@@ -8,7 +8,16 @@ import pytest
 
 from rooda.testresults.read import read, read_bytes
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
-from support.outputs import GIVEN, Counts, Output, counts, given, more, printed, written
+from support.outputs import (
+    RECORDED,
+    Counts,
+    Output,
+    counts,
+    handwritten_outputs,
+    other_recorded_outputs,
+    printed_outputs,
+    recorded_outputs,
+)
 
 WRONG = (TestStatus.FAILED, TestStatus.ERROR)
 FIELDS = ("total", "passed", "failed", "skipped")
@@ -33,7 +42,7 @@ def failed_names(results: TestResults) -> set[str]:
 # -- recorded outputs --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("output,case", given(), ids=by_name)
+@pytest.mark.parametrize("output,case", recorded_outputs(), ids=by_name)
 def test_recorded_outputs_give_the_counts_and_names_of_the_manifest(
     output: Output, case: dict[str, Any]
 ) -> None:
@@ -54,14 +63,16 @@ def test_recorded_outputs_give_the_counts_and_names_of_the_manifest(
     assert failed_names(results) >= set(expected)
 
 
-@pytest.mark.parametrize("output,expected", [*more(), *written()], ids=by_name)
+@pytest.mark.parametrize(
+    "output,expected", [*other_recorded_outputs(), *handwritten_outputs()], ids=by_name
+)
 def test_other_recorded_and_handwritten_outputs_give_the_listed_counts(
     output: Output, expected: Counts | None
 ) -> None:
     assert counts(output.read()) == expected
 
 
-@pytest.mark.parametrize("output,case", given(), ids=by_name)
+@pytest.mark.parametrize("output,case", recorded_outputs(), ids=by_name)
 def test_all_passed_is_true_only_for_successful_recorded_runs(
     output: Output, case: dict[str, Any]
 ) -> None:
@@ -149,7 +160,7 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("name", DECORATIONS)
 def test_decorations_of_agents_and_log_viewers_do_not_change_the_counts(name: str) -> None:
-    for output in printed():
+    for output in printed_outputs():
         moves_the_cursor = output.path.name == "bats_pretty.txt"
         if not (moves_the_cursor and name == "a box"):
             decorated = read(DECORATIONS[name](output.text))
@@ -264,7 +275,7 @@ def test_later_runs_replace_earlier_ones_and_different_runners_add_up(
 def test_joined_outputs_of_different_runners_add_up() -> None:
     names = ["pytest_mixed_default.color", "cargo_workspace_ok", "jest_mixed", "ctest_mixed"]
     names += ["rspec_documentation", "mocha_spec", "playwright_dot", "unittest_mixed", "bats_tap"]
-    outputs = [Output(GIVEN / f"{name}.txt") for name in names]
+    outputs = [Output(RECORDED / f"{name}.txt") for name in names]
     for first in outputs:
         for second in outputs:
             one, other = counts(first.read()), counts(second.read())
@@ -276,7 +287,10 @@ def test_joined_outputs_of_different_runners_add_up() -> None:
 
 
 def test_repeated_run_counts_once() -> None:
-    for output in [*printed(), *(output for output, _ in more() if output.path.suffix == ".txt")]:
+    for output in [
+        *printed_outputs(),
+        *(output for output, _ in other_recorded_outputs() if output.path.suffix == ".txt"),
+    ]:
         again = read(f"{output.text}\n● Let me run the tests again.\n\n{output.text}")
         compound = output.path.name.startswith(("compound", "ui_claude"))
         if not compound:  # compound outputs have several commands
@@ -294,7 +308,7 @@ def test_details_of_a_replaced_run_are_dropped() -> None:
 
 @pytest.mark.slow
 def test_truncated_output_raises_no_error() -> None:
-    for output in printed():
+    for output in printed_outputs():
         text = output.text
         for tenth in range(1, 10):
             read(text[len(text) * tenth // 10 :])

@@ -4,9 +4,21 @@ import pytest
 
 from rooda.testresults.read import read_outputs
 from rooda.testresults.results import LIMIT, may_have_results
-from support.outputs import GIVEN, Counts, Output, counts, given, more, written
+from support.outputs import (
+    RECORDED,
+    Counts,
+    Output,
+    counts,
+    handwritten_outputs,
+    other_recorded_outputs,
+    recorded_outputs,
+)
 
-ALL = [output for cases in (given(), more(), written()) for output, _ in cases]
+ALL = [
+    output
+    for cases in (recorded_outputs(), other_recorded_outputs(), handwritten_outputs())
+    for output, _ in cases
+]
 
 PYTEST = "===== 1 failed, 2 passed in 0.10s =====\n"
 GREEN_PYTEST = "===== 3 passed in 0.10s =====\n"
@@ -72,9 +84,9 @@ def test_outputs_are_parsed_separately() -> None:
 
 
 def test_details_come_from_the_runs_that_count() -> None:
-    agent = Output(GIVEN / "pytest_mixed_tb_short.txt").data
+    agent = Output(RECORDED / "pytest_mixed_tb_short.txt").data
     verify = b"FAILED t.py::test_last - no\n=== 1 failed in 0.10s ===\n"
-    results = read_outputs(agent, Output(GIVEN / "jest_ok.txt").data, verify)
+    results = read_outputs(agent, Output(RECORDED / "jest_ok.txt").data, verify)
     assert counts(results) == (4, 3, 1, 0)
     assert results is not None
     assert [detail.name for detail in results.details] == ["t.py::test_last"]
@@ -84,7 +96,7 @@ def test_later_recorded_output_replaces_an_earlier_one_of_the_same_runner() -> N
     pairs = [("twice_jest", "jest_mixed"), ("cargo_workspace_fail_fast", "cargo_workspace_ok")]
     pairs += [("go_panic_v", "go_multi_plain"), ("tox_two_envs", "pytest_subtests")]
     for first, second in pairs:
-        agent, verify = (Output(GIVEN / f"{name}.txt") for name in (first, second))
+        agent, verify = (Output(RECORDED / f"{name}.txt") for name in (first, second))
         assert counts(read_outputs(agent.data, b"", verify.data)) == counts(verify.read())
 
 

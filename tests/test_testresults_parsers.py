@@ -10,7 +10,7 @@ from rooda.testresults.parser import Parser
 from rooda.testresults.read import read, read_bytes
 from rooda.testresults.registry import PARSERS
 from rooda.testresults.results import TestStatus
-from support.outputs import GIVEN, counts
+from support.outputs import RECORDED, counts
 from support.runner_cases import CASES, Case
 
 ALL = pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.__name__)
@@ -54,7 +54,7 @@ def test_details_contain_the_failure_messages() -> None:
         ("unittest_mixed", "test_mix.TMix.test_err", "KeyError: 'k'"),
         ("vitest_mixed_verbose", "sum.test.js > sum > adds wrong", "expected 3 to be 4"),
     ]:
-        results = read_bytes((GIVEN / f"{name}.txt").read_bytes())
+        results = read_bytes((RECORDED / f"{name}.txt").read_bytes())
         assert results is not None
         assert any(d.name == test and message in (d.error or "") for d in results.details), name
 

@@ -11,7 +11,7 @@ from rooda.testresults.read import read_bytes
 from rooda.testresults.results import TestResults
 
 _CORPUS = Path(__file__).parent.parent / "corpus"
-GIVEN = _CORPUS / "test-outputs"
+RECORDED = _CORPUS / "test-outputs"
 
 Counts = tuple[int, int, int, int]
 
@@ -39,18 +39,18 @@ def _read(output: Output) -> TestResults | None:
     return (read_xml if output.path.suffix == ".xml" else read_bytes)(output.data)
 
 
-def given() -> list[tuple[Output, dict[str, Any]]]:
+def recorded_outputs() -> list[tuple[Output, dict[str, Any]]]:
     """Return the recorded outputs of tests/corpus, each with its line of the manifest."""
-    manifest = json.loads((GIVEN / "manifest.json").read_text())
-    return [(Output(GIVEN / case["file"]), case) for case in manifest]
+    manifest = json.loads((RECORDED / "manifest.json").read_text())
+    return [(Output(RECORDED / case["file"]), case) for case in manifest]
 
 
-def more() -> list[tuple[Output, Counts | None]]:
+def other_recorded_outputs() -> list[tuple[Output, Counts | None]]:
     """Return further outputs of real runners, with their counts."""
     return _listed(_CORPUS / "more-test-outputs")
 
 
-def written() -> list[tuple[Output, Counts | None]]:
+def handwritten_outputs() -> list[tuple[Output, Counts | None]]:
     """Return handwritten outputs: decorations, other versions, and prose about tests."""
     return _listed(_CORPUS / "written-outputs")
 
@@ -60,9 +60,9 @@ def _listed(folder: Path) -> list[tuple[Output, Counts | None]]:
     return [(Output(folder / name), counts and tuple(counts)) for name, counts in manifest.items()]
 
 
-def printed() -> list[Output]:
+def printed_outputs() -> list[Output]:
     """Return the recorded outputs that a runner printed, without report files."""
-    return [output for output, _ in given() if output.path.suffix == ".txt"]
+    return [output for output, _ in recorded_outputs() if output.path.suffix == ".txt"]
 
 
 def counts(results: TestResults | None) -> Counts | None:

@@ -8,7 +8,7 @@ from rooda.text.lookup import did_you_mean
 
 PREFIX = "builtin:"
 
-# importlib.resources takes as long to load as all prompts of a run together.
+# Not importlib.resources: its import takes as long as reading all prompts of a run.
 _FOLDER = Path(__file__).parent / "builtin"
 
 _INCLUDE = re.compile(r"^@include (\S+)$", re.MULTILINE)

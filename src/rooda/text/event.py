@@ -1,4 +1,4 @@
-"""What every event has: fields, a level and words. Logs and their reference derive from these."""
+"""The base class of all events: fields, a level and words. Logs and their reference use these."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[^\s\"=\\]+")
 
 
 class LogLevel(IntEnum):
-    """How important an event is."""
+    """The importance of an event."""
 
     DEBUG = 10
     INFO = 20
@@ -27,7 +27,7 @@ class LogLevel(IntEnum):
 
 
 class Message(Struct, frozen=True):
-    """Words, and fields in their order. A log leaves out a field whose value is None."""
+    """Words and ordered fields. A log omits fields with the value None."""
 
     words: str
     fields: tuple[Field, ...] = ()
@@ -38,21 +38,21 @@ def say(words: str, /, **fields: Value) -> Message:
     return Message(words, tuple(fields.items()))
 
 
-EVENTS: list[type["Event"]] = []  # every class of events, in the order of their definition
+EVENTS: list[type["Event"]] = []  # all event classes, in the order of their definition
 
 
 class Event(Struct, frozen=True):
-    """Something that happened. A subclass declares all that rooda tells about it in one place.
+    """An event. A subclass declares everything that rooda prints about it in one place.
 
-    Each field has a comment on its line, which the reference shows. Fields are the schema of
-    `log_format: json`, so they are added and never renamed. `level` is the usual level, and
-    `raised` the level of an event for which `is_raised` is true, and in which case that is.
+    Each field has a comment on its line, which the reference shows. The fields are the schema of
+    `log_format: json`, so they may be added but never renamed. `level` is the default level.
+    `raised` is the level of events for which `is_raised` is true, and a phrase for that condition.
     """
 
     level: ClassVar[LogLevel] = LogLevel.INFO
     raised: ClassVar[tuple[LogLevel, str] | None] = None
-    is_logged: ClassVar[bool] = True  # False: there are far too many of them for a log
-    unlogged: ClassVar[tuple[str, ...]] = ()  # fields that only the record needs
+    is_logged: ClassVar[bool] = True  # False for events that are too frequent for a log
+    unlogged: ClassVar[tuple[str, ...]] = ()  # fields that only the record contains
 
     def __init_subclass__(cls) -> None:
         """Register the class."""
@@ -61,7 +61,7 @@ class Event(Struct, frozen=True):
 
     @classmethod
     def event_name(cls) -> str:
-        """Return the name in logs: `iteration_started` for IterationStarted."""
+        """Return the name in logs, such as `iteration_started` for IterationStarted."""
         return _CAPITAL.sub("_", cls.__name__).lower()
 
     def is_raised(self) -> bool:
@@ -70,15 +70,15 @@ class Event(Struct, frozen=True):
 
     @property
     def log_level(self) -> LogLevel:
-        """The level of this very event."""
+        """The level of this particular event."""
         return self.raised[0] if self.raised and self.is_raised() else self.level
 
     def describe(self) -> Message | None:
-        """Return what to say about the event; None if there is nothing to say."""
+        """Return the message about the event, or None for an event without one."""
         return None
 
     def as_text(self) -> str | None:
-        """Return the event for people: a line, and more lines indented below it."""
+        """Return the event as readable text: one line, with further lines indented below it."""
         message = self.describe()
         if message is None:
             return None
@@ -93,7 +93,7 @@ class Event(Struct, frozen=True):
         return f"{self.log_level.name} {one_line(message.words)}{logfmt_fields(message.fields)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as `log_format: json` has them."""
+        """Return the fields for `log_format: json`."""
         body = to_builtins(self)
         for name in self.unlogged:
             del body[name]
@@ -101,7 +101,7 @@ class Event(Struct, frozen=True):
 
 
 def logfmt_fields(fields: tuple[Field, ...]) -> str:
-    """Return ` key=value key="two words"`, without the fields that have no value."""
+    """Return ` key=value key="two words"`, without fields that are None."""
     return "".join(f" {key}={_shown(value)}" for key, value in fields if value is not None)
 
 
