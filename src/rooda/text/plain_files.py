@@ -1,6 +1,6 @@
-"""Open regular files, and nothing else: an agent may put a pipe, a device or a link in their place.
+"""Opens regular files only: an agent may put a pipe, a device or a link in place of a file.
 
-Reading a pipe would block rooda, a device has no end, and a link leads to another file.
+A pipe would block rooda, a device has no end, and a link leads to another file.
 """
 
 import errno
@@ -12,11 +12,11 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: opening a pip
 
 
 class NotPlainFileError(OSError):
-    """There is no regular file at a path, but something else."""
+    """The path exists, but is not a regular file."""
 
 
 def open_plain_file(path: Path, *, follow: bool = False) -> int:
-    """Return a descriptor for reading a regular file; OSError for anything else.
+    """Return a descriptor for reading a regular file; raise OSError for anything else.
 
     With `follow`, the path may be a link to a regular file.
     """
@@ -33,6 +33,6 @@ def open_plain_file(path: Path, *, follow: bool = False) -> int:
 
 
 def read_plain_file(path: Path, most: int | None, *, follow: bool = False) -> bytes:
-    """Return the first `most` bytes of a regular file (None: all of them); OSError for no file."""
+    """Return the first `most` bytes of a regular file (None: all bytes). Raises OSError."""
     with os.fdopen(open_plain_file(path, follow=follow), "rb") as file:
         return file.read(most)
