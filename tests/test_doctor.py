@@ -46,7 +46,7 @@ from rooda.process.exits import (
     TimedOut,
 )
 from rooda.process.leftovers import start_time
-from rooda.workspace.lock import Lock, Note, here
+from rooda.workspace.lock import Lock, LockNote, here
 from rooda.workspace.tools import Tools
 from support.workspace import Workspace, alive, wait_for
 
@@ -591,9 +591,9 @@ def test_user_config_is_reported(workspace: Workspace) -> None:
     assert own() == f"user config in {folder}"
 
 
-def note(workspace: Workspace, pid: int, started: float) -> Note:
+def note(workspace: Workspace, pid: int, started: float) -> LockNote:
     host, boot = here()
-    return Note(
+    return LockNote(
         run="20260101-000000-abcdef",
         procedure="build",
         pid=pid,

@@ -23,7 +23,7 @@ from rooda.config.settings import KEEP_PROCESSES
 from rooda.engine.run_lock import hold_run_lock
 from rooda.process.leftovers import start_time
 from rooda.text.event import Event
-from rooda.workspace.lock import Lock, Note, Taken, here, read_note
+from rooda.workspace.lock import Lock, LockHeldError, LockNote, here, read_note
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
@@ -264,7 +264,7 @@ def excludes(folder: Path) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         Lock(folder).close()
-    except Taken:
+    except LockHeldError:
         return True
     return False
 
@@ -608,10 +608,12 @@ def test_a_pipe_in_the_place_of_the_note_holds_no_second_start_up(
 
 def test_a_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     run = "20200101-000000-abcdef"
-    note = Note(run, "work", os.getpid(), 7.5, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",))
+    note = LockNote(
+        run, "work", os.getpid(), 7.5, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",)
+    )
     lock = Lock(tmp_path)
     lock.write(note)
-    with pytest.raises(Taken) as taken:
+    with pytest.raises(LockHeldError) as taken:
         Lock(tmp_path)
     assert taken.value.top == tmp_path
     assert taken.value.note == note == read_note(tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
-from rooda.workspace.lock import Note, here
+from rooda.workspace.lock import LockNote, here
 from support.children import Nursery, until
 from support.misbehaviour import (
     AT_MAXIMUM,
@@ -309,7 +309,7 @@ def test_a_pid_that_is_used_again_is_left_alone(
     other = bystander(nursery, workspace, "sleep", "60")
     host, ours = here()
     agent = (other.pid, float(started(other.pid) + later))
-    note = Note(
+    note = LockNote(
         "20260101-000000-abcdef", "work", 1, 0.5, "2026-01-01T00:00:00", str(workspace.path), host,
         ours if boot else "another", (agent,),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from rooda.config.world import this_world
 from rooda.process.leftovers import start_time
 from rooda.record.rows import StoreError
 from rooda.text.controls import one_line
-from rooda.workspace.lock import Note, here, who_holds
+from rooda.workspace.lock import LockNote, here, lock_holder
 from rooda.workspace.work_tree import work_tree
 
 _PACE = 0.05  # seconds between two looks at the process
@@ -24,12 +24,12 @@ class AtWork(Struct, frozen=True):
 
     pid: int
     started: float
-    note: Note | None  # None when the agent has deleted it
+    note: LockNote | None  # None when the agent has deleted it
 
     @classmethod
     def find(cls) -> "AtWork":
         """Return the run that holds the lock of this work tree. Raises InvalidInput."""
-        pid, note = who_holds(work_tree(this_world().folder))
+        pid, note = lock_holder(work_tree(this_world().folder))
         if note is not None and note.host != here()[0]:
             message = f"the run of {note.procedure} is at work on {note.host}"
             raise InvalidInput([Problem(message, "Stop it there")])

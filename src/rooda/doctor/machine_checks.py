@@ -17,7 +17,7 @@ from rooda.text.controls import one_line
 from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError, unfinished
-from rooda.workspace.lock import Note, read_note, who_holds
+from rooda.workspace.lock import LockNote, lock_holder, read_note
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -96,7 +96,7 @@ def check_lock(folder: Path) -> Finding:
     """Check whether a run is active here."""
     try:
         top = work_tree(folder)
-        pid, note = who_holds(top)
+        pid, note = lock_holder(top)
         left = read_note(top)
     except (OSError, RuntimeError) as error:
         text = f"rooda could not check whether a run is active here: {error}"
@@ -114,7 +114,7 @@ def check_lock(folder: Path) -> Finding:
     return Finding("lock", Mark.OK, "no run is active here")
 
 
-def _described(pid: int, note: Note | None) -> str:
+def _described(pid: int, note: LockNote | None) -> str:
     if note is None:
         return f"pid {pid}"
     since = note.since.replace("T", " ")

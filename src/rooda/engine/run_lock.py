@@ -17,7 +17,7 @@ from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.run_folders import run_folder
 from rooda.text.event import Event
-from rooda.workspace.lock import Lock, Note, ProcessIdentity, Taken, here
+from rooda.workspace.lock import Lock, LockHeldError, LockNote, ProcessIdentity, here
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
 from rooda.workspace.work_tree import work_tree
 
@@ -38,7 +38,7 @@ class RunLock:
             for folder in (plan.workspace, plan.working_dir):
                 if work_tree(folder) not in [lock.top for lock in self._locks]:
                     self._locks.append(Lock(folder))
-        except Taken as taken:
+        except LockHeldError as taken:
             self.close()
             raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
         except OSError as error:
@@ -58,9 +58,9 @@ class RunLock:
         if self._locks:
             self._locks[0].write(self._note())
 
-    def _note(self) -> Note:
+    def _note(self) -> LockNote:
         plan, us = self._plan, ProcessIdentity.own()
-        return Note(
+        return LockNote(
             run=self.run,
             procedure=plan.procedure,
             pid=us.pid,
@@ -84,7 +84,7 @@ class RunLock:
             lock.close()
 
 
-def _trace(earlier: Note) -> RunTrace:
+def _trace(earlier: LockNote) -> RunTrace:
     files = [file_identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
     return RunTrace(
         f"{MARK}={earlier.run}",
@@ -114,7 +114,7 @@ def hold_run_lock(plan: Plan) -> Iterator[RunLock]:
         alone.close()
 
 
-def _taken(taken: Taken, outer: str | None) -> Problem:
+def _taken(taken: LockHeldError, outer: str | None) -> Problem:
     note = taken.note
     pid = taken.pid or (note and note.pid)
     if note is None:

@@ -38,7 +38,7 @@ def find_tests(context: IterationContext, verify: bytes = b"") -> None:
 
 
 def report_tree(services: Services, number: int, seen: TreeScan) -> None:
-    """Emit what a look at the work tree has found; 0 is the look before the first iteration."""
+    """Emit what a scan of the work tree has found; 0 is the scan before the first iteration."""
     reported = services.reported
     if seen.trouble and seen.trouble != reported.trouble:
         unknown = seen.changes is None and number > 0

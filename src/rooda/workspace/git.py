@@ -11,16 +11,16 @@ from rooda.workspace.tools import Command, Tools
 _PATIENCE = 120.0  # for one plumbing command
 _AFTER_A_TIMEOUT = 20.0  # for the next ones, until one ends by itself
 _GRACE = 1.0  # between SIGTERM and SIGKILL
-_LONGEST = 600  # of what git says, in a message of ours
+_LONGEST = 600  # characters of git's message in one of rooda's
 
-# No program may ask a question: the user is asleep.
+# No program may ask a question: there is no user to answer.
 _UNATTENDED: Mapping[str, str] = {
     "GIT_TERMINAL_PROMPT": "0",
     "SSH_ASKPASS_REQUIRE": "never",
     "GIT_MERGE_AUTOEDIT": "no",
     "GCM_INTERACTIVE": "never",
 }
-# The variables that name a program, and the program that answers at once.
+# Variables that name a program, and the program that answers at once.
 _ANSWERS: Mapping[str, str] = {
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
@@ -28,7 +28,7 @@ _ANSWERS: Mapping[str, str] = {
     "GIT_SEQUENCE_EDITOR": "true",
     "GIT_PAGER": "cat",
 }
-# A hook or a shell may have set these; they would point us elsewhere, or change what git means.
+# A hook or a shell may have set these. They would point git elsewhere, or change what it does.
 _MISLEADING = frozenset(
     {
         "GIT_DIR",
@@ -50,13 +50,13 @@ _MISLEADING = frozenset(
         "GIT_GLOB_PATHSPECS",
         "GIT_NOGLOB_PATHSPECS",
         "GIT_ICASE_PATHSPECS",
-        "GPG_TTY",  # whoever signs would ask there
+        "GPG_TTY",  # gpg would ask there for a password
     }
 )
 _PLUMBING: Mapping[str, str] = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # the same for a git that doesn't know the line above
+    "GIT_ALLOW_PROTOCOL": "none",  # the same for older versions of git
     "GIT_AUTHOR_NAME": "rooda",
     "GIT_AUTHOR_EMAIL": "rooda@localhost",
     "GIT_COMMITTER_NAME": "rooda",
@@ -86,10 +86,10 @@ class GitInterruptedError(GitStoppedError):
 
 
 def unattended(tools: Tools) -> dict[str, str]:
-    """An environment in which git never asks and works where it is told to.
+    """Return an environment in which git never asks a question and uses the given repository.
 
-    Ssh can't ask either: it is in a session without a terminal. GIT_SSH gives way to the user's
-    core.sshCommand.
+    ssh can't ask either: it is in a session without a terminal. The user's core.sshCommand
+    overrides GIT_SSH.
     """
     kept = {name: value for name, value in tools.environ.items() if name not in _MISLEADING}
     answers = {variable: tools.program(name) for variable, name in _ANSWERS.items()}
@@ -97,7 +97,7 @@ def unattended(tools: Tools) -> dict[str, str]:
 
 
 class Git:
-    """Runs plumbing commands in one folder; never on the network, and never in the user's name."""
+    """Runs plumbing commands in one folder, without the network and without the user's name."""
 
     def __init__(
         self,
@@ -109,25 +109,25 @@ class Git:
         self.folder = folder
         self._tools = tools
         kept = {name: value for name, value in unattended(tools).items() if name not in _DATES}
-        # Plumbing runs no program of the user's, so it needs none of the work tree's folders.
+        # Plumbing runs no program of the user, so PATH needs no folder of the work tree.
         self._environ = {**kept, "PATH": tools.path, **_PLUMBING, **(more or {})}
         self._options: list[str] = []
         for key, value in {**_QUIET, **(settings or {})}.items():
             self._options += ["-c", f"{key}={value}"]
 
     def __call__(self, *arguments: str, given: bytes = b"", umask: int = -1) -> bytes:
-        """What git prints. Raises GitError with what it says, or why it could not be run."""
+        """Return what git prints. Raises GitError with git's message, or why git did not run."""
         code, printed, errors = self._run(arguments, given, umask)
         if code != 0:
             raise GitError(_refusal(arguments, code, errors))
         return printed
 
     def line(self, *arguments: str) -> str:
-        """One line of what git prints."""
+        """Return what git prints, without the line break at the end."""
         return os.fsdecode(self(*arguments)).removesuffix("\n")
 
     def ask(self, *arguments: str, given: bytes = b"") -> str | None:
-        """What git prints as text, or None where its answer is no."""
+        """Return what git prints as text; None if git answers no (exit code 1)."""
         code, printed, errors = self._run(arguments, given, -1)
         if code not in (0, 1):
             raise GitError(_refusal(arguments, code, errors))
@@ -136,7 +136,7 @@ class Git:
     def _run(
         self, arguments: tuple[str, ...], given: bytes, umask: int
     ) -> tuple[int, bytes, bytes]:
-        """Exit code, standard output, the end of standard error."""
+        """Return the exit code, standard output, and the end of standard error."""
         program = self._tools.git
         if program is None:
             raise GitError("git is not installed outside of the work tree")
@@ -160,7 +160,7 @@ class Git:
 
 
 def _failure(name: str, end: Exit) -> GitError:
-    """The error for a git that did not exit by itself."""
+    """Return the error for a git that did not exit by itself."""
     error = describe(end)
     if isinstance(end, Interrupted):
         return GitInterruptedError(f"git {name}: {error}")
@@ -191,6 +191,6 @@ _UNFINISHED = {
 
 
 def unfinished(git_dir: Path) -> str | None:
-    """What has been begun and not finished in a repository, in words."""
+    """Return which operation is unfinished in a repository, in words; None if there is none."""
     found = (what for name, what in _UNFINISHED.items() if (git_dir / name).exists())
     return next((f"{what} is in progress" for what in found), None)

@@ -1,8 +1,8 @@
-"""Files that an agent can turn against git: named pipes, devices, links, files without end.
+"""Files with which an agent can block or misdirect git: named pipes, devices, links, huge files.
 
-Git opens a file before it looks at its kind: it waits for the other end of a named pipe, and reads
-a device for ever. Through a link in its own folder git writes to another repository. So rooda looks
-at these files before it starts git.
+Git opens a file without checking its kind: it waits for the other end of a named pipe, and reads a
+device forever. Through a link in its own folder, git writes to another repository. So rooda checks
+these files before it starts git.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ from rooda.workspace.git import GitStoppedError
 LARGEST_FILE = 2 * 1024**3  # bytes; git reads about 30 MB a second
 
 _RULES = (".gitignore", ".gitattributes", ".gitmodules")
-_LOOKED_INTO = {"": ("refs", "logs", "info", "objects"), "objects": ("info", "pack")}
+_CHECKED_FOLDERS = {"": ("refs", "logs", "info", "objects"), "objects": ("info", "pack")}
 _MAY_BE_LINKED = ("HEAD", "hooks")  # by old versions of git, and by users
 _INDEX = "index"
 _SEARCH = 2.0  # seconds for the search for named pipes in the work tree
 
 
 def links_in(folders: Iterable[Path], *, index: bool = False) -> dict[str, str]:
-    """The links in git's own folders. Raises GitStoppedError for a file that would stop git.
+    """Return the links in git's own folders. Raises GitStoppedError for a file that blocks git.
 
-    Without `index` the user's index may be anything: snapshots have an index of their own.
+    Without `index`, the user's index may be any kind of file: snapshots have their own index.
     """
     found: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
@@ -36,14 +36,14 @@ def links_in(folders: Iterable[Path], *, index: bool = False) -> dict[str, str]:
             is_plain = entry.is_file(follow_symlinks=False)
             if entry.is_symlink() and entry.name not in _MAY_BE_LINKED:
                 found[entry.path] = str(Path(entry.path).readlink())
-            # The kind of a file is known without a look at it; its size matters at the top.
+            # `scandir` tells the kind of a file without a call; the size matters at the top only.
             if not is_plain or entry.path == f"{folder}/{entry.name}":
                 _check(entry.path)
     return found
 
 
 def changed_link(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """The link that leads elsewhere than before; empty if there is none."""
+    """Return the first link that is new or leads elsewhere; empty if there is none."""
     changed = sorted(name for name, target in now.items() if before.get(name) != target)
     return changed[0] if changed else ""
 
@@ -62,14 +62,14 @@ def check_git_folder(folder: Path) -> None:
 
 
 def check_rules(top: Path, known: Iterable[Path] = ()) -> None:
-    """Check the files with rules at the top, and others that are known to be named pipes."""
+    """Raise GitStoppedError if a file with rules at the top, or a known one, is a named pipe."""
     for path in (*(top / name for name in _RULES), *known):
         if path.is_fifo() and not path.is_symlink():
             raise _refusal(str(path), "a named pipe")
 
 
 def pipes_in(top: Path) -> set[Path]:
-    """Named pipes in a work tree that have the name of a file with rules; perhaps not all."""
+    """Return named pipes that have the name of a file with rules; the search time is limited."""
     found: set[Path] = set()
     end = time.monotonic() + _SEARCH
     for folder, _, names in os.walk(top):
@@ -80,8 +80,8 @@ def pipes_in(top: Path) -> set[Path]:
 
 
 def _entries(folder: str, name: str) -> Iterator[os.DirEntry[str]]:
-    """What is in a folder of git's; of the objects only what git reads by name."""
-    below = _LOOKED_INTO.get(name)
+    """Return the entries of a folder of git; of the objects only those that git reads by name."""
+    below = _CHECKED_FOLDERS.get(name)
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             yield entry

@@ -1,7 +1,7 @@
-"""One run per work tree: a lock that the kernel releases, and a note of who holds it.
+"""One run per work tree: a lock that the kernel releases, and a note about the run that holds it.
 
-The lock is on the folder itself, so that an agent that deletes `.rooda` can't take it away. The
-note is for people, and for the next start: it says what to look for if nobody could clean up.
+The lock is on the folder itself, so an agent that deletes `.rooda` does not remove it. The note
+is for users, and for the next start: after a crash it says which processes may be left.
 """
 
 import contextlib
@@ -11,11 +11,9 @@ import json
 import os
 import re
 import socket
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
 from rooda.process.leftovers import start_time
@@ -47,18 +45,18 @@ class ProcessIdentity(Struct, frozen=True):
 
     @property
     def is_on_this_host(self) -> bool:
-        """Whether this machine can tell anything about the process."""
+        """Whether the process runs on this machine, so that rooda can check it."""
         return self.host == here()[0]
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process still runs; a process of another host is believed to."""
+        """Whether the process still runs; true for a process of another host."""
         if not self.is_on_this_host:
             return True
         return self.boot == here()[1] and start_time(self.pid) == self.started
 
 
-class Note(Struct, frozen=True):
+class LockNote(Struct, frozen=True):
     """The run that holds the lock, and the processes that it has started."""
 
     run: str
@@ -78,10 +76,10 @@ class Note(Struct, frozen=True):
         return ProcessIdentity(self.pid, self.started, self.host, self.boot)
 
 
-class Taken(Exception):  # noqa: N818 - what was found
-    """Another run holds the lock; its note, if there is one, and its pid, if that is known."""
+class LockHeldError(Exception):
+    """Another run holds the lock. `note` and `pid` are about that run, if they are known."""
 
-    def __init__(self, top: Path, note: Note | None, pid: int | None) -> None:
+    def __init__(self, top: Path, note: LockNote | None, pid: int | None) -> None:
         super().__init__(str(top))
         self.top = top
         self.note = note
@@ -89,7 +87,7 @@ class Taken(Exception):  # noqa: N818 - what was found
 
 
 def here() -> tuple[str, str]:
-    """The name of this host, and of the time since it was started."""
+    """Return the name of this host, and the id of its present boot."""
     try:
         boot = _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -98,12 +96,12 @@ def here() -> tuple[str, str]:
 
 
 class Lock:
-    """Held until it is closed, or the process ends in whatever way."""
+    """A lock that rooda holds until `close`, or until the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
-        """Take it. Raises Taken, or OSError where a folder can't be locked."""
+        """Take the lock. Raises LockHeldError, or OSError if the folder can't be locked."""
         self.top = work_tree(folder)
-        self._note: Note | None = None
+        self._note: LockNote | None = None
         self._fd = os.open(self.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,23 +109,23 @@ class Lock:
             pid = _holder(os.fstat(self._fd))
             os.close(self._fd)
             if error.errno in _REFUSED:
-                raise Taken(self.top, _note_of(self.top, pid), pid) from None
+                raise LockHeldError(self.top, _note_of(self.top, pid), pid) from None
             raise
 
-    def left_behind(self) -> Note | None:
-        """The note of a run that could not end in order, on this very boot of this host."""
+    def left_behind(self) -> LockNote | None:
+        """Return the note of a run that was killed since this host was booted."""
         note = read_note(self.top)
         if note is None or (note.host, note.boot) != here():
             return None
-        # A copy of a work tree has a note too, but that of another one.
+        # A copy of a work tree contains the note of the original.
         try:
             is_here = work_tree(Path(note.workspace)) == self.top
             return note if is_here or not Path(note.workspace).exists() else None
         except OSError:
             return None
 
-    def write(self, note: Note) -> None:
-        """Say who runs here. It is only a note: where it can't be written, the lock still holds."""
+    def write(self, note: LockNote) -> None:
+        """Write the note. If that fails, the lock still holds."""
         self._note = note
         try:
             with new_file(self.top, _DRAFT) as file:
@@ -138,28 +136,28 @@ class Lock:
                 remove_file(self.top, _DRAFT)
 
     def note_agent(self, pid: int, started: float) -> None:
-        """Note the process that was just started, in place of the one before."""
+        """Replace the agent in the note by the one that was just started."""
         if self._note is not None:
             self.write(replace(self._note, agents=((pid, started),)))
 
     def close(self) -> None:
-        """The run has ended in order: there is nothing to find. An earlier note is not ours."""
+        """Release the lock, and delete the note if this run has written it."""
         if self._note is not None:
             with contextlib.suppress(OSError):
                 remove_file(self.top, _NOTE)
         os.close(self._fd)
 
 
-def _note_of(top: Path, holder: int | None) -> Note | None:
-    """The note, unless the kernel knows better who holds the lock."""
+def _note_of(top: Path, holder: int | None) -> LockNote | None:
+    """Return the note, unless the kernel says that another process holds the lock."""
     note = read_note(top)
     return note if note is not None and holder in (None, note.pid) and note.pid > 0 else None
 
 
-def who_holds(top: Path) -> tuple[int | None, Note | None]:
-    """The pid of the run that is at work in a work tree, and its note; as far as they are known.
+def lock_holder(top: Path) -> tuple[int | None, LockNote | None]:
+    """Return the pid of the run that holds the lock of a work tree, and its note, if known.
 
-    An agent can write a note, but not what the kernel knows of its locks.
+    An agent can write a note, but it can't change the kernel's list of locks.
     """
     note = read_note(top)
     if _LOCKS.exists():
@@ -168,39 +166,22 @@ def who_holds(top: Path) -> tuple[int | None, Note | None]:
     return (note.pid, note) if note is not None else (None, None)
 
 
-def read_note(top: Path) -> Note | None:
-    """The note, if there is one that makes sense: an agent may have written anything there."""
+def read_note(top: Path) -> LockNote | None:
+    """Return the note, if there is a valid one: an agent may have written anything there."""
     try:
-        return _note(json.loads(read_plain_file(_path(top), _LONGEST)))
-    except (OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
+        note = convert(json.loads(read_plain_file(_path(top), _LONGEST)), LockNote)
+        is_valid = _RUN.fullmatch(note.run) and b"\0" not in os.fsencode(note.workspace)
+    except (OSError, ValueError, RecursionError):
         return None
+    return note if is_valid else None
 
 
 def _path(top: Path) -> Path:
     return top / STATE_FOLDER / _NOTE
 
 
-def _note(data: Mapping[str, Any]) -> Note:
-    if not _RUN.fullmatch(data["run"]):
-        raise ValueError("no run of ours")
-    if b"\0" in os.fsencode(data["workspace"]):
-        raise ValueError("no folder of ours")
-    return Note(
-        run=data["run"],
-        procedure=str(data["procedure"]),
-        pid=int(data["pid"]),
-        started=float(data["started"]),
-        since=str(data["since"]),
-        workspace=str(data["workspace"]),
-        host=str(data["host"]),
-        boot=str(data["boot"]),
-        agents=tuple((int(pid), float(started)) for pid, started in data["agents"]),
-        keep=tuple(map(str, data["keep"])),
-    )
-
-
 def _holder(found: os.stat_result) -> int | None:
-    """The pid of who holds the lock, as the kernel knows it (Linux)."""
+    """Return the pid of the process that holds the lock, from the kernel's list (Linux)."""
     device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:
         lines = _LOCKS.read_text(encoding="ascii").splitlines()

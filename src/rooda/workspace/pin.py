@@ -1,7 +1,7 @@
-"""The repository that a run works in, held fast from its start.
+"""The repository that a run started in: rooda commits to no other one, and pushes no other one.
 
 An agent can delete `.git`, empty it, or point it elsewhere. Git would then find another repository,
-perhaps the one above, with files that the user never meant to publish.
+perhaps in a folder above, with files that the user does not want to publish.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ _WATCHED = (
 
 
 class _Held(Struct, frozen=True):
-    """A folder that is kept open, so that the system can't give its inode to another one."""
+    """An open folder: while it is open, the system can't reuse its inode."""
 
     path: Path
     fd: int
 
     def is_same(self) -> bool:
-        """Whether the path still leads to this folder."""
+        """Return whether the path still leads to this folder."""
         try:
             return os.path.samestat(self.path.stat(), os.fstat(self.fd))
         except OSError:
@@ -38,7 +38,7 @@ class _Held(Struct, frozen=True):
 
 
 class Pin:
-    """A repository and its work tree, as they were when the run started."""
+    """A repository and its work tree at the start of the run."""
 
     def __init__(self, folder: Path, tools: Tools, found: Repository) -> None:
         self.top = found.top
@@ -55,7 +55,7 @@ class Pin:
 
     @classmethod
     def of(cls, folder: Path, tools: Tools) -> "Pin | None":
-        """The repository that a folder is in; None without git or without a work tree."""
+        """Return the repository of a folder; None without git or without a work tree."""
         try:
             found = Repository.find(folder, tools)
             return None if found is None else cls(folder, tools, found)
@@ -63,13 +63,13 @@ class Pin:
             return None
 
     def close(self) -> None:
-        """The run has ended."""
+        """Close the folders at the end of the run."""
         for held in self._held:
             os.close(held.fd)
         self._held = []
 
     def trouble(self) -> str:
-        """What is different from the start of the run; empty if nothing is."""
+        """Return what changed since the start of the run, in words; empty if nothing did."""
         for held in self._held:
             if not held.is_same():
                 return f"{held.path} was deleted or replaced during the run"
@@ -94,7 +94,7 @@ class Pin:
         return self._changed_setting()
 
     def _changed_setting(self) -> str:
-        """A setting that names a program or an address, and is another one now."""
+        """Return a message about a changed setting that names a program or an address."""
         now = _watched_settings(Git(self._folder, self._tools))
         changed = sorted(
             key for key in {*now, *self.settings} if now.get(key) != self.settings.get(key)
@@ -102,9 +102,9 @@ class Pin:
         return f"the setting {changed[0]} of git was changed" if changed else ""
 
     def remote_trouble(self, remote: str) -> str:
-        """Why a remote is none of those at the start of the run; empty if it is one of them.
+        """Return why a remote is none of those at the start of the run; empty if it is one.
 
-        Its name may be another one: only the address says who receives a push.
+        Its name may have changed: only the address decides where a push goes.
         """
         now = _push_addresses(Git(self._folder, self._tools)).get(remote)
         if now in self._remotes.values():
@@ -118,7 +118,7 @@ def _hold(path: Path) -> _Held:
 
 
 def _push_addresses(git: Git) -> Mapping[str, str]:
-    """Where each remote is pushed to, with the user's rewriting rules applied."""
+    """Return the push address of each remote, with the user's rewriting rules applied."""
     found: dict[str, str] = {}
     for name in (git.ask("remote") or "").splitlines():
         if not name.startswith("-"):  # git would take it for an option
@@ -128,7 +128,7 @@ def _push_addresses(git: Git) -> Mapping[str, str]:
 
 
 def _watched_settings(git: Git) -> Mapping[str, tuple[str, ...]]:
-    """The settings by which git runs a program, or sends data elsewhere, in a commit or push."""
+    """Return the settings that make git run a program or send data elsewhere."""
     found: dict[str, tuple[str, ...]] = {}
     raw = git.ask("config", "--null", "--get-regexp", _WATCHED) or ""
     for entry in raw.split("\0"):

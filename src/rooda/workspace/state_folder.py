@@ -1,8 +1,7 @@
-"""`.rooda`: rooda's own folder in the workspace. It keeps itself private and out of git.
+"""`.rooda`: rooda's own folder in the workspace. It is private, and git ignores it.
 
-The prompt is a file in it, so that an agent may read it whenever and however it likes: a file
-needs no writer, can't deadlock with an agent that prints before it reads, and stays as evidence.
-What the agent prints is kept beside it.
+The prompt is a file in it. A file needs no writer, can't deadlock with an agent that prints before
+it reads, and stays as evidence. What the agent prints is in files beside the prompt.
 """
 
 import contextlib
@@ -20,18 +19,18 @@ STATE_FOLDER = ".rooda"
 DATABASE = "rooda.db"
 
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
-ORDER, VERIFY = "order.bin", "verify.log"  # which stream spoke when; what the check printed
+ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
 SESSION = "session.log"  # of a whole run
 
 
 def place_of(run: str, iteration: int, attempt: int = 1) -> str:
-    """The folder within `.rooda` for what belongs to one attempt at an iteration."""
+    """Return the folder within `.rooda` for one attempt at an iteration."""
     number = str(iteration) if attempt == 1 else f"{iteration}.{attempt}"
     return f"runs/{run or 'unnamed'}/{number}"
 
 
 def keep_file(workspace: Path, name: str, content: bytes) -> None:
-    """Write a file within `.rooda`, if there is room for it: it is evidence, and nothing more."""
+    """Write a file within `.rooda`. A failure is no error: the file is only evidence."""
     try:
         with new_file(workspace, name) as file:
             _written(file, content)
@@ -41,14 +40,14 @@ def keep_file(workspace: Path, name: str, content: bytes) -> None:
 
 
 def make_state_folder(workspace: Path) -> Path:
-    """Create `.rooda`, private, ignoring itself. Raises OSError where that is not possible."""
+    """Create `.rooda`, private and ignored by git. Raises OSError if that is not possible."""
     return Path(_make_folders(workspace))
 
 
 def _make_folders(workspace: Path, place: str = "") -> str:
-    """The path of a folder within `.rooda`, created with the folders above it.
+    """Create a folder within `.rooda` with the folders above it, and return its path.
 
-    Anything else in the place of one of them (a link, a file) is removed and not followed. Each
+    rooda removes a link or a file in the place of one of them, and does not follow it. Each
     iteration does this for each of its files, so a folder that is there costs a single `lstat`.
     """
     folder = f"{workspace}/{STATE_FOLDER}"
@@ -90,7 +89,7 @@ def _found(path: str) -> os.stat_result | None:
 
 
 def _create(path: Path, content: bytes) -> None:
-    """A file with this content, or none at all. Raises OSError that names it."""
+    """Create a file with this content, or none. Raises OSError that names the file."""
     try:
         with _open_new(path) as file:
             file.write(content)
@@ -102,10 +101,10 @@ def _create(path: Path, content: bytes) -> None:
 def open_prompt(
     workspace: Path, place: str, prompt: bytes, on_trouble: Callable[[OSError], None]
 ) -> IO[bytes]:
-    """The prompt, open for reading at its beginning. `place` is a folder within `.rooda`.
+    """Return the prompt as a file, open for reading. `place` is a folder within `.rooda`.
 
-    An agent may have deleted the folder or filled the disk since the run began: then it is made
-    anew, or the prompt goes to the system's temporary folder, which may fail as well (OSError).
+    An agent may have deleted the folder or filled the disk. Then rooda creates the folder again,
+    or writes the prompt to the system's temporary folder. Raises OSError if that fails as well.
     """
     try:
         name = f"{place}/{PROMPT}"
@@ -115,11 +114,11 @@ def open_prompt(
         try:
             return _filled(tempfile.TemporaryFile(), prompt)
         except OSError:
-            raise error from None  # the first reason says more
+            raise error from None  # the first error says more
 
 
 def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:
-    """The same file, so that the agent can't write to its own prompt; as it is if that fails."""
+    """Return the same file without write access; if that fails, the file as it is."""
     try:
         fd = open_plain_file(path)
     except OSError:
@@ -135,7 +134,7 @@ def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:
 def open_transcript(
     workspace: Path, place: str, on_trouble: Callable[[OSError], None]
 ) -> tuple[IO[bytes], IO[bytes]] | None:
-    """Empty files for both streams; temporary ones, or none at all, where that is not possible."""
+    """Return empty files for both streams; temporary ones, or None, if that is not possible."""
     try:
         folder = _make_folders(workspace, place)
         return _both(lambda name: _open_new(f"{folder}/{name}"))
@@ -157,18 +156,18 @@ def _both(opened: Callable[[str], IO[bytes]]) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def new_file(workspace: Path, name: str) -> IO[bytes]:
-    """A file of this name that nobody else has open: an earlier reader or writer keeps its own.
+    """Create a new file of this name, open for reading and appending.
 
-    Whatever an agent put in its place (a link, a pipe) is taken away and not followed. One
-    descriptor for reading and writing: by its name it could be another run's by now. It appends,
-    so that several writers don't overwrite each other. The name may have folders in front.
+    A process that has the earlier file open keeps that one. rooda removes a link or a pipe in its
+    place, and does not follow it. Several writers don't overwrite each other, because the file is
+    open for appending. The name may contain folders.
     """
     place, _, last = name.rpartition("/")
     return _open_new(f"{_make_folders(workspace, place)}/{last}")
 
 
 def open_to_append(workspace: Path, name: str) -> int:
-    """A descriptor for adding to a file of rooda's; a link or a pipe in its place is removed."""
+    """Return a descriptor for appending to a file; remove a link or a pipe in its place."""
     place, _, last = name.rpartition("/")
     path = f"{_make_folders(workspace, place)}/{last}"
     found = _found(path)
@@ -183,7 +182,7 @@ def _path(workspace: Path, name: str) -> Path:
 
 
 def remove_file(workspace: Path, name: str) -> None:
-    """Take a file of ours away; what is behind a link is not ours."""
+    """Delete a file within `.rooda`, but nothing behind a link."""
     path = _path(workspace, name)
     above = [path.parent, *path.parents][: name.count("/") + 2]
     if not any(folder.is_symlink() for folder in above):

@@ -36,8 +36,8 @@ from rooda.text.event import Event
 from rooda.workspace.work_tree import work_tree
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
-# What may still be done when the run is past its end, or the user wants it to end: the commit of
-# work that is done, the last snapshot, the hook that sends a message.
+# For commands after the end of the run, or after a signal: the commit of finished work, the last
+# snapshot, the hook that sends a message.
 LAST_SECONDS = 5.0
 # Looked up before the first agent starts; git runs the later ones.
 _PROGRAMS = ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen")

@@ -1,4 +1,4 @@
-"""The work tree that a folder belongs to, and whether anything in it changes."""
+"""The work tree that a folder belongs to, and how long ago a file in it changed."""
 
 import contextlib
 import os
@@ -9,18 +9,18 @@ from pathlib import Path
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import STATE_FOLDER
 
-_MOST_SECONDS = 5.0  # for one look at all files
-_SKEW = 2.0  # of a file server's clock against ours
+_MOST_SECONDS = 5.0  # for one search
+_SKEW = 2.0  # seconds that the clock of a file server may be ahead
 
 
 def work_tree(folder: Path) -> Path:
-    """The top of the git work tree, else the folder itself."""
+    """Return the top of the git work tree; without one, the folder itself."""
     real = folder.resolve()
     return next((above for above in (real, *real.parents) if _is_top(above)), real)
 
 
 def _is_top(folder: Path) -> bool:
-    """Whether git would take it for the top: a repository, or a file that points to one."""
+    """Return whether git takes a folder for the top: it has a repository or points to one."""
     git = folder / ".git"
     try:
         return (git / "HEAD").is_file() or read_plain_file(git, 7, follow=True) == b"gitdir:"
@@ -31,10 +31,10 @@ def _is_top(folder: Path) -> bool:
 def changed_within(
     folder: Path, seconds: float, is_hurried: Callable[[], bool] = lambda: False
 ) -> float | None:
-    """How many seconds ago something below the folder was changed, if that was within the time.
+    """Return how many seconds ago a file below the folder changed, if that was within the time.
 
-    That something changed is enough to know, so it stops at the first change that is recent
-    enough, and after a few seconds: a tree of millions of files must not hold up a run.
+    The search ends at the first change that is recent enough, and after a few seconds: a tree of
+    millions of files must not delay a run.
     """
     now = time.time()
     end = time.monotonic() + _MOST_SECONDS
@@ -42,16 +42,16 @@ def changed_within(
         if now - seconds <= changed <= now + _SKEW:
             return max(0.0, now - changed)
         if is_hurried():
-            return 0.0  # somebody waits for us, and this can wait
+            return 0.0  # the caller has something more urgent to do
         if time.monotonic() > end:
             break
     return None
 
 
 def _changes(folder: Path) -> Iterator[float]:
-    """When each file and folder was changed last; rooda's own are left out.
+    """Return the time of the last change of each file and folder, except for rooda's own.
 
-    The time of the inode tells of content and attributes alike, and nobody can set it.
+    The ctime changes with the content and with the attributes, and no program can set it.
     """
     waiting = [str(folder)]
     with contextlib.suppress(OSError):

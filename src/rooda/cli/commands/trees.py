@@ -18,7 +18,7 @@ from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.lock import Lock, Taken
+from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import STATE_FOLDER
@@ -153,7 +153,7 @@ def _alone(folder: Path) -> Iterator[None]:
     """Hold the lock of the work tree, so that no run is at work in it."""
     try:
         lock = Lock(folder)
-    except Taken:
+    except LockHeldError:
         problem = Problem("a run is at work here", "Wait until it has ended, or: rooda stop")
         raise InvalidInput([problem]) from None
     except OSError:  # where locking fails, a run has no lock either
