@@ -408,6 +408,27 @@ def test_before_the_first_commit_there_is_no_head(tmp_path: Path, content: str) 
     assert snapshots.commits_between(before.head, after.head) == 1
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        "git commit -qm more --allow-empty",
+        "git commit -qm other --amend --allow-empty",
+        "git checkout -q --detach; git commit -qm more --allow-empty",
+        "git checkout -qb topic; git commit -qm more --allow-empty",
+        "git commit -qm more --allow-empty; git pack-refs --all",
+        "git branch other; git commit -qm more --allow-empty; git checkout -q other;",
+        "git branch -m renamed; git commit -qm more --allow-empty",
+    ],
+)
+def test_a_snapshot_has_the_head_of_its_moment(repo: Repo, step: str) -> None:
+    snapshots = repo.open()
+    snapshots.take("r1", "0")
+    for name in ("1", "2", "3"):
+        assert snapshots.take("r1", name).head == repo.git("rev-parse", "HEAD")
+        repo.sh(step.replace("topic", f"topic{name}").replace("other;", f"other{name};"))
+    assert snapshots.take("r1", "4").head == repo.git("rev-parse", "HEAD")
+
+
 def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> None:
     snapshots = repo.open()
     before = snapshots.take("r1", "0").head

@@ -153,9 +153,11 @@ class GitWork(Workspace):
         return run_object(self.reader.run())
 
     def record(self) -> list[dict[str, Any]]:
-        """What it says of the iterations of the last run."""
+        """Return the iterations of the last run as `rooda show --json` has them."""
         rows = self.reader.iterations(self.reader.run().run)
-        return [iteration_object(row, self.path) for row in last_attempts(rows)]
+        found = [iteration_object(row, self.path) for row in last_attempts(rows)]
+        shown: list[dict[str, Any]] = json.loads(json.dumps(found))
+        return shown
 
 
 @contextmanager

@@ -30,15 +30,16 @@ def links_in(folders: Iterable[Path], *, index: bool = False) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
-        for entry in _entries(str(folder), ""):
+        for entry in _entries(str(folder)):
             if entry.name == _INDEX and not index and not entry.is_symlink():
                 continue
-            is_plain = entry.is_file(follow_symlinks=False)
-            if entry.is_symlink() and entry.name not in _MAY_BE_LINKED:
-                found[entry.path] = str(Path(entry.path).readlink())
             # `scandir` tells the kind of a file without a call; the size matters at the top only.
-            if not is_plain or entry.path == f"{folder}/{entry.name}":
-                _check(entry.path)
+            is_plain = entry.is_file(follow_symlinks=False)
+            if is_plain and entry.path != f"{folder}/{entry.name}":
+                continue
+            if not is_plain and entry.is_symlink() and entry.name not in _MAY_BE_LINKED:
+                found[entry.path] = str(Path(entry.path).readlink())
+            _check(entry.path)
     return found
 
 
@@ -79,15 +80,18 @@ def pipes_in(top: Path) -> set[Path]:
     return {path for path in found if path.is_fifo()}
 
 
-def _entries(folder: str, name: str) -> Iterator[os.DirEntry[str]]:
-    """Return the entries of a folder of git; of the objects only those that git reads by name."""
-    below = _CHECKED_FOLDERS.get(name)
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            yield entry
-            wanted = below is None or entry.name in below
-            if wanted and entry.is_dir(follow_symlinks=False):
-                yield from _entries(entry.path, f"{name}/{entry.name}".removeprefix("/"))
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Return what is in a folder of git, except folders; of the objects only what git names."""
+    waiting = [(folder, "")]
+    while waiting:
+        path, name = waiting.pop()
+        below = _CHECKED_FOLDERS.get(name)
+        with contextlib.suppress(OSError), os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield entry
+                elif below is None or entry.name in below:
+                    waiting.append((entry.path, f"{name}/{entry.name}".removeprefix("/")))
 
 
 def _check(path: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.text.plain_files import open_plain_file
+from rooda.text.plain_files import open_plain_file, read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
 from rooda.workspace.git_files import changed_link, check_git_folder, links_in
 from rooda.workspace.tools import Tools
@@ -29,6 +29,8 @@ _SETTINGS = (
     r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|autocrlf|attributesfile)$"
 )
 _NAMES_PER_COMMAND = 200
+_ON_BRANCH = b"ref: refs/heads/"
+_LARGEST_REF = 4096  # bytes
 _LARGEST_INDEX = 1024**3  # bytes: an index of ten million files
 _ATTRIBUTES = ".gitattributes"
 _PREFIXES = ("/", "/usr/local", "/opt/homebrew")
@@ -117,6 +119,20 @@ class Repository(Struct, frozen=True):
         if self.is_private:
             return None
         return self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
+
+    def head_files(self) -> tuple[bytes, ...] | None:
+        """Return what is in HEAD and in the file of its branch; None if that can't tell the commit.
+
+        As long as both stay the same, so does the commit.
+        """
+        try:
+            head = read_plain_file(self.git_dir / "HEAD", _LARGEST_REF)
+            if not head.startswith(_ON_BRANCH):
+                return None
+            branch = read_plain_file(self.common / os.fsdecode(head[5:].strip()), _LARGEST_REF)
+        except (OSError, ValueError):  # git keeps the branch in a packed file, or HEAD is damaged
+            return None
+        return None if branch.startswith(b"ref:") else (head, branch)
 
     def settings(self) -> dict[str, str]:
         """Return the user's settings about how git reads files, by their lower-case names."""

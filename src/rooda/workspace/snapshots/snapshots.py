@@ -54,6 +54,8 @@ class Snapshots:
         self._refs = SnapshotRefs(repository.git)
         self._program = program
         self._before: IndexedTree | None = None
+        self._head_files: tuple[bytes, ...] | None = None
+        self._head_commit: str | None = None
 
     @classmethod
     def open(
@@ -117,7 +119,7 @@ class Snapshots:
         if run is not None:
             ref(run, name)
         self._repository.check()
-        head = self._repository.head()
+        head = self._head()
         try:
             return self._take(run, name, head, self._refs.newest or head)
         except GitStoppedError:
@@ -147,6 +149,14 @@ class Snapshots:
             left_out=() if self._repository.is_private else self._named(found.left_out),
             trouble=trouble,
         )
+
+    def _head(self) -> str | None:
+        """Return the commit of HEAD. rooda asks git only if the files of HEAD have changed."""
+        files = self._repository.head_files()
+        if files is None or files != self._head_files:
+            self._head_commit = self._repository.head()
+        self._head_files = files
+        return self._head_commit
 
     def _drop_lost(self) -> str:
         self._refs.drop_lost()
