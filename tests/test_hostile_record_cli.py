@@ -253,6 +253,23 @@ def test_rows_that_make_no_sense_break_no_look(
     assert look("history").code == 0
 
 
+def test_show_names_the_parts_that_it_can_not_read(
+    a_record: Path,
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(a_record, workspace.path / ".rooda")
+    changed(workspace, ROWS["parts of other kinds"])
+    changed(workspace, ROWS["a run of other kinds"])
+    look = Inside(workspace, monkeypatch, capfd)
+    words = r"Unreadable +reason, cleaned_up, snapshot, verify, hooks \(something changed"
+    assert re.search(words, look("show", "1").out)
+    assert "Exit code" in look("show", "1").out
+    words = r"Unreadable +reason, summary, rule, hooks, settings \(something changed"
+    assert re.search(words, look("show").out)
+
+
 def test_an_agent_can_not_slip_another_into_the_record(
     a_record: Path,
     workspace: Workspace,

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from rooda.agents.buffers import SpeechTail
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
 from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
+from rooda.agents.speech_buffers import SpeechTail
 from rooda.text.controls import clean
 
 _LONGEST_DETAIL = 200
