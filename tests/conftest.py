@@ -12,13 +12,13 @@ from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
 if "COVERAGE_PROCESS_CONFIG" in os.environ:
-    # Coverage gets into a process by the start-up files of the virtual environment.
+    # Coverage starts in a process through the start-up files of the virtual environment.
     client.PYTHON, client.PYTHON_FLAGS = sys.executable, ("-I",)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """An empty work folder and an empty home beside it."""
+    """An empty work folder and an empty home folder next to it."""
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()
@@ -27,7 +27,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def nursery(workspace: Workspace) -> Iterator[Nursery]:
-    """What a test starts in a work folder with a small procedure; it ends with the test."""
+    """A work folder with a small procedure. Processes started there end with the test."""
     workspace.config(PROCEDURE)
     found = Nursery(workspace.path)
     yield found
@@ -54,5 +54,5 @@ def job(nursery: Nursery) -> Iterator[Job]:
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let children run without coverage: it takes descriptors, processes and time of its own."""
+    """Run children without coverage, which takes descriptors, processes and time."""
     monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)

@@ -1,4 +1,4 @@
-"""One program from start to end, with real children that misbehave in every way."""
+"""Runner.run: one program from start to exit, with real children that misbehave."""
 
 import contextlib
 import gc
@@ -20,12 +20,14 @@ from rooda.process.exits import Exited, Interrupted, NotStarted, Signalled, Time
 from rooda.process.interrupts import SIGNALS, Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.process.runner import Runner
+from rooda.process.stopwatch import Stopwatch
 from rooda.text.event import Event
 from support.children import Nursery, until
+from support.jobs import is_stopped
 from support.workspace import alive
 
-STUBBORN = "trap '' TERM; while :; do sleep 60; done"
-# No child of its own, which could miss the request between its fork and its exec.
+STUBBORN = "trap '' TERM; echo ready; while :; do sleep 60; done"
+# This program has no child, which could miss the SIGTERM between its fork and its exec.
 OBEDIENT = """
 import os, signal, sys
 def bye(*_):
@@ -38,11 +40,12 @@ while True:
 """
 DEAF = OBEDIENT.replace("    sys.exit(5)\n", "")
 MEGABYTES = 3_000_000
+HOUR = 3600
 
 
 @dataclass
 class Stage:
-    """A folder to run programs in, and everything that was heard of them."""
+    """A folder to run programs in, and the events that the runner emitted."""
 
     folder: Path
     interrupts: Interrupts
@@ -82,7 +85,7 @@ class Stage:
             request = replace(request, **bounds)
             return self.runner.run(request, self.interrupts, listen)
 
-    def heard(self, kind: type[Event]) -> int:
+    def count(self, kind: type[Event]) -> int:
         return sum(isinstance(event, kind) for event in self.events)
 
     @property
@@ -92,15 +95,15 @@ class Stage:
         )
 
     @property
-    def told(self) -> list[str]:
-        """The names of the events, but for output and the passing of time."""
-        left_out = (happened.Output, happened.Tick)
-        return [type(event).__name__ for event in self.events if not isinstance(event, left_out)]
+    def event_names(self) -> list[str]:
+        """The names of the events, without output and ticks."""
+        ignored = (happened.Output, happened.Tick)
+        return [type(event).__name__ for event in self.events if not isinstance(event, ignored)]
 
 
 @pytest.fixture
 def interrupts() -> Iterator[Interrupts]:
-    """Interrupts that own this process's signals, until the test is over."""
+    """Interrupts that handle the signals of this process during the test."""
     numbers = (*SIGNALS, signal.SIGCHLD)
     before = {number: signal.getsignal(number) for number in numbers}
     wakeup = signal.set_wakeup_fd(-1)
@@ -135,31 +138,44 @@ def stage(tmp_path: Path, interrupts: Interrupts, nursery: Nursery) -> Iterator[
                 os.killpg(event.pid, signal.SIGKILL)
 
 
-def ourselves(number: signal.Signals) -> None:
+def signal_self(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
 def on_output(word: bytes, number: signal.Signals) -> Listener:
-    """Send ourselves a signal as soon as the program has said the word."""
+    """Send a signal to this process as soon as the program has printed the word."""
 
     def listen(event: Event) -> None:
         if isinstance(event, happened.Output) and word in event.data:
-            ourselves(number)
+            signal_self(number)
 
     return listen
 
 
-# -- how it ends ---------------------------------------------------------------------------
+def hour_passes(stage: Stage, word: bytes = b"ready") -> Listener:
+    """Let an hour of rooda's time pass as soon as the program has printed the word."""
+    hours = 0
+
+    def listen(event: Event) -> None:
+        nonlocal hours
+        if isinstance(event, happened.Output) and word in event.data:
+            hours = 1
+
+    stage.interrupts.stopwatch = Stopwatch(lambda: time.monotonic() + hours * HOUR)
+    return listen
+
+
+# -- exit codes and signals ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 7, 127, 128, 130, 255])
-def test_an_exit_code_is_told_as_it_is(stage: Stage, code: int) -> None:
+def test_exit_code_is_reported(stage: Stage, code: int) -> None:
     assert stage.sh(f"exit {code}").exit == Exited(code)
-    assert stage.told == ["ProcessStarted"]
+    assert stage.event_names == ["ProcessStarted"]
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGINT", "SIGHUP", "SIGABRT"])
-def test_a_signal_is_told_by_its_name(stage: Stage, name: str) -> None:
+def test_signal_that_ended_the_program_is_reported_by_name(stage: Stage, name: str) -> None:
     end = stage.sh(f"ulimit -c 0; echo partial; kill -{name[3:]} $$; sleep 60")
     assert isinstance(end.exit, Signalled)
     assert end.exit.name == name
@@ -167,7 +183,7 @@ def test_a_signal_is_told_by_its_name(stage: Stage, name: str) -> None:
     assert end.stdout.tail == b"partial\n"
 
 
-def test_a_signal_without_a_name_has_its_number(stage: Stage) -> None:
+def test_signal_without_a_name_is_reported_by_number(stage: Stage) -> None:
     number = signal.SIGRTMIN + 6
     end = stage.python(f"import os; os.kill(os.getpid(), {number})").exit
     assert isinstance(end, Signalled)
@@ -175,7 +191,7 @@ def test_a_signal_without_a_name_has_its_number(stage: Stage) -> None:
 
 
 def _missing(folder: Path) -> tuple[str, ...]:
-    return (str(folder / "nobody"),)
+    return (str(folder / "missing"),)
 
 
 def _not_executable(folder: Path) -> tuple[str, ...]:
@@ -214,7 +230,7 @@ def _too_long(folder: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     "command,words",
     [
-        (_missing, "nobody: No such file or directory"),
+        (_missing, "missing: No such file or directory"),
         (_not_executable, "plain: Permission denied"),
         (_no_hashbang, "script: Exec format error"),
         (_no_interpreter, "lost: No such file or directory"),
@@ -223,7 +239,7 @@ def _too_long(folder: Path) -> tuple[str, ...]:
         (_too_long, "sh: Argument list too long"),
     ],
 )
-def test_what_cannot_be_started_is_told_with_its_reason(
+def test_failed_start_is_reported_with_its_reason(
     stage: Stage, command: Callable[[Path], tuple[str, ...]], words: str
 ) -> None:
     result = stage.run(command(stage.folder))
@@ -233,18 +249,18 @@ def test_what_cannot_be_started_is_told_with_its_reason(
     assert stage.events == []
 
 
-def test_a_working_folder_that_is_gone_is_named(stage: Stage) -> None:
+def test_missing_working_folder_is_named(stage: Stage) -> None:
     folder = stage.folder / "gone"
     end = stage.run(("sh", "-c", "exit 0"), cwd=folder).exit
     assert end == NotStarted(f"{folder}: No such file or directory")
 
 
-def test_a_variable_that_no_process_can_have_is_a_failed_start(stage: Stage) -> None:
+def test_invalid_environment_variable_name_is_a_failed_start(stage: Stage) -> None:
     end = stage.run(("sh", "-c", "exit 0"), environ={"A=B": "x", "PATH": os.environ["PATH"]}).exit
     assert isinstance(end, NotStarted)
 
 
-# -- what it is given ----------------------------------------------------------------------
+# -- input, environment and session --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -257,9 +273,9 @@ def test_a_variable_that_no_process_can_have_is_a_failed_start(stage: Stage) -> 
         ("exec < /dev/null; echo closed", b"closed\n"),
         ("head -c 3", b"ppp"),
     ],
-    ids=["at once", "last", "never", "to its end", "closed", "a little"],
+    ids=["reads at once", "reads last", "never reads", "discards", "closes", "reads 3 bytes"],
 )
-def test_five_megabytes_of_prompt_are_read_as_the_program_likes(
+def test_program_may_read_all_or_some_or_none_of_a_large_prompt(
     stage: Stage, body: str, stdout: bytes
 ) -> None:
     result = stage.sh(body, prompt=b"p" * 5_000_000)
@@ -267,7 +283,7 @@ def test_five_megabytes_of_prompt_are_read_as_the_program_likes(
     assert result.stdout.tail == stdout
 
 
-def test_it_has_the_environment_and_the_folder_it_was_given(stage: Stage) -> None:
+def test_program_gets_the_given_environment_and_folder(stage: Stage) -> None:
     folder = stage.folder / "a folder"
     folder.mkdir()
     environ = {"PATH": os.environ["PATH"], "GREETING": "grüße\n"}
@@ -275,14 +291,14 @@ def test_it_has_the_environment_and_the_folder_it_was_given(stage: Stage) -> Non
     assert result.stdout.tail == f"{folder}\ngrüße\n".encode()
 
 
-def test_it_has_a_session_of_its_own_without_a_terminal(stage: Stage) -> None:
+def test_program_gets_its_own_session_without_a_terminal(stage: Stage) -> None:
     body = "import os; print(os.getpid(), os.getsid(0), os.getpgid(0)); open('/dev/tty')"
     result = stage.python(body)
     assert result.stdout.tail.split() == [str(stage.pid).encode()] * 3
     assert b"/dev/tty" in result.stderr.tail
 
 
-def test_it_inherits_no_signals_that_we_catch_and_no_descriptors(stage: Stage) -> None:
+def test_program_inherits_no_ignored_or_blocked_signals_and_no_descriptors(stage: Stage) -> None:
     body = (
         "import os, signal as s; print(s.getsignal(s.SIGPIPE) == s.SIG_IGN, "
         "sum(s.getsignal(n) == s.SIG_DFL for n in (s.SIGTERM, s.SIGHUP, s.SIGCHLD)), "
@@ -292,10 +308,10 @@ def test_it_inherits_no_signals_that_we_catch_and_no_descriptors(stage: Stage) -
     assert stage.python(body).stdout.tail == b"True 3 set() []\n"  # Python ignores SIGPIPE itself
 
 
-# -- what it prints ------------------------------------------------------------------------
+# -- output --------------------------------------------------------------------------------
 
 
-def test_megabytes_on_both_streams_at_once_are_drained(stage: Stage) -> None:
+def test_megabytes_on_both_streams_at_once_are_read(stage: Stage) -> None:
     flood = f"head -c {MEGABYTES} /dev/zero"
     result = stage.sh(f"{flood} & {flood} >&2; wait; printf out; printf err >&2")
     assert result.exit == Exited(0)
@@ -304,17 +320,17 @@ def test_megabytes_on_both_streams_at_once_are_drained(stage: Stage) -> None:
     assert result.stderr.tail.endswith(b"\0err")
 
 
-def test_every_byte_is_heard_and_kept_per_stream_in_order(stage: Stage) -> None:
+def test_events_and_result_have_every_byte_of_a_stream_in_order(stage: Stage) -> None:
     result = stage.sh("for n in 1 2 3 4 5 6 7 8 9; do echo $n; echo e$n >&2; done")
     for stream, captured in (("stdout", result.stdout), ("stderr", result.stderr)):
-        heard = [e.data for e in stage.events if isinstance(e, happened.Output)
+        received = [e.data for e in stage.events if isinstance(e, happened.Output)
                  and e.stream == stream]  # fmt: skip
-        assert b"".join(heard) == captured.tail
+        assert b"".join(received) == captured.tail
     assert result.stdout.tail.split() == [str(n).encode() for n in range(1, 10)]
     assert result.stderr.tail.split() == [f"e{n}".encode() for n in range(1, 10)]
 
 
-def test_the_last_bytes_are_kept_and_the_first_and_how_many_there_were(stage: Stage) -> None:
+def test_result_keeps_first_and_last_bytes_and_the_total(stage: Stage) -> None:
     result = stage.sh("seq 1 100000; echo short >&2", output_limit=1024)
     whole = b"".join(b"%d\n" % n for n in range(1, 100_001))
     assert result.stdout.tail == whole[-1024:]
@@ -325,19 +341,19 @@ def test_the_last_bytes_are_kept_and_the_first_and_how_many_there_were(stage: St
     assert not result.stderr.truncated
 
 
-def test_a_flood_without_a_newline_is_only_a_number(stage: Stage) -> None:
+def test_flood_without_newline_is_cut_to_the_limit(stage: Stage) -> None:
     result = stage.sh("head -c 30000000 /dev/zero; printf end", output_limit=2048)
     assert result.stdout.total == 30_000_003
     assert result.stdout.tail == b"\0" * 2045 + b"end"
 
 
-def test_what_was_printed_just_before_the_end_is_not_lost(stage: Stage) -> None:
+def test_output_just_before_the_exit_is_complete(stage: Stage) -> None:
     for _ in range(20):
         result = stage.sh("head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2; kill -KILL $$")
         assert (result.stdout.total, result.stderr.total) == (60_000, 60_000)
 
 
-def test_closed_streams_are_no_end_and_cost_nothing(stage: Stage) -> None:
+def test_waiting_for_a_program_that_closed_its_streams_uses_no_cpu(stage: Stage) -> None:
     used: list[float] = []
     go = stage.folder / "go"
 
@@ -350,30 +366,29 @@ def test_closed_streams_are_no_end_and_cost_nothing(stage: Stage) -> None:
     body = "exec >&- 2>&-; echo > closed; while ! test -e go; do sleep 0.02; done; exit 3"
     result = stage.sh(body, listen, tick=0.05)
     assert result.exit == Exited(3)
-    assert used[9] - used[0] < 0.3  # of half a second: nothing spins
+    assert used[9] - used[0] < 0.3  # CPU seconds during half a second: the runner does not spin
 
 
-def test_time_passes_only_for_who_asked(stage: Stage) -> None:
+def test_no_ticks_without_a_tick_interval(stage: Stage) -> None:
     stage.sh("sleep 0.2")
-    assert stage.heard(happened.Tick) == 0
+    assert stage.count(happened.Tick) == 0
 
 
-# -- running out of time -------------------------------------------------------------------
+# -- timeout -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_an_obedient_program_is_asked_to_stop(stage: Stage) -> None:
-    result = stage.python(OBEDIENT, timeout=1, kill_grace=30)
+def test_timeout_sends_sigterm_first(stage: Stage) -> None:
+    result = stage.python(OBEDIENT, hour_passes(stage), timeout=HOUR, kill_grace=30)
     assert isinstance(result.exit, TimedOut)
-    assert (result.exit.clock, result.exit.after) == ("iteration_timeout", 1)
-    assert stage.told == ["ProcessStarted", "ClockExpired"]
+    assert (result.exit.clock, result.exit.after) == ("iteration_timeout", HOUR)
+    assert stage.event_names == ["ProcessStarted", "ClockExpired"]
     assert result.stdout.tail == b"ready\nbye\n"
-    assert result.duration >= 1
+    assert result.duration >= HOUR
     assert not alive(stage.pid)
 
 
 @pytest.mark.parametrize("stream", [1, 2])
-def test_the_clock_is_looked_at_under_a_flood(stage: Stage, stream: int) -> None:
+def test_timeout_expires_during_a_flood_of_output(stage: Stage, stream: int) -> None:
     body = f"trap '' TERM; yes >&{stream}"
     result = stage.sh(body, timeout=0.3, kill_grace=0.3)
     assert isinstance(result.exit, TimedOut)
@@ -382,17 +397,17 @@ def test_the_clock_is_looked_at_under_a_flood(stage: Stage, stream: int) -> None
 
 
 @pytest.mark.slow
-def test_who_ignores_the_request_is_killed_after_the_grace(stage: Stage) -> None:
-    result = stage.sh(STUBBORN, timeout=0.6, kill_grace=0.5)
+def test_timeout_kills_program_that_ignores_sigterm_after_the_grace(stage: Stage) -> None:
+    result = stage.sh(STUBBORN, hour_passes(stage), timeout=HOUR, kill_grace=0.5)
     assert isinstance(result.exit, TimedOut)
-    assert (result.exit.clock, result.exit.after) == ("iteration_timeout", 0.6)
-    assert stage.told == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
-    assert 1.1 <= result.duration < 10
+    assert (result.exit.clock, result.exit.after) == ("iteration_timeout", HOUR)
+    assert stage.event_names == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
+    assert HOUR + 0.5 <= result.duration < HOUR + 20
     assert not result.survivors
     assert not alive(stage.pid)
 
 
-def test_without_grace_it_is_killed_at_once(stage: Stage) -> None:
+def test_timeout_without_grace_kills_at_once(stage: Stage) -> None:
     result = stage.sh(STUBBORN, timeout=0.2, kill_grace=0)
     assert isinstance(result.exit, TimedOut)
     assert (result.exit.clock, result.exit.after) == ("iteration_timeout", 0.2)
@@ -400,79 +415,84 @@ def test_without_grace_it_is_killed_at_once(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_a_grandchild_that_ignores_the_request_is_killed_too(
-    stage: Stage, nursery: Nursery
-) -> None:
-    body = f"sh -c 'echo $$ > stubborn.pid; {STUBBORN.replace(chr(39), chr(34))}' & wait"
-    result = stage.sh(body, timeout=0.8, kill_grace=0.3)
+def test_timeout_kills_grandchild_that_ignores_sigterm(stage: Stage, nursery: Nursery) -> None:
+    stubborn = STUBBORN.replace("'", '"').replace("echo", "echo $$ > stubborn.pid; echo")
+    body = f"sh -c '{stubborn}' & wait"
+    result = stage.sh(body, hour_passes(stage), timeout=HOUR, kill_grace=0.3)
     assert isinstance(result.exit, TimedOut)
-    assert stage.told == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
+    assert stage.event_names == ["ProcessStarted", "ClockExpired", "ProcessKilled"]
     assert not alive(nursery.pid("stubborn"))
 
 
 @pytest.mark.slow
-def test_a_stopped_program_still_hears_the_request(stage: Stage) -> None:
+def test_timeout_wakes_a_stopped_program_so_that_it_gets_sigterm(stage: Stage) -> None:
+    def stop_seen(event: Event) -> None:
+        if isinstance(event, happened.Output) and b"ready" in event.data:
+            until(lambda: is_stopped(stage.pid), "the program stops itself")
+        expire(event)
+
+    expire = hour_passes(stage)
     body = OBEDIENT.replace("while True", "os.kill(os.getpid(), signal.SIGSTOP)\nwhile True")
-    result = stage.python(body, timeout=1, kill_grace=30)
+    result = stage.python(body, stop_seen, timeout=HOUR, kill_grace=30)
     assert isinstance(result.exit, TimedOut)
     assert result.stdout.tail == b"ready\nbye\n"
-    assert stage.heard(happened.ProcessKilled) == 0
+    assert stage.count(happened.ProcessKilled) == 0
 
 
-def test_a_stopped_stubborn_program_is_killed(stage: Stage) -> None:
+def test_timeout_kills_a_stopped_program_that_ignores_sigterm(stage: Stage) -> None:
     result = stage.sh("trap '' TERM; while :; do kill -STOP $$; done", timeout=0.3, kill_grace=0.3)
     assert isinstance(result.exit, TimedOut)
     assert not alive(stage.pid)
 
 
 @pytest.mark.slow
-def test_who_ended_in_time_did_not_run_out_of_it(stage: Stage) -> None:
-    """A reader that holds us up, or Ctrl+Z, is no fault of the program."""
+def test_program_that_exited_in_time_has_not_timed_out(stage: Stage) -> None:
+    """A slow listener or Ctrl+Z may delay rooda; the program's own exit time counts."""
 
-    def listen(event: Event) -> None:
+    def block(event: Event) -> None:
         if isinstance(event, happened.Output):
-            (stage.folder / "heard").touch()
-            over = time.monotonic() + 1.1
-            while alive(stage.pid) or time.monotonic() < over:
-                time.sleep(0.01)
+            (stage.folder / "go").touch()
+            until(lambda: not alive(stage.pid), "the program exits")
+        expire(event)
 
-    body = "echo done; while ! test -e heard; do sleep 0.01; done"
-    result = stage.sh(body, listen, timeout=1)
+    expire = hour_passes(stage, b"done")
+    body = "echo done; while ! test -e go; do sleep 0.01; done"
+    result = stage.sh(body, block, timeout=HOUR)
     assert result.exit == Exited(0)
 
 
-# -- what it leaves behind -----------------------------------------------------------------
+# -- background processes ------------------------------------------------------------------
 
 
-def test_a_background_process_of_a_clean_end_is_stopped(stage: Stage, nursery: Nursery) -> None:
+def test_background_process_is_stopped_after_a_clean_exit(stage: Stage, nursery: Nursery) -> None:
     result = stage.sh("sleep 60 & echo $! > left.pid; echo done")
     assert result.exit == Exited(0)
     assert result.stdout.tail == b"done\n"
-    assert stage.told == ["ProcessStarted", "LeftoversStopped"]
+    assert stage.event_names == ["ProcessStarted", "LeftoversStopped"]
     assert not alive(nursery.pid("left"))
 
 
-def test_a_stubborn_background_process_of_a_clean_end_is_killed(
+def test_background_process_that_ignores_sigterm_is_killed_after_the_exit(
     stage: Stage, nursery: Nursery
 ) -> None:
-    stubborn = STUBBORN.replace("while", "echo > up; while", 1)
+    stubborn = STUBBORN.replace("echo ready", "echo > up")
     wait = "while ! test -e up; do sleep 0.01; done"
     body = f"({stubborn}) > /dev/null 2>&1 & echo $! > left.pid; {wait}; exit 3"
     result = stage.sh(body, kill_grace=0.3)
     assert result.exit == Exited(3)
-    assert stage.told == ["ProcessStarted", "ProcessKilled", "LeftoversStopped"]
+    assert stage.event_names == ["ProcessStarted", "ProcessKilled", "LeftoversStopped"]
     assert not alive(nursery.pid("left"))
 
 
-def test_a_background_process_of_a_crash_is_stopped(stage: Stage, nursery: Nursery) -> None:
+def test_background_process_is_stopped_after_a_crash(stage: Stage, nursery: Nursery) -> None:
     result = stage.sh("sleep 60 & echo $! > left.pid; kill -KILL $$")
     assert result.exit == Signalled(signal.SIGKILL)
-    assert stage.heard(happened.LeftoversStopped) == 1
+    assert stage.count(happened.LeftoversStopped) == 1
     assert not alive(nursery.pid("left"))
 
 
 @pytest.mark.parametrize("doing", ["time.sleep(60)", "[os.write(1, b'x' * 9999) for _ in I]"])
-def test_who_holds_the_pipes_from_another_session_is_not_waited_for(
+def test_runner_does_not_wait_for_a_process_of_another_session_that_holds_the_pipes(
     stage: Stage, nursery: Nursery, doing: str
 ) -> None:
     body = f"""
@@ -494,13 +514,13 @@ while not os.path.exists("held.pid"):
     assert nursery.pid("held")
 
 
-def test_a_filter_may_finish_what_it_has_in_hand(stage: Stage) -> None:
-    """`exec > >(tee log)`, as wrapper scripts do: the last words come after the leader's end."""
+def test_output_filter_may_finish_after_the_leader_exited(stage: Stage) -> None:
+    """Wrapper scripts use `exec > >(tee log)`: the filter prints after the leader's exit."""
     start = "mkfifo way; (sleep 0.1; exec cat) < way & exec > way"
     result = stage.sh(f"{start}; echo the last words")
     assert result.exit == Exited(0)
     assert result.stdout.tail == b"the last words\n"
-    assert stage.told == ["ProcessStarted"]
+    assert stage.event_names == ["ProcessStarted"]
 
 
 def test_no_zombie_is_left(stage: Stage) -> None:
@@ -529,8 +549,7 @@ def test_fifty_runs_leave_no_descriptor_open(stage: Stage) -> None:
     assert descriptors() == before
 
 
-def test_an_error_of_ours_leaves_nothing_behind(stage: Stage) -> None:
-    """Whatever ends the iteration, a failing listener included, nothing of the tree is left."""
+def test_failing_listener_during_output_leaves_no_process(stage: Stage) -> None:
 
     def listen(event: Event) -> None:
         if event == happened.Output("stdout", b"hello\n"):
@@ -541,24 +560,28 @@ def test_an_error_of_ours_leaves_nothing_behind(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
-# -- signals to ourselves ------------------------------------------------------------------
+# -- signals to rooda ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_to_us_stops_it(stage: Stage, number: signal.Signals) -> None:
+def test_signal_to_rooda_stops_the_program(stage: Stage, number: signal.Signals) -> None:
     result = stage.python(OBEDIENT, on_output(b"ready", number), kill_grace=30)
     assert result.exit == Interrupted(number)
     assert result.stdout.tail == b"ready\nbye\n"
-    assert stage.told == ["ProcessStarted", "InterruptSeen", "ProcessStopping", "ProcessStopped"]
+    assert stage.event_names == [
+        "ProcessStarted",
+        "InterruptSeen",
+        "ProcessStopping",
+        "ProcessStopped",
+    ]
     assert happened.InterruptSeen(number.name) in stage.events
     assert not alive(stage.pid)
 
 
-def test_a_signal_to_us_kills_who_ignores_it(stage: Stage) -> None:
-    body = STUBBORN.replace("while", "echo ready; while", 1)
-    result = stage.sh(body, on_output(b"ready", signal.SIGINT), kill_grace=0.3)
+def test_signal_to_rooda_kills_a_program_that_ignores_sigterm(stage: Stage) -> None:
+    result = stage.sh(STUBBORN, on_output(b"ready", signal.SIGINT), kill_grace=0.3)
     assert result.exit == Interrupted(signal.SIGINT)
-    assert stage.told == [
+    assert stage.event_names == [
         "ProcessStarted",
         "InterruptSeen",
         "ProcessStopping",
@@ -567,14 +590,14 @@ def test_a_signal_to_us_kills_who_ignores_it(stage: Stage) -> None:
     ]
 
 
-def test_a_second_signal_kills_at_once(stage: Stage) -> None:
+def test_second_signal_kills_at_once(stage: Stage) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, happened.Output) and len(stage.interrupts.received) < 2:
-            ourselves(signal.SIGINT)  # at "ready", and again at "bye"
+            signal_self(signal.SIGINT)  # first at "ready", then at "bye"
 
     result = stage.python(DEAF, listen, kill_grace=60)
     assert result.exit == Interrupted(signal.SIGINT)
-    assert stage.told == [
+    assert stage.event_names == [
         "ProcessStarted",
         "InterruptSeen",
         "ProcessStopping",
@@ -586,23 +609,25 @@ def test_a_second_signal_kills_at_once(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
-def test_a_signal_that_came_before_it_started_stops_it(stage: Stage) -> None:
-    ourselves(signal.SIGTERM)
+def test_signal_before_the_start_stops_the_program(stage: Stage) -> None:
+    signal_self(signal.SIGTERM)
     result = stage.sh("exec sleep 60")
     assert result.exit == Interrupted(signal.SIGTERM)
     assert result.duration < 10
 
 
-@pytest.mark.slow
-def test_a_signal_while_it_runs_out_of_time_is_the_stronger_reason(stage: Stage) -> None:
-    result = stage.python(DEAF, on_output(b"bye", signal.SIGINT), timeout=1, kill_grace=0.5)
+def test_signal_during_a_timeout_makes_the_exit_interrupted(stage: Stage) -> None:
+    def listen(event: Event) -> None:
+        expire(event)
+        interrupt(event)
+
+    expire, interrupt = hour_passes(stage), on_output(b"bye", signal.SIGINT)
+    result = stage.python(DEAF, listen, timeout=HOUR, kill_grace=0.5)
     assert result.exit == Interrupted(signal.SIGINT)
 
 
-def test_a_signal_during_the_cleaning_up_does_not_undo_a_clean_end(
-    stage: Stage, nursery: Nursery
-) -> None:
-    # Its own parent is gone when it has said that it is ready, so it is the rest of a clean end.
+def test_signal_during_cleanup_keeps_a_clean_exit(stage: Stage, nursery: Nursery) -> None:
+    # The child writes "ready" and only then its parent exits: the child is a leftover.
     body = DEAF.replace("while True", "open('ready', 'w')\nwhile True")
     start = f'{sys.executable} -S -c "$BODY" & echo $! > left.pid; '
     end = "while ! test -e ready; do sleep 0.01; done"
@@ -616,10 +641,10 @@ def test_a_signal_during_the_cleaning_up_does_not_undo_a_clean_end(
     assert not alive(nursery.pid("left"))
 
 
-# -- the edges of ownership ------------------------------------------------------------------
+# -- edge cases ----------------------------------------------------------------------------
 
 
-def test_an_error_of_the_listener_leaves_nothing_running(stage: Stage) -> None:
+def test_listener_that_always_fails_leaves_no_process(stage: Stage) -> None:
     def fail(_: Event) -> None:
         raise LookupError("a view broke")
 
@@ -628,37 +653,40 @@ def test_an_error_of_the_listener_leaves_nothing_running(stage: Stage) -> None:
     assert not alive(stage.pid)
 
 
-def test_a_wish_during_the_cleaning_up_of_a_timeout_wins_and_is_told_once(stage: Stage) -> None:
-    def interrupt_once(event: Event) -> None:
-        if isinstance(event, happened.Output) and not stage.interrupts.received:
-            ourselves(signal.SIGINT)
+def test_signal_during_the_cleanup_of_a_timeout_wins_and_is_reported_once(stage: Stage) -> None:
+    def listen(event: Event) -> None:
+        expire(event)
+        interrupt(event)
 
-    body = f"({STUBBORN}) & trap 'echo leader gone; exit 0' TERM; while :; do sleep 0.05; done"
-    result = stage.sh(body, interrupt_once, timeout=0.3, kill_grace=0.5)
+    expire, interrupt = hour_passes(stage), on_output(b"leader gone", signal.SIGINT)
+    leader = f"trap 'echo leader gone; exit 0' TERM; ({STUBBORN}) &"
+    result = stage.sh(
+        f"{leader} while :; do sleep 0.05; done", listen, timeout=HOUR, kill_grace=0.5
+    )
     assert result.exit == Interrupted(signal.SIGINT)
-    assert stage.heard(happened.InterruptSeen) == 1
+    assert stage.count(happened.InterruptSeen) == 1
 
 
-def test_who_has_ended_is_not_called_interrupted(stage: Stage) -> None:
-    def hold_up(event: Event) -> None:
-        """As a slow terminal does: when it is done, the program has long ended."""
+def test_program_that_has_exited_is_not_reported_as_interrupted(stage: Stage) -> None:
+    def block(event: Event) -> None:
+        """Block as a slow terminal does, until the program has exited."""
         if isinstance(event, happened.Output) and b"SUCCESS" in event.data:
-            # The program is a child of the warden's, so this process can't wait for it.
-            until(lambda: not alive(stage.pid), "the end of the program")
-            ourselves(signal.SIGINT)
+            # The program is a child of the warden, so this process can't wait for it.
+            until(lambda: not alive(stage.pid), "the program exits")
+            signal_self(signal.SIGINT)
 
-    assert stage.sh("echo SUCCESS", hold_up).exit == Exited(0)
-    assert stage.told == ["ProcessStarted"]
+    assert stage.sh("echo SUCCESS", block).exit == Exited(0)
+    assert stage.event_names == ["ProcessStarted"]
 
 
-def test_signals_that_were_dealt_with_stop_no_later_program(stage: Stage) -> None:
-    ourselves(signal.SIGINT)
+def test_acknowledged_signals_do_not_stop_a_later_program(stage: Stage) -> None:
+    signal_self(signal.SIGINT)
     assert isinstance(stage.sh("sleep 60").exit, Interrupted)
     stage.interrupts.acknowledge()
     assert stage.sh("exit 3").exit == Exited(3)
 
 
-def test_an_end_is_seen_although_nobody_took_over_the_signals(tmp_path: Path) -> None:
+def test_exit_is_seen_without_signal_handlers(tmp_path: Path) -> None:
     with Runner() as runner:
         stage = Stage(tmp_path, Interrupts(), runner)
         assert stage.sh("exec >&- 2>&-; sleep 0.2; exit 4").exit == Exited(4)

@@ -1,4 +1,4 @@
-"""The end of an endless stream: whatever the pieces, the same as the end of the whole."""
+"""TailBuffer: the head, the tail and the size of a stream, however the stream is cut up."""
 
 import tracemalloc
 from itertools import pairwise
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from rooda.process.capture.buffers import HEAD, Captured, TailBuffer
 
-# Every four bytes are different, so that a shift by one would be seen.
+# Every four bytes are different, so that a shift by one byte is detected.
 STREAM = b"".join(n.to_bytes(4, "big") for n in range(100_000))
 
 
-def gathered(pieces: list[bytes], limit: int) -> Captured:
+def captured_from(pieces: list[bytes], limit: int) -> Captured:
     buffer = TailBuffer(limit)
     for piece in pieces:
         buffer.append(piece)
@@ -22,9 +22,9 @@ def gathered(pieces: list[bytes], limit: int) -> Captured:
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=60), limit=st.integers(1, 300))
 @settings(deadline=None)
-def test_small_pieces_amount_to_the_whole(pieces: list[bytes], limit: int) -> None:
+def test_small_pieces_give_the_same_capture_as_the_whole(pieces: list[bytes], limit: int) -> None:
     whole = b"".join(pieces)
-    captured = gathered(pieces, limit)
+    captured = captured_from(pieces, limit)
     assert captured == Captured(whole[:HEAD], whole[-limit:], len(whole))
     assert captured.truncated == (len(whole) > limit)
 
@@ -35,24 +35,26 @@ def test_small_pieces_amount_to_the_whole(pieces: list[bytes], limit: int) -> No
     limit=st.integers(1, len(STREAM) + 10),
 )
 @settings(deadline=None)
-def test_large_pieces_amount_to_the_whole(size: int, cuts: list[int], limit: int) -> None:
+def test_large_pieces_give_the_same_capture_as_the_whole(
+    size: int, cuts: list[int], limit: int
+) -> None:
     whole = STREAM[:size]
     places = [0, *sorted(cut for cut in cuts if cut < size), size]
-    captured = gathered([whole[start:end] for start, end in pairwise(places)], limit)
+    captured = captured_from([whole[start:end] for start, end in pairwise(places)], limit)
     assert captured == Captured(whole[:HEAD], whole[-limit:], size)
 
 
 @pytest.mark.parametrize(
     "printed,dropped", [(0, 0), (1023, 0), (1024, 0), (1025, 1), (400_000, 398_976)]
 )
-def test_only_what_is_over_the_limit_is_truncated(printed: int, dropped: int) -> None:
-    captured = gathered([STREAM[:printed]], 1024)
+def test_only_output_over_the_limit_is_truncated(printed: int, dropped: int) -> None:
+    captured = captured_from([STREAM[:printed]], 1024)
     assert captured.truncated is (dropped > 0)
     assert captured.total - len(captured.tail) == dropped
     assert captured.tail == STREAM[:printed][-1024:]
 
 
-def test_looking_in_between_changes_nothing() -> None:
+def test_reading_the_tail_between_appends_changes_nothing() -> None:
     buffer = TailBuffer(1024)
     for start in range(0, len(STREAM), 50_000):
         buffer.append(STREAM[start : start + 50_000])
@@ -60,7 +62,7 @@ def test_looking_in_between_changes_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_byte_by_byte_costs_no_more_memory_than_the_limit_and_a_little() -> None:
+def test_single_bytes_cost_little_more_memory_than_the_limit() -> None:
     limit, printed = 30_000, 120_000
     buffer = TailBuffer(limit)
     tracemalloc.start()
@@ -74,7 +76,7 @@ def test_byte_by_byte_costs_no_more_memory_than_the_limit_and_a_little() -> None
     assert buffer.captured() == Captured(STREAM[:HEAD], STREAM[:printed][-limit:], printed)
 
 
-def test_megabytes_cost_no_more_memory_than_the_limit_and_a_little() -> None:
+def test_megabytes_cost_little_more_memory_than_the_limit() -> None:
     limit = 1_000_000
     buffer = TailBuffer(limit)
     tracemalloc.start()
@@ -95,9 +97,7 @@ def test_megabytes_cost_no_more_memory_than_the_limit_and_a_little() -> None:
     count=st.integers(0, 1000),
 )
 @settings(deadline=None)
-def test_the_last_bytes_are_known_without_joining_the_blocks(
-    size: int, cuts: list[int], limit: int, count: int
-) -> None:
+def test_last_returns_the_last_bytes(size: int, cuts: list[int], limit: int, count: int) -> None:
     whole = STREAM[:size]
     buffer = TailBuffer(limit)
     for start, end in pairwise([0, *sorted(cut for cut in cuts if cut < size), size]):

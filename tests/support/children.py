@@ -1,4 +1,4 @@
-"""Keep hold of everything that a test starts, so that nothing of it outlives the test."""
+"""Track the processes that a test starts, and end them with the test."""
 
 import contextlib
 import os
@@ -16,13 +16,13 @@ import pytest
 from rooda.process.tree.processes import Process
 from support.workspace import ROODA, Running, Workspace, wait_for
 
-# A script that is not interactive, and so starts its command with SIGINT ignored.
+# A non-interactive shell starts a background command with SIGINT ignored.
 IN_THE_BACKGROUND = ("sh", "-c", '"$@" & echo $! > rooda.pid; wait $!', "script")
 
 
 @dataclass
 class Nursery:
-    """The processes of a test: those it started, and those that left a `NAME.pid`."""
+    """The processes of a test: those that it started, and those that wrote a `NAME.pid`."""
 
     folder: Path
     started: list[subprocess.Popen[str]] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Nursery:
     def start(
         self, workspace: Workspace, *args: str, before: tuple[str, ...] = ("env",)
     ) -> Running:
-        """Start rooda as the last part of another command: `nohup`, `sh -c`."""
+        """Start rooda behind another command, such as `nohup` or `sh -c`."""
         process = subprocess.Popen(
             [*before, str(ROODA), *args],
             cwd=workspace.path,
@@ -45,11 +45,11 @@ class Nursery:
         return Running(process, time.monotonic())
 
     def pid(self, name: str) -> int:
-        """The pid that a process has written to `NAME.pid`, once it has."""
+        """Wait for the file `NAME.pid` and return the pid in it."""
         return int(wait_for(self.folder / f"{name}.pid"))
 
     def clear(self) -> None:
-        """End whatever is still there, rooda first so that it starts nothing more."""
+        """Kill all remaining processes, rooda first so that it starts no more."""
         for process in self.started:
             if process.poll() is None:
                 process.kill()
@@ -64,12 +64,12 @@ class Nursery:
 
 @contextlib.contextmanager
 def frozen_cgroup() -> Iterator[Path]:
-    """A group whose frozen members not even SIGKILL ends; needs root and cgroup v1."""
+    """A cgroup whose members survive SIGKILL while it is frozen; needs root and cgroup v1."""
     group = Path("/sys/fs/cgroup/freezer") / f"rooda-test-{os.getpid()}"
     try:
         group.mkdir()
     except OSError as error:
-        pytest.skip(f"nothing is immortal here: {error}")
+        pytest.skip(f"no freezer cgroup: {error}")
     try:
         yield group
     finally:
@@ -77,12 +77,12 @@ def frozen_cgroup() -> Iterator[Path]:
         for pid in (group / "cgroup.procs").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        until(lambda: not (group / "cgroup.procs").read_text(), "the end of the immortals")
+        until(lambda: not (group / "cgroup.procs").read_text(), "the end of the frozen processes")
         group.rmdir()
 
 
 def state_of_freezer(pid: int) -> str:
-    """Of the group that the process is in."""
+    """The freezer state of the cgroup of a process."""
     found = re.search(r":freezer:(.*)", Path(f"/proc/{pid}/cgroup").read_text())
     assert found is not None
     file = Path("/sys/fs/cgroup/freezer") / found[1].lstrip("/") / "freezer.state"
@@ -90,14 +90,14 @@ def state_of_freezer(pid: int) -> str:
 
 
 def started_at(process: Process, started: float) -> Process:
-    """Another process with the same pid."""
+    """A copy of the process with another start time: another process with the same pid."""
     other = copy(process)
     other.started = started
     return other
 
 
 def until(done: Callable[[], bool], what: str, timeout: float = 20) -> None:
-    """Wait until a condition holds."""
+    """Wait until `done` returns true."""
     end = time.monotonic() + timeout
     while not done():
         assert time.monotonic() < end, f"{what}: not within {timeout}s"

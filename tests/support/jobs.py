@@ -1,4 +1,4 @@
-"""rooda as the job of a shell on a terminal, so that Ctrl+Z and `fg` do what they do there."""
+"""Run rooda as the job of a shell on a terminal, so that Ctrl+Z and `fg` work as there."""
 
 import os
 import signal
@@ -11,9 +11,9 @@ from support.children import until
 from support.screen import Screen
 from support.workspace import ROODA, Workspace, wait_for
 
-# The session's leader: it starts one job, takes the terminal when that is stopped, gives it back
-# on SIGUSR1, and ends with the job's exit code. Without it nobody could continue who is stopped,
-# and then the kernel takes no notice of Ctrl+Z.
+# The session leader. It starts one job, takes the terminal when the job is stopped, gives the
+# terminal back on SIGUSR1, and exits with the job's exit code. Without this parent the job would be
+# in an orphaned process group, and the kernel ignores Ctrl+Z there.
 _SHELL = """
 import fcntl, os, pathlib, signal, sys, termios
 fd = int(sys.argv[1])
@@ -45,7 +45,7 @@ os._exit(code if code >= 0 else 128 - code)
 
 
 class Job(Screen):
-    """A screen on which rooda is the job of a small shell. Close it whatever happens."""
+    """A screen on which rooda is the job of a small shell. Always close it."""
 
     folder: Path
 
@@ -56,7 +56,7 @@ class Job(Screen):
         stdout: int | None = None,
         env: Mapping[str, str | None] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start it; `process` is the shell, which ends with the exit code of rooda."""
+        """Start rooda; `process` is the shell, which exits with the exit code of rooda."""
         self.folder = workspace.path
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-c", _SHELL, str(self.slave), str(ROODA), *args],
@@ -71,11 +71,11 @@ class Job(Screen):
 
     @property
     def rooda(self) -> int:
-        """The pid of rooda itself."""
+        """The pid of rooda, not of the shell."""
         return int(wait_for(self.folder / "rooda.pid"))
 
     def press_ctrl_z(self) -> None:
-        """Press it, and wait until the shell has the terminal back."""
+        """Press Ctrl+Z, and wait until the shell has the terminal back."""
         self.type(b"\x1a")
         self.wait_until_stopped()
 
@@ -83,14 +83,14 @@ class Job(Screen):
         """Wait until rooda is stopped and the shell has the terminal."""
         shell = self._shell
 
-        def is_ours() -> bool:
+        def shell_has_the_terminal() -> bool:
             self.read()
             return is_stopped(self.rooda) and os.tcgetpgrp(self.master) == shell
 
-        until(is_ours, "rooda is stopped")
+        until(shell_has_the_terminal, "rooda is stopped")
 
     def foreground(self) -> None:
-        """As `fg`: give the terminal back, and continue."""
+        """Do what `fg` does: give the terminal to rooda, and continue it."""
         os.kill(self._shell, signal.SIGUSR1)
         until(lambda: os.tcgetpgrp(self.master) == self.rooda, "rooda in the foreground")
 
@@ -101,7 +101,7 @@ class Job(Screen):
 
 
 def state(pid: int) -> str:
-    """The letter that the system has for what a process does: `R`, `S`, `T` (Linux)."""
+    """The state letter of a process, such as `R`, `S` or `T`; `X` if it is gone (Linux)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -109,5 +109,5 @@ def state(pid: int) -> str:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process was stopped and not continued."""
+    """Whether a process is stopped by a signal."""
     return state(pid) == "T"

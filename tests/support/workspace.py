@@ -1,4 +1,4 @@
-"""A folder in which the installed `rooda` is run as a user runs it."""
+"""A folder in which tests run the installed `rooda` as a user does."""
 
 import os
 import shlex
@@ -27,7 +27,7 @@ procedures:
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run of the command left."""
+    """Exit code, output and duration of a command."""
 
     code: int
     out: str
@@ -43,7 +43,7 @@ class Finished:
 
 @dataclass
 class Running:
-    """A run that goes on while the test does something."""
+    """A run that has not ended yet."""
 
     process: subprocess.Popen[str]
     began: float
@@ -63,7 +63,7 @@ class Running:
 
 @dataclass
 class Workspace:
-    """A work folder with a home of its own, so that no config of the machine takes part."""
+    """A work folder with its own home folder, so that no config of the machine is read."""
 
     path: Path
     home: Path
@@ -95,7 +95,7 @@ class Workspace:
         return shlex.quote(str(path))
 
     def agents(self, *bodies: str) -> str:
-        """An agent whose n-th start runs the n-th body; the last one stays."""
+        """An agent that runs the n-th body at its n-th start, and the last body from then on."""
         cases = [f"{n}) {body} ;;" for n, body in enumerate(bodies[:-1], 1)]
         lines = [
             f"n=$(($(cat {self._count} 2>/dev/null || echo 0) + 1)); echo $n > {self._count}",
@@ -117,7 +117,7 @@ class Workspace:
         return int(file.read_text()) if file.exists() else 0
 
     def kept(self, iteration: int = 1, attempt: int = 1) -> Path:
-        """The folder with what the newest run keeps of an iteration."""
+        """The folder in which the newest run keeps the files of an iteration."""
         return kept_in(self.path / STATE_FOLDER, iteration, attempt)
 
     def python_agent(self, body: str, name: str = "agent.py") -> str:
@@ -126,7 +126,7 @@ class Workspace:
         return shlex.join([sys.executable, "-S", str(path)])
 
     def environ(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
-        """The machine's environment without anything that rooda would listen to."""
+        """The machine's environment without the variables that rooda reads."""
         dropped = ("ROODA_", "XDG_", "CI", "GIT_", "NO_COLOR")
         base = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
         merged = {**base, "HOME": str(self.home), **self.env, **(env or {})}
@@ -150,7 +150,7 @@ class Workspace:
     def rooda(
         self, *args: str, env: Mapping[str, str | None] | None = None, timeout: float = 30
     ) -> Finished:
-        """Run the installed command to its end."""
+        """Run the installed command until it exits."""
         return self.start(*args, env=env).finish(timeout)
 
     def work(
@@ -163,13 +163,13 @@ class Workspace:
 
 
 def kept_in(state: Path, iteration: int = 1, attempt: int = 1) -> Path:
-    """What the newest run of a state folder, or of a copy of one, keeps of an iteration."""
+    """The folder of an iteration of the newest run, in a state folder or a copy of one."""
     newest = max((state / "runs").iterdir(), key=lambda run: run.stat().st_mtime_ns)
     return state / place_of(newest.name, iteration, attempt)
 
 
 def wait_for(path: Path, timeout: float = 20) -> str:
-    """Wait until a marker file is there and has content; returns the content."""
+    """Wait until a file exists and has content; return the content."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         try:
@@ -182,7 +182,7 @@ def wait_for(path: Path, timeout: float = 20) -> str:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; a zombie does not."""
+    """Whether a process is running; a zombie is not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
