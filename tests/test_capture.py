@@ -1,4 +1,4 @@
-"""What is kept of two streams, and in which order: any chunking gives the same answer."""
+"""The tail, order and disk shares of two streams do not depend on how the output is cut up."""
 
 from itertools import accumulate, pairwise
 
@@ -22,7 +22,7 @@ STREAMS: tuple[Stream, Stream] = ("stdout", "stderr")
 
 
 def cut(whole: bytes, places: list[int]) -> list[bytes]:
-    """The whole in pieces, some of them empty."""
+    """Cut the bytes into pieces, some of them empty."""
     inside = sorted(min(place, len(whole)) for place in places)
     return [whole[start:end] for start, end in pairwise([0, *inside, len(whole)])]
 
@@ -31,8 +31,8 @@ PROMPT = Prompt(
     b"# Task\nDo it. When nothing is left to do, print:\n\n<promise>SUCCESS</promise>\n\n"
     b"- Blocked: print <promise>FAILURE</promise> as the last line.\n"
 )
-# What a scan stumbles over, if it stumbles: halves of tags, echoes, colours, broken characters.
-SPOKEN = st.lists(
+# What may confuse a scan: halves of tags, echoes, colors, broken characters.
+OUTPUT = st.lists(
     st.sampled_from(
         [
             TAG,
@@ -61,9 +61,9 @@ PLACES = st.lists(st.integers(0, 600), max_size=50)
 
 
 @pytest.mark.slow
-@given(SPOKEN, PLACES, st.integers(1, 400), st.booleans(), st.sampled_from([PROMPT, Prompt(b"")]))
+@given(OUTPUT, PLACES, st.integers(1, 400), st.booleans(), st.sampled_from([PROMPT, Prompt(b"")]))
 @settings(deadline=None, max_examples=300)
-def test_the_scan_of_a_tail_is_the_same_however_it_came(
+def test_scan_of_a_tail_does_not_depend_on_the_pieces(
     whole: bytes,
     places: list[int],
     limit: int,
@@ -85,7 +85,7 @@ def test_the_scan_of_a_tail_is_the_same_however_it_came(
 
 @given(st.binary(max_size=500), PLACES, st.integers(len(TAG) + 1, 200))
 @settings(deadline=None)
-def test_a_promise_at_the_end_is_found_behind_anything_in_any_pieces(
+def test_promise_at_the_end_is_found_in_any_pieces(
     before: bytes, places: list[int], limit: int
 ) -> None:
     buffer = TailBuffer(limit)
@@ -98,7 +98,7 @@ def test_a_promise_at_the_end_is_found_behind_anything_in_any_pieces(
 
 # -- the order of arrival ------------------------------------------------------------------
 
-# The two streams have no byte in common, so that each can be told in a mixture of both.
+# The two streams have no byte in common, so that a test can separate a mixture of both.
 ARRIVALS = st.lists(
     st.one_of(
         st.tuples(
@@ -113,8 +113,8 @@ ARRIVALS = st.lists(
 Arrivals = list[tuple[Stream, bytes]]
 
 
-def noted(arrivals: Arrivals, order: StreamOrder) -> tuple[bytes, bytes]:
-    """Have the order take note of them; what each stream said in all."""
+def recorded(arrivals: Arrivals, order: StreamOrder) -> tuple[bytes, bytes]:
+    """Add the arrivals to the order; return all bytes of each stream."""
     said: dict[Stream, bytes] = dict.fromkeys(STREAMS, b"")
     for stream, data in arrivals:
         order.add(stream, len(data))
@@ -131,16 +131,16 @@ def of_stderr(mixed: bytes) -> bytes:
 
 
 @given(ARRIVALS)
-def test_the_combined_view_is_in_order_of_arrival(arrivals: Arrivals) -> None:
+def test_combined_output_is_in_order_of_arrival(arrivals: Arrivals) -> None:
     order = StreamOrder()
-    stdout, stderr = noted(arrivals, order)
+    stdout, stderr = recorded(arrivals, order)
     assert combined(order, stdout, stderr) == b"".join(data for _, data in arrivals)
 
 
 @given(ARRIVALS, st.integers(4, 20))
-def test_a_coarser_order_loses_and_mixes_nothing(arrivals: Arrivals, most: int) -> None:
+def test_coarse_order_loses_and_mixes_nothing(arrivals: Arrivals, most: int) -> None:
     order = StreamOrder(most)
-    stdout, stderr = noted(arrivals, order)
+    stdout, stderr = recorded(arrivals, order)
     mixed = combined(order, stdout, stderr)
     assert (of_stdout(mixed), of_stderr(mixed)) == (stdout, stderr)
     assert len(list(order.pieces())) <= most
@@ -148,21 +148,21 @@ def test_a_coarser_order_loses_and_mixes_nothing(arrivals: Arrivals, most: int) 
         assert sum(length for name, length in order.pieces() if name == stream) == len(said)
 
 
-def test_a_coarser_order_is_coarse_long_ago_and_fine_of_late() -> None:
+def test_coarse_order_is_exact_for_recent_output() -> None:
     order = StreamOrder(64)
     arrivals: Arrivals = [(STREAMS[n % 2], b"%03d" % n) for n in range(1000)]
-    mixed = combined(order, *noted(arrivals, order))
+    mixed = combined(order, *recorded(arrivals, order))
     assert len(list(order.pieces())) <= 64
     found = [int(mixed[place : place + 3]) for place in range(0, len(mixed), 3)]
     assert all(abs(found[place] - place) <= 2 for place in range(970, 1000))
 
 
 @given(ARRIVALS, st.integers(0, 60), st.integers(0, 60))
-def test_ends_of_streams_are_combined_as_the_whole_is(
+def test_tails_are_combined_in_the_order_of_the_whole(
     arrivals: Arrivals, out_kept: int, err_kept: int
 ) -> None:
     order = StreamOrder()
-    stdout, stderr = noted(arrivals, order)
+    stdout, stderr = recorded(arrivals, order)
     out_tail, err_tail = stdout[len(stdout) - out_kept :], stderr[len(stderr) - err_kept :]
     if out_kept > len(stdout):
         out_tail = stdout
@@ -179,9 +179,9 @@ def test_ends_of_streams_are_combined_as_the_whole_is(
 
 
 @given(ARRIVALS, st.sampled_from([8, 1000]))
-def test_an_order_comes_back_as_it_was_kept(arrivals: Arrivals, most: int) -> None:
+def test_order_survives_dump_and_load(arrivals: Arrivals, most: int) -> None:
     order = StreamOrder(most)
-    stdout, stderr = noted(arrivals, order)
+    stdout, stderr = recorded(arrivals, order)
     loaded = StreamOrder.load(order.dump())
     assert list(loaded.pieces()) == list(order.pieces())
     assert combined(loaded, stdout, stderr) == combined(order, stdout, stderr)
@@ -191,14 +191,14 @@ def test_an_order_comes_back_as_it_was_kept(arrivals: Arrivals, most: int) -> No
 
 
 @given(ARRIVALS, st.binary(max_size=7))
-def test_a_torn_order_is_read_as_far_as_it_goes(arrivals: Arrivals, torn: bytes) -> None:
+def test_truncated_dump_of_an_order_can_be_loaded(arrivals: Arrivals, torn: bytes) -> None:
     order = StreamOrder()
-    stdout, stderr = noted(arrivals, order)
+    stdout, stderr = recorded(arrivals, order)
     loaded = StreamOrder.load(order.dump() + torn)
     assert combined(loaded, stdout, stderr) == combined(order, stdout, stderr)
 
 
-def test_what_the_order_knows_nothing_of_comes_at_the_end() -> None:
+def test_bytes_missing_from_the_order_come_last() -> None:
     order = StreamOrder()
     order.add("stderr", 2)
     order.add("stdout", 2)
@@ -206,7 +206,7 @@ def test_what_the_order_knows_nothing_of_comes_at_the_end() -> None:
     assert combined(StreamOrder(), b"out", b"err") == b"outerr"
 
 
-# -- what stays on disk: the arithmetic ----------------------------------------------------
+# -- transcript limit: the arithmetic ------------------------------------------------------
 
 LEAST = 64 * 1024  # the least that `max_transcript` may be
 LIMITS = st.integers(LEAST, 3 * MEGABYTE)
@@ -227,7 +227,7 @@ def test_shares_are_fair_and_within_the_limit(limit: int, first: int, second: in
 
 
 @given(LIMITS, SIZES, SIZES)
-def test_head_and_tail_stay_and_no_more_than_the_limit(limit: int, first: int, second: int) -> None:
+def test_head_and_tail_are_kept_within_the_limit(limit: int, first: int, second: int) -> None:
     kept = 0
     for size, share in zip((first, second), shares(limit, first, second), strict=True):
         start, end = hole(size, share)
@@ -250,10 +250,10 @@ GROWTH = st.lists(
 
 
 @given(LIMITS, GROWTH)
-# An odd limit, of which the longer stream has one byte more: here that is one block of its head.
+# With an odd limit the longer stream gets one byte more: here that is a block of its head.
 @example(16384 * 5 - 1, [(50_000, 60_000), (20_000, 0)])
-def test_a_longer_hole_covers_the_one_before(limit: int, growth: list[tuple[int, int]]) -> None:
-    """What was given back does not come back."""
+def test_larger_hole_covers_the_smaller_one(limit: int, growth: list[tuple[int, int]]) -> None:
+    """Bytes that were punched out can't come back."""
     holes = [(0, 0), (0, 0)]
     for sizes in accumulate(growth, lambda a, b: (a[0] + b[0], a[1] + b[1])):
         for place, share in enumerate(shares(limit, *sizes)):

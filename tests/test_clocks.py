@@ -1,4 +1,4 @@
-"""The clocks: when each runs out, on what evidence, and what holds it back."""
+"""Clocks: when each expires, with which evidence, and what resets it."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ WORKING = ClockFacts(began=100, last_activity=140, cpu=3.5)
 REPORTED = ClockFacts(began=100, last_output=150, printed=6, last_activity=151, result_at=150)
 
 
-# -- when they run out ---------------------------------------------------------------------
+# -- expiry --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ REPORTED = ClockFacts(began=100, last_output=150, printed=6, last_activity=151, 
         (DURATION, SILENT, 190),
     ],
 )
-def test_each_clock_counts_from_its_own_moment(
+def test_each_clock_counts_from_its_own_start(
     clock: Clock, facts: ClockFacts, when: float | None
 ) -> None:
     assert expires_at(clock, facts) == when
@@ -69,20 +69,20 @@ def test_each_clock_counts_from_its_own_moment(
         (ClockFacts(200, 201, 1, last_activity=230, result_at=202), 1000, GRACE),
     ],
 )
-def test_of_several_clocks_the_one_that_ran_out_first_is_named(
+def test_clock_that_expired_first_is_reported(
     facts: ClockFacts, now: float, late: Clock | None
 ) -> None:
     assert expired(CLOCKS, facts, now) == late
     assert expired(CLOCKS[::-1], facts, now) == late
 
 
-def test_of_two_that_run_out_at_once_the_first_of_the_list_is_named() -> None:
+def test_of_two_clocks_that_expire_at_once_the_first_in_the_list_is_reported() -> None:
     both = (Clock("iteration_timeout", 5, Since.START), Clock("max_duration", 5, Since.START))
     assert expired(both, SILENT, 105) == both[0]
     assert expired(both[::-1], SILENT, 105) == both[1]
 
 
-def test_no_clock_never_runs_out() -> None:
+def test_no_clocks_never_expire() -> None:
     assert expired((), SILENT, 1e12) is None
 
 
@@ -97,29 +97,27 @@ def test_no_clock_never_runs_out() -> None:
             IDLE,
             SILENT,
             110,
-            f"nothing was printed; {CPU.format(0)}; no change of a file was seen",
+            f"nothing was printed; {CPU.format(0)}; no file changed",
         ),
         (
             IDLE,
             ClockFacts(100, 130, 2_000_000, 135, cpu=0.25),
             145,
-            f"1.9 MB printed, the last 15s ago; {CPU.format(0.25)}; no change of a file was seen",
+            f"1.9 MB printed, the last 15s ago; {CPU.format(0.25)}; no file changed",
         ),
-        (GRACE, REPORTED, 180, "its result was in, and it did not exit"),
+        (GRACE, REPORTED, 180, "it printed its result, but did not exit"),
     ],
 )
-def test_the_evidence_says_what_was_seen(
-    clock: Clock, facts: ClockFacts, now: float, words: str
-) -> None:
+def test_evidence(clock: Clock, facts: ClockFacts, now: float, words: str) -> None:
     assert evidence(clock, facts, now) == words
 
 
-# -- a machine that sleeps -----------------------------------------------------------------
+# -- suspend and pause ---------------------------------------------------------------------
 
 
 @dataclass
 class Machine:
-    """The two clocks of a system: one stands still while it is suspended."""
+    """The two clocks of an OS: `awake` stops while the machine is suspended."""
 
     awake: float = 1000.0
     since_boot: float = 5000.0
@@ -135,7 +133,7 @@ class Machine:
         return Stopwatch(lambda: self.awake, lambda: self.since_boot)
 
 
-def test_a_machine_at_work_did_not_sleep() -> None:
+def test_running_machine_did_not_sleep() -> None:
     machine = Machine()
     watch = machine.stopwatch()
     for _ in range(3):
@@ -145,7 +143,7 @@ def test_a_machine_at_work_did_not_sleep() -> None:
         assert watch.slept() == 0
 
 
-def test_the_sleep_of_a_machine_counts_nowhere_and_is_told_once() -> None:
+def test_suspended_time_is_not_counted_and_is_reported_once() -> None:
     machine = Machine()
     watch = machine.stopwatch()
     before = watch.now()
@@ -159,7 +157,7 @@ def test_the_sleep_of_a_machine_counts_nowhere_and_is_told_once() -> None:
     assert watch.slept() == 60
 
 
-def test_two_clocks_that_drift_a_little_are_no_sleep() -> None:
+def test_small_drift_between_the_clocks_is_no_sleep() -> None:
     machine = Machine()
     watch = machine.stopwatch()
     for _ in range(10):
@@ -167,13 +165,13 @@ def test_two_clocks_that_drift_a_little_are_no_sleep() -> None:
         assert watch.slept() == 0
 
 
-def test_a_machine_that_slept_before_did_not_sleep_now() -> None:
+def test_sleep_before_the_start_is_not_reported() -> None:
     machine = Machine()
     machine.sleep(3600)
     assert machine.stopwatch().slept() == 0
 
 
-def test_what_is_held_does_not_count() -> None:
+def test_held_time_does_not_count() -> None:
     machine = Machine()
     watch = machine.stopwatch()
     before = watch.now()
@@ -184,34 +182,34 @@ def test_what_is_held_does_not_count() -> None:
     assert watch.now() - before == 2
 
 
-def test_a_machine_may_sleep_while_the_clocks_are_held() -> None:
+def test_machine_may_sleep_while_the_clocks_are_held() -> None:
     machine = Machine()
     watch = machine.stopwatch()
     before = watch.now()
 
-    def both() -> None:
+    def work_and_sleep() -> None:
         machine.work(7)
         machine.sleep(3600)
 
-    assert watch.hold(both) == 7
+    assert watch.hold(work_and_sleep) == 7
     assert watch.now() == before
     assert watch.slept() == 3600
 
 
-def test_this_machine_is_awake() -> None:
+def test_real_clocks_see_no_sleep() -> None:
     watch = Stopwatch()
     before = watch.now()
-    until(lambda: watch.now() > before + 0.01, "the passing of time")
+    until(lambda: watch.now() > before + 0.01, "time passes")
     assert watch.slept() == 0
 
 
-# -- whether a silent tree works -----------------------------------------------------------
+# -- CPU activity of a silent tree ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "limit,pace", [(0.5, 0.0625), (8, 1), (0.1, 0.05), (0.0, 0.05), (600, 30), (1e9, 30)]
 )
-def test_a_tree_is_looked_at_several_times_within_the_limit(limit: float, pace: float) -> None:
+def test_cpu_is_measured_several_times_within_the_limit(limit: float, pace: float) -> None:
     pulse = CpuActivity(limit, 100)
     assert pulse.next_look == 100
     pulse.take(0, 100)
@@ -228,22 +226,22 @@ def test_a_tree_is_looked_at_several_times_within_the_limit(limit: float, pace: 
         (5.0, 5.0 + BUSY, 0.999, True),
         (5.0, 5.0 + BUSY * 0.9, 1.0, False),
         (5.0, 5.01, 30.0, False),
-        (5.0, 4.0, 1.0, True),  # somebody ended for whom nobody waited
+        (5.0, 4.0, 1.0, True),  # a process exited unreaped
     ],
 )
-def test_a_tree_works_that_uses_a_share_of_a_core(
+def test_tree_is_active_if_it_uses_a_share_of_a_core(
     before: float,
     after: float,
     seconds: float,
-    works: bool,  # noqa: FBT001 - a table's column
+    works: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     pulse = CpuActivity(8, 100)
-    assert not pulse.take(before, 100)  # one look says nothing
+    assert not pulse.take(before, 100)  # one measurement proves nothing
     assert pulse.take(after, 100 + seconds) is works
     assert pulse.used == pytest.approx(abs(after - before))
 
 
-def test_while_the_answer_is_awaited_it_is_not_asked_again() -> None:
+def test_cpu_is_not_requested_again_before_the_answer() -> None:
     pulse = CpuActivity(8, 100)
 
     def state() -> tuple[bool, float]:
@@ -256,7 +254,7 @@ def test_while_the_answer_is_awaited_it_is_not_asked_again() -> None:
     assert state() == (False, 102)
 
 
-def test_only_a_recent_look_may_decide() -> None:
+def test_only_a_recent_measurement_is_fresh() -> None:
     pulse = CpuActivity(8, 100)
     assert not pulse.is_fresh(100)
     pulse.take(1.0, 100)

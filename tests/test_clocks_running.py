@@ -1,4 +1,4 @@
-"""The clocks on real programs: what they stop, and what keeps them from it."""
+"""Clocks on real programs: what they stop, and what counts as activity."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ from support.workspace import Workspace, alive
 
 @dataclass
 class Bench:
-    """A studio whose time can be made to jump."""
+    """A studio with a clock that a test can set forward."""
 
     studio: Studio
     ahead: float = 0.0
@@ -52,7 +52,7 @@ class Bench:
         (self.folder / "go").touch()
 
     def clock_expired(self) -> ClockExpired:
-        (event,) = self.studio.told(ClockExpired)
+        (event,) = self.studio.events_of(ClockExpired)
         assert isinstance(event, ClockExpired)
         return event
 
@@ -66,13 +66,13 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 WAITS = "while ! test -e go; do sleep 0.02; done"
-# Without CPU time worth the name, and without a child.
+# Uses hardly any CPU time, and has no child.
 SLEEPS = "import signal\nwhile True:\n    signal.pause()\n"
-NOTHING = f"nothing was printed; {CPU.format(0)}; no change of a file was seen"
+NOTHING = f"nothing was printed; {CPU.format(0)}; no file changed"
 
 
 def after_output(act: Callable[[], None]) -> Listener:
-    """Act once, when the first output has come."""
+    """Call `act` once, at the first output."""
     acted: list[bool] = []
 
     def listen(event: Event) -> None:
@@ -84,7 +84,7 @@ def after_output(act: Callable[[], None]) -> Listener:
 
 
 @BOTH_CAPTURES
-def test_who_prints_nothing_at_first_runs_out_of_time(bench: Bench, capture: Capture) -> None:
+def test_first_output_timeout_stops_a_silent_program(bench: Bench, capture: Capture) -> None:
     clock = Clock("first_output_timeout", 0.3, Since.FIRST_OUTPUT)
     result = bench.studio.python(SLEEPS, capture, clocks=(clock,))
     assert isinstance(result.exit, TimedOut)
@@ -97,7 +97,7 @@ def test_who_prints_nothing_at_first_runs_out_of_time(bench: Bench, capture: Cap
 
 @BOTH_CAPTURES
 @pytest.mark.parametrize("stream", [1, 2])
-def test_after_one_byte_on_either_stream_the_first_clock_is_off(
+def test_one_byte_on_either_stream_disarms_first_output_timeout(
     bench: Bench, capture: Capture, stream: int
 ) -> None:
     def listen(event: Event) -> None:
@@ -111,7 +111,7 @@ def test_after_one_byte_on_either_stream_the_first_clock_is_off(
     result = bench.studio.sh(body, capture, listen, clocks=(clock,), tick=0.05)
     assert result.exit == Exited(3)
     assert result.duration > 10_000
-    assert bench.studio.told(ClockExpired) == []
+    assert bench.studio.events_of(ClockExpired) == []
 
 
 def idle(limit: float = 0.5) -> tuple[Clock, ...]:
@@ -119,7 +119,7 @@ def idle(limit: float = 0.5) -> tuple[Clock, ...]:
 
 
 @BOTH_CAPTURES
-def test_who_sleeps_is_idle(bench: Bench, capture: Capture) -> None:
+def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     result = bench.studio.python(SLEEPS, capture, clocks=idle())
     assert isinstance(result.exit, TimedOut)
     assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
@@ -128,16 +128,16 @@ def test_who_sleeps_is_idle(bench: Bench, capture: Capture) -> None:
     assert not alive(bench.studio.pid)
 
 
-def test_who_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
+def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     body = f"import os; os.write(1, b'hello')\n{SLEEPS}"
     result = bench.studio.python(body, "pipe", clocks=idle())
     assert isinstance(result.exit, TimedOut)
     assert (result.exit.clock, result.exit.after) == ("idle_timeout", 0.5)
     assert result.exit.evidence.startswith("5 B printed, the last 0.")
-    assert result.exit.evidence.endswith("; no change of a file was seen")
+    assert result.exit.evidence.endswith("; no file changed")
 
 
-def test_who_has_stopped_itself_is_idle(bench: Bench) -> None:
+def test_stopped_program_is_idle(bench: Bench) -> None:
     body = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
     result = bench.studio.python(body, "file", clocks=idle())
     assert isinstance(result.exit, TimedOut)
@@ -145,7 +145,7 @@ def test_who_has_stopped_itself_is_idle(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_who_worked_is_idle_only_when_it_has_slept_for_so_long(bench: Bench) -> None:
+def test_idle_time_starts_when_the_cpu_work_ends(bench: Bench) -> None:
     body = f"import time\nwhile time.process_time() < 0.8: pass\n{SLEEPS}"
     result = bench.studio.python(body, "file", clocks=idle())
     assert isinstance(result.exit, TimedOut)
@@ -155,18 +155,18 @@ def test_who_worked_is_idle_only_when_it_has_slept_for_so_long(bench: Bench) -> 
 
 
 @pytest.mark.slow
-def test_a_busy_program_that_says_nothing_is_not_idle(bench: Bench) -> None:
+def test_busy_silent_program_is_not_idle(bench: Bench) -> None:
     body = "import time\nwhile time.process_time() < 1.2: pass\nraise SystemExit(3)"
     result = bench.studio.python(body, "file", clocks=idle())
     assert result.exit == Exited(3)
     assert result.duration > 1
 
 
-# The program itself sleeps until its work is done by others.
+# The program sleeps while other processes do its work.
 WORKERS = {
-    "waited for": "subprocess.run([sys.executable, '-S', '-c', BURN])",
+    "children": "subprocess.run([sys.executable, '-S', '-c', BURN])",
     "orphans": "subprocess.run(['sh', '-c', '\"$@\" & echo', 'sh', *ORPHAN], stdout=-3); wait()",
-    "in other sessions": (
+    "other sessions": (
         "subprocess.run([sys.executable, '-S', '-c', BURN], start_new_session=True)"
     ),
 }
@@ -189,7 +189,7 @@ raise SystemExit(3)
     "kind",
     [pytest.param(kind, marks=[] if kind == "orphans" else pytest.mark.slow) for kind in WORKERS],
 )
-def test_grandchildren_that_come_and_go_are_work(bench: Bench, kind: str) -> None:
+def test_short_lived_grandchildren_count_as_activity(bench: Bench, kind: str) -> None:
     body = GRANDCHILDREN.format(start=WORKERS[kind])
     result = bench.studio.python(body, "file", clocks=idle())
     assert result.exit == Exited(3)
@@ -197,7 +197,7 @@ def test_grandchildren_that_come_and_go_are_work(bench: Bench, kind: str) -> Non
 
 
 @pytest.mark.slow
-def test_who_prints_now_and_then_is_not_idle(bench: Bench) -> None:
+def test_program_that_prints_regularly_is_not_idle(bench: Bench) -> None:
     body = """
 import os, time
 for _ in range(12):
@@ -210,12 +210,12 @@ raise SystemExit(3)
     assert result.stderr.tail == b"." * 12
 
 
-# Sleeps until somebody writes.
+# Sleeps until the test writes to the pipe.
 READS = "import os; fd = os.open('way', os.O_RDONLY); os.read(fd, 9); raise SystemExit(3)"
 
 
 def changing(bench: Bench, change: Callable[[int], None]) -> ProcessResult:
-    """Run a sleeping program while the work tree changes, for much longer than the limit."""
+    """Run a sleeping program for longer than the limit, and call `change` at every tick."""
     work = bench.folder / "work"
     (work / "deep" / "down").mkdir(parents=True)
     os.mkfifo(bench.folder / "way")
@@ -240,7 +240,7 @@ def changing(bench: Bench, change: Callable[[int], None]) -> ProcessResult:
 
 
 @pytest.mark.slow
-def test_files_that_change_in_the_work_tree_are_work(bench: Bench) -> None:
+def test_changed_file_in_the_work_tree_counts_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         (bench.folder / "work" / "deep" / "down" / "notes").write_text(str(n))
 
@@ -248,7 +248,7 @@ def test_files_that_change_in_the_work_tree_are_work(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_files_that_come_and_go_in_the_work_tree_are_work(bench: Bench) -> None:
+def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Bench) -> None:
     def come_and_go(n: int) -> None:
         (bench.folder / "work" / "deep" / str(n)).touch()
         (bench.folder / "work" / "deep" / str(n - 1)).unlink(missing_ok=True)
@@ -256,7 +256,7 @@ def test_files_that_come_and_go_in_the_work_tree_are_work(bench: Bench) -> None:
     assert changing(bench, come_and_go).exit == Exited(3)
 
 
-def test_what_rooda_itself_writes_is_no_work(bench: Bench) -> None:
+def test_files_written_by_rooda_do_not_count_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         kept = bench.folder / "work" / STATE_FOLDER / place_of("run", 1)
         kept.mkdir(parents=True, exist_ok=True)
@@ -267,7 +267,7 @@ def test_what_rooda_itself_writes_is_no_work(bench: Bench) -> None:
     assert (end.clock, end.after) == ("idle_timeout", 0.5)
 
 
-# -- the result is in ----------------------------------------------------------------------
+# -- result_grace --------------------------------------------------------------------------
 
 SAYS = "echo '<promise>SUCCESS</promise>'"
 WORDS = Words("SUCCESS", "FAILURE")
@@ -291,9 +291,9 @@ def judged(result: ProcessResult) -> Outcome:
         ("pipe", "trap '' TERM; while :; do sleep 60; done"),
         ("file", "while :; do echo more; sleep 0.02; done"),
     ],
-    ids=["obeys", "obeys (pipe)", "fails", "ignores the request", "goes on talking"],
+    ids=["obeys", "obeys (pipe)", "fails", "ignores SIGTERM", "keeps printing"],
 )
-def test_who_lingers_after_its_result_is_stopped_and_the_result_counts(
+def test_program_that_hangs_after_its_result_is_stopped_and_the_result_counts(
     bench: Bench, capture: Capture, after: str
 ) -> None:
     said: list[bool] = []
@@ -307,18 +307,18 @@ def test_who_lingers_after_its_result_is_stopped_and_the_result_counts(
     )
     assert result.exit == HungAfterResult("result_grace", 0.3)
     assert judged(result) == Outcome(Verdict.COMPLETE)
-    assert bench.clock_expired().evidence == "its result was in, and it did not exit"
+    assert bench.clock_expired().evidence == "it printed its result, but did not exit"
     assert result.duration >= 0.3
     assert not alive(bench.studio.pid)
 
 
-def test_a_result_without_a_signal_is_a_good_iteration(bench: Bench) -> None:
+def test_hang_after_a_result_without_signal_is_no_failure(bench: Bench) -> None:
     result = bench.studio.sh("exec sleep 60", "file", clocks=grace(0.2), result_is_in=lambda: True)
     assert result.exit == HungAfterResult("result_grace", 0.2)
     assert judged(result) == Outcome(Verdict.CONTINUE)
 
 
-def test_failure_that_was_said_with_the_result_counts_as_well(bench: Bench) -> None:
+def test_hang_after_a_failure_signal_is_a_failure(bench: Bench) -> None:
     said: list[bool] = []
     result = bench.studio.sh(
         "echo '<promise>FAILURE</promise>'; exec sleep 60",
@@ -332,12 +332,12 @@ def test_failure_that_was_said_with_the_result_counts_as_well(bench: Bench) -> N
     assert judged(result).kind is FailureKind.SIGNAL
 
 
-def test_who_exits_within_the_grace_has_its_own_exit(bench: Bench) -> None:
+def test_program_that_exits_within_result_grace_keeps_its_exit_code(bench: Bench) -> None:
     result = bench.studio.sh("exit 7", "file", clocks=grace(30), result_is_in=lambda: True)
     assert result.exit == Exited(7)
 
 
-def test_without_a_result_the_grace_never_begins(bench: Bench) -> None:
+def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Output):
             bench.ahead = 10_000
@@ -357,8 +357,8 @@ def test_without_a_result_the_grace_never_begins(bench: Bench) -> None:
     ],
     ids=lambda clock: clock.name,
 )
-def test_a_result_that_is_in_counts_whichever_clock_runs_out(bench: Bench, other: Clock) -> None:
-    """An idle_timeout of 10 s must not throw away what a grace of 30 s would have kept."""
+def test_result_counts_whichever_clock_expires(bench: Bench, other: Clock) -> None:
+    """An idle_timeout of 10 s must not discard a result that a grace of 30 s would keep."""
     said: list[bool] = []
     result = bench.studio.sh(
         f"{SAYS}; exec sleep 60",
@@ -371,7 +371,7 @@ def test_a_result_that_is_in_counts_whichever_clock_runs_out(bench: Bench, other
     assert judged(result) == Outcome(Verdict.COMPLETE)
 
 
-# -- several at once, and a machine that slept ---------------------------------------------
+# -- several clocks, and a machine that slept ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -385,16 +385,16 @@ def test_a_result_that_is_in_counts_whichever_clock_runs_out(bench: Bench, other
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(c.name[:5] for c in value),
 )
-def test_of_several_that_ran_out_unseen_the_first_is_named(
+def test_of_several_expired_clocks_the_earliest_is_reported(
     bench: Bench, clocks: tuple[Clock, ...], name: str
 ) -> None:
-    """A reader held us up, and when we look again, all of them are late.
+    """All clocks have expired because a slow listener delayed rooda.
 
-    That a program is idle needs proof, and for that there was no time.
+    Idle needs a fresh measurement, and there was no time for one.
     """
 
     def listen(event: Event) -> None:
-        if isinstance(event, Tick) and bench.studio.heard():
+        if isinstance(event, Tick) and bench.studio.output():
             bench.ahead = 10_000
 
     result = bench.studio.python(
@@ -409,7 +409,7 @@ def test_of_several_that_ran_out_unseen_the_first_is_named(
     assert bench.clock_expired().clock == name
 
 
-def test_the_sleep_of_the_machine_is_told_and_no_clock_counts_it(bench: Bench) -> None:
+def test_machine_sleep_is_reported_and_no_clock_counts_it(bench: Bench) -> None:
     def listen(event: Event) -> None:
         if isinstance(event, Output):
             bench.asleep = 8 * 3600
@@ -419,7 +419,7 @@ def test_the_sleep_of_the_machine_is_told_and_no_clock_counts_it(bench: Bench) -
     clocks = (ITERATION, DURATION, IDLE)
     result = bench.studio.sh(f"echo x; {WAITS}; exit 3", "file", listen, clocks=clocks, tick=0.05)
     assert result.exit == Exited(3)
-    (slept,) = bench.studio.told(MachineSlept)
+    (slept,) = bench.studio.events_of(MachineSlept)
     assert isinstance(slept, MachineSlept)
     assert slept.seconds == pytest.approx(8 * 3600, abs=1)
 
@@ -430,7 +430,7 @@ HANGS = "echo $$ > agent.pid; exec sleep 60"
 
 
 @pytest.mark.slow
-def test_max_duration_ends_the_run_in_the_middle_of_an_iteration(
+def test_max_duration_ends_the_run_during_an_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     command = workspace.agent(f"echo working; {HANGS}")
@@ -448,15 +448,15 @@ def stopped(pid: int) -> bool:
 
 
 def between_iterations(workspace: Workspace, nursery: Nursery, last: str) -> list[str]:
-    """A run that is held up while its agent ends, until its time is over; the log, and the code."""
-    # Its parent is the warden, and the parent of that is rooda.
+    """Stop rooda until its agent has exited and the time is over; return the log and the code."""
+    # The agent's parent is the warden, and the warden's parent is rooda.
     stop = "kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat)"
     command = workspace.agent(f"{stop}; echo x >> starts; echo $$ > agent.pid; {last}")
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--max-duration", "1")
     agent, rooda = nursery.pid("agent"), running.process.pid
-    until(lambda: stopped(rooda) and not alive(agent), "the end of the agent")
+    until(lambda: stopped(rooda) and not alive(agent), "the agent exits")
     over = time.monotonic() + 1.1
-    until(lambda: time.monotonic() > over, "the end of the time")
+    until(lambda: time.monotonic() > over, "max_duration passes")
     running.signal(signal.SIGCONT)
     done = running.finish()
     assert (workspace.path / "starts").read_text() == "x\n"
@@ -464,7 +464,7 @@ def between_iterations(workspace: Workspace, nursery: Nursery, last: str) -> lis
 
 
 @pytest.mark.slow
-def test_max_duration_ends_the_run_between_two_iterations(
+def test_max_duration_ends_the_run_between_iterations(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     *log, code = between_iterations(workspace, nursery, "exit 0")
@@ -475,14 +475,16 @@ def test_max_duration_ends_the_run_between_two_iterations(
 
 
 @pytest.mark.slow
-def test_who_is_done_when_the_time_is_over_is_done(workspace: Workspace, nursery: Nursery) -> None:
+def test_success_in_the_last_iteration_wins_over_max_duration(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     *log, code = between_iterations(workspace, nursery, SAYS)
     assert code == "0"
     assert log[-1].startswith("Completed: AI signaled SUCCESS")
 
 
 @pytest.mark.slow
-def test_a_run_that_took_too_long_is_aborted_for_programs_too(
+def test_max_duration_is_reported_as_aborted_in_json(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     command = workspace.agent(HANGS)
@@ -495,9 +497,7 @@ def test_a_run_that_took_too_long_is_aborted_for_programs_too(
 
 
 @pytest.mark.slow
-def test_max_duration_counts_all_iterations_together(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_max_duration_counts_all_iterations(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder == workspace.path
     command = workspace.agents("sleep 0.4", "sleep 0.4", "sleep 0.4", "sleep 0.4")
     done = workspace.work(command, "--max-duration", "1", "-u")
@@ -515,7 +515,7 @@ def test_max_duration_counts_all_iterations_together(
         pytest.param("iteration_timeout", "1", "nothing was printed", marks=pytest.mark.slow),
     ],
 )
-def test_each_expiry_names_its_clock_and_the_evidence(
+def test_expiry_names_its_clock_and_the_evidence(
     workspace: Workspace, nursery: Nursery, flag: str, limit: str, words: str
 ) -> None:
     option = "--" + flag.replace("_", "-")
@@ -529,9 +529,7 @@ def test_each_expiry_names_its_clock_and_the_evidence(
 
 
 @pytest.mark.slow
-def test_success_said_before_a_clock_ran_out_is_not_believed(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_success_before_a_timeout_does_not_count(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"{SAYS}; {HANGS}")
     done = workspace.work(command, "--max-duration", "1")
     assert done.code == 1
@@ -540,7 +538,7 @@ def test_success_said_before_a_clock_ran_out_is_not_believed(
 
 @pytest.mark.parametrize("option", ["--iteration-timeout", "--idle-timeout"])
 @pytest.mark.slow
-def test_a_clock_of_years_is_no_error(workspace: Workspace, nursery: Nursery, option: str) -> None:
+def test_timeout_of_years_is_accepted(workspace: Workspace, nursery: Nursery, option: str) -> None:
     assert nursery.folder == workspace.path
     done = workspace.work(workspace.agent(SAYS), option, "9999d", "--max-duration", "9999d")
     assert done.code == 0

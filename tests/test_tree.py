@@ -1,4 +1,4 @@
-"""Who belongs to a program's tree, who is spared, and how both ways to find them agree."""
+"""Process trees: which processes belong to a program, which are kept, and how they are found."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def process(pid: int, parent: int, name: str = "sh") -> Process:
     return Process(pid, parent, pid, pid, float(pid), ended=False, cpu=0.0, name=name)
 
 
-# -- who belongs to whom -------------------------------------------------------------------
+# -- parents and children ------------------------------------------------------------------
 
 # 1 ─┬ 10 ─┬ 11 ─ 13
 #    │     └ 12
@@ -76,14 +76,14 @@ def pids(processes: list[Process]) -> set[int]:
         (set(), set()),
     ],
 )
-def test_descendants_are_all_below_and_not_the_roots(roots: set[int], expected: set[int]) -> None:
+def test_descendants_excludes_the_roots(roots: set[int], expected: set[int]) -> None:
     found = descendants(FAMILY, roots)
     assert pids(found) == expected
     assert len(found) == len(expected)
 
 
-def test_a_process_table_that_contradicts_itself_has_an_end() -> None:
-    """Pids are used again while one looks, so two may seem to be each other's parent."""
+def test_descendants_terminates_on_a_cycle_of_parents() -> None:
+    """The OS reuses pids during a scan, so two processes may seem to be each other's parent."""
     assert pids(descendants([process(2, 3), process(3, 2), process(4, 4)], {2})) == {3}
     assert pids(descendants([process(2, 3), process(3, 2), process(4, 4)], {4})) == set()
 
@@ -92,7 +92,7 @@ def test_a_process_table_that_contradicts_itself_has_an_end() -> None:
     "kept,never,expected",
     [
         ((), 10, {10, 11, 12, 13}),
-        (("nobody",), 10, {10, 11, 12, 13}),
+        (("no-such-name",), 10, {10, 11, 12, 13}),
         (("watcher",), 10, {10, 11, 13}),
         (("make",), 10, {10, 12}),
         (("test",), 10, {10, 11, 12}),
@@ -103,7 +103,7 @@ def test_a_process_table_that_contradicts_itself_has_an_end() -> None:
         (("make",), 13, {10, 12, 13}),
     ],
 )
-def test_who_is_kept_shields_what_it_started_and_the_leader_is_never_kept(
+def test_kept_process_protects_its_descendants_but_the_leader_is_never_kept(
     kept: tuple[str, ...], never: int, expected: set[int]
 ) -> None:
     members = [one for one in FAMILY if one.pid in (10, 11, 12, 13)]
@@ -129,7 +129,7 @@ def test_who_is_kept_shields_what_it_started_and_the_leader_is_never_kept(
         ("[x]", ["[x]"], ["[[]x]"], True),
     ],
 )
-def test_a_process_is_named_by_name_program_or_command_line(
+def test_pattern_matches_name_program_or_command_line(
     name: str,
     words: list[str],
     patterns: list[str],
@@ -138,13 +138,13 @@ def test_a_process_is_named_by_name_program_or_command_line(
     assert is_named(process(2, 1, name), words, patterns) is expected
 
 
-def test_a_title_has_a_bounded_length() -> None:
+def test_title_has_a_bounded_length() -> None:
     assert title(process(2, 1, "sh"), ["sh", "-c", "true"]) == "sh -c true"
     assert title(process(2, 1, "kworker"), []) == "kworker"
     assert len(title(process(2, 1), ["x" * 100_000])) == LONGEST_NAME
 
 
-# -- two ways to see the same --------------------------------------------------------------
+# -- /proc and psutil agree ----------------------------------------------------------------
 
 TREE = """
 import os, subprocess, sys, time
@@ -172,7 +172,7 @@ NAMES = ("tree", "plain", "own", "group", "words", "zombie")
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Iterator[dict[str, int]]:
-    """A real little tree; its pids by name."""
+    """A small real process tree; the pids by name."""
     (tmp_path / "inside").mkdir()
     nursery = Nursery(tmp_path)
     command = [sys.executable, "-S", "-c", TREE, str(tmp_path)]
@@ -191,7 +191,7 @@ def both() -> tuple[ProcessTable, ProcessTable]:
 
 @linux_only
 @pytest.mark.parametrize("name", NAMES)
-def test_both_process_tables_see_the_same_process(tree: dict[str, int], name: str) -> None:
+def test_both_process_tables_agree_on_a_process(tree: dict[str, int], name: str) -> None:
     pid = tree[name]
     proc, sweep = both()
     one, other = proc.find(pid), sweep.find(pid)
@@ -214,33 +214,33 @@ def test_both_process_tables_see_the_same_process(tree: dict[str, int], name: st
 
 
 @linux_only
-def test_both_process_tables_see_the_same_tree(tree: dict[str, int], tmp_path: Path) -> None:
-    for who in both():
-        everyone = who.all_processes()
+def test_both_process_tables_agree_on_a_tree(tree: dict[str, int], tmp_path: Path) -> None:
+    for table in both():
+        everyone = table.all_processes()
         below = descendants(everyone, {tree["tree"]})
         assert pids(below) == set(tree.values()) - {tree["tree"]}
         assert {os.getpid(), tree["tree"]} < pids(everyone)
         started = {one.pid: one.started for one in everyone}
         assert all(started[one.pid] >= started[tree["tree"]] for one in below)
-        assert who.folder(tree["group"]) == str(tmp_path / "inside")
-        assert who.command_line(tree["words"])[5:] == ["two words", "", "ünïcode", "line\nbreak"]
+        assert table.folder(tree["group"]) == str(tmp_path / "inside")
+        assert table.command_line(tree["words"])[5:] == ["two words", "", "ünïcode", "line\nbreak"]
 
 
 @linux_only
-def test_both_process_tables_know_who_is_gone() -> None:
+def test_both_process_tables_know_that_a_process_is_gone() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    for who in both():
-        assert who.find(gone.pid) is None
-        assert who.command_line(gone.pid) == []
-        assert who.folder(gone.pid) is None
-        assert not who.has_mark(gone.pid, "PATH=" + os.environ["PATH"])
-        assert not who.writes_to(gone.pid, frozenset({(1, 1)}))
+    for table in both():
+        assert table.find(gone.pid) is None
+        assert table.command_line(gone.pid) == []
+        assert table.folder(gone.pid) is None
+        assert not table.has_mark(gone.pid, "PATH=" + os.environ["PATH"])
+        assert not table.writes_to(gone.pid, frozenset({(1, 1)}))
 
 
 @linux_only
-def test_only_who_has_a_file_open_for_writing_writes_to_it(tmp_path: Path) -> None:
-    who = both()[0]
+def test_writes_to_is_true_only_for_a_file_opened_for_writing(tmp_path: Path) -> None:
+    table = both()[0]
     path = tmp_path / "file"
     path.touch()
     identity = frozenset({(path.stat().st_dev, path.stat().st_ino)})
@@ -248,15 +248,15 @@ def test_only_who_has_a_file_open_for_writing_writes_to_it(tmp_path: Path) -> No
         with path.open(mode) as file:
             child = subprocess.Popen(["sleep", "60"], stdin=file)
             try:
-                assert who.writes_to(child.pid, identity) is writes, mode
-                assert not who.writes_to(child.pid, frozenset({(0, 0)}))
+                assert table.writes_to(child.pid, identity) is writes, mode
+                assert not table.writes_to(child.pid, frozenset({(0, 0)}))
             finally:
                 child.kill()
                 child.wait()
 
 
 @linux_only
-def test_a_name_may_contain_anything() -> None:
+def test_process_name_may_contain_parentheses_spaces_and_invalid_utf8() -> None:
     script = "import ctypes; ctypes.CDLL(None).prctl(15, b') R 1 (2 3\\xff', 0, 0, 0); "
     script += "print(flush=True); import time; time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-S", "-c", script], stdout=subprocess.PIPE)
@@ -272,22 +272,22 @@ def test_a_name_may_contain_anything() -> None:
         child.communicate()
 
 
-# -- signals reach who is meant ------------------------------------------------------------
+# -- signals and reused pids ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("who", [process_table(), PsutilProcessTable()], ids=["proc", "sweep"])
-def test_a_signal_reaches_only_the_very_process_that_is_meant(who: ProcessTable) -> None:
+@pytest.mark.parametrize("table", [process_table(), PsutilProcessTable()], ids=["proc", "sweep"])
+def test_signal_is_not_sent_to_another_process_with_the_same_pid(table: ProcessTable) -> None:
     child = subprocess.Popen(["sleep", "60"])
     try:
-        meant = who.find(child.pid)
+        meant = table.find(child.pid)
         assert meant is not None
         for other in (meant.started - 1, meant.started + 1, 0):
-            assert not send_signal(who, started_at(meant, other), signal.SIGKILL)
+            assert not send_signal(table, started_at(meant, other), signal.SIGKILL)
         assert child.poll() is None
         assert alive(child.pid)
-        assert send_signal(who, meant, signal.SIGTERM)
+        assert send_signal(table, meant, signal.SIGTERM)
         assert child.wait(20) == -signal.SIGTERM
-        assert not send_signal(who, meant, signal.SIGKILL), "it is gone"
+        assert not send_signal(table, meant, signal.SIGKILL), "it is gone"
     finally:
         child.kill()
         child.wait()
@@ -297,17 +297,19 @@ def test_a_signal_reaches_only_the_very_process_that_is_meant(who: ProcessTable)
 
 
 def keeper(workspace: Workspace, name: str = "keeper") -> str:
-    """A daemon with a child of its own; the command that starts it."""
+    """Write a daemon script that has one child; return the command that starts it."""
     body = f"sleep 600 & echo $! > {name}-child.pid; echo $$ > {name}.pid; wait"
     workspace.agent(body, name)
     return f"setsid ./{name} > /dev/null 2>&1 & while ! test -s {name}.pid; do sleep 0.01; done; "
 
 
-OTHER = "setsid sleep 600 > /dev/null 2>&1 & echo $! > other.pid; "
+# The shell's child is called `sh` until it runs exec.
+IS_SLEEP = "until grep -q ^sleep /proc/$!/cmdline || [ ! -e /proc/self ]; do sleep 0.01; done; "
+OTHER = f"setsid sleep 600 > /dev/null 2>&1 & echo $! > other.pid; {IS_SLEEP}"
 
 
 @BOTH_CAPTURES
-def test_a_kept_daemon_lives_on_with_its_child_while_others_are_stopped(
+def test_kept_daemon_and_its_child_survive_while_others_are_stopped(
     workspace: Workspace, nursery: Nursery, capture: Capture
 ) -> None:
     still = "kill -0 $(cat keeper.pid) && kill -0 $(cat keeper-child.pid) && echo yes > lived; "
@@ -328,7 +330,7 @@ def test_a_kept_daemon_lives_on_with_its_child_while_others_are_stopped(
     assert "keeper" not in warnings[0]
 
 
-def test_rooda_s_own_git_does_not_stop_a_kept_daemon(
+def test_git_commands_of_rooda_do_not_stop_a_kept_daemon(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     subprocess.run(["git", "init", "-q"], cwd=workspace.path, check=True)
@@ -342,7 +344,7 @@ def test_rooda_s_own_git_does_not_stop_a_kept_daemon(
     assert alive(nursery.pid("keeper-child"))
 
 
-def test_a_kept_daemon_that_holds_the_output_holds_nothing_up(
+def test_kept_daemon_that_holds_the_output_does_not_delay_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     start = keeper(workspace).replace("> /dev/null 2>&1", "")
@@ -357,9 +359,7 @@ def test_a_kept_daemon_that_holds_the_output_holds_nothing_up(
 
 @pytest.mark.parametrize("pattern", ["agent.sh", "*"])
 @pytest.mark.slow
-def test_the_agent_itself_is_never_kept(
-    workspace: Workspace, nursery: Nursery, pattern: str
-) -> None:
+def test_agent_itself_is_never_kept(workspace: Workspace, nursery: Nursery, pattern: str) -> None:
     agent = workspace.agent(f"trap 'exit 0' TERM; echo $$ > agent.pid; {LOOP}")
     clocks = ("-n", "1", "--iteration-timeout", "2", "--kill-grace", "2")
     words = ("--keep-processes", pattern)
@@ -368,9 +368,7 @@ def test_the_agent_itself_is_never_kept(
     assert not alive(nursery.pid("agent"))
 
 
-def test_who_is_named_by_a_pattern_is_kept_whatever_it_is_called(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_process_matched_by_a_glob_is_kept(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent(keeper(workspace) + OTHER + SUCCESS)
     words = ("--keep-processes", "nothing", "--keep-processes", "*/kee?er", "--kill-grace", "2")
     done = nursery.start(workspace, "work", "--ai-cmd", agent, *words).finish()
@@ -379,21 +377,19 @@ def test_who_is_named_by_a_pattern_is_kept_whatever_it_is_called(
     assert not alive(nursery.pid("other"))
 
 
-def test_a_kept_daemon_lives_on_when_rooda_is_killed(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_kept_daemon_survives_sigkill_of_rooda(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent(keeper(workspace) + OTHER + "echo $$ > agent.pid; sleep 600")
     running = nursery.start(workspace, "work", "--ai-cmd", agent, "--keep-processes", "keeper")
     leader = nursery.pid("agent")
     running.signal(signal.SIGKILL)
-    until(lambda: not alive(leader) and not alive(nursery.pid("other")), "the end of the others")
+    until(lambda: not alive(leader) and not alive(nursery.pid("other")), "the others exit")
     assert alive(nursery.pid("keeper"))
     assert alive(nursery.pid("keeper-child"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stubborn", [False, True], ids=["obedient", "stubborn"])
-def test_a_kept_daemon_lives_on_when_others_have_to_be_killed(
+def test_kept_daemon_survives_when_other_processes_are_killed(
     workspace: Workspace,
     nursery: Nursery,
     stubborn: bool,  # noqa: FBT001
@@ -410,7 +406,7 @@ def test_a_kept_daemon_lives_on_when_others_have_to_be_killed(
     assert not alive(nursery.pid("other"))
 
 
-# -- without adoption: group and sweep, as on macOS ----------------------------------------
+# -- without a subreaper: process group and sweep, as on macOS -----------------------------
 
 
 @pytest.fixture
@@ -423,7 +419,7 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
         nursery.clear()
 
 
-# Each a background process that says when it is ready.
+# Each is a background process that writes its pid when it is ready.
 CHILDREN = {
     "group": f"sh -c 'echo $$ > left.pid; {LOOP}' &",
     "session": f"setsid sh -c 'echo $$ > left.pid; {LOOP}' &",
@@ -451,22 +447,22 @@ def left(folder: Path) -> int:
 
 
 @KINDS
-def test_the_sweep_stops_what_a_clean_end_left(studio: Studio, kind: str) -> None:
+def test_sweep_stops_background_processes_after_a_clean_exit(studio: Studio, kind: str) -> None:
     body = f"{CHILDREN[kind]} {READY} echo done; exit 3"
     capture: Capture = "file" if "session" in kind else "pipe"
-    result = studio.sh(body, capture, kill_grace=0.4)
+    result = studio.sh(body, capture, kill_grace=0.4 if "stubborn" in kind else 20)
     assert result.exit == Exited(3)
     assert result.stdout.tail == b"done\n"
     pid = left(studio.folder)
     assert not alive(pid)
     assert pid in {named.pid for named in result.cleaned_up}
-    assert len(studio.told(LeftoversStopped)) == 1
-    assert len(studio.told(ProcessKilled)) == ("stubborn" in kind)
+    assert len(studio.events_of(LeftoversStopped)) == 1
+    assert len(studio.events_of(ProcessKilled)) == ("stubborn" in kind)
     assert result.survivors == ()
 
 
 @FIRST_KINDS
-def test_the_sweep_stops_everyone_when_time_is_up(studio: Studio, kind: str) -> None:
+def test_sweep_stops_all_processes_on_timeout(studio: Studio, kind: str) -> None:
     hours = 0.0
     studio.interrupts.stopwatch = Stopwatch(lambda: time.monotonic() + hours * 3600)
 
@@ -496,7 +492,7 @@ with Runner("killed", contain="sweep") as runner, open(os.devnull, "rb") as stdi
 
 
 @FIRST_KINDS
-def test_the_sweep_stops_everyone_when_the_runner_is_killed(tmp_path: Path, kind: str) -> None:
+def test_sweep_stops_all_processes_when_the_runner_is_killed(tmp_path: Path, kind: str) -> None:
     nursery = Nursery(tmp_path)
     body = f"{CHILDREN[kind]} {READY} echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 60"
     command = [sys.executable, "-c", RUNNER, body]
@@ -504,12 +500,12 @@ def test_the_sweep_stops_everyone_when_the_runner_is_killed(tmp_path: Path, kind
     try:
         agent, child, warden = (nursery.pid(name) for name in ("agent", "left", "warden"))
         os.kill(nursery.started[0].pid, signal.SIGKILL)
-        until(lambda: not any(map(alive, (agent, child, warden))), "the end of all of them")
+        until(lambda: not any(map(alive, (agent, child, warden))), "all of them exit")
     finally:
         nursery.clear()
 
 
-def test_the_sweep_spares_who_is_to_be_kept(studio: Studio) -> None:
+def test_sweep_keeps_matching_processes(studio: Studio) -> None:
     (studio.folder / "keeper").write_text(f"#!/bin/sh\necho $$ > keeper.pid; {LOOP}\n")
     (studio.folder / "keeper").chmod(0o755)
     start = "setsid ./keeper & while ! test -s keeper.pid; do sleep 0.01; done; "
@@ -519,8 +515,7 @@ def test_the_sweep_spares_who_is_to_be_kept(studio: Studio) -> None:
     assert alive(int((studio.folder / "keeper.pid").read_text()))
 
 
-def test_the_sweep_leaves_strangers_alone(studio: Studio) -> None:
-    """Neither a child of ours without the mark, nor who has the mark of another run."""
+def test_sweep_ignores_unmarked_processes_and_those_of_other_runs(studio: Studio) -> None:
     environ = {**os.environ, "ROODA_RUN": "another"}
     strangers = [subprocess.Popen(["sleep", "60"], env=env) for env in (None, environ)]
     try:
@@ -533,19 +528,19 @@ def test_the_sweep_leaves_strangers_alone(studio: Studio) -> None:
             stranger.wait()
 
 
-# -- what an earlier run left --------------------------------------------------------------
+# -- leftovers of an earlier run -----------------------------------------------------------
 
 FINDER = """
 import json, os, sys
 from rooda.process.leftovers import RunTrace, find_leftovers
 from rooda.process.tree import process_table
 found = find_leftovers(RunTrace(sys.argv[1], os.getcwd()), process_table())
-print(json.dumps({"found": [one.pid for one in found], "we": os.getpid(), "parent": os.getppid()}))
+print(json.dumps({"found": [p.pid for p in found], "self": os.getpid(), "parent": os.getppid()}))
 """
 
 
-def test_we_and_those_who_started_us_are_not_left_over(tmp_path: Path) -> None:
-    """Rooda may be started from within a run: by the agent of an earlier one, for example."""
+def test_find_leftovers_excludes_rooda_and_its_ancestors(tmp_path: Path) -> None:
+    """The agent of an earlier run may have started this rooda."""
     mark = f"ROODA_RUN=find-{os.getpid()}-{tmp_path.name}"
     name, _, value = mark.partition("=")
     body = 'sleep 60 & echo $! > left.pid; "$@" & wait $!; kill $(cat left.pid); true'
@@ -560,13 +555,19 @@ def test_we_and_those_who_started_us_are_not_left_over(tmp_path: Path) -> None:
     )
     seen = json.loads(done.stdout)
     assert seen["found"] == [int((tmp_path / "left.pid").read_text())]
-    assert seen["we"] not in seen["found"]
+    assert seen["self"] not in seen["found"]
     assert seen["parent"] not in seen["found"]
+
+
+def is_sleep(pid: int) -> bool:
+    """Whether the process has its final name: a shell's child is called `sh` before its exec."""
+    found = process_table().find(pid)
+    return found is not None and found.name == "sleep"
 
 
 @pytest.fixture
 def orphan(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
-    """A leader that has ended, and what it left in its session, without any mark."""
+    """A leader that has exited, and an unmarked process that it left in its session."""
     nursery = Nursery(tmp_path)
     body = "sleep 60 & echo $! > left.pid; echo $$ > leader.pid; read line"
     leader = subprocess.Popen(
@@ -578,6 +579,7 @@ def orphan(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
     )
     nursery.started.append(leader)
     try:
+        until(lambda: is_sleep(nursery.pid("left")), "the child runs sleep")
         first = process_table().find(nursery.pid("leader"))
         left_over = process_table().find(nursery.pid("left"))
         assert first is not None
@@ -588,26 +590,24 @@ def orphan(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
         nursery.clear()
 
 
-def test_the_session_of_a_leader_is_found_in_its_folder(
+def test_session_of_a_dead_leader_is_found_only_in_its_folder(
     orphan: tuple[Process, Process], tmp_path: Path
 ) -> None:
     leader, child = orphan
-    trace = RunTrace("ROODA_RUN=nobody", str(tmp_path), (leader.key,))
+    trace = RunTrace("ROODA_RUN=no-such-run", str(tmp_path), (leader.key,))
     assert pids(find_leftovers(trace, process_table())) == {child.pid}
     assert pids(find_leftovers(replace(trace, keep=("sleep",)), process_table())) == set()
     elsewhere = replace(trace, folder=str(tmp_path / "inside"))
     assert find_leftovers(elsewhere, process_table()) == []
     beside = replace(trace, folder=str(tmp_path)[:-1])
-    assert find_leftovers(beside, process_table()) == [], (
-        "a folder that only begins with the same letters"
-    )
+    assert find_leftovers(beside, process_table()) == [], "a folder with the same prefix"
 
 
-def test_a_leader_is_found_by_pid_and_start_time_and_never_by_pid_alone(
+def test_leader_is_found_by_pid_and_start_time_and_never_by_pid_alone(
     orphan: tuple[Process, Process],
 ) -> None:
     _, child = orphan
-    trace = RunTrace("ROODA_RUN=nobody", "/nowhere", (child.key,))
+    trace = RunTrace("ROODA_RUN=no-such-run", "/nowhere", (child.key,))
     assert pids(find_leftovers(trace, process_table())) == {child.pid}
     for started in (child.started - 1, child.started + 1):
         other = replace(trace, leaders=((child.pid, started),))

@@ -1,4 +1,4 @@
-"""Run real programs with either capture, and on file systems that are not as one would like."""
+"""Run real programs with either kind of capture, and on special file systems."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ BOTH_CAPTURES = pytest.mark.parametrize("capture", CAPTURES)
 
 @dataclass
 class Studio:
-    """A folder to run programs in, each with a transcript, and everything that was heard."""
+    """A folder to run programs in, each with a transcript, and the events of all runs."""
 
     folder: Path
     runner: Runner
@@ -78,24 +78,24 @@ class Studio:
 
     @property
     def transcripts(self) -> dict[Stream, Path]:
-        """Where the streams are on disk."""
+        """The transcript files of both streams."""
         folder = self.folder / STATE_FOLDER / PLACE
         return {"stdout": folder / STDOUT, "stderr": folder / STDERR}
 
-    def heard(self, stream: Stream | None = None) -> bytes:
-        """What was told of a stream, or of both as it came."""
+    def output(self, stream: Stream | None = None) -> bytes:
+        """The output in the events: of one stream, or of both in order of arrival."""
         return b"".join(
             event.data
             for event in self.events
             if isinstance(event, Output) and stream in (None, event.stream)
         )
 
-    def told(self, *kinds: type[Event]) -> list[Event]:
+    def events_of(self, *kinds: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kinds)]
 
     @property
     def pid(self) -> int:
-        """Of the program that was started last."""
+        """The pid of the program that was started last."""
         return [event.pid for event in self.events if isinstance(event, ProcessStarted)][-1]
 
 
@@ -105,7 +105,7 @@ def _raise(error: OSError) -> None:
 
 @contextmanager
 def studio_in(folder: Path, contain: str = "adopt") -> Iterator[Studio]:
-    """A studio with a runner of its own."""
+    """A studio with its own runner."""
     interrupts = Interrupts()
     try:
         with Runner(f"test-{folder.name}-{os.getpid()}", contain) as runner:
@@ -118,26 +118,26 @@ def studio_in(folder: Path, contain: str = "adopt") -> Iterator[Studio]:
 
 
 def apart(*steps: str) -> tuple[str, ...]:
-    """A command that does these shell steps in namespaces of its own, then runs its arguments.
+    """A command that runs shell steps in its own namespaces, and then its arguments.
 
-    As root in a mount namespace only, else as the root of a user namespace. Skips the test where
-    the system allows neither.
+    Root gets a mount namespace only, other users get a user namespace in which they are root. Skips
+    the test where the system allows neither.
     """
     unshare = shutil.which("unshare")
     if unshare is None:
-        pytest.skip("there is no unshare here")
+        pytest.skip("unshare is not installed")
     options = "-m" if os.geteuid() == 0 else "-rm"
     before = [unshare, options, "sh", "-c"]
     test = subprocess.run(
         [*before, "mount -t tmpfs none /tmp"], capture_output=True, text=True, check=False
     )
     if test.returncode:
-        pytest.skip(f"nothing can be mounted here: {test.stderr.strip()}")
+        pytest.skip(f"mount does not work: {test.stderr.strip()}")
     return (*before, "; ".join(["set -e", *steps]), "sh")
 
 
 def mounted(kind: str, folder: Path, keep: Path, options: str = "") -> tuple[str, ...]:
-    """Run a command in a folder that is a file system of its own; `.rooda` is copied to `keep`."""
+    """Run a command in a folder that is its own file system; `.rooda` is copied to `keep`."""
     with_options = f"-o {options} " if options else ""
     return apart(
         f"mount -t {kind} {with_options}none '{folder}'",

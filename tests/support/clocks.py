@@ -1,4 +1,4 @@
-"""The five clocks of the tests, and the words of their evidence."""
+"""The five clocks of the tests, and the CPU part of the idle evidence."""
 
 from rooda.process.clocks import Clock, Since
 
@@ -9,4 +9,4 @@ GRACE = Clock("result_grace", 30, Since.RESULT)
 DURATION = Clock("max_duration", 90, Since.START)
 CLOCKS = (FIRST, IDLE, ITERATION, GRACE, DURATION)
 
-CPU = "CPU time of its processes: {:.2f}s of late"
+CPU = "its processes used {:.2f}s of CPU time between the last two checks"

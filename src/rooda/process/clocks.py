@@ -77,7 +77,7 @@ def expired(clocks: Sequence[Clock], facts: ClockFacts, now: float) -> Clock | N
 def evidence(clock: Clock, facts: ClockFacts, now: float) -> str:
     """What rooda saw of the program when the clock expired."""
     if clock.since is Since.RESULT:
-        return "its result was in, and it did not exit"
+        return "it printed its result, but did not exit"
     if facts.last_output is None:
         printed = "nothing was printed"
     else:
@@ -85,8 +85,8 @@ def evidence(clock: Clock, facts: ClockFacts, now: float) -> str:
         printed = f"{approximate_size(facts.printed)} printed, the last {ago} ago"
     if clock.since is not Since.ACTIVITY:
         return printed
-    used = f"CPU time of its processes: {facts.cpu:.2f}s of late"
-    return f"{printed}; {used}; no change of a file was seen"
+    used = f"its processes used {facts.cpu:.2f}s of CPU time between the last two checks"
+    return f"{printed}; {used}; no file changed"
 
 
 class CpuActivity:
