@@ -1,4 +1,4 @@
-"""The command line as people type it: commands, flags, help, messages, completion."""
+"""The command line: commands, flags, help, messages, completion."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def without_times(text: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_procedure_is_run_with_or_without_the_word_run(workspace: Workspace) -> None:
+def test_run_command_may_be_omitted(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     args = ("work", "--ai-cmd", workspace.agent("cat >> got"), "-n", "1")
     bare, run = workspace.rooda(*args), workspace.rooda("run", *args)
@@ -61,7 +61,7 @@ def test_a_procedure_is_run_with_or_without_the_word_run(workspace: Workspace) -
         ("--max-iterations=7", "--ai-cmd true --verbose"),
     ],
 )
-def test_flags_stand_before_or_after_with_a_space_or_an_equals_sign(
+def test_flags_may_come_before_or_after_the_procedure_with_space_or_equals(
     inside: Inside, before: str, after: str
 ) -> None:
     done = inside(*before.split(), "work", *after.split(), "--dry-run")
@@ -72,13 +72,13 @@ def test_flags_stand_before_or_after_with_a_space_or_an_equals_sign(
     assert "Show AI Output: true (cli: --verbose)" in done.out
 
 
-def test_the_last_of_a_repeated_flag_holds(inside: Inside) -> None:
+def test_last_of_a_repeated_flag_counts(inside: Inside) -> None:
     done = inside("work", "-n", "3", "--ai-cmd", "true", "-n", "4", "--dry-run")
     assert "Max Iterations: 4 (cli: --max-iterations)" in done.out
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
-def test_every_loop_key_has_a_flag_and_a_line_of_help(inside: Inside, setting: object) -> None:
+def test_every_loop_setting_has_a_flag_with_help(inside: Inside, setting: object) -> None:
     name = getattr(setting, "flag_name", "")
     assert re.search(rf"^ +(-\w, )?{name}[ \n]", inside("run", "--help").out, re.MULTILINE)
 
@@ -98,7 +98,9 @@ def test_every_loop_key_has_a_flag_and_a_line_of_help(inside: Inside, setting: o
     ],
 )
 @pytest.mark.parametrize("form", ["{} {}", "{}={}"])
-def test_none_unsets(inside: Inside, form: str, key: str, flag: str, value: str, line: str) -> None:
+def test_none_unsets_an_optional_setting(
+    inside: Inside, form: str, key: str, flag: str, value: str, line: str
+) -> None:
     config = "loop: {ai_cmd_alias: mine, " + key + "}\nai_cmd_aliases: {mine: 'true'}\n"
     inside.workspace.config(config + procedure())
     (inside.workspace.path / "sub").mkdir()
@@ -107,19 +109,19 @@ def test_none_unsets(inside: Inside, form: str, key: str, flag: str, value: str,
     assert f"  {line} (" in done.out
 
 
-def test_a_number_wins_over_unlimited_with_a_warning(workspace: Workspace) -> None:
+def test_max_iterations_overrides_unlimited_with_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "-n", "2", "-u")
     assert (done.code, workspace.starts) == (2, 2)
     assert "WARN: --max-iterations and --unlimited were both given; the number wins" in done.err
 
 
-def test_quiet_prints_warnings_and_errors_alone(workspace: Workspace) -> None:
+def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "-q")
     assert (done.code, done.out, done.err) == (2, "", "")
 
 
 @pytest.mark.slow
-def test_verbose_streams_the_agent_and_leaves_the_log_level(workspace: Workspace) -> None:
+def test_verbose_shows_agent_output_and_keeps_the_log_level(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo said; echo also >&2"), "-n", "1", "-v")
     assert sorted(done.out.split()) == ["also", "said"]
     assert "Iteration 1/1 starting..." in done.err
@@ -173,7 +175,7 @@ def test_verbose_streams_the_agent_and_leaves_the_log_level(workspace: Workspace
         ("completion tcsh", "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
     ],
 )
-def test_wrong_usage_is_explained_and_exits_1(inside: Inside, args: str, words: str) -> None:
+def test_usage_error_is_explained_and_exits_1(inside: Inside, args: str, words: str) -> None:
     done = inside(*args.split())
     assert done.code == 1
     assert words in done.err
@@ -182,7 +184,7 @@ def test_wrong_usage_is_explained_and_exits_1(inside: Inside, args: str, words: 
 
 
 @pytest.mark.parametrize("args", [("--nope",), ("work", "-n"), ("",), ("list", "x")])
-def test_the_command_itself_exits_1_and_prints_nothing_else(
+def test_installed_command_exits_1_on_usage_errors_and_creates_nothing(
     workspace: Workspace, args: tuple[str, ...]
 ) -> None:
     workspace.config(PROCEDURE)
@@ -192,7 +194,7 @@ def test_the_command_itself_exits_1_and_prints_nothing_else(
     assert not (workspace.path / ".rooda").exists()
 
 
-def test_a_mistyped_command_is_not_told_to_choose_an_agent(inside: Inside) -> None:
+def test_mistyped_command_gets_no_advice_about_agents(inside: Inside) -> None:
     done = inside("lst")
     assert done.code == 1
     assert (
@@ -201,7 +203,9 @@ def test_a_mistyped_command_is_not_told_to_choose_an_agent(inside: Inside) -> No
 
 
 @pytest.mark.parametrize("args", ["-q list", "--config other.yml list", "-v version"])
-def test_a_command_that_exists_is_never_called_unknown(inside: Inside, args: str) -> None:
+def test_existing_command_after_flags_is_never_reported_as_unknown(
+    inside: Inside, args: str
+) -> None:
     assert "no procedure or command named" not in inside(*args.split()).err
 
 
@@ -218,19 +222,19 @@ def test_a_command_that_exists_is_never_called_unknown(inside: Inside, args: str
         "doctor",
     ],
 )
-def test_a_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
+def test_misspelled_key_is_an_error_of_every_command_that_reads_the_config(
     inside: Inside, args: str
 ) -> None:
     inside.workspace.config(f"loop:\n  max_costs: 5\n{PROCEDURE}")
     done = inside(*args.split())
     assert done.code == 1
     assert "unknown key 'max_costs'" in done.out + done.err
-    if args != "doctor":  # it counts the errors, and refers to `rooda config check`
+    if args != "doctor":  # doctor counts the errors, and refers to `rooda config check`
         assert "rooda-config.yml:2" in done.out + done.err
         assert "Did you mean 'max_cost'?" in done.out + done.err
 
 
-def test_a_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
+def test_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  failure_treshold: 2\n{PROCEDURE}")
     done = workspace.work(workspace.agent("touch started"), "-n", "1")
     assert (done.code, done.out) == (1, "")
@@ -242,7 +246,7 @@ def test_a_misspelled_key_starts_no_agent(workspace: Workspace) -> None:
     assert not (workspace.path / ".rooda").exists()
 
 
-def test_a_misspelled_key_of_the_global_config_starts_no_agent(workspace: Workspace) -> None:
+def test_misspelled_key_in_the_global_config_starts_no_agent(workspace: Workspace) -> None:
     workspace.global_config("loop: {max_costs: 5}")
     done = workspace.work(workspace.agent("touch started"))
     assert done.code == 1
@@ -250,7 +254,7 @@ def test_a_misspelled_key_of_the_global_config_starts_no_agent(workspace: Worksp
     assert not (workspace.path / "started").exists()
 
 
-def test_a_misspelled_variable_starts_no_agent(workspace: Workspace) -> None:
+def test_misspelled_variable_starts_no_agent(workspace: Workspace) -> None:
     command = workspace.agent("touch started")
     done = workspace.work(command, env={"ROODA_LOOP_MAX_COSTS": "5"})
     assert (done.code, done.out) == (1, "")
@@ -261,7 +265,7 @@ def test_a_misspelled_variable_starts_no_agent(workspace: Workspace) -> None:
     assert not (workspace.path / "started").exists()
 
 
-def test_the_variables_that_rooda_gives_to_hooks_and_agents_are_no_settings(
+def test_variables_that_rooda_passes_to_hooks_and_agents_are_no_settings(
     workspace: Workspace,
 ) -> None:
     names = ("EVENT", "RUN", "PROCEDURE", "ITERATION", "STATUS", "LOG_LEVEL", "ANYTHING")
@@ -274,7 +278,7 @@ def test_the_variables_that_rooda_gives_to_hooks_and_agents_are_no_settings(
 # -- help ----------------------------------------------------------------------------------
 
 
-def test_bare_rooda_is_help_and_exit_1(workspace: Workspace) -> None:
+def test_rooda_without_arguments_shows_help_and_exits_1(workspace: Workspace) -> None:
     done = workspace.rooda()
     assert (done.code, done.out) == (1, "")
     assert "Usage: rooda" in done.err
@@ -298,7 +302,7 @@ def test_help_names_the_exit_codes(inside: Inside) -> None:
 
 
 @pytest.mark.parametrize("args", ["run --help", "run -h", "help run", "build --help", "work -h"])
-def test_help_of_a_run_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
+def test_help_of_run_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
     done = inside(*args.split())
     assert (done.code, done.err) == (0, "")
     sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
@@ -334,7 +338,7 @@ def test_help_of_a_run_is_grouped_and_has_examples(inside: Inside, args: str) ->
         r"--resume\[=RUN\]",
     ],
 )
-def test_the_flags_of_the_contract_are_there(inside: Inside, flag: str) -> None:
+def test_help_of_run_has_the_documented_flags(inside: Inside, flag: str) -> None:
     assert re.search(rf"^  {flag}[ \n]", inside("run", "--help").out, re.MULTILINE)
 
 
@@ -345,7 +349,7 @@ def test_every_command_has_help(inside: Inside, command: str) -> None:
     assert done.out.startswith(f"Usage: rooda {command}")
 
 
-def test_examples_in_the_help_can_be_run_as_they_stand(inside: Inside) -> None:
+def test_examples_in_the_help_work(inside: Inside) -> None:
     inside.workspace.write("TASK.md", "words")
     text = inside("--help").out + inside("run", "--help").out
     runs = re.findall(r"^  rooda (build.*?)(?:   .*)?$", text, re.MULTILINE)
@@ -367,12 +371,12 @@ def test_help_fits_any_width(workspace: Workspace, columns: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["--version", "version"])
-def test_the_version(workspace: Workspace, word: str) -> None:
+def test_version(workspace: Workspace, word: str) -> None:
     done = workspace.rooda(word)
     assert (done.code, done.out, done.err) == (0, f"rooda {__version__}\n", "")
 
 
-def test_the_module_is_the_same_command(workspace: Workspace) -> None:
+def test_python_m_rooda_is_the_same_command(workspace: Workspace) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "rooda", "version"],
         cwd=workspace.path,
@@ -385,7 +389,7 @@ def test_the_module_is_the_same_command(workspace: Workspace) -> None:
     assert (done.returncode, done.stdout) == (0, f"rooda {__version__}\n")
 
 
-def test_ralph_without_a_mode_says_what_to_name(workspace: Workspace) -> None:
+def test_ralph_without_a_mode_names_the_modes(workspace: Workspace) -> None:
     done = subprocess.run(
         [str(RALPH)],
         cwd=workspace.path,
@@ -410,7 +414,7 @@ def test_list_shows_name_iterations_and_purpose(inside: Inside) -> None:
     assert re.match(r"work +5$", lines[-1])
 
 
-def test_list_reads_the_global_config_and_the_one_given(inside: Inside) -> None:
+def test_list_reads_the_global_config_and_the_given_config(inside: Inside) -> None:
     inside.workspace.global_config(procedure("everywhere"))
     inside.workspace.write("other.yml", procedure("elsewhere"))
     out = inside("list", "--config", "other.yml").out
@@ -447,7 +451,7 @@ def test_list_of_aliases(inside: Inside) -> None:
     assert rows[-1]["command"] == "my-agent -p"
 
 
-def test_info_shows_what_a_procedure_is_made_of(inside: Inside) -> None:
+def test_info_shows_the_parts_of_a_procedure(inside: Inside) -> None:
     done = inside("info", "build")
     rows = dict(re.split(r"  +", line, maxsplit=1) for line in done.out.splitlines()[:9])
     assert (done.code, done.err) == (0, "")
@@ -458,7 +462,7 @@ def test_info_shows_what_a_procedure_is_made_of(inside: Inside) -> None:
     assert rows["ACT"] == "builtin:prompts/act_build.md"
 
 
-def test_info_as_json_knows_the_config(inside: Inside) -> None:
+def test_info_as_json_uses_the_config(inside: Inside) -> None:
     inside.workspace.config(
         "loop: {ai_cmd: my-agent}\nprocedures:\n  build: {iteration_mode: unlimited}\n"
     )
@@ -470,7 +474,7 @@ def test_info_as_json_knows_the_config(inside: Inside) -> None:
 
 
 @pytest.mark.parametrize("args", ["list", "list --json", "info build", "config show"])
-def test_a_broken_config_is_an_error_everywhere(inside: Inside, args: str) -> None:
+def test_invalid_config_is_an_error_of_every_reading_command(inside: Inside, args: str) -> None:
     inside.workspace.config("loop: {failure_threshold: 0}\n")
     done = inside(*args.split())
     assert done.code == 1
@@ -484,10 +488,10 @@ def test_reading_commands_write_nothing(workspace: Workspace, args: str) -> None
     assert list(workspace.home.iterdir()) == []
 
 
-# -- a procedure named like a command ------------------------------------------------------
+# -- procedures with the name of a command -------------------------------------------------
 
 
-def test_a_procedure_named_like_a_command_needs_the_word_run(workspace: Workspace) -> None:
+def test_procedure_with_the_name_of_a_command_needs_run(workspace: Workspace) -> None:
     workspace.config(procedure("list"))
     args = ("--ai-cmd", workspace.agents("exit 0"), "-n", "1")
     assert "PROCEDURE" in workspace.rooda("list").out
@@ -500,7 +504,9 @@ def test_a_procedure_named_like_a_command_needs_the_word_run(workspace: Workspac
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_such_name_is_warned_of(workspace: Workspace, name: str) -> None:
+def test_every_procedure_with_the_name_of_a_command_gets_a_warning(
+    workspace: Workspace, name: str
+) -> None:
     workspace.config(procedure(name))
     prepared = planned(workspace, "build", commands=frozenset(COMMANDS))
     (problem,) = prepared.all_problems()
@@ -508,10 +514,10 @@ def test_every_such_name_is_warned_of(workspace: Workspace, name: str) -> None:
     assert f"`rooda run {name}`" in problem.suggestion
 
 
-# -- the flags that choose files and folders -----------------------------------------------
+# -- flags for files and folders -----------------------------------------------------------
 
 
-def test_config_takes_another_file(workspace: Workspace) -> None:
+def test_config_flag_selects_another_file(workspace: Workspace) -> None:
     workspace.config("loop: [broken\n")
     workspace.write("conf/mine.yml", f"loop: {{default_max_iterations: 1}}\n{PROCEDURE}")
     agent = workspace.agents("exit 0")
@@ -519,13 +525,13 @@ def test_config_takes_another_file(workspace: Workspace) -> None:
     assert (done.code, workspace.starts) == (2, 1)
 
 
-def test_the_agent_runs_where_rooda_was_started(workspace: Workspace) -> None:
+def test_agent_runs_in_the_folder_where_rooda_was_started(workspace: Workspace) -> None:
     workspace.work(workspace.agent("pwd -P > where"), "-n", "1")
     assert Path((workspace.path / "where").read_text().strip()) == workspace.path.resolve()
 
 
 @pytest.mark.parametrize("form", ["flag", "variable", "config"])
-def test_working_dir_moves_the_agent(workspace: Workspace, form: str) -> None:
+def test_working_dir_sets_the_folder_of_the_agent(workspace: Workspace, form: str) -> None:
     (workspace.path / "sub").mkdir()
     loop = "loop: {working_dir: sub}\n" if form == "config" else ""
     workspace.config(loop + PROCEDURE)
@@ -539,7 +545,7 @@ def test_working_dir_moves_the_agent(workspace: Workspace, form: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_agent_inherits_the_environment_and_gets_what_was_added(workspace: Workspace) -> None:
+def test_agent_inherits_the_environment_with_the_configured_variables(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  env: {{FROM_FILE: one, BOTH: file, SPACED: 'a  b'}}\n{PROCEDURE}")
     body = 'printf "%s\\n" "$INHERITED" "$FROM_FILE" "$BOTH" "$SPACED" "$FLAG" > got'
     done = workspace.work(
@@ -552,7 +558,7 @@ def test_the_agent_inherits_the_environment_and_gets_what_was_added(workspace: W
     assert got == ["yes", "one", "flag", "a  b", "it's $HOME = here"]
 
 
-def test_the_command_is_split_like_a_shell_would_but_never_given_to_one(
+def test_command_is_split_like_in_a_shell_but_not_run_by_one(
     workspace: Workspace,
 ) -> None:
     workspace.agent('printf "%s\\n" "$@" > got')
@@ -567,14 +573,14 @@ def test_the_command_is_split_like_a_shell_would_but_never_given_to_one(
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_phase_flag_replaces_that_phase_alone(workspace: Workspace, phase: str) -> None:
+def test_phase_flag_replaces_only_its_phase(workspace: Workspace, phase: str) -> None:
     workspace.config(procedure())
     before = plan(workspace).prompt()
     after = plan(workspace, phases={phase: ("my own words",)}).prompt()
     assert after == before.replace(f"my {phase} {TAG}", "my own words")
 
 
-def test_phase_flags_take_text_files_and_built_in_texts(inside: Inside) -> None:
+def test_phase_flags_accept_texts_files_and_built_in_prompts(inside: Inside) -> None:
     inside.workspace.write("a.md", "from a file\n")
     done = inside(
         *("work", "--ai-cmd", "true", "--dry-run", "--observe", "a.md"),
@@ -591,7 +597,7 @@ def test_phase_flags_take_text_files_and_built_in_texts(inside: Inside) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_uses_them(workspace: Workspace) -> None:
+def test_run_uses_phase_flags(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("cat > got"), "-n", "1", "--decide", "toss a coin")
     assert done.code == 2
     assert "\n## DECIDE\ntoss a coin\n\n## ACT\n" in (workspace.path / "got").read_text()
@@ -609,7 +615,7 @@ def test_a_run_uses_them(workspace: Workspace) -> None:
     ],
 )
 @pytest.mark.parametrize("phase", ["observe", "act"])
-def test_a_phase_value_that_cant_be_meant_is_an_error(
+def test_invalid_phase_value_is_an_error(
     workspace: Workspace, phase: str, value: str, words: str
 ) -> None:
     prepared = planned(workspace, phases={phase: (value,)})
@@ -620,11 +626,11 @@ def test_a_phase_value_that_cant_be_meant_is_an_error(
 
 
 @pytest.mark.parametrize("value", ["look at src/a.py first", "words", "a.md\nb.md", "/ or not /"])
-def test_a_phase_value_that_reads_like_words_is_text(workspace: Workspace, value: str) -> None:
+def test_phase_value_that_is_no_path_is_text(workspace: Workspace, value: str) -> None:
     assert f"## OBSERVE\n{value}\n" in plan(workspace, phases={"observe": (value,)}).prompt()
 
 
-def test_the_message_names_the_flag_once_and_starts_nothing(workspace: Workspace) -> None:
+def test_invalid_phase_values_are_reported_once_and_start_no_agent(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "--act", "gone.md", "--observe", "")
     assert (done.code, workspace.starts) == (1, 0)
     assert done.err.count("Error:") == 2
@@ -632,14 +638,14 @@ def test_the_message_names_the_flag_once_and_starts_nothing(workspace: Workspace
     assert "Error: --observe: must not be empty" in done.err
 
 
-def test_a_procedure_may_be_given_by_flags_alone(workspace: Workspace) -> None:
+def test_procedure_may_be_given_by_phase_flags_only(workspace: Workspace) -> None:
     phases = {phase: (f"{phase} {TAG}",) for phase in PHASES}
     prepared = planned(workspace, "adhoc", phases=phases)
     assert prepared.valid
     assert "=== Dry-Run: adhoc ===" in dry(prepared)
 
 
-# -- resuming ------------------------------------------------------------------------------
+# -- resume --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -662,14 +668,14 @@ def test_a_procedure_may_be_given_by_flags_alone(workspace: Workspace) -> None:
         ("-- --resume", "--resume", None),
     ],
 )
-def test_resume_needs_no_value_and_leaves_the_next_word_alone(
+def test_resume_flag_needs_no_value_and_does_not_take_the_next_word(
     line: str, procedure: str, resume: str | None
 ) -> None:
     given = run.make_context("run", line.split()).params
     assert (given["procedure"], given["resume"]) == (procedure, resume)
 
 
-def test_what_stands_around_resume_keeps_its_meaning(inside: Inside) -> None:
+def test_arguments_around_the_resume_flag_keep_their_meaning(inside: Inside) -> None:
     assert inside.workspace.work("false", "--failure-threshold", "1").code == 1
     done = inside("--resume", "work", "-n", "4", "--ai-cmd", "true", "--dry-run")
     assert done.code == 0, done.err
@@ -678,7 +684,7 @@ def test_what_stands_around_resume_keeps_its_meaning(inside: Inside) -> None:
     assert done.out.endswith("rooda --resume work -n 4 --ai-cmd true\n")
 
 
-def test_the_name_of_a_run_is_not_taken_for_a_second_procedure(inside: Inside) -> None:
+def test_run_id_after_the_resume_flag_is_an_extra_argument(inside: Inside) -> None:
     done = inside("work", "--resume", "20260301-101500-abcdef", "--ai-cmd", "true")
     assert done.code == 1
     assert "unexpected extra argument (20260301-101500-abcdef)" in done.err
@@ -687,8 +693,8 @@ def test_the_name_of_a_run_is_not_taken_for_a_second_procedure(inside: Inside) -
 # -- completion ----------------------------------------------------------------------------
 
 
-def ask(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
-    """What `rooda` answers when Tab is pressed at the end of `line`, as the shells ask for it."""
+def completions(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
+    """The answer of `rooda` to a shell that completes the end of `line`."""
     words = line.split(" ")
     place = words[-1] if shell == "fish" else str(len(words) - 1)
     env = {f"_{words[0].upper()}_COMPLETE": f"{shell}_complete", "COMP_WORDS": line}
@@ -697,9 +703,9 @@ def ask(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
     return done.out.splitlines()
 
 
-def complete(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
-    """The names alone."""
-    rows = ask(workspace, line, shell)
+def completed_names(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
+    """The completed names only."""
+    rows = completions(workspace, line, shell)
     if shell == "zsh":
         return rows[1::3]
     return [row.partition(",")[2].partition("\t")[0] for row in rows]
@@ -722,8 +728,10 @@ def complete(workspace: Workspace, line: str, shell: str = "bash") -> list[str]:
         ("rooda build --verify-when on", ["on-success"]),
     ],
 )
-def test_tab_completes(workspace: Workspace, line: str, names: list[str]) -> None:
-    assert complete(workspace, line) == names
+def test_tab_completes_commands_procedures_flags_and_values(
+    workspace: Workspace, line: str, names: list[str]
+) -> None:
+    assert completed_names(workspace, line) == names
 
 
 @pytest.mark.parametrize(
@@ -736,15 +744,15 @@ def test_tab_completes(workspace: Workspace, line: str, names: list[str]) -> Non
         ("rooda build --working-dir sr", "dir"),
     ],
 )
-def test_tab_after_a_flag_that_takes_a_file_leaves_it_to_the_shell(
+def test_tab_after_a_flag_for_a_path_is_left_to_the_shell(
     workspace: Workspace, line: str, kind: str
 ) -> None:
-    assert [row.partition(",")[0] for row in ask(workspace, line)] == [kind]
+    assert [row.partition(",")[0] for row in completions(workspace, line)] == [kind]
 
 
-def test_tab_alone_offers_commands_and_procedures_each_once(workspace: Workspace) -> None:
+def test_tab_offers_each_command_and_procedure_once(workspace: Workspace) -> None:
     workspace.config(procedure("mine") + procedure("list").removeprefix("procedures:\n"))
-    names = complete(workspace, "rooda ")
+    names = completed_names(workspace, "rooda ")
     assert names[: len(COMMANDS)] == list(COMMANDS)
     assert "build" in names
     assert "mine" in names
@@ -752,16 +760,16 @@ def test_tab_alone_offers_commands_and_procedures_each_once(workspace: Workspace
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_tab_knows_the_procedures_of_the_config_here(workspace: Workspace, shell: str) -> None:
+def test_tab_offers_the_procedures_of_the_config(workspace: Workspace, shell: str) -> None:
     workspace.config(f"# a comment\nloop:\n  env: {{mine-not: 1}}\n{procedure('mine-too')}")
-    assert complete(workspace, "rooda mi", shell) == ["mine-too"]
-    assert complete(workspace, "rooda run mi", shell) == ["mine-too"]
+    assert completed_names(workspace, "rooda mi", shell) == ["mine-too"]
+    assert completed_names(workspace, "rooda run mi", shell) == ["mine-too"]
 
 
 @pytest.mark.parametrize("config", [b"\xff\xfe", b"procedures: [", b"", b"procedures:\n\tx: 1\n"])
-def test_a_broken_config_doesnt_break_tab(workspace: Workspace, config: bytes) -> None:
+def test_tab_works_with_a_broken_config(workspace: Workspace, config: bytes) -> None:
     workspace.write("rooda-config.yml", config)
-    assert complete(workspace, "rooda bui") == ["build"]
+    assert completed_names(workspace, "rooda bui") == ["build"]
 
 
 @pytest.mark.parametrize(
@@ -781,7 +789,7 @@ def test_completion_scripts(inside: Inside, shell: str, first: str, words: str) 
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_the_script_works_in_bash(workspace: Workspace) -> None:
+def test_completion_script_works_in_bash(workspace: Workspace) -> None:
     workspace.config(procedure("mine"))
     script = """
 eval "$(rooda completion bash)"
@@ -808,7 +816,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_shell_itself_finds_no_mistake_in_the_script(workspace: Workspace, shell: str) -> None:
+def test_completion_script_is_valid_for_its_shell(workspace: Workspace, shell: str) -> None:
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")

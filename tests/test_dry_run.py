@@ -1,4 +1,4 @@
-"""The dry run: seed 000's examples 7 and 8, each value's origin, and that nothing happens."""
+"""The dry run: its report, the origin of each value, and that it starts and writes nothing."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ RULE = "─" * 40
 CLAUDE = "claude -p --dangerously-skip-permissions --output-format stream-json --verbose"
 KIRO = "kiro-cli chat --no-interactive --trust-all-tools"
 
-EXAMPLE_7 = f"""\
+VALID_REPORT = f"""\
 === Dry-Run: build ===
 
 Configuration:
@@ -40,7 +40,7 @@ PROMPT{RULE}
 Dry-run complete. Ready to execute: rooda build --ai-cmd-alias claude
 """
 
-EXAMPLE_8 = """\
+INVALID_REPORT = """\
 === Dry-Run: build ===
 
 Configuration:
@@ -82,10 +82,10 @@ def validation(report: str) -> str:
     return report.partition("Validation:\n")[2].partition("\n\n")[0]
 
 
-# -- the examples --------------------------------------------------------------------------
+# -- complete reports ----------------------------------------------------------------------
 
 
-def test_example_7_to_the_letter(workspace: Workspace) -> None:
+def test_report_of_a_valid_configuration(workspace: Workspace) -> None:
     workspace.config(TEN)
     claude = workspace.write("bin/claude", "#!/bin/sh\n")
     claude.chmod(0o755)
@@ -93,21 +93,21 @@ def test_example_7_to_the_letter(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--dry-run", "--ai-cmd-alias", "claude", env=env)
     prompt = plan(workspace, "build").prompt()
     expected = (
-        EXAMPLE_7.replace("BIN", str(claude.parent))
+        VALID_REPORT.replace("BIN", str(claude.parent))
         .replace("SIZE", f"{len(prompt.encode()):,}")
         .replace("PROMPT", prompt)
     )
     assert (done.code, done.out, done.err) == (0, expected, "")
 
 
-def test_example_8_to_the_letter(workspace: Workspace) -> None:
+def test_report_of_a_missing_agent_program(workspace: Workspace) -> None:
     workspace.config(TEN)
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
     done = workspace.rooda("build", "--dry-run", "--ai-cmd", "nonexistent-cli", env=env)
-    assert (done.code, done.out, done.err) == (1, EXAMPLE_8, "")
+    assert (done.code, done.out, done.err) == (1, INVALID_REPORT, "")
 
 
-def test_the_prompt_shown_is_the_one_that_the_agent_gets(workspace: Workspace) -> None:
+def test_report_shows_the_prompt_that_the_agent_gets(workspace: Workspace) -> None:
     workspace.write("TASK.md", "from a file")
     args = ("-n", "1", "-c", "TASK.md", "-c", "some words", "--orient", "my own")
     shown = workspace.work("true", "--dry-run", *args).out
@@ -116,7 +116,7 @@ def test_the_prompt_shown_is_the_one_that_the_agent_gets(workspace: Workspace) -
     assert f"Assembled Prompt ({len(got):,} bytes):\n{RULE}\n{got}{RULE}\n" in shown
 
 
-# -- where values come from ----------------------------------------------------------------
+# -- origin of values ----------------------------------------------------------------------
 
 FIVE = [
     "AI Command: true (cli: --ai-cmd)",
@@ -127,12 +127,12 @@ FIVE = [
 ]
 
 
-def test_nothing_set_means_five_lines(workspace: Workspace) -> None:
+def test_default_configuration_has_five_lines(workspace: Workspace) -> None:
     assert configuration(dry(planned(workspace))) == FIVE
 
 
 @pytest.mark.parametrize("key", [setting.key for setting in SETTINGS])
-def test_a_setting_that_nobody_set_is_one_of_the_five_or_not_shown(
+def test_default_value_is_shown_only_for_the_five_main_settings(
     workspace: Workspace, key: str
 ) -> None:
     title = next(setting.title for setting in SETTINGS if setting.key == key)
@@ -166,7 +166,7 @@ def test_a_setting_that_nobody_set_is_one_of_the_five_or_not_shown(
         ("--stall-threshold 4", "Stall Threshold: 4 (cli: --stall-threshold)"),
     ],
 )
-def test_a_flag_is_named(inside: Inside, flags: str, line: str) -> None:
+def test_origin_is_a_flag(inside: Inside, flags: str, line: str) -> None:
     done = inside("work", "--ai-cmd", "true", "--dry-run", *flags.split())
     assert line.replace("WORK", str(inside.workspace.path)) in configuration(done.out)
 
@@ -195,7 +195,7 @@ def test_a_flag_is_named(inside: Inside, flags: str, line: str) -> None:
         ),
     ],
 )
-def test_a_variable_is_named(workspace: Workspace, env: Mapping[str, str], line: str) -> None:
+def test_origin_is_a_variable(workspace: Workspace, env: Mapping[str, str], line: str) -> None:
     assert line in configuration(dry(planned(workspace, env=env)))
 
 
@@ -226,20 +226,20 @@ def test_a_variable_is_named(workspace: Workspace, env: Mapping[str, str], line:
         ),
     ],
 )
-def test_a_value_of_the_workspace_config_is_named(
+def test_origin_is_the_workspace_config(
     workspace: Workspace, loop: str, own: str, line: str
 ) -> None:
     workspace.config(f"loop: {{{loop}}}\n{procedure()}    {own}\n")
     assert line in configuration(dry(planned(workspace)))
 
 
-def test_a_config_given_by_flag_is_named_as_it_was_written(workspace: Workspace) -> None:
+def test_origin_is_the_config_given_by_flag(workspace: Workspace) -> None:
     workspace.write("conf/mine.yml", f"loop: {{failure_threshold: 4}}\n{procedure()}")
     line = "Failure Threshold: 4 (workspace: ./conf/mine.yml)"
     assert line in configuration(dry(planned(workspace, config="conf/mine.yml")))
 
 
-def test_a_value_of_the_global_config_is_named(workspace: Workspace) -> None:
+def test_origin_is_the_global_config(workspace: Workspace) -> None:
     workspace.global_config("loop: {failure_threshold: 4}\n")
     line = "Failure Threshold: 4 (global: ~/.config/rooda/rooda-config.yml)"
     assert line in configuration(dry(planned(workspace)))
@@ -277,12 +277,12 @@ def test_a_value_of_the_global_config_is_named(workspace: Workspace) -> None:
         ("rooda", ["Max Iterations: 5 (built-in)", "Failure Threshold: 3 (built-in)"]),
     ],
 )
-def test_a_value_of_a_preset_is_named(workspace: Workspace, preset: str, lines: list[str]) -> None:
+def test_origin_is_a_preset(workspace: Workspace, preset: str, lines: list[str]) -> None:
     shown = configuration(dry(planned(workspace, flags={"preset": ("--preset", preset)})))
     assert [line for line in lines if line not in shown] == []
 
 
-def test_a_builtin_procedures_own_number_is_built_in(workspace: Workspace) -> None:
+def test_origin_of_a_built_in_procedures_value_is_built_in(workspace: Workspace) -> None:
     assert "Max Iterations: 3 (built-in)" in configuration(dry(planned(workspace, "agents-sync")))
 
 
@@ -329,7 +329,7 @@ def test_a_builtin_procedures_own_number_is_built_in(workspace: Workspace) -> No
         ),
     ],
 )
-def test_the_command_says_who_chose_it_and_who_defined_it(
+def test_origin_of_the_command_and_of_its_alias(
     workspace: Workspace,
     flags: tuple[str, str] | None,
     env: Mapping[str, str],
@@ -345,17 +345,17 @@ def test_the_command_says_who_chose_it_and_who_defined_it(
     assert shown[0] == f"AI Command: {line}"
 
 
-def test_values_of_the_environment_are_never_shown(workspace: Workspace) -> None:
+def test_values_of_environment_variables_are_never_shown(workspace: Workspace) -> None:
     workspace.config(f"loop: {{env: {{TOKEN: hush-hush, OTHER: 1}}}}\n{procedure()}")
     report = dry(planned(workspace))
     assert "Environment: TOKEN, OTHER (workspace: ./rooda-config.yml)" in configuration(report)
     assert "hush-hush" not in report
 
 
-# -- what was checked ----------------------------------------------------------------------
+# -- validation ----------------------------------------------------------------------------
 
 
-def test_every_check_that_fails_is_marked_and_the_others_are_not(workspace: Workspace) -> None:
+def test_only_failed_checks_are_marked(workspace: Workspace) -> None:
     workspace.write("good.md", "words")
     workspace.write("empty.md", "")
     workspace.write("TASK.md", b"\xff")
@@ -374,13 +374,13 @@ def test_every_check_that_fails_is_marked_and_the_others_are_not(workspace: Work
     ]
 
 
-def test_a_program_that_is_not_executable_is_told_from_a_missing_one(workspace: Workspace) -> None:
+def test_program_that_is_not_executable_differs_from_a_missing_one(workspace: Workspace) -> None:
     workspace.write("agent", "#!/bin/sh\n")
     report = dry(planned(workspace, flags={"ai_cmd": ("--ai-cmd", "./agent")}))
     assert "  ✗ AI command binary is not an executable file: ./agent\n" in report
 
 
-def test_a_program_is_looked_for_where_the_agent_will_run(workspace: Workspace) -> None:
+def test_program_is_searched_in_the_working_dir(workspace: Workspace) -> None:
     workspace.write("sub/agent", "#!/bin/sh\n").chmod(0o755)
     flags = {"ai_cmd": ("--ai-cmd", "./agent"), "working_dir": ("--working-dir", "sub")}
     assert f"  ✓ AI command binary exists: {workspace.path}/sub/agent" in dry(
@@ -388,7 +388,7 @@ def test_a_program_is_looked_for_where_the_agent_will_run(workspace: Workspace) 
     )
 
 
-def test_a_missing_working_directory_is_marked(workspace: Workspace) -> None:
+def test_missing_working_dir_is_marked(workspace: Workspace) -> None:
     done = workspace.work("true", "--dry-run", "--working-dir", "nowhere")
     assert done.code == 1
     assert f"  ✗ Working directory does not exist: {workspace.path}/nowhere" in done.out
@@ -432,7 +432,7 @@ def test_a_missing_working_directory_is_marked(workspace: Workspace) -> None:
         ({}, ("",), procedure(), "✗ --context: must not be empty"),
     ],
 )
-def test_what_is_wrong_with_the_input_is_shown(
+def test_invalid_input_is_shown(
     workspace: Workspace,
     flags: Mapping[str, tuple[str, str]],
     contexts: tuple[str, ...],
@@ -447,7 +447,7 @@ def test_what_is_wrong_with_the_input_is_shown(
     assert "Assembled Prompt" not in report
 
 
-def test_all_that_is_wrong_is_shown_at_once_on_standard_output(workspace: Workspace) -> None:
+def test_all_problems_are_shown_at_once_on_stdout(workspace: Workspace) -> None:
     workspace.config(
         "loop:\n  failure_threshold: 0\n  log_level: loud\n" + procedure(observe="gone.md")
     )
@@ -476,7 +476,7 @@ def test_all_that_is_wrong_is_shown_at_once_on_standard_output(workspace: Worksp
     ],
     ids=["unlimited", "both", "context"],
 )
-def test_warnings_are_shown_and_dont_fail(
+def test_warnings_are_shown_and_do_not_fail(
     inside: Inside, flags: tuple[str, ...], config: str, words: str
 ) -> None:
     inside.workspace.config(config)
@@ -485,23 +485,23 @@ def test_warnings_are_shown_and_dont_fail(
     assert words in done.out
 
 
-def test_a_warning_is_not_called_a_failed_validation(workspace: Workspace) -> None:
+def test_warning_is_no_failed_validation(workspace: Workspace) -> None:
     report = dry(planned(workspace, flags={**TRUE, "iteration_mode": ("-u", "unlimited")}))
     assert "has no clock" in report
     assert "failed" not in validation(report)
 
 
-def test_an_unknown_procedure_gets_a_guess(workspace: Workspace) -> None:
+def test_unknown_procedure_gets_a_suggestion(workspace: Workspace) -> None:
     done = workspace.rooda("biuld", "--dry-run", "--ai-cmd", "true")
     assert (done.code, done.err) == (1, "")
     assert "no procedure or command named 'biuld'\n    Did you mean 'build'?" in done.out
 
 
-# -- nothing happens -----------------------------------------------------------------------
+# -- no side effects -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("args", [(), ("--ai-cmd", "nonexistent-cli")], ids=["valid", "invalid"])
-def test_it_starts_nothing_and_writes_nothing(workspace: Workspace, args: tuple[str, ...]) -> None:
+def test_dry_run_starts_and_writes_nothing(workspace: Workspace, args: tuple[str, ...]) -> None:
     agent = workspace.agent("touch started")
     workspace.config(f"loop: {{ai_cmd: {agent}, log_file: run.log}}\n{procedure()}")
     before = listing(workspace.path, workspace.home)
@@ -511,14 +511,14 @@ def test_it_starts_nothing_and_writes_nothing(workspace: Workspace, args: tuple[
     assert not (workspace.path / ".rooda").exists()
 
 
-def test_a_terminal_that_lacks_the_marks_gets_the_rest(workspace: Workspace) -> None:
+def test_marks_are_replaced_where_the_encoding_lacks_them(workspace: Workspace) -> None:
     done = workspace.work("true", "--dry-run", env={"PYTHONIOENCODING": "latin-1"})
     assert (done.code, done.err) == (0, "")
     assert "? AI command binary exists:" in done.out
     assert "Dry-run complete." in done.out
 
 
-def test_control_codes_of_prompt_and_config_dont_reach_the_terminal(workspace: Workspace) -> None:
+def test_control_codes_in_prompt_and_config_do_not_reach_the_terminal(workspace: Workspace) -> None:
     workspace.write("look.md", "red \x1b[31malert\x07\r\nnext")
     workspace.config(procedure(observe="look.md"))
     report = dry(planned(workspace, contexts=("\x1b]0;title\x07words",)))
@@ -527,7 +527,7 @@ def test_control_codes_of_prompt_and_config_dont_reach_the_terminal(workspace: W
     assert "red alert\nnext" in report
 
 
-def test_a_reader_that_goes_away_is_no_error(workspace: Workspace) -> None:
+def test_closed_reader_is_no_error(workspace: Workspace) -> None:
     with subprocess.Popen(
         [str(ROODA), "build", "--dry-run", "--ai-cmd", "true"],
         cwd=workspace.path,
@@ -542,7 +542,7 @@ def test_a_reader_that_goes_away_is_no_error(workspace: Workspace) -> None:
     assert err == b""
 
 
-# -- ready to execute ----------------------------------------------------------------------
+# -- the command to execute ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,9 @@ def test_a_reader_that_goes_away_is_no_error(workspace: Workspace) -> None:
         ("work -d -c 'two\n\nparagraphs' --ai-cmd true", ""),
     ],
 )
-def test_only_the_flag_of_the_dry_run_is_dropped(inside: Inside, given: str, left: str) -> None:
+def test_command_to_execute_is_the_same_without_dry_run(
+    inside: Inside, given: str, left: str
+) -> None:
     arguments = shlex.split(given)
     done = inside(*arguments)
     assert done.code == 0, done.out + done.err
@@ -587,11 +589,11 @@ def test_only_the_flag_of_the_dry_run_is_dropped(inside: Inside, given: str, lef
         ("resume 2026 -dn 9", "resume 2026 -n 9"),
     ],
 )
-def test_what_says_which_run_to_resume_stays(given: str, left: str) -> None:
+def test_command_to_execute_keeps_the_resume_flag(given: str, left: str) -> None:
     assert without_dry_run(given.split()) == left.split()
 
 
-def test_who_pays_is_named_and_what_it_is_paid_with_is_not(workspace: Workspace) -> None:
+def test_account_is_shown_without_its_secret(workspace: Workspace) -> None:
     workspace.agent("true", name="bin/claude")
     path = f"{workspace.path / 'bin'}:{os.environ['PATH']}"
     env = {"PATH": path, "ANTHROPIC_API_KEY": "sk-very-secret", "CLAUDECODE": "1"}
@@ -604,7 +606,7 @@ def test_who_pays_is_named_and_what_it_is_paid_with_is_not(workspace: Workspace)
     assert "Not passed on" not in dry(planned(workspace, flags=kept, env=env))
 
 
-def test_nothing_is_said_of_accounts_where_no_variable_decides(workspace: Workspace) -> None:
+def test_account_is_not_shown_if_no_variable_decides_it(workspace: Workspace) -> None:
     workspace.agent("true", name="bin/claude")
     env = {"PATH": f"{workspace.path / 'bin'}:{os.environ['PATH']}"}
     flags = {"ai_cmd_alias": ("--ai-cmd-alias", "claude")}

@@ -1,4 +1,4 @@
-"""How a program ended, in words and as an exit code."""
+"""The exits of a program: description, exit code and success."""
 
 import signal
 
@@ -47,16 +47,16 @@ from rooda.process.exits import (
         (NotStarted("agent: not found"), "agent: not found", None, False),
     ],
 )
-def test_each_exit_has_its_words_and_its_code(
+def test_description_exit_code_and_success_of_each_exit(
     end: Exit, words: str, code: int | None, *, good: bool
 ) -> None:
     assert (describe(end), exit_code(end), succeeded(end)) == (words, code, good)
 
 
 @pytest.mark.parametrize("returncode,end", [(3, Exited(3)), (-9, Signalled(9))])
-def test_a_negative_return_code_is_a_signal(returncode: int, end: Exit) -> None:
+def test_negative_return_code_is_a_signal(returncode: int, end: Exit) -> None:
     assert from_returncode(returncode) == end
 
 
-def test_a_signal_without_a_name_keeps_its_number() -> None:
+def test_signal_without_a_name_is_described_by_number() -> None:
     assert (signal_name(15), signal_name(250)) == ("SIGTERM", "signal 250")

@@ -1,6 +1,6 @@
-"""The machine and the agent against rooda: it ends in order, loses no outcome, and never hangs.
+"""Faults of the machine and of the agent: rooda ends cleanly, loses no outcome and never hangs.
 
-`check` is part of each: no traceback, the right exit code, nobody left alive.
+Each test calls `check`: no traceback, the right exit code, no process left.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from support.children import Nursery, until
 from support.faults import (
     Stranger,
     a_stranger,
-    by_turns,
+    agent_by_turns,
     check,
-    kin,
     limited,
     powerless,
+    processes_of,
     require,
     small_disk,
     starts_with,
@@ -33,12 +33,12 @@ from support.workspace import PROCEDURE, ROODA, Finished, Running, Workspace, al
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc"),
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads /proc"),
 ]
 
 
 def rarely(*values: object) -> list[ParameterSet]:
-    """Parameters that are as good as others; they cost time, so only slow runs have them."""
+    """Parameters that add little; only slow runs use them."""
     return [pytest.param(value, marks=pytest.mark.slow) for value in values]
 
 
@@ -46,21 +46,21 @@ BOTH_CAPTURES = pytest.mark.parametrize("capture", ["pipe", "file"])
 CAPTURES = pytest.mark.parametrize("capture", ["file", *rarely("pipe")])
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 READ_THEN_SUCCESS = f'cat > "$home/got"; {SUCCESS}'
-# The note of the run is written while the agent starts: damage done before would be undone by it.
+# rooda writes the note of the run while the agent starts: it would undo any earlier damage.
 NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
-# Where the first iteration is kept, and where the next one will be.
+# The folder of the first iteration, and that of the next one.
 KEPT, NEXT = (f".rooda/runs/$ROODA_RUN/{iteration}" for iteration in (1, 2))
 FILL = "cat /dev/zero > big 2>/dev/null || :"
 
 
 @pytest.fixture
 def nursery(tmp_path: Path, workspace: Workspace) -> Iterator[Nursery]:
-    """Whatever a test leaves alive when it fails is ended, a stopped warden too."""
+    """Kill the processes that a failed test leaves, a stopped warden too."""
     found = Nursery(tmp_path)
     workspace.config(PROCEDURE)
     yield found
     found.clear()
-    for pid in kin(workspace):
+    for pid in processes_of(workspace):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -99,45 +99,49 @@ def got_its_prompt(workspace: Workspace) -> bool:
 
 
 @BOTH_CAPTURES
-def test_a_state_folder_deleted_in_mid_iteration_costs_nothing(
+def test_state_folder_deleted_during_an_iteration_does_no_harm(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    """The next iteration works, and what is said afterwards counts."""
+    """The next iteration works, and later output counts."""
     delete = f"{NOTED}; rm -rf .rooda"
-    agent = by_turns(workspace, f"{delete}; echo said", f'cat > "$home/got"; {delete}; {SUCCESS}')
+    agent = agent_by_turns(
+        workspace, f"{delete}; echo said", f'cat > "$home/got"; {delete}; {SUCCESS}'
+    )
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert got_its_prompt(workspace)
     warnings = [line for line in done.log if line.startswith("WARN")]
-    assert all("`.rooda/rooda.db` was deleted" in line for line in warnings), "that is all"
+    assert all("`.rooda/rooda.db` was deleted" in line for line in warnings), "no other warning"
 
 
-THEIRS = "mkdir theirs && echo mine > theirs/run.json && echo mine > theirs/prompt.md"
+OTHER = "mkdir other && echo mine > other/run.json && echo mine > other/prompt.md"
 IN_THE_WAY = {
-    "a file": "echo mine > .rooda",
-    "a link to nothing": "ln -s nowhere .rooda",
-    "a link to a folder": f"{THEIRS} && ln -s theirs .rooda",
-    "a link to itself": "ln -s .rooda .rooda",
-    "a FIFO": "mkfifo .rooda",
+    "file": "echo mine > .rooda",
+    "dangling link": "ln -s nowhere .rooda",
+    "link to a folder": f"{OTHER} && ln -s other .rooda",
+    "link to itself": "ln -s .rooda .rooda",
+    "FIFO": "mkfifo .rooda",
 }
 
 
 @CAPTURES
 @pytest.mark.parametrize("thing", IN_THE_WAY)
-def test_something_else_in_the_place_of_the_state_folder_is_a_warning(
+def test_other_file_in_place_of_the_state_folder_is_a_warning(
     workspace: Workspace, nursery: Nursery, thing: str, capture: str
 ) -> None:
     damage = f"{NOTED}; rm -rf .rooda; {IN_THE_WAY[thing]}; echo said"
-    agent = by_turns(workspace, damage, READ_THEN_SUCCESS)
+    agent = agent_by_turns(workspace, damage, READ_THEN_SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert "WARN: The state folder can't be written; a temporary file is used instead" in done.err
     assert got_its_prompt(workspace)
-    if thing == "a file":
+    if thing == "file":
         assert (workspace.path / ".rooda").read_text() == "mine\n"
-    if thing == "a link to a folder":
-        theirs = {file.name: file.read_text() for file in (workspace.path / "theirs").iterdir()}
-        assert theirs == {"run.json": "mine\n", "prompt.md": "mine\n"}, "nothing of it is ours"
+    if thing == "link to a folder":
+        other = {file.name: file.read_text() for file in (workspace.path / "other").iterdir()}
+        assert other == {"run.json": "mine\n", "prompt.md": "mine\n"}, (
+            "rooda wrote through the link"
+        )
 
 
 @CAPTURES
@@ -148,10 +152,10 @@ def test_something_else_in_the_place_of_the_state_folder_is_a_warning(
         *rarely("chmod 500 .rooda/runs/$ROODA_RUN", "chmod 500 .rooda", "chmod 500 ."),
     ],
 )
-def test_a_state_folder_without_rights_is_a_warning_at_most(
+def test_state_folder_without_permissions_is_a_warning_at_most(
     workspace: Workspace, nursery: Nursery, damage: str, capture: str
 ) -> None:
-    agent = by_turns(workspace, f"{NOTED}; {damage}; echo said", READ_THEN_SUCCESS)
+    agent = agent_by_turns(workspace, f"{NOTED}; {damage}; echo said", READ_THEN_SUCCESS)
     try:
         done = work(nursery, workspace, agent, "--capture", capture, before=powerless())
     finally:
@@ -160,13 +164,13 @@ def test_a_state_folder_without_rights_is_a_warning_at_most(
         workspace.kept().parent.chmod(0o700)
     check(done, workspace, 0)
     assert got_its_prompt(workspace)
-    if damage not in ("chmod 500 .rooda", "chmod 500 ."):  # these leave the run's own folder alone
+    if damage not in ("chmod 500 .rooda", "chmod 500 ."):  # the run's own folder stays writable
         assert "WARN: The state folder can't be written; a temporary file" in done.err
         assert "Permission denied" in done.err
 
 
 @pytest.mark.parametrize("mode", ["500", *rarely("000")])
-def test_a_state_folder_without_rights_before_the_start_is_named(
+def test_state_folder_without_permissions_at_the_start_is_named(
     workspace: Workspace, nursery: Nursery, mode: str
 ) -> None:
     folder = workspace.path / ".rooda"
@@ -181,57 +185,57 @@ def test_a_state_folder_without_rights_before_the_start_is_named(
     assert "correct the folder's mode" in done.err
 
 
-# -- what the agent does to the files in it --------------------------------------------------
+# -- damage to the files in the state folder -------------------------------------------------
 
 
-def instead_of(name: str, make: str) -> str:
-    """Put something in the place of a file, now and for the next iteration."""
+def replace_file(name: str, make: str) -> str:
+    """Replace a file, in this iteration and in the next."""
     return f"rm {KEPT}/{name}; mkdir {NEXT}; for at in {KEPT} {NEXT}; do {make} $at/{name}; done"
 
 
 DAMAGES = {
-    "a FIFO for the next note": "mkfifo .rooda/run.new",
-    "a link for the next note": "ln -s ../mine.txt .rooda/run.new",
-    "a link for the ignore file": "rm .rooda/.gitignore; ln -s ../new.txt .rooda/.gitignore",
-    "an empty transcript": f": > {KEPT}/stdout.log",
-    "a folder for a transcript": instead_of("stdout.log", "mkdir"),
-    "a link for the next folder": f"mkdir theirs; ln -s ../../../theirs {NEXT}",
+    "FIFO for the next note": "mkfifo .rooda/run.new",
+    "link for the next note": "ln -s ../mine.txt .rooda/run.new",
+    "link for the ignore file": "rm .rooda/.gitignore; ln -s ../new.txt .rooda/.gitignore",
+    "empty transcript": f": > {KEPT}/stdout.log",
+    "folder for a transcript": replace_file("stdout.log", "mkdir"),
+    "link for the next folder": f"mkdir other; ln -s ../../../other {NEXT}",
 }
 MORE_DAMAGES = {
-    "a note of garbage": "head -c 99999 /dev/urandom > .rooda/run.json",
-    "a note in JSON that is none": "echo '{\"run\": [[]]}' > .rooda/run.json",
-    "a FIFO for a note": "rm .rooda/run.json; mkfifo .rooda/run.json",
-    "a folder for a note": "rm .rooda/run.json; mkdir -p .rooda/run.json/x",
-    "a folder for the next note": "mkdir -p .rooda/run.new/x",
-    "a link for the prompt": instead_of("prompt.md", "ln -s ../../../../mine.txt"),
-    "a folder for the prompt": instead_of("prompt.md", "mkdir"),
+    "garbage in the note": "head -c 99999 /dev/urandom > .rooda/run.json",
+    "other JSON in the note": "echo '{\"run\": [[]]}' > .rooda/run.json",
+    "FIFO for the note": "rm .rooda/run.json; mkfifo .rooda/run.json",
+    "folder for the note": "rm .rooda/run.json; mkdir -p .rooda/run.json/x",
+    "folder for the next note": "mkdir -p .rooda/run.new/x",
+    "link for the prompt": replace_file("prompt.md", "ln -s ../../../../mine.txt"),
+    "folder for the prompt": replace_file("prompt.md", "mkdir"),
     "more in the transcript": f"echo more >> {KEPT}/stdout.log",
-    "a hole in the transcript": f"truncate -s 1M {KEPT}/stdout.log",
-    "a FIFO for a transcript": instead_of("stdout.log", "mkfifo"),
-    "a link for a transcript": instead_of("stderr.log", "ln -s ../../../../mine.txt"),
-    "a file for the next folder": f"echo > {NEXT}",
-    "a FIFO for the next folder": f"mkfifo {NEXT}",
-    "a link for the runs": "mkdir theirs; rm -r .rooda/runs; ln -s ../theirs .rooda/runs",
-    "a file for the runs": "rm -r .rooda/runs; echo > .rooda/runs",
+    "hole in the transcript": f"truncate -s 1M {KEPT}/stdout.log",
+    "FIFO for a transcript": replace_file("stdout.log", "mkfifo"),
+    "link for a transcript": replace_file("stderr.log", "ln -s ../../../../mine.txt"),
+    "file for the next folder": f"echo > {NEXT}",
+    "FIFO for the next folder": f"mkfifo {NEXT}",
+    "link for the runs": "mkdir other; rm -r .rooda/runs; ln -s ../other .rooda/runs",
+    "file for the runs": "rm -r .rooda/runs; echo > .rooda/runs",
 }
 
 
 @CAPTURES
 @pytest.mark.parametrize("damage", [*DAMAGES, *rarely(*MORE_DAMAGES)])
-def test_what_an_agent_writes_into_the_state_folder_changes_nothing(
+def test_damage_by_the_agent_to_the_state_folder_changes_nothing(
     workspace: Workspace, nursery: Nursery, damage: str, capture: str
 ) -> None:
-    """Neither for what it says afterwards, nor for the next iterations, nor for the user."""
+    """Neither the agent's later output, nor the next iterations, nor the user's files suffer."""
     workspace.write("mine.txt", "mine")
     harm = f"echo before; {NOTED}; {(DAMAGES | MORE_DAMAGES)[damage]}; echo said"
-    agent = by_turns(workspace, harm, "echo next", SUCCESS)
+    agent = agent_by_turns(workspace, harm, "echo next", SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture, "-v")
     check(done, workspace, 0)
     assert turns(workspace) == 3
     assert "said" in done.out
     assert (workspace.path / "mine.txt").read_text() == "mine"
     assert not (workspace.path / "new.txt").exists()
-    assert not list(workspace.path.glob("theirs/*")), "a link leads to what is not ours"
+    assert not list(workspace.path.glob("other/*")), "rooda wrote through the link"
 
 
 @pytest.mark.parametrize(
@@ -246,32 +250,32 @@ def test_what_an_agent_writes_into_the_state_folder_changes_nothing(
         ),
     ],
 )
-def test_what_lies_in_the_state_folder_holds_up_no_start(
+def test_other_files_in_the_state_folder_do_not_block_a_start(
     workspace: Workspace, nursery: Nursery, file: str, make: Callable[[Path], None]
 ) -> None:
     (workspace.path / ".rooda").mkdir()
     make(workspace.path / ".rooda" / file)
-    check(work(nursery, workspace, by_turns(workspace, READ_THEN_SUCCESS)), workspace, 0)
+    check(work(nursery, workspace, agent_by_turns(workspace, READ_THEN_SUCCESS)), workspace, 0)
     assert got_its_prompt(workspace)
 
 
 @pytest.mark.slow
-def test_a_transcript_blown_up_by_a_hole_does_not_hold_up_ctrl_c(
+def test_huge_sparse_transcript_does_not_block_ctrl_c(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    blow_up = f'truncate -s 4T {KEPT}/stdout.log && echo > "$home/blown"'
-    agent = by_turns(workspace, f"{blow_up}; {SUCCESS}")
+    grow = f'truncate -s 4T {KEPT}/stdout.log && echo > "$home/grown"'
+    agent = agent_by_turns(workspace, f"{grow}; {SUCCESS}")
     running = begin(nursery, workspace, agent, "--capture", "file", "-n", "1")
-    wait_for(workspace.home / "blown")
+    wait_for(workspace.home / "grown")
     leader = workspace.home / "agent.sh"
-    until(lambda: not _named(workspace, str(leader)), "the end of the agent")
+    until(lambda: not _named(workspace, str(leader)), "the agent exits")
     running.signal(signal.SIGINT)
     check(running.finish(), workspace, 0, 130)
 
 
 def _named(workspace: Workspace, word: str) -> list[int]:
     found = []
-    for pid in kin(workspace):
+    for pid in processes_of(workspace):
         with contextlib.suppress(OSError):
             if os.fsencode(word) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:2]:
                 found.append(pid)
@@ -282,20 +286,20 @@ def _named(workspace: Workspace, word: str) -> list[int]:
 
 
 @CAPTURES
-def test_what_is_said_after_the_whole_workspace_was_deleted_counts(
+def test_output_after_the_workspace_was_deleted_counts(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    agent = by_turns(workspace, f'{NOTED}; rm -rf "$PWD"; {SUCCESS}')
+    agent = agent_by_turns(workspace, f'{NOTED}; rm -rf "$PWD"; {SUCCESS}')
     done = work(nursery, workspace, agent, "--capture", capture, "-n", "1")
     check(done, workspace, 0)
-    assert not workspace.path.exists(), "nobody makes it anew for its state folder"
+    assert not workspace.path.exists(), "rooda does not create it again"
 
 
 @CAPTURES
-def test_without_its_workspace_a_run_ends_and_names_it(
+def test_run_without_its_workspace_ends_and_names_it(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    agent = by_turns(workspace, f'{NOTED}; rm -rf "$PWD"', SUCCESS)
+    agent = agent_by_turns(workspace, f'{NOTED}; rm -rf "$PWD"', SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 1)
     assert f"{workspace.path}: No such file or directory" in done.err
@@ -304,21 +308,23 @@ def test_without_its_workspace_a_run_ends_and_names_it(
 
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_a_workspace_that_was_made_anew_is_worked_in(
+def test_workspace_that_was_deleted_and_created_again_is_used(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    agent = by_turns(workspace, f'{NOTED}; d=$PWD; rm -rf "$d"; mkdir "$d"', READ_THEN_SUCCESS)
+    agent = agent_by_turns(
+        workspace, f'{NOTED}; d=$PWD; rm -rf "$d"; mkdir "$d"', READ_THEN_SUCCESS
+    )
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert got_its_prompt(workspace)
 
 
-def test_a_working_folder_deleted_between_iterations_is_named(
+def test_working_folder_deleted_between_iterations_is_named(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     folder = workspace.path / "sub"
     folder.mkdir()
-    agent = by_turns(workspace, 'rmdir "$PWD"', SUCCESS)
+    agent = agent_by_turns(workspace, 'rmdir "$PWD"', SUCCESS)
     done = work(nursery, workspace, agent, "--working-dir", "sub")
     check(done, workspace, 1)
     assert f"{folder}: No such file or directory" in done.err
@@ -339,7 +345,7 @@ def test_a_working_folder_deleted_between_iterations_is_named(
     ],
     ids=["bytes", "3000", "unicode", "quotes", "controls", "240"],
 )
-def test_a_workspace_may_have_any_path(
+def test_workspace_may_have_any_path(
     workspace: Workspace, nursery: Nursery, name: bytes, capture: str
 ) -> None:
     path = workspace.path / os.fsdecode(name)
@@ -358,7 +364,7 @@ def test_a_workspace_may_have_any_path(
 def start_together(
     nursery: Nursery, workspace: Workspace, number: int, agent: str
 ) -> list[Running]:
-    """As many starts, each of which waits for the same file."""
+    """Start `number` runs, which all wait for the same file."""
     wait = ("sh", "-c", 'while ! test -e "$HOME/start"; do :; done; exec "$@"', "sh")
     started = [begin(nursery, workspace, agent, before=wait) for _ in range(number)]
     (workspace.home / "start").touch()
@@ -366,14 +372,12 @@ def start_together(
 
 
 @pytest.mark.parametrize("number", [2, pytest.param(6, marks=pytest.mark.slow)])
-def test_of_starts_at_the_same_moment_exactly_one_runs(
+def test_exactly_one_of_several_simultaneous_starts_runs(
     workspace: Workspace, nursery: Nursery, number: int
 ) -> None:
-    agent = by_turns(workspace, f'while ! test -e "$home/go"; do sleep 0.02; done; {SUCCESS}')
+    agent = agent_by_turns(workspace, f'while ! test -e "$home/go"; do sleep 0.02; done; {SUCCESS}')
     everyone = start_together(nursery, workspace, number, agent)
-    until(
-        lambda: sum(one.process.poll() is None for one in everyone) == 1, "the end of all but one"
-    )
+    until(lambda: sum(one.process.poll() is None for one in everyone) == 1, "all but one exit")
     (workspace.home / "go").touch()
     ends = sorted((one.finish() for one in everyone), key=lambda one: one.code)
     assert turns(workspace) == 1
@@ -406,7 +410,7 @@ def on_a_small_disk(
 
 @TEMPORARY
 @CAPTURES
-def test_a_disk_that_is_full_before_the_start_is_told(
+def test_full_disk_at_the_start_is_reported(
     workspace: Workspace, nursery: Nursery, capture: str, temporary: str
 ) -> None:
     args = ("--capture", capture)
@@ -414,25 +418,25 @@ def test_a_disk_that_is_full_before_the_start_is_told(
     check(done, workspace, 1)
     assert NO_ROOM in done.err.lower()
     assert "None" not in done.err
-    assert "Free some disk space" in done.err, "the mode of the folder is not to blame"
+    assert "Free some disk space" in done.err, "the advice is not about the folder's mode"
 
 
-def test_a_start_on_a_full_disk_leaves_no_half_made_state_folder(
+def test_start_on_a_full_disk_leaves_no_incomplete_state_folder(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    agent = by_turns(workspace, f'cp .rooda/.gitignore "$home/ignored"; {SUCCESS}')
+    agent = agent_by_turns(workspace, f'cp .rooda/.gitignore "$home/ignored"; {SUCCESS}')
     start = f"{shlex.quote(str(ROODA))} work --ai-cmd true 2>/dev/null"
     done = on_a_small_disk(nursery, workspace, agent, then=f"{FILL}; {start}; rm big")
     check(done, workspace, 0)
-    assert (workspace.home / "ignored").read_text() == "*\n", "git would see the folder"
+    assert (workspace.home / "ignored").read_text() == "*\n", "git ignores the folder"
 
 
 @TEMPORARY
 @CAPTURES
-def test_what_an_agent_says_after_it_filled_its_disk_counts(
+def test_promise_after_the_agent_filled_its_disk_counts(
     workspace: Workspace, nursery: Nursery, capture: str, temporary: str
 ) -> None:
-    agent = by_turns(workspace, f"{FILL}; {SUCCESS}")
+    agent = agent_by_turns(workspace, f"{FILL}; {SUCCESS}")
     args = ("--capture", capture, "-n", "1")
     done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
     check(done, workspace, 0)
@@ -440,10 +444,10 @@ def test_what_an_agent_says_after_it_filled_its_disk_counts(
 
 @TEMPORARY
 @CAPTURES
-def test_after_an_agent_filled_its_disk_the_next_iteration_works(
+def test_next_iteration_works_after_the_agent_filled_its_disk(
     workspace: Workspace, nursery: Nursery, capture: str, temporary: str
 ) -> None:
-    agent = by_turns(workspace, f"{FILL}; exit 0", READ_THEN_SUCCESS)
+    agent = agent_by_turns(workspace, f"{FILL}; exit 0", READ_THEN_SUCCESS)
     args = ("--capture", capture, "-n", "2")
     done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
     check(done, workspace, 0)
@@ -453,14 +457,14 @@ def test_after_an_agent_filled_its_disk_the_next_iteration_works(
 @pytest.mark.slow
 @TEMPORARY
 @BOTH_CAPTURES
-def test_with_no_room_for_a_state_folder_the_next_iteration_works(
+def test_next_iteration_works_without_space_for_a_state_folder(
     workspace: Workspace, nursery: Nursery, capture: str, temporary: str
 ) -> None:
-    agent = by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", READ_THEN_SUCCESS)
+    agent = agent_by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", READ_THEN_SUCCESS)
     args = ("--capture", capture, "-n", "2")
     done = on_a_small_disk(nursery, workspace, agent, *args, temporary=temporary)
     check(done, workspace, 0)
-    if capture == "pipe":  # with files the room that was reserved for the output is free again
+    if capture == "pipe":  # with files, rooda frees the space that it reserved
         assert "WARN: The state folder can't be written; a temporary file is used" in done.err
     assert NO_ROOM in done.err.lower()
     assert got_its_prompt(workspace)
@@ -468,11 +472,11 @@ def test_with_no_room_for_a_state_folder_the_next_iteration_works(
 
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_a_disk_that_has_room_again_is_used_again(
+def test_disk_with_free_space_again_is_used_again(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     copy = f'cp .rooda/runs/$ROODA_RUN/3/prompt.md "$home/got"; {SUCCESS}'
-    agent = by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", "rm big", copy)
+    agent = agent_by_turns(workspace, f"{NOTED}; rm -rf .rooda; {FILL}; exit 0", "rm big", copy)
     done = on_a_small_disk(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 0)
     assert turns(workspace) == 3
@@ -481,11 +485,11 @@ def test_a_disk_that_has_room_again_is_used_again(
 
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_a_disk_that_others_fill_in_mid_iteration_loses_no_outcome(
+def test_disk_filled_by_others_during_an_iteration_loses_no_outcome(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     wait = 'echo > "$home/up"; while ! test -e "$home/full"; do sleep 0.02; done'
-    agent = by_turns(workspace, f"{wait}; {SUCCESS}")
+    agent = agent_by_turns(workspace, f"{wait}; {SUCCESS}")
     running = begin(
         nursery,
         workspace,
@@ -494,7 +498,7 @@ def test_a_disk_that_others_fill_in_mid_iteration_loses_no_outcome(
         before=small_disk(workspace, "256k"),
     )
     wait_for(workspace.home / "up")
-    # Seen through the process, as the disk is mounted for it alone.
+    # The disk is mounted for this process only: open it through /proc.
     inside = Path(f"/proc/{running.process.pid}/root/{workspace.path}")
     with contextlib.suppress(OSError), (inside / "big").open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
@@ -504,16 +508,16 @@ def test_a_disk_that_others_fill_in_mid_iteration_loses_no_outcome(
 
 
 @BOTH_CAPTURES
-def test_a_transcript_for_which_the_disk_has_no_room_is_told(
+def test_transcript_without_disk_space_is_reported(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     flood = "head -c 3000000 /dev/zero | tr '\\0' x 2>/dev/null; echo"
-    agent = by_turns(workspace, f"{flood}; {SUCCESS}")
+    agent = agent_by_turns(workspace, f"{flood}; {SUCCESS}")
     args = ("--capture", capture, "-n", "1")
     done = on_a_small_disk(nursery, workspace, agent, *args)
     check(done, workspace, *((0,) if capture == "pipe" else (0, 2)))
-    story = done.err.partition("Iteration 1/1 starting")[2]
-    assert NO_ROOM in story.lower(), "the only ones who know are we"
+    log = done.err.partition("Iteration 1/1 starting")[2]
+    assert NO_ROOM in log.lower(), "only rooda can report it"
 
 
 # -- descriptors and processes ---------------------------------------------------------------
@@ -532,20 +536,20 @@ def few_descriptors(
     nursery: Nursery, workspace: Workspace, number: int, *args: str, agent: str | None = None
 ) -> None:
     if not starts_with(number):
-        pytest.skip("not even Python starts")
+        pytest.skip("Python does not start")
     before = limited(f"nofile={number}")
-    command = agent or by_turns(workspace, SUCCESS)
+    command = agent or agent_by_turns(workspace, SUCCESS)
     done = work(nursery, workspace, command, "-n", "1", *args, before=before)
     check(done, workspace, 0, 1)
     if done.code == 1:
         assert "Too many open files" in done.err
-        assert "disk" not in done.err, "that is not what is missing"
+        assert "disk" not in done.err, "the disk is not full"
 
 
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [5, 6, 8, 11, *rarely(4, 7, 9, 10, 12, 13, 14, 15)])
-def test_with_few_descriptors_a_run_works_or_says_so(
+def test_run_with_few_descriptors_works_or_reports_it(
     workspace: Workspace, nursery: Nursery, number: int, capture: str
 ) -> None:
     few_descriptors(nursery, workspace, number, "--capture", capture)
@@ -554,7 +558,7 @@ def test_with_few_descriptors_a_run_works_or_says_so(
 @pytest.mark.slow
 @CAPTURES
 @pytest.mark.parametrize("number", [4, 5, 6, 8, 10, 12, 14, 17, 20, 24, 28, 32])
-def test_with_few_descriptors_and_much_to_do_a_run_works_or_says_so(
+def test_busy_run_with_few_descriptors_works_or_reports_it(
     workspace: Workspace, nursery: Nursery, number: int, capture: str
 ) -> None:
     agent = workspace.python_agent(LEAVES_A_CHILD)
@@ -562,11 +566,9 @@ def test_with_few_descriptors_and_much_to_do_a_run_works_or_says_so(
     few_descriptors(nursery, workspace, number, *args, "--idle-timeout", "9", agent=agent)
 
 
-def test_enough_descriptors_are_fewer_than_any_system_gives(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_32_descriptors_are_enough(workspace: Workspace, nursery: Nursery) -> None:
     before = limited("nofile=32")
-    done = work(nursery, workspace, by_turns(workspace, SUCCESS), before=before)
+    done = work(nursery, workspace, agent_by_turns(workspace, SUCCESS), before=before)
     check(done, workspace, 0)
     assert "WARN" not in done.err
 
@@ -576,12 +578,12 @@ PARENT_OF_PARENT = "rooda=$(cut -d' ' -f4 /proc/$PPID/stat)"
 
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
-def test_descriptors_that_run_out_in_mid_run_end_it_with_a_message(
+def test_running_out_of_descriptors_ends_the_run_with_a_message(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     require("prlimit")
-    take_away = f"{PARENT_OF_PARENT}; prlimit --pid $rooda --nofile=4:4"
-    agent = by_turns(workspace, f"{take_away}; echo said", SUCCESS)
+    limit = f"{PARENT_OF_PARENT}; prlimit --pid $rooda --nofile=4:4"
+    agent = agent_by_turns(workspace, f"{limit}; echo said", SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture)
     check(done, workspace, 1)
     assert "Too many open files" in done.err
@@ -590,16 +592,16 @@ def test_descriptors_that_run_out_in_mid_run_end_it_with_a_message(
 
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
-@pytest.mark.parametrize("whose", ["$PPID", *rarely("$rooda")], ids=["the warden's", "rooda's"])
-def test_descriptors_that_run_out_keep_nobody_alive_and_lose_no_outcome(
-    workspace: Workspace, nursery: Nursery, whose: str, capture: str
+@pytest.mark.parametrize("process", ["$PPID", *rarely("$rooda")], ids=["warden", "rooda"])
+def test_running_out_of_descriptors_leaves_no_process_and_loses_no_outcome(
+    workspace: Workspace, nursery: Nursery, process: str, capture: str
 ) -> None:
     require("prlimit", "setsid")
     stubborn = "trap '' TERM; echo > \\\"$home/up\\\"; while :; do sleep 1; done"
     leave = f'home="$home" setsid sh -c "{stubborn}" > /dev/null 2>&1 &'
     wait = 'while ! test -e "$home/up"; do sleep 0.02; done'
-    take_away = f"{PARENT_OF_PARENT}; prlimit --pid {whose} --nofile=3:3"
-    agent = by_turns(workspace, f"{leave} {wait}; {take_away}; {SUCCESS}")
+    limit = f"{PARENT_OF_PARENT}; prlimit --pid {process} --nofile=3:3"
+    agent = agent_by_turns(workspace, f"{leave} {wait}; {limit}; {SUCCESS}")
     args = ("--capture", capture, "-n", "1", "--kill-grace", "0.3")
     check(work(nursery, workspace, agent, *args), workspace, 0)
 
@@ -607,12 +609,12 @@ def test_descriptors_that_run_out_keep_nobody_alive_and_lose_no_outcome(
 @pytest.mark.usefixtures("unmeasured")
 @CAPTURES
 @pytest.mark.parametrize("number", [1, *rarely(2)])
-def test_without_room_for_one_more_process_the_start_is_refused(
+def test_start_without_room_for_another_process_is_refused(
     stranger: Stranger, nursery: Nursery, number: int, capture: str
 ) -> None:
-    """One is rooda, two is its warden."""
+    """The first process is rooda, the second its warden."""
     workspace, before = stranger.workspace, (*stranger.before, *limited(f"nproc={number}"))
-    agent = by_turns(workspace, SUCCESS)
+    agent = agent_by_turns(workspace, SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture, before=before)
     check(done, workspace, 1)
     assert "Resource temporarily unavailable" in done.err
@@ -631,12 +633,12 @@ def test_three_processes_are_enough(stranger: Stranger, nursery: Nursery) -> Non
 @pytest.mark.usefixtures("unmeasured")
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_processes_that_run_out_in_mid_run_end_it_with_a_message(
+def test_running_out_of_processes_ends_the_run_with_a_message(
     stranger: Stranger, nursery: Nursery, capture: str
 ) -> None:
     require("prlimit")
     workspace = stranger.workspace
-    agent = by_turns(workspace, "echo said; prlimit --pid $PPID --nproc=1:1", SUCCESS)
+    agent = agent_by_turns(workspace, "echo said; prlimit --pid $PPID --nproc=1:1", SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture, before=stranger.before)
     check(done, workspace, 1)
     assert "Resource temporarily unavailable" in done.err
@@ -661,10 +663,10 @@ DAMAGED_PROGRAMS = {
 @pytest.mark.parametrize(
     "damage", [*list(DAMAGED_PROGRAMS)[:2], *rarely(*list(DAMAGED_PROGRAMS)[2:])]
 )
-def test_a_program_that_is_damaged_between_iterations_is_named(
+def test_program_damaged_between_iterations_is_named(
     workspace: Workspace, nursery: Nursery, damage: str
 ) -> None:
-    agent = by_turns(workspace, f"{damage}; exit 0", SUCCESS)
+    agent = agent_by_turns(workspace, f"{damage}; exit 0", SUCCESS)
     done = work(nursery, workspace, agent)
     check(done, workspace, 1)
     assert f"agent.sh: {DAMAGED_PROGRAMS[damage]}" in done.err
@@ -672,7 +674,7 @@ def test_a_program_that_is_damaged_between_iterations_is_named(
     assert turns(workspace) == 1
 
 
-def test_a_missing_interpreter_is_a_clear_end(workspace: Workspace, nursery: Nursery) -> None:
+def test_missing_interpreter_is_a_clear_message(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.write("agent", "#!/no/such/interpreter\n")
     agent.chmod(0o755)
     done = work(nursery, workspace, "./agent")
@@ -682,13 +684,13 @@ def test_a_missing_interpreter_is_a_clear_end(workspace: Workspace, nursery: Nur
 
 
 @CAPTURES
-def test_an_environment_of_a_megabyte_arrives(
+def test_environment_of_a_megabyte_is_passed_on(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     workspace.env |= {f"LARGE_{n}": "x" * 100_000 for n in range(10)}
     count = "env | wc -c | tr -d ' ' > \"$home/got\""
     done = work(
-        nursery, workspace, by_turns(workspace, f"{count}; {SUCCESS}"), "--capture", capture
+        nursery, workspace, agent_by_turns(workspace, f"{count}; {SUCCESS}"), "--capture", capture
     )
     check(done, workspace, 0)
     assert int((workspace.home / "got").read_text()) > 1_000_000
@@ -696,10 +698,10 @@ def test_an_environment_of_a_megabyte_arrives(
 
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_a_command_line_of_a_megabyte_arrives(
+def test_command_line_of_a_megabyte_is_passed_on(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    agent = by_turns(workspace, f'echo "$*" | wc -c > "$home/got"; {SUCCESS}')
+    agent = agent_by_turns(workspace, f'echo "$*" | wc -c > "$home/got"; {SUCCESS}')
     words = " ".join(["x" * 100_000] * 10)
     workspace.config(f"loop:\n  ai_cmd: '{agent} {words}'\n{PROCEDURE}")
     done = nursery.start(workspace, "work", "--capture", capture).finish()
@@ -712,31 +714,31 @@ def test_a_command_line_of_a_megabyte_arrives(
     ["x" * 140_000, *rarely(" ".join(["x" * 100_000] * 9))],
     ids=["one long word", "many words"],
 )
-def test_a_command_line_that_is_too_long_is_a_short_message(
+def test_too_long_command_line_is_a_short_message(
     workspace: Workspace, nursery: Nursery, words: str
 ) -> None:
     workspace.config(f"loop:\n  ai_cmd: 'true {words}'\n{PROCEDURE}")
-    # The system takes a quarter of the stack, and 128 kB in one word.
+    # Linux allows a quarter of the stack in total, and 128 kB for one word.
     before = limited(f"stack={2 * 1024 * 1024}")
     done = nursery.start(workspace, "work", before=before).finish()
     check(done, workspace, 1)
     assert "Argument list too long" in done.err
-    assert len(done.err) < 5000, "nobody wants to read the command line again"
+    assert len(done.err) < 5000, "the message must not repeat the command line"
 
 
 @CAPTURES
-def test_an_agent_that_hits_its_memory_limit_is_an_ordinary_failure(
+def test_agent_that_hits_its_memory_limit_is_an_ordinary_failure(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     grow = "import os; x = [bytes(10**7)]\nwhile True: x.append(bytes(10**7))"
     grown = f"ulimit -v 300000; exec {shlex.quote(sys.executable)} -S -c '{grow}'"
     crash = "ulimit -c 0; ulimit -v 300000; kill -SEGV $$"
-    agent = by_turns(workspace, grown, crash, SUCCESS)
+    agent = agent_by_turns(workspace, grown, crash, SUCCESS)
     done = work(nursery, workspace, agent, "--capture", capture)
     assert "Reason: exit code 1" in done.err
     assert "MemoryError" in done.err
     assert "Reason: killed by SIGSEGV" in done.err
-    # The agent's own traceback is quoted; there must be none of ours.
+    # rooda quotes the agent's own traceback; there must be none of rooda.
     quoted = [line for line in done.err.splitlines() if "Traceback" in line]
     assert all(line.startswith("    | ") for line in quoted)
     own = "".join(f"{line}\n" for line in done.err.splitlines() if line not in quoted)
@@ -753,11 +755,11 @@ DAEMON = (
 
 @BOTH_CAPTURES
 @pytest.mark.parametrize("then", ["sleep 300", *rarely("exit 0", "kill -KILL $$")])
-def test_an_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
+def test_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
     workspace: Workspace, nursery: Nursery, then: str, capture: str
 ) -> None:
     body = f"export home; {DAEMON}; echo said; {SUCCESS}; kill -KILL $PPID; {then}"
-    agent = by_turns(workspace, body, READ_THEN_SUCCESS)
+    agent = agent_by_turns(workspace, body, READ_THEN_SUCCESS)
     args = ("--capture", capture, "--kill-grace", "0.3", "-n", "2")
     done = work(nursery, workspace, agent, *args)
     check(done, workspace, 0)
@@ -769,20 +771,20 @@ def test_an_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
 
 
 @pytest.mark.slow
-def test_an_agent_that_always_kills_the_warden_reaches_the_threshold(
+def test_agent_that_always_kills_the_warden_reaches_the_threshold(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    agent = by_turns(workspace, "echo said; kill -KILL $PPID; sleep 300")
+    agent = agent_by_turns(workspace, "echo said; kill -KILL $PPID; sleep 300")
     done = work(nursery, workspace, agent)
     check(done, workspace, 1)
     assert "Aborting after 3 consecutive failures" in done.err
     assert turns(workspace) == 3
 
 
-def test_a_warden_killed_at_the_very_start_gets_the_agent_started_once(
+def test_agent_is_started_once_although_the_warden_is_killed_at_its_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    """Before it could say that it had started it: who then starts it again has two of them."""
+    """The warden dies before it can confirm the start: a retry would start a second agent."""
     count = shlex.quote(str(workspace.home / "starts"))
     agent = workspace.agent(f"kill -KILL $PPID; echo start >> {count}; exec sleep 300")
     args = ("-n", "4", "--failure-threshold", "9", "--kill-grace", "0.3")
@@ -794,13 +796,13 @@ def test_a_warden_killed_at_the_very_start_gets_the_agent_started_once(
 
 
 @pytest.mark.slow
-def test_a_killed_warden_s_agent_is_found_by_its_mark_in_a_large_environment(
+def test_agent_of_a_killed_warden_is_found_by_its_mark_in_a_large_environment(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     workspace.env |= {f"LARGE_{n}": "x" * 100_000 for n in range(14)}
     body = f"export home; {DAEMON}; kill -KILL $PPID; sleep 300"
     args = ("-n", "1", "--kill-grace", "0.3")
-    done = work(nursery, workspace, by_turns(workspace, body), *args)
+    done = work(nursery, workspace, agent_by_turns(workspace, body), *args)
     check(done, workspace, 2)
     assert "rooda's warden is gone" in done.err
 
@@ -809,12 +811,12 @@ STOPS_THE_WARDEN = 'echo $PPID > "$home/warden.pid"; echo said; kill -STOP $PPID
 
 
 @CAPTURES
-def test_ctrl_c_ends_a_run_whose_warden_is_stopped(
+def test_ctrl_c_ends_a_run_with_a_stopped_warden(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     body = f'{STOPS_THE_WARDEN}; echo > "$home/stopped"; sleep 300'
     args = ("--capture", capture, "--kill-grace", "1")
-    running = begin(nursery, workspace, by_turns(workspace, body), *args)
+    running = begin(nursery, workspace, agent_by_turns(workspace, body), *args)
     wait_for(workspace.home / "stopped")
     began = time.monotonic()
     running.signal(signal.SIGINT)
@@ -825,10 +827,10 @@ def test_ctrl_c_ends_a_run_whose_warden_is_stopped(
 
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_a_clock_ends_an_iteration_whose_warden_is_stopped(
+def test_timeout_ends_an_iteration_with_a_stopped_warden(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    agent = by_turns(workspace, f"{STOPS_THE_WARDEN}; sleep 300", SUCCESS)
+    agent = agent_by_turns(workspace, f"{STOPS_THE_WARDEN}; sleep 300", SUCCESS)
     args = ("--capture", capture, "--kill-grace", "1", "--iteration-timeout", "2")
     done = work(nursery, workspace, agent, *args)
     check(done, workspace, 0)
@@ -836,10 +838,10 @@ def test_a_clock_ends_an_iteration_whose_warden_is_stopped(
 
 
 @CAPTURES
-def test_the_end_of_an_agent_is_seen_although_it_stopped_the_warden(
+def test_exit_of_an_agent_that_stopped_the_warden_is_seen(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
-    agent = by_turns(workspace, f"{STOPS_THE_WARDEN}; {SUCCESS}")
+    agent = agent_by_turns(workspace, f"{STOPS_THE_WARDEN}; {SUCCESS}")
     running = begin(nursery, workspace, agent, "--capture", capture, "-n", "1")
     check(running.finish(timeout=15), workspace, 0, 2)
 
@@ -854,28 +856,28 @@ for name in os.listdir(f"/proc/{{warden}}/fd"):
     except OSError:
         pass
     if {copy}:
-        # Its socket can't be opened, but who may trace it can have a copy (pidfd_getfd).
+        # The socket can't be opened, but a process that may trace the warden can copy it.
         taken = ctypes.CDLL(None).syscall(438, os.pidfd_open(warden), int(name), 0)
         if taken >= 0 and os.readlink(f"/proc/self/fd/{{taken}}").startswith("socket:"):
             os.write(taken, garbage)
 print("<promise>SUCCESS</promise>")
 """
-NONSENSE = {
-    "no message": b"\0\0\0\4nope",
-    "a huge length": b"\xff" * 64,
-    "an empty message": b"\0\0\0\0",
-    "a number": b"\0\0\0\5i\1\0\0\0",
-    "an empty tuple": b"\0\0\0\2)\0",
-    "a strange tuple": b"\0\0\0\7)\1i\1\0\0\0",
+GARBAGE = {
+    "not a message": b"\0\0\0\4nope",
+    "huge length": b"\xff" * 64,
+    "empty message": b"\0\0\0\0",
+    "number": b"\0\0\0\5i\1\0\0\0",
+    "empty tuple": b"\0\0\0\2)\0",
+    "tuple of a number": b"\0\0\0\7)\1i\1\0\0\0",
     "too few words": b"\0\0\0\x0a)\1z\6exited",
 }
 
 
-@pytest.mark.parametrize("garbage", [*list(NONSENSE)[:1], *rarely(*list(NONSENSE)[1:])])
-def test_garbage_in_the_warden_s_descriptors_is_a_failure_at_most(
+@pytest.mark.parametrize("garbage", [*list(GARBAGE)[:1], *rarely(*list(GARBAGE)[1:])])
+def test_garbage_in_the_descriptors_of_the_warden_is_a_failure_at_most(
     workspace: Workspace, nursery: Nursery, garbage: str
 ) -> None:
-    body = ATTACK.format(garbage=NONSENSE[garbage], copy=True)
+    body = ATTACK.format(garbage=GARBAGE[garbage], copy=True)
     args = ("-n", "1", "--kill-grace", "0.3")
     done = work(nursery, workspace, workspace.python_agent(body), *args)
     check(done, workspace, 0, 2)
@@ -883,7 +885,7 @@ def test_garbage_in_the_warden_s_descriptors_is_a_failure_at_most(
 
 @pytest.mark.slow
 @BOTH_CAPTURES
-def test_the_warden_s_descriptors_can_not_be_opened_for_harm(
+def test_descriptors_of_the_warden_can_not_be_opened_by_the_agent(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     body = ATTACK.format(garbage=b"\xff" * 64, copy=False)
@@ -895,11 +897,13 @@ def test_the_warden_s_descriptors_can_not_be_opened_for_harm(
 
 
 @pytest.mark.parametrize("name", ["CONT", *rarely("WINCH", "PIPE", "URG", "CHLD")])
-@pytest.mark.parametrize("whom", ["$PPID", "$rooda"], ids=["the warden", "rooda"])
-def test_a_harmless_signal_from_the_agent_changes_nothing(
-    workspace: Workspace, nursery: Nursery, whom: str, name: str
+@pytest.mark.parametrize("target", ["$PPID", "$rooda"], ids=["warden", "rooda"])
+def test_harmless_signal_from_the_agent_changes_nothing(
+    workspace: Workspace, nursery: Nursery, target: str, name: str
 ) -> None:
-    agent = by_turns(workspace, f"{PARENT_OF_PARENT}; kill -{name} {whom}; sleep 0.1", SUCCESS)
+    agent = agent_by_turns(
+        workspace, f"{PARENT_OF_PARENT}; kill -{name} {target}; sleep 0.1", SUCCESS
+    )
     done = work(nursery, workspace, agent)
     check(done, workspace, 0)
     assert turns(workspace) == 2
@@ -907,36 +911,36 @@ def test_a_harmless_signal_from_the_agent_changes_nothing(
 
 
 @pytest.mark.parametrize("name", ["USR2", *rarely("ALRM", "VTALRM", "PROF", "XCPU")])
-def test_a_signal_that_rooda_does_not_know_leaves_nobody_alive(
+def test_signal_without_a_handler_leaves_no_process(
     workspace: Workspace, nursery: Nursery, name: str
 ) -> None:
     body = f"{PARENT_OF_PARENT}; ulimit -c 0; kill -{name} $rooda; sleep 300"
     before = limited("core=0")
     args = ("--iteration-timeout", "5", "-n", "1")
-    done = work(nursery, workspace, by_turns(workspace, body, SUCCESS), *args, before=before)
+    done = work(nursery, workspace, agent_by_turns(workspace, body, SUCCESS), *args, before=before)
     check(done, workspace, 130, -signal.Signals[f"SIG{name}"])
     check(work(nursery, workspace, SUCCESS), workspace, 0)
 
 
 @pytest.mark.parametrize("name", ["USR1", "TERM", *rarely("HUP", "INT", "QUIT", "ALRM")])
-def test_a_signal_to_the_warden_costs_an_iteration_at_most(
+def test_signal_to_the_warden_costs_one_iteration_at_most(
     workspace: Workspace, nursery: Nursery, name: str
 ) -> None:
     before = limited("core=0")
-    agent = by_turns(workspace, f"kill -{name} $PPID; sleep 0.3", SUCCESS)
+    agent = agent_by_turns(workspace, f"kill -{name} $PPID; sleep 0.3", SUCCESS)
     check(work(nursery, workspace, agent, before=before), workspace, 0)
     assert turns(workspace) == 2
 
 
-def test_an_agent_that_stops_rooda_s_parent_does_not_hold_it_up(
+def test_agent_that_stops_the_parent_of_rooda_does_not_block_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     body = f"{PARENT_OF_PARENT}; shell=$(cut -d' ' -f4 /proc/$rooda/stat); kill -STOP $shell"
-    agent = by_turns(workspace, f'{body}; echo $rooda > "$home/rooda.pid"', SUCCESS)
+    agent = agent_by_turns(workspace, f'{body}; echo $rooda > "$home/rooda.pid"', SUCCESS)
     shell = ("sh", "-c", '"$@"; echo $? > "$HOME/code"', "sh")
     running = begin(nursery, workspace, agent, before=shell)
     rooda = int(wait_for(workspace.home / "rooda.pid"))
-    until(lambda: not alive(rooda), "the end of rooda")
+    until(lambda: not alive(rooda), "rooda exits")
     running.signal(signal.SIGCONT)
     done = running.finish()
     check(done, workspace, 0)
@@ -944,13 +948,13 @@ def test_an_agent_that_stops_rooda_s_parent_does_not_hold_it_up(
 
 
 @CAPTURES
-def test_an_agent_that_stops_rooda_is_found_ended_when_that_goes_on(
+def test_exit_of_an_agent_that_stopped_rooda_is_seen_after_sigcont(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     body = f'{PARENT_OF_PARENT}; kill -STOP $rooda; echo $$ > "$home/agent.pid"; {SUCCESS}'
-    running = begin(nursery, workspace, by_turns(workspace, body), "--capture", capture)
+    running = begin(nursery, workspace, agent_by_turns(workspace, body), "--capture", capture)
     agent = int(wait_for(workspace.home / "agent.pid"))
-    until(lambda: not alive(agent), "the end of the agent")
+    until(lambda: not alive(agent), "the agent exits")
     running.signal(signal.SIGCONT)
     check(running.finish(), workspace, 0)
     assert turns(workspace) == 1
@@ -960,26 +964,26 @@ def test_an_agent_that_stops_rooda_is_found_ended_when_that_goes_on(
 
 
 @pytest.mark.slow
-def test_the_demo_works_with_few_descriptors(workspace: Workspace, nursery: Nursery) -> None:
+def test_demo_works_with_few_descriptors(workspace: Workspace, nursery: Nursery) -> None:
     workspace.env["TMPDIR"] = str(workspace.home)
     done = nursery.start(workspace, "demo", before=limited("nofile=32")).finish(timeout=50)
     check(done, workspace, 0)
 
 
 @pytest.mark.slow
-def test_the_demo_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
+def test_demo_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
     workspace.env["TMPDIR"] = str(workspace.home)
     before = ("env", "-u", "HOME")
     check(nursery.start(workspace, "demo", before=before).finish(timeout=50), workspace, 0)
 
 
-def test_a_run_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
+def test_run_works_without_a_home(workspace: Workspace, nursery: Nursery) -> None:
     before = ("env", "-u", "HOME")
-    check(work(nursery, workspace, by_turns(workspace, SUCCESS), before=before), workspace, 0)
+    check(work(nursery, workspace, agent_by_turns(workspace, SUCCESS), before=before), workspace, 0)
 
 
 @pytest.mark.slow
-def test_a_run_works_for_a_user_without_a_home_and_a_name(
+def test_run_works_for_a_user_without_a_home_and_a_name(
     stranger: Stranger, nursery: Nursery
 ) -> None:
     before = (*stranger.before, "env", "-u", "HOME")

@@ -1,4 +1,4 @@
-"""What agents, users and machines do to a run, and what must be left to read in the morning."""
+"""What agents, users and machines do to a run, and what the user can read the next morning."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from support.workspace import ROODA, Workspace
 
-# The note of the run is written while the agent starts: damage done before would be undone by it.
+# rooda writes the note of the run while the agent starts: it would undo any earlier damage.
 NOTED = 'while ! grep -q "\\[$$," .rooda/run.json; do sleep 0.01; done'
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 
@@ -16,12 +16,12 @@ SUCCESS = "echo '<promise>SUCCESS</promise>'"
 pytestmark = pytest.mark.slow
 
 
-def test_an_agent_that_greps_the_workspace_has_not_signaled(workspace: Workspace) -> None:
+def test_agent_that_greps_the_workspace_gives_no_signal(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--ai-cmd", "grep -rn Done .", "-n", "2")
     assert done.code == 2
 
 
-def test_an_agent_that_prints_its_prompt_as_json_has_not_signaled(workspace: Workspace) -> None:
+def test_agent_that_prints_its_prompt_as_json_gives_no_signal(workspace: Workspace) -> None:
     body = "import json, sys\nprint(json.dumps({'role': 'user', 'content': sys.stdin.read()}))\n"
     echo = workspace.python_agent(body)
     assert workspace.rooda("build", "--ai-cmd", echo, "-n", "2").code == 2
@@ -30,7 +30,7 @@ def test_an_agent_that_prints_its_prompt_as_json_has_not_signaled(workspace: Wor
     assert workspace.rooda("build", "--ai-cmd", both, "-n", "2").code == 0
 
 
-def test_what_was_said_last_is_in_the_excerpt_on_whichever_stream(workspace: Workspace) -> None:
+def test_excerpt_has_the_last_output_of_either_stream(workspace: Workspace) -> None:
     noise = "i=0; while [ $i -lt 60 ]; do echo deprecated >&2; i=$((i+1)); done; sleep 0.1"
     words = "echo BLOCKED: the password is missing; echo '<promise>FAILURE</promise>'"
     body = f"{noise}; head -c 3000 /dev/zero | tr '\\0' w; echo; {words}"
@@ -39,7 +39,7 @@ def test_what_was_said_last_is_in_the_excerpt_on_whichever_stream(workspace: Wor
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_a_state_folder_that_is_a_link_is_not_followed(workspace: Workspace, when: str) -> None:
+def test_state_folder_that_is_a_symlink_is_not_followed(workspace: Workspace, when: str) -> None:
     target = workspace.path / "src"
     target.mkdir(mode=0o755)
     (target / "prompt.md").write_text("mine")
@@ -54,11 +54,11 @@ def test_a_state_folder_that_is_a_link_is_not_followed(workspace: Workspace, whe
         assert done.code == 1
         assert ".rooda is not a folder" in done.err
     else:
-        assert done.code == 0, "the run goes on with a temporary file"
+        assert done.code == 0, "the run continues with a temporary file"
         assert "WARN: The state folder can't be written" in done.err
 
 
-def test_a_file_in_the_place_of_the_state_folder_is_named(workspace: Workspace) -> None:
+def test_file_in_place_of_the_state_folder_is_named(workspace: Workspace) -> None:
     workspace.write(".rooda", "in the way")
     done = workspace.work("true")
     assert done.code == 1
@@ -66,27 +66,27 @@ def test_a_file_in_the_place_of_the_state_folder_is_named(workspace: Workspace) 
     assert "Move it away" in done.err
 
 
-def test_an_agent_that_deletes_the_state_folder_gets_its_prompt(workspace: Workspace) -> None:
+def test_agent_that_deletes_the_state_folder_gets_its_next_prompt(workspace: Workspace) -> None:
     agent = workspace.agents("rm -rf .rooda", "cat > got; " + SUCCESS)
     assert workspace.work(agent).code == 0
     assert (workspace.path / "got").read_text().startswith("# OODA Loop Iteration")
 
 
-def test_a_log_file_that_the_agent_deletes_is_opened_anew(workspace: Workspace) -> None:
+def test_log_file_that_the_agent_deletes_is_reopened(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("rm -f run.log"), "-n", "3", "--log-file", "run.log")
     assert done.code == 2
     assert "Reached max iterations: 3" in (workspace.path / "run.log").read_text()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_a_log_file_on_a_full_disk_is_told_of_once(workspace: Workspace) -> None:
+def test_log_file_on_a_full_disk_is_reported_once(workspace: Workspace) -> None:
     done = workspace.work("true", "-n", "3", "--log-file", "/dev/full")
     assert done.code == 2
     assert done.err.count("ERROR: A log or view failed") == 1
     assert "No space left on device" in done.err
 
 
-def test_problems_before_the_start_are_in_the_log_file_too(workspace: Workspace) -> None:
+def test_problems_before_the_start_are_in_the_log_file(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--log-file", "run.log", "--log-format", "json")
     assert done.code == 1
     first = (workspace.path / "run.log").read_text().splitlines()[0]
@@ -101,34 +101,34 @@ def test_problems_before_the_start_are_in_the_log_file_too(workspace: Workspace)
         ("/tmp", "Correct the path"),
     ],
 )
-def test_a_command_that_needs_a_shell_is_explained(
+def test_command_that_needs_a_shell_gets_advice(
     workspace: Workspace, words: str, advice: str
 ) -> None:
     done = workspace.work(words, "-n", "1")
     assert advice in done.err
 
 
-def test_a_tilde_in_the_command_is_the_home_folder(workspace: Workspace) -> None:
+def test_tilde_in_the_command_is_the_home_folder(workspace: Workspace) -> None:
     agent = workspace.home / "agent"
     agent.write_text(f"#!/bin/sh\n{SUCCESS}\n")
     agent.chmod(0o755)
     assert workspace.work("~/agent").code == 0
 
 
-def test_a_config_that_is_a_link_to_nothing_is_an_error(workspace: Workspace) -> None:
+def test_config_that_is_a_dangling_symlink_is_an_error(workspace: Workspace) -> None:
     (workspace.path / "rooda-config.yml").symlink_to("gone.yml")
     done = workspace.rooda("build", "--ai-cmd", "true")
     assert done.code == 1
     assert "is a link to nothing" in done.err
 
 
-def test_one_word_for_success_and_failure_is_an_error(workspace: Workspace) -> None:
+def test_same_word_for_success_and_failure_is_an_error(workspace: Workspace) -> None:
     done = workspace.work("true", "--signals-success", "FAILURE")
     assert done.code == 1
     assert "is the word for success and for failure" in done.err
 
 
-def test_config_check_warns_of_a_program_that_is_not_here(workspace: Workspace) -> None:
+def test_config_check_warns_about_a_missing_program(workspace: Workspace) -> None:
     workspace.config("loop: {ai_cmd: nosuch-agent}")
     done = workspace.rooda("config", "check")
     assert done.code == 0
@@ -137,7 +137,9 @@ def test_config_check_warns_of_a_program_that_is_not_here(workspace: Workspace) 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 @pytest.mark.parametrize("words", ["--version", "list", "config show"])
-def test_closed_streams_are_no_bug(workspace: Workspace, words: str, closed: str) -> None:
+def test_closed_streams_cause_no_internal_error(
+    workspace: Workspace, words: str, closed: str
+) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{ROODA} {words} {closed}"],
         cwd=workspace.path,
@@ -151,7 +153,7 @@ def test_closed_streams_are_no_bug(workspace: Workspace, words: str, closed: str
     assert "Internal error" not in done.stderr
 
 
-def test_secrets_are_not_repeated_by_the_dry_run(workspace: Workspace) -> None:
+def test_dry_run_does_not_show_secrets(workspace: Workspace) -> None:
     done = workspace.work("true", "--dry-run", "--env", "TOKEN=hunter2", "--env=KEY=hunter2")
     assert done.code == 0
     assert "hunter2" not in done.out

@@ -1,4 +1,4 @@
-"""Gigabytes and hundreds of iterations: what rooda takes of the machine does not grow."""
+"""Gigabytes of output and hundreds of iterations: rooda's use of resources does not grow."""
 
 import os
 import re
@@ -23,9 +23,9 @@ pytestmark = [
 ]
 
 MEGABYTE = 1024 * 1024
-MOST = 60_000_000  # bytes, of rooda and its warden together
+MOST = 60_000_000  # bytes of rooda and its warden together
 MOST_IF_HOSTILE = 80_000_000
-# A measured rooda is as users have it: without what would measure the tests' coverage.
+# Measure rooda as users run it, without the coverage of the tests.
 PLAIN = ("env", "-u", "COVERAGE_PROCESS_START", "-u", "COVERAGE_PROCESS_CONFIG")
 
 
@@ -35,12 +35,12 @@ def nursery(workspace: Workspace) -> Iterator[Nursery]:
     found = Nursery(workspace.path)
     yield found
     found.clear()
-    # Pytest keeps the folders of the last runs, and these would fill a disk.
+    # Pytest keeps the folders of the last runs: these would fill a disk.
     shutil.rmtree(workspace.path, ignore_errors=True)
 
 
 def field(pid: int, name: str) -> int:
-    """A number from /proc/PID/status; sizes in bytes."""
+    """A number from /proc/PID/status; sizes are in bytes."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(rf"^{name}:\s*(\d+)( kB)?$", status, re.MULTILINE)
     assert found is not None
@@ -48,12 +48,12 @@ def field(pid: int, name: str) -> int:
 
 
 def warden_of(rooda: int) -> int:
-    who = process_table()
+    table = process_table()
     found = [
         one.pid
-        for one in who.all_processes()
+        for one in table.all_processes()
         if one.parent == rooda
-        and any("rooda.process.warden" in word for word in who.command_line(one.pid))
+        and any("rooda.process.warden" in word for word in table.command_line(one.pid))
     ]
     assert len(found) == 1
     return found[0]
@@ -61,12 +61,12 @@ def warden_of(rooda: int) -> int:
 
 # -- memory --------------------------------------------------------------------------------
 
-# The first start floods and fails by promise, so that rooda has read, kept and scanned it all
-# when the second one starts; that one waits until rooda's memory was looked at.
+# The first start floods and fails by its promise. When the second one starts, rooda has read, kept
+# and scanned the flood. The second one waits until the test has measured rooda's memory.
 FLOODER = """
 import os, sys, time
 if os.path.exists("flooded"):
-    open("measured-wanted", "w").write("now")
+    open("measure", "w").write("now")
     while not os.path.exists("measured"):
         time.sleep(0.01)
     print("<promise>SUCCESS</promise>")
@@ -82,7 +82,7 @@ os.write(stream, b"\\n<promise>FAILURE</promise>\\n")
 """
 Flood = tuple[int, int, bytes]
 LINE = b"x" * 79 + b"\n"
-COLOURS = b"\x1b[32m+\x1b[0m\n"
+COLORS = b"\x1b[32m+\x1b[0m\n"
 FLOODS: dict[str, Flood] = {
     "1 GB with newlines": (1, 1024, LINE),
     "1 GB without newlines": (1, 1024, b"x"),
@@ -91,8 +91,8 @@ FLOODS: dict[str, Flood] = {
 }
 HOSTILE_FLOODS: dict[str, Flood] = {
     "200 MB of empty lines": (1, 200, b"\n"),
-    "200 MB of colours": (1, 200, COLOURS),
-    "200 MB that is no text": (1, 200, bytes(range(256))),
+    "200 MB of colors": (1, 200, COLORS),
+    "200 MB of binary data": (1, 200, bytes(range(256))),
     "200 MB of tags": (1, 200, b"> say <promise>SUCCESS</promise>\n"),
 }
 
@@ -108,12 +108,12 @@ class Peak:
 
 
 def peak_of(workspace: Workspace, nursery: Nursery, flood: Flood, *args: str) -> tuple[Peak, str]:
-    """The most memory that was ever resident, and what the run said."""
+    """The peak resident memory, and the log of the run."""
     path = workspace.write("agent.py", FLOODER)
     stream, megabytes, unit = flood
     command = f"{sys.executable} -S {path} {stream} {megabytes} {unit.hex()}"
     running = nursery.start(workspace, "work", "--ai-cmd", command, *args, before=PLAIN)
-    wait_for(workspace.path / "measured-wanted", timeout=300)
+    wait_for(workspace.path / "measure", timeout=300)
     rooda = running.process.pid
     peak = Peak(field(rooda, "VmHWM"), field(warden_of(rooda), "VmHWM"))
     (workspace.path / "measured").touch()
@@ -126,7 +126,7 @@ def peak_of(workspace: Workspace, nursery: Nursery, flood: Flood, *args: str) ->
 
 @BOTH_CAPTURES
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS.keys())
-def test_memory_stays_bounded_whatever_is_printed(
+def test_memory_is_bounded_for_any_amount_of_output(
     workspace: Workspace, nursery: Nursery, flood: Flood, capture: Capture
 ) -> None:
     peak, _ = peak_of(workspace, nursery, flood, "--capture", capture)
@@ -135,47 +135,47 @@ def test_memory_stays_bounded_whatever_is_printed(
 
 @BOTH_CAPTURES
 @pytest.mark.parametrize("flood", HOSTILE_FLOODS.values(), ids=HOSTILE_FLOODS.keys())
-def test_memory_stays_bounded_whatever_it_looks_like(
+def test_memory_is_bounded_for_hostile_output(
     workspace: Workspace, nursery: Nursery, flood: Flood, capture: Capture
 ) -> None:
     peak, _ = peak_of(workspace, nursery, flood, "--capture", capture)
     assert peak.total < MOST_IF_HOSTILE, peak
 
 
-SHOWN = {"one line": b"x", "lines": LINE, "colours": COLOURS}
+SHOWN = {"one line": b"x", "lines": LINE, "colors": COLORS}
 
 
 @BOTH_CAPTURES
 @pytest.mark.parametrize("unit", SHOWN.values(), ids=SHOWN.keys())
-def test_memory_stays_bounded_when_everything_is_shown(
+def test_memory_is_bounded_when_the_output_is_shown(
     workspace: Workspace, nursery: Nursery, unit: bytes, capture: Capture
 ) -> None:
-    """Nobody reads it before the end, so that it is dropped; it must not be gathered."""
+    """Nothing reads the output before the end: rooda must drop it, and not collect it."""
     flood = (1, 50, unit)
     peak, _ = peak_of(workspace, nursery, flood, "--verbose", "--capture", capture)
     assert peak.total < MOST_IF_HOSTILE, peak
 
 
-# -- a long night --------------------------------------------------------------------------
+# -- many iterations -----------------------------------------------------------------------
 
 ITERATIONS = 500
-LOOKS = (50, 490)
-# Every iteration leaves one process in the group and one that went away from it.
+MEASURED_AT = (50, 490)
+# Every iteration leaves one process in its process group, and one in another session.
 SOAK = f"""
 n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n
 echo "iteration $n"
 sleep 600 > /dev/null 2>&1 &
 setsid sleep 601 > /dev/null 2>&1 &
-case $n in {LOOKS[0]}|{LOOKS[1]})
-    echo $$ > look-$n
-    while ! test -e looked-$n; do sleep 0.02; done;;
+case $n in {MEASURED_AT[0]}|{MEASURED_AT[1]})
+    echo $$ > measure-$n
+    while ! test -e measured-$n; do sleep 0.02; done;;
 esac
 """
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a process takes of the machine."""
+class Usage:
+    """The resources that a process uses."""
 
     descriptors: int
     threads: int
@@ -183,8 +183,8 @@ class Look:
     memory: int
 
 
-def look_at(pid: int) -> Look:
-    return Look(
+def usage_of(pid: int) -> Usage:
+    return Usage(
         len(os.listdir(f"/proc/{pid}/fd")),  # noqa: PTH208 - names are enough
         field(pid, "Threads"),
         len(descendants(process_table().all_processes(), {pid})),
@@ -193,7 +193,7 @@ def look_at(pid: int) -> Look:
 
 
 @BOTH_CAPTURES
-def test_hundreds_of_iterations_leave_no_trace(
+def test_hundreds_of_iterations_leak_nothing(
     workspace: Workspace, nursery: Nursery, capture: Capture
 ) -> None:
     agent = workspace.agent(SOAK)
@@ -201,19 +201,19 @@ def test_hundreds_of_iterations_leave_no_trace(
     words = ("work", "--ai-cmd", agent, "--capture", capture, *bounds)
     running = nursery.start(workspace, *words, before=PLAIN)
     rooda = running.process.pid
-    looks: dict[int, dict[str, Look]] = {}
-    for number in LOOKS:
-        wait_for(workspace.path / f"look-{number}", timeout=600)
-        looks[number] = {"rooda": look_at(rooda), "warden": look_at(warden_of(rooda))}
-        (workspace.path / f"looked-{number}").touch()
+    usages: dict[int, dict[str, Usage]] = {}
+    for number in MEASURED_AT:
+        wait_for(workspace.path / f"measure-{number}", timeout=600)
+        usages[number] = {"rooda": usage_of(rooda), "warden": usage_of(warden_of(rooda))}
+        (workspace.path / f"measured-{number}").touch()
     done = running.finish(120)
     assert done.code == 2, done.err
     assert int((workspace.path / "n").read_text()) == ITERATIONS
     for name in ("rooda", "warden"):
-        early, late = (looks[number][name] for number in LOOKS)
+        early, late = (usages[number][name] for number in MEASURED_AT)
         assert late.descriptors == early.descriptors, name
         assert late.threads == early.threads == 1, name
-        # The agent, what it has left in this iteration, and perhaps the `sleep` it waits with.
+        # The agent, its leftovers of this iteration, and perhaps the `sleep` of its waiting loop.
         assert abs(late.below - early.below) <= 1, name
         assert late.memory - early.memory < 2 * MEGABYTE, (name, early, late)
     assert not [

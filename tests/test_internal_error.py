@@ -1,4 +1,4 @@
-"""An error of rooda's own: exit 3, a short message, and a log fit for a bug report."""
+"""An internal error of rooda: exit code 3, a short message, and a log fit for a bug report."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ SECRET = "sk-very-secret-42"
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's folder for state; nothing of the machine's own is touched."""
+    """A state folder of the user for this test only."""
     folder = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     monkeypatch.setenv("ROODA_LOOP_AI_CMD", f"agent --key {SECRET}")
@@ -30,10 +30,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
-    """Puts a command `boom` into the table that raises what it is told to."""
+def install_broken_command(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Install a command `boom` that raises the given error."""
 
-    def install(error: BaseException) -> None:
+    def add_command(error: BaseException) -> None:
         def fail(words: tuple[str, ...]) -> None:  # noqa: ARG001 - click's form
             raise error
 
@@ -42,7 +42,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         monkeypatch.setattr(setup, "boom", command, raising=False)
         monkeypatch.setitem(COMMANDS, "boom", CommandRow("setup", "boom", "Run", "Fail."))
 
-    return install
+    return add_command
 
 
 @pytest.fixture(scope="module")
@@ -50,66 +50,66 @@ def interrupts() -> Interrupts:
     return Interrupts()
 
 
-def test_an_unexpected_error_is_exit_3_and_a_short_message(
+def test_unexpected_error_exits_with_3_and_a_short_message(
     state: Path,
-    broken: Callable[[BaseException], None],
+    install_broken_command: Callable[[BaseException], None],
     interrupts: Interrupts,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    broken(RuntimeError("the flux is gone"))
+    install_broken_command(RuntimeError("internal failure"))
     assert errors.run(["boom", "some", "words"], interrupts, app) == 3
     out, err = capsys.readouterr()
     (log,) = (state / "rooda").iterdir()
     assert out == ""
     assert len(err.splitlines()) <= 3
-    assert err.startswith("Internal error: RuntimeError: the flux is gone\n")
+    assert err.startswith("Internal error: RuntimeError: internal failure\n")
     assert str(log) in err
     assert "Traceback" not in err
     assert SECRET not in err
 
 
-def test_the_log_is_fit_for_a_bug_report(
-    state: Path, broken: Callable[[BaseException], None], interrupts: Interrupts
+def test_log_is_fit_for_a_bug_report(
+    state: Path, install_broken_command: Callable[[BaseException], None], interrupts: Interrupts
 ) -> None:
-    broken(RuntimeError("the flux is gone"))
+    install_broken_command(RuntimeError("internal failure"))
     errors.run(["boom", "some", "words"], interrupts, app)
     (file,) = (state / "rooda").iterdir()
     log = file.read_text()
     assert "Traceback (most recent call last):" in log
-    assert "RuntimeError: the flux is gone" in log
+    assert "RuntimeError: internal failure" in log
     assert f"rooda {__version__}" in log
     assert f"Python {sys.version.split()[0]}" in log
     assert "['boom', 'some', 'words']" in log
-    assert "ROODA_LOOP_AI_CMD" in log, "which variables were set is worth knowing"
-    assert SECRET not in log, "what they were set to is nobody's business"
+    assert "ROODA_LOOP_AI_CMD" in log, "the log names the variables"
+    assert SECRET not in log, "the log does not show their values"
 
 
-def test_a_long_error_is_cut_for_the_terminal(
+def test_long_error_is_shortened_on_the_terminal(
     state: Path,
-    broken: Callable[[BaseException], None],
+    install_broken_command: Callable[[BaseException], None],
     interrupts: Interrupts,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    broken(ValueError("\x1b[31mline\n" * 500))
+    install_broken_command(ValueError("\x1b[31mline\n" * 500))
     assert errors.run(["boom"], interrupts, app) == 3
     err = capsys.readouterr().err
     assert len(err.splitlines()) <= 5
     assert "\x1b" not in err
     (file,) = (state / "rooda").iterdir()
-    assert file.read_text().count("line") >= 500, "the log has all of it"
+    assert file.read_text().count("line") >= 500, "the log has the complete error"
 
 
-def test_without_a_place_for_state_the_log_goes_to_the_temporary_folder(
+def test_log_goes_to_the_temporary_folder_without_a_state_folder(
     state: Path,
     tmp_path: Path,
-    broken: Callable[[BaseException], None],
+    install_broken_command: Callable[[BaseException], None],
     interrupts: Interrupts,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state.write_text("a file where the folder should be")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    broken(RuntimeError("the flux is gone"))
+    install_broken_command(RuntimeError("internal failure"))
     assert errors.run(["boom"], interrupts, app) == 3
     (log,) = tmp_path.glob("crash-*.log")
     assert str(log) in capsys.readouterr().err
@@ -130,19 +130,19 @@ def test_without_a_place_for_state_the_log_goes_to_the_temporary_folder(
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else str(value),
 )
-def test_which_errors_are_whose(
+def test_only_unexpected_errors_exit_with_3_and_write_a_log(
     state: Path,
-    broken: Callable[[BaseException], None],
+    install_broken_command: Callable[[BaseException], None],
     interrupts: Interrupts,
     error: BaseException,
     code: int,
 ) -> None:
-    broken(error)
+    install_broken_command(error)
     assert errors.run(["boom"], interrupts, app) == code
     assert (state / "rooda").exists() == (code == 3)
 
 
-def test_the_whole_program_ends_with_3(workspace: Workspace) -> None:
+def test_installed_command_exits_with_3(workspace: Workspace) -> None:
     program = """
 import sys, click
 from rooda.cli import app
@@ -150,7 +150,7 @@ from rooda.cli.commands import setup
 from rooda.console import errors
 from rooda.console.command_table import COMMANDS, CommandRow
 from rooda.cli.main import main
-def fail(): raise RuntimeError("the flux is gone")
+def fail(): raise RuntimeError("internal failure")
 setup.boom = click.Command("boom", callback=fail)
 app.COMMANDS["boom"] = CommandRow("setup", "boom", "Run", "Fail.")
 sys.exit(main(["boom"]))
@@ -173,10 +173,10 @@ sys.exit(main(["boom"]))
     assert SECRET not in text
 
 
-def test_values_for_the_agent_s_environment_are_left_out(
-    state: Path, broken: Callable[[BaseException], None], interrupts: Interrupts
+def test_log_has_no_values_of_the_agents_environment(
+    state: Path, install_broken_command: Callable[[BaseException], None], interrupts: Interrupts
 ) -> None:
-    broken(RuntimeError("the flux is gone"))
+    install_broken_command(RuntimeError("internal failure"))
     errors.run(["boom", "--", "--env", f"TOKEN={SECRET}", f"--env=KEY={SECRET}"], interrupts, app)
     (file,) = (state / "rooda").iterdir()
     log = file.read_text()
@@ -186,7 +186,9 @@ def test_values_for_the_agent_s_environment_are_left_out(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 @pytest.mark.parametrize("words", [["list"], ["config", "schema"]])
-def test_a_full_disk_is_an_error_and_not_a_bug(workspace: Workspace, words: list[str]) -> None:
+def test_full_disk_is_reported_without_an_internal_error(
+    workspace: Workspace, words: list[str]
+) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [ROODA, *words],

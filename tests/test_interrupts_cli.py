@@ -1,4 +1,4 @@
-"""Ctrl+C and its kin at any moment, through the installed command."""
+"""SIGINT, SIGTERM and SIGHUP at any moment, through the installed command."""
 
 import os
 import re
@@ -21,7 +21,7 @@ BROKEN = re.compile(r"Traceback|Exception ignored|Internal error|Error")
 
 
 def ended(running: Running, *numbers: signal.Signals) -> tuple[Finished, float]:
-    """Send the signals, and tell how it ended and how long that took from the first."""
+    """Send the signals; return the result, and the seconds since the first signal."""
     began = time.monotonic()
     for number in numbers:
         running.signal(number)
@@ -29,11 +29,11 @@ def ended(running: Running, *numbers: signal.Signals) -> tuple[Finished, float]:
     return done, time.monotonic() - began
 
 
-# -- while the agent works -----------------------------------------------------------------
+# -- while the agent runs ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_an_obedient_agent_is_gone_within_a_second(
+def test_obedient_agent_is_gone_within_a_second(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
 ) -> None:
     command = workspace.agents("exit 0", "exit 0", HANGS)
@@ -57,7 +57,7 @@ def test_an_obedient_agent_is_gone_within_a_second(
     assert not BROKEN.search(done.err)
 
 
-def test_an_interruption_in_the_first_iteration_has_its_timing_too(
+def test_interruption_of_the_first_iteration_shows_its_timing(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
@@ -69,7 +69,7 @@ def test_an_interruption_in_the_first_iteration_has_its_timing_too(
     assert "stddev" not in done.err
 
 
-def test_example_8_of_error_handling(workspace: Workspace, nursery: Nursery) -> None:
+def test_interruption_in_logfmt(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("exit 0", HANGS)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-format", "logfmt")
     agent = nursery.pid("agent")
@@ -95,7 +95,7 @@ def test_example_8_of_error_handling(workspace: Workspace, nursery: Nursery) -> 
 
 
 @pytest.mark.slow
-def test_a_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery: Nursery) -> None:
+def test_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(STUBBORN)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
     agent = nursery.pid("agent")
@@ -108,7 +108,7 @@ def test_a_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nurser
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_a_stubborn_agent_is_gone_within_seven_seconds(
+def test_stubborn_agent_is_gone_within_seven_seconds(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(STUBBORN))
@@ -120,7 +120,7 @@ def test_a_stubborn_agent_is_gone_within_seven_seconds(
 
 
 @pytest.mark.slow
-def test_a_stubborn_grandchild_is_gone_too(workspace: Workspace, nursery: Nursery) -> None:
+def test_stubborn_grandchild_is_killed_too(workspace: Workspace, nursery: Nursery) -> None:
     child = workspace.agent(STUBBORN.replace("agent.pid", "child.pid"), "child.sh")
     command = workspace.agent(f"{child} & {HANGS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "0.3")
@@ -130,7 +130,7 @@ def test_a_stubborn_grandchild_is_gone_too(workspace: Workspace, nursery: Nurser
     assert not any(map(alive, pids))
 
 
-def test_the_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery) -> None:
+def test_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery) -> None:
     body = "trap 'echo > asked' TERM; echo $$ > agent.pid; while :; do sleep 60 & wait; done"
     command = workspace.agent(body.replace("echo > asked", "echo yes > asked"))
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
@@ -145,10 +145,8 @@ def test_the_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery)
     assert not alive(agent)
 
 
-def test_closing_the_terminal_leaves_the_agent_its_grace(
-    workspace: Workspace, nursery: Nursery
-) -> None:
-    """Both the shell and the kernel send SIGHUP then: that is no second wish, and no Ctrl+C."""
+def test_two_sighups_leave_the_agent_its_grace(workspace: Workspace, nursery: Nursery) -> None:
+    """The shell and the kernel both send SIGHUP when a terminal closes: that is one request."""
     command = workspace.python_agent("""
 import os, pathlib, signal, time
 def save(*_):
@@ -173,8 +171,8 @@ while True:
     assert (workspace.path / "saved").exists()
 
 
-def test_the_agent_has_a_session_of_its_own(workspace: Workspace, nursery: Nursery) -> None:
-    """So that Ctrl+C in a terminal reaches rooda alone."""
+def test_agent_has_its_own_session(workspace: Workspace, nursery: Nursery) -> None:
+    """Ctrl+C in a terminal must reach rooda only."""
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
     assert os.getsid(agent) == os.getpgid(agent) == agent
@@ -182,7 +180,7 @@ def test_the_agent_has_a_session_of_its_own(workspace: Workspace, nursery: Nurse
     assert ended(running, signal.SIGINT)[0].code == 130
 
 
-def test_success_in_an_interrupted_iteration_is_not_believed(
+def test_success_in_an_interrupted_iteration_does_not_count(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     body = f"echo '<promise>SUCCESS</promise>'; {HANGS}"
@@ -191,7 +189,7 @@ def test_success_in_an_interrupted_iteration_is_not_believed(
     assert ended(running, signal.SIGTERM)[0].code == 130
 
 
-def test_an_interruption_is_one_line_of_json_each(workspace: Workspace, nursery: Nursery) -> None:
+def test_interruption_in_json(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(HANGS)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--log-format", "json")
     nursery.pid("agent")
@@ -208,7 +206,7 @@ def test_an_interruption_is_one_line_of_json_each(workspace: Workspace, nursery:
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.slow
-def test_an_endless_loop_of_moments_ends(
+def test_signal_between_very_short_iterations_ends_the_run(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
 ) -> None:
     count = workspace.path / "count"
@@ -226,7 +224,7 @@ def test_an_endless_loop_of_moments_ends(
 
 
 @pytest.mark.slow
-def test_an_interruption_during_the_cleaning_up_is_told_once(
+def test_interruption_during_cleanup_is_reported_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     child = workspace.agent(
@@ -249,33 +247,35 @@ def test_an_interruption_during_the_cleaning_up_is_told_once(
 # -- before the run ------------------------------------------------------------------------
 
 AT_ANY_MOMENT = [(n * 0.4 / 29, SIGNALS[n % 3]) for n in range(30)]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc to see main begin")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc to see when main begins")
 
 
 def large_config(workspace: Workspace) -> None:
-    """A config whose reading takes a good part of a second."""
+    """A config that takes a good part of a second to read."""
     phases = "".join(
         f"    {phase}: [{{content: x}}]\n" for phase in ("observe", "orient", "decide", "act")
     )
     workspace.config(PROCEDURE + "".join(f"  p{n}:\n{phases}" for n in range(400)))
 
 
-def begun(running: Running) -> Running:
-    """Wait until main has taken over the signals."""
+def after_main_began(running: Running) -> Running:
+    """Wait until main has installed its signal handlers."""
     until(lambda: catches(running.process.pid, signal.SIGHUP), "main begins")
     return running
 
 
 @pytest.mark.slow
 @linux
-def test_a_signal_at_any_moment_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
+def test_signal_at_any_moment_of_the_start_is_an_interruption(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")
 
     def attempt(moment: tuple[float, signal.Signals]) -> Finished:
         delay, number = moment
         own = workspace.sibling(f"{number.name} after {delay}")
         large_config(own)
-        running = begun(nursery.start(own, "work", "--ai-cmd", command, "-u"))
+        running = after_main_began(nursery.start(own, "work", "--ai-cmd", command, "-u"))
         time.sleep(delay)
         return ended(running, number)[0]
 
@@ -297,9 +297,9 @@ def test_several_signals_at_once_are_an_interruption(
     def attempt(delay: float) -> Finished:
         own = workspace.sibling(f"after {delay}")
         large_config(own)
-        running = begun(nursery.start(own, "work", "--ai-cmd", command, "-u"))
+        running = after_main_began(nursery.start(own, "work", "--ai-cmd", command, "-u"))
         time.sleep(delay)
-        # While it is stopped the signals wait, and then they come all at once.
+        # Signals to a stopped process stay pending, and arrive together after SIGCONT.
         return ended(running, signal.SIGSTOP, *SIGNALS, signal.SIGCONT)[0]
 
     with ThreadPoolExecutor(3) as pool:
@@ -307,23 +307,25 @@ def test_several_signals_at_once_are_an_interruption(
     assert [done for done in results if done.code != 130 or BROKEN.search(done.err)] == []
 
 
-LOST = {
-    "__set_name__": "class C: d = type('D', (), {'__set_name__': lambda *_: us()})()",
-    "a weak reference": "import weakref\nf = Finder()\nr = weakref.ref(f, lambda _: us())\ndel f",
-    "a destructor": "type('D', (), {'__del__': lambda _: us()})()",
+SWALLOWED = {
+    "__set_name__": "class C: d = type('D', (), {'__set_name__': lambda *_: kill_self()})()",
+    "weak reference": (
+        "import weakref\nf = Finder()\nr = weakref.ref(f, lambda _: kill_self())\ndel f"
+    ),
+    "destructor": "type('D', (), {'__del__': lambda _: kill_self()})()",
 }
 
 
-@pytest.mark.parametrize("place", LOST)
-def test_a_signal_where_an_exception_would_be_lost_is_an_interruption(
+@pytest.mark.parametrize("place", SWALLOWED)
+def test_signal_where_python_swallows_exceptions_is_an_interruption(
     workspace: Workspace, nursery: Nursery, place: str
 ) -> None:
-    """Imports are full of such places, so Ctrl+C during the start meets one now and then."""
-    code = "".join(f"            {line}\n" for line in LOST[place].splitlines())
+    """Imports run such code, so Ctrl+C during the start may arrive in it."""
+    code = "".join(f"            {line}\n" for line in SWALLOWED[place].splitlines())
     workspace.write(
         "site/sitecustomize.py",
         "import os, signal, sys\n"
-        "def us(): os.kill(os.getpid(), signal.SIGINT)\n"
+        "def kill_self(): os.kill(os.getpid(), signal.SIGINT)\n"
         "class Finder:\n"
         "    def find_spec(self, name, path, target=None):\n"
         f"        if name == 'rooda.config.plan':\n{code}"
@@ -337,7 +339,7 @@ def test_a_signal_where_an_exception_would_be_lost_is_an_interruption(
     assert not BROKEN.search(done.err)
 
 
-def test_a_log_file_that_nobody_reads_is_an_error_and_no_wait(
+def test_log_file_that_is_a_fifo_without_reader_is_an_error(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     os.mkfifo(workspace.path / "log")
@@ -355,7 +357,7 @@ def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nurs
     def attempt(delay: float) -> Finished:
         own = workspace.sibling(f"after {delay}")
         large_config(own)
-        running = begun(nursery.start(own, "work", "--ai-cmd", command, "-u"))
+        running = after_main_began(nursery.start(own, "work", "--ai-cmd", command, "-u"))
         time.sleep(delay)
         while running.process.poll() is None:
             running.signal(signal.SIGINT)
@@ -371,9 +373,9 @@ def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nurs
 @pytest.mark.parametrize(
     "number,already",
     [(signal.SIGINT, 0), (signal.SIGTERM, 65_536)],
-    ids=["into an empty pipe", "into a full pipe"],
+    ids=["empty pipe", "full pipe"],
 )
-def test_printing_to_somebody_who_does_not_read_can_be_interrupted(
+def test_printing_to_a_pipe_without_reader_can_be_interrupted(
     workspace: Workspace, nursery: Nursery, number: signal.Signals, already: int
 ) -> None:
     workspace.write("long.md", "many words\n" * (200 if already else 100_000))
@@ -382,24 +384,26 @@ def test_printing_to_somebody_who_does_not_read_can_be_interrupted(
         workspace, "work", "--ai-cmd", "true", "--context", "long.md", "--dry-run",
         before=(sys.executable, "-S", "-c", fill),
     )  # fmt: skip
-    begun(running)
-    until(lambda: all(asleep(running.process.pid) for _ in range(10)), "a full pipe")
+    after_main_began(running)
+    until(
+        lambda: all(asleep(running.process.pid) for _ in range(10)), "rooda waits for the full pipe"
+    )
     running.signal(number)
     assert running.process.wait(5) == 130
 
 
 def asleep(pid: int) -> bool:
-    """Whether a process waits for something, after a moment."""
+    """Whether a process sleeps, 10 ms from now."""
     time.sleep(0.01)
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
-# -- inherited signals ---------------------------------------------------------------------
+# -- inherited signal dispositions ---------------------------------------------------------
 
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 
 
-def test_nohup_holds(workspace: Workspace, nursery: Nursery) -> None:
+def test_nohup_ignores_sighup(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"{WAITS}; echo '<promise>SUCCESS</promise>'")
     running = nursery.start(workspace, "work", "--ai-cmd", command, before=("nohup",))
     nursery.pid("agent")
@@ -410,7 +414,7 @@ def test_nohup_holds(workspace: Workspace, nursery: Nursery) -> None:
     assert "SIGHUP" not in done.err
 
 
-def test_nohup_still_hears_sigterm(workspace: Workspace, nursery: Nursery) -> None:
+def test_sigterm_ends_a_run_under_nohup(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(WAITS)
     running = nursery.start(workspace, "work", "--ai-cmd", command, before=("nohup",))
     agent = nursery.pid("agent")
@@ -424,7 +428,7 @@ def test_nohup_still_hears_sigterm(workspace: Workspace, nursery: Nursery) -> No
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT], ids=lambda number: number.name
 )
-def test_a_signal_that_was_inherited_as_ignored_interrupts_all_the_same(
+def test_signal_inherited_as_ignored_still_interrupts(
     workspace: Workspace, nursery: Nursery, number: signal.Signals
 ) -> None:
     ignoring = ("sh", "-c", f"trap '' {number.name[3:]}; exec \"$@\"", "sh")
@@ -436,7 +440,7 @@ def test_a_signal_that_was_inherited_as_ignored_interrupts_all_the_same(
     assert not alive(agent)
 
 
-def test_kill_int_interrupts_a_run_that_a_script_started_in_the_background(
+def test_sigint_interrupts_a_run_that_a_script_started_in_the_background(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     script = nursery.start(
@@ -460,8 +464,10 @@ def test_kill_int_interrupts_a_run_that_a_script_started_in_the_background(
     ids=["SIGCHLD ignored", "SIGCHLD blocked", "all blocked"],
 )
 @pytest.mark.slow
-def test_a_careless_parent_is_survived(workspace: Workspace, nursery: Nursery, before: str) -> None:
-    """A supervisor may leave us with signals blocked; the end of the agent is seen all the same."""
+def test_blocked_or_ignored_sigchld_from_the_parent_does_no_harm(
+    workspace: Workspace, nursery: Nursery, before: str
+) -> None:
+    """A supervisor may start rooda with signals blocked; rooda must still see the agent exit."""
     launch = f"import os, signal, sys; {before}; os.execv(sys.argv[1], sys.argv[1:])"
     running = nursery.start(
         workspace, "work", "--ai-cmd", workspace.agent("exec >&- 2>&-; sleep 0.2; exit 7"),

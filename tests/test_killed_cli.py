@@ -1,4 +1,4 @@
-"""rooda is killed with SIGKILL at any moment: nothing that was finished is lost, and it goes on."""
+"""SIGKILL of rooda at any moment loses no finished iteration, and the run can be resumed."""
 
 import json
 import random
@@ -15,15 +15,15 @@ from support.workspace import Workspace, alive
 
 
 @dataclass
-class Ordeal:
-    """A run that is killed and taken up again and again.
+class KilledRun:
+    """A run that is killed and resumed repeatedly.
 
-    Its agent notes each start outside of the workspace, and writes a journal inside of it.
+    Its agent records each start outside of the workspace, and appends to a journal inside of it.
     """
 
     workspace: Workspace
     nursery: Nursery
-    look: Inside
+    inside: Inside
     arguments: tuple[str, ...]
     kills: int = 0
 
@@ -41,53 +41,55 @@ class Ordeal:
         return len(file.read_text()) // 2 if file.exists() else 0
 
     def kill_after(self, seconds: float, *, from_the_agent: bool) -> None:
-        """Start or resume, and kill: so long after the start, or after an agent's next one."""
+        """Start or resume the run, and kill it `seconds` after its start, or after an agent's."""
         before = self.starts
-        has_run = bool(asked(self.look, "history"))
+        has_run = bool(asked(self.inside, "history"))
         flags = ("--resume",) if has_run else ()
         running = self.nursery.start(
             self.workspace, "work", "--ai-cmd", self.command, "-u", *flags, *self.arguments
         )
         if from_the_agent:
-            until(lambda: self.starts > before, "an agent")
+            until(lambda: self.starts > before, "an agent starts")
         time.sleep(seconds)
         running.signal(signal.SIGKILL)
         assert running.finish().code == -signal.SIGKILL
         self.kills += 1
         pids = self.workspace.path / "agent.pid"
-        until(lambda: not (pids.exists() and alive(int(pids.read_text() or 0))), "its agent's end")
+        until(lambda: not (pids.exists() and alive(int(pids.read_text() or 0))), "its agent exits")
 
     def check(self) -> None:
-        """The store opens, every finished iteration is there, and nothing else is at work."""
-        runs = asked(self.look, "history")
+        """Check that the store opens, has every finished iteration, and shows no running run."""
+        runs = asked(self.inside, "history")
         if not runs:
             assert self.starts == 0
             return
         (listed,) = runs
         assert listed["status"] == "interrupted"
-        run = asked(self.look, "show")
+        run = asked(self.inside, "show")
         found = statuses(run)
         assert [number for number, _ in found] == list(range(1, len(found) + 1))
         finished = [number for number, status in found if status == "completed"]
         assert {status for _, status in found} <= {"completed", "interrupted"}
         assert finished in ([n for n, _ in found], [n for n, _ in found[:-1]])
-        # Each kill cuts off one attempt at most.
+        # Each kill interrupts one attempt at most.
         assert len(finished) >= self.starts - self.kills
-        # An agent may be stopped between its two lines, but what was written stays.
+        # An agent may be stopped between its two writes, but nothing that it wrote is lost.
         journal = self.workspace.path / "journal.txt"
         written = len(journal.read_text()) // 5 if journal.exists() else 0
         assert len(finished) <= written <= self.starts
 
     def finish(self) -> None:
-        """It goes on to its end, and what is the user's is whole."""
-        reached = len([one for one in statuses(asked(self.look, "show")) if one[1] == "completed"])
+        """Resume the run to its end, and check that the user's files are intact."""
+        reached = len(
+            [one for one in statuses(asked(self.inside, "show")) if one[1] == "completed"]
+        )
         total = reached + 3
         done = self.workspace.rooda(
             "work", "--resume", "--ai-cmd", self.command, "-n", str(total), *self.arguments
         )
         assert done.code == 2, done.err
         assert "WARN" not in done.err
-        run = asked(self.look, "show")
+        run = asked(self.inside, "show")
         assert statuses(run) == [(number, "completed") for number in range(1, total + 1)]
         assert json.loads(json.dumps(run))["summary"]["total_iterations"] == total
         assert git(self.workspace, "fsck", "--no-dangling", "--no-progress") == ""
@@ -100,64 +102,66 @@ class Ordeal:
         git(self.workspace, "commit", "-q", "--allow-empty", "-am", "the user goes on")
 
 
-def ordeal(workspace: Workspace, nursery: Nursery, look: Inside, *arguments: str) -> Ordeal:
-    found = Ordeal(workspace, nursery, look, arguments)
+def killed_run(
+    workspace: Workspace, nursery: Nursery, inside: Inside, *arguments: str
+) -> KilledRun:
+    found = KilledRun(workspace, nursery, inside, arguments)
     found.prepare()
     return found
 
 
 @pytest.fixture
-def look(
+def inside(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Inside:
-    """`rooda ARGS` in this process, to see what is in the record."""
+    """Run `rooda ARGS` in this process, to read the record."""
     return Inside(workspace, monkeypatch, capfd)
 
 
 @pytest.mark.slow
-def test_a_few_kills_lose_nothing(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
-    tried = ordeal(workspace, nursery, look)
+def test_three_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Inside) -> None:
+    run = killed_run(workspace, nursery, inside)
     for _ in range(3):
-        tried.kill_after(random.uniform(0, 0.2), from_the_agent=True)
-        tried.check()
-    tried.finish()
+        run.kill_after(random.uniform(0, 0.2), from_the_agent=True)
+        run.check()
+    run.finish()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, look: Inside) -> None:
-    tried = ordeal(workspace, nursery, look)
+def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside: Inside) -> None:
+    run = killed_run(workspace, nursery, inside)
     for turn in range(50):
-        # Every third during the start, before there is an agent.
+        # Every third kill comes during the start, before there is an agent.
         early = turn % 3 == 0
-        tried.kill_after(random.uniform(0, 0.8 if early else 0.3), from_the_agent=not early)
-        tried.check()
-    tried.finish()
+        run.kill_after(random.uniform(0, 0.8 if early else 0.3), from_the_agent=not early)
+        run.check()
+    run.finish()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_kills_while_the_loop_checks_commits_and_calls_hooks_lose_nothing(
-    workspace: Workspace, nursery: Nursery, look: Inside
+def test_kills_during_verify_commit_and_hooks_lose_nothing(
+    workspace: Workspace, nursery: Nursery, inside: Inside
 ) -> None:
     arguments = ("--verify", "cat journal.txt", "--commit", "--hooks-post-iteration", "seq 9")
-    tried = ordeal(workspace, nursery, look, *arguments)
+    run = killed_run(workspace, nursery, inside, *arguments)
     for _ in range(12):
-        tried.kill_after(random.uniform(0, 0.4), from_the_agent=True)
-        tried.check()
-    tried.finish()
+        run.kill_after(random.uniform(0, 0.4), from_the_agent=True)
+        run.check()
+    run.finish()
 
 
 @pytest.mark.slow
-def test_a_kill_before_the_first_iteration_is_no_run_that_stands_in_the_way(
-    workspace: Workspace, nursery: Nursery, look: Inside
+def test_kill_before_the_first_iteration_does_not_block_a_new_run(
+    workspace: Workspace, nursery: Nursery, inside: Inside
 ) -> None:
-    tried = ordeal(workspace, nursery, look)
-    running = nursery.start(workspace, "work", "--ai-cmd", tried.command, "-u")
-    until((workspace.path / ".rooda").exists, "a folder of its own")
+    run = killed_run(workspace, nursery, inside)
+    running = nursery.start(workspace, "work", "--ai-cmd", run.command, "-u")
+    until((workspace.path / ".rooda").exists, "the state folder")
     running.signal(signal.SIGKILL)
     running.finish()
-    done = workspace.rooda("work", "--ai-cmd", tried.command, "-n", "1")
+    done = workspace.rooda("work", "--ai-cmd", run.command, "-n", "1")
     assert done.code == 2, done.err
-    newest = asked(look, "history")[0]
+    newest = asked(inside, "history")[0]
     assert (newest["status"], newest["summary"]["total_iterations"]) == ("max-iters", 1)

@@ -1,4 +1,4 @@
-"""One run per work tree: who is refused, who is not, and what an agent can't do about it."""
+"""One run per work tree: which starts are refused, and what an agent can't do about it."""
 
 import contextlib
 import fcntl
@@ -31,7 +31,7 @@ from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wa
 HANGS = "echo $$ > agent.pid; exec sleep 60"
 DONE = "echo '<promise>SUCCESS</promise>'"
 WAITS = f"echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done; {DONE}"
-# What the agent does to the note it does when rooda has written it for this iteration.
+# rooda writes the note while the agent starts: it would undo any earlier damage by the agent.
 NOTED = "while ! grep -q $$ .rooda/run.json; do sleep 0.01; done"
 BROKEN = re.compile(r"Traceback|Internal error")
 
@@ -44,21 +44,21 @@ def nursery(workspace: Workspace) -> Iterator[Nursery]:
     found.clear()
 
 
-def at_work(workspace: Workspace, nursery: Nursery, body: str = HANGS, *args: str) -> Running:
-    """A run whose agent is up."""
+def running_run(workspace: Workspace, nursery: Nursery, body: str = HANGS, *args: str) -> Running:
+    """Start a run, and wait until its agent is running."""
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(body), *args)
     wait_for(workspace.path / "agent.pid")
     return running
 
 
 def second(workspace: Workspace, *args: str) -> Finished:
-    """A start that should take a moment, whatever it finds."""
+    """Start a second run, which should end soon."""
     command = workspace.agent(DONE, "second.sh")
     return workspace.rooda("work", "--ai-cmd", command, *args, timeout=15)
 
 
 def is_free(folder: Path) -> bool:
-    """Whether nobody has the lock; the note stays as it is."""
+    """Whether no process holds the lock; the note stays as it is."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -70,20 +70,25 @@ def is_free(folder: Path) -> bool:
 
 
 def folder_of(workspace: Workspace, path: Path) -> Workspace:
-    """A workspace in a folder that may be there already."""
+    """A workspace in a folder that may already exist."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "rooda-config.yml").write_text(PROCEDURE)
     return Workspace(path, workspace.home)
 
 
 def git(folder: Path, *args: str) -> None:
-    """Run git without any config of the machine."""
+    """Run git without the config of the machine."""
     folder.mkdir(parents=True, exist_ok=True)
-    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+    options = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
     environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     subprocess.run(
-        ["git", *who, *args], cwd=folder, env=environ, check=True, capture_output=True, timeout=30
+        ["git", *options, *args],
+        cwd=folder,
+        env=environ,
+        check=True,
+        capture_output=True,
+        timeout=30,
     )
 
 
@@ -97,23 +102,23 @@ def repository(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_second_start_is_told_who_is_at_work_and_since_when(
+def test_refused_start_names_the_running_run_and_its_start_time(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     before = time.strftime("%Y-%m-%d %H:%M")
-    running = at_work(workspace, nursery)
+    running = running_run(workspace, nursery)
     pid = running.process.pid
-    refused = second(workspace)
+    refusal = second(workspace)
     after = time.strftime("%Y-%m-%d %H:%M")
-    assert refused.code == 1
-    assert refused.out == ""
+    assert refusal.code == 1
+    assert refusal.out == ""
     found = re.fullmatch(
         r"Error: another run is at work in (\S+): work, pid (\d+) on (\S+) since "
         r"(\d{4}-\d\d-\d\d \d\d:\d\d):\d\d\S*\n"
         r"  Wait until it has ended, or stop it: kill (\d+)\n",
-        refused.err,
+        refusal.err,
     )
-    assert found is not None, refused.err
+    assert found is not None, refusal.err
     assert found.group(1, 2, 3, 5) == (
         str(workspace.path),
         str(pid),
@@ -126,8 +131,10 @@ def test_the_second_start_is_told_who_is_at_work_and_since_when(
 
 
 @pytest.mark.slow
-def test_the_first_run_does_not_notice_the_second(workspace: Workspace, nursery: Nursery) -> None:
-    running = at_work(workspace, nursery, WAITS)
+def test_running_run_is_not_disturbed_by_a_refused_start(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = running_run(workspace, nursery, WAITS)
     assert second(workspace).code == 1
     workspace.write("go", "")
     done = running.finish()
@@ -136,16 +143,20 @@ def test_the_first_run_does_not_notice_the_second(workspace: Workspace, nursery:
 
 
 @pytest.mark.slow
-def test_programs_are_told_as_well(workspace: Workspace, nursery: Nursery) -> None:
-    running = at_work(workspace, nursery)
-    refused = second(workspace, "--log-format", "json")
-    assert refused.code == 1
+def test_refused_start_in_json_names_the_running_run(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = running_run(workspace, nursery)
+    refusal = second(workspace, "--log-format", "json")
+    assert refusal.code == 1
     for part in (str(running.process.pid), socket.gethostname(), str(workspace.path)):
-        assert part in refused.err
+        assert part in refusal.err
 
 
 @pytest.mark.slow
-def test_of_several_starts_at_once_one_works(workspace: Workspace, nursery: Nursery) -> None:
+def test_exactly_one_of_several_simultaneous_starts_runs(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     command = workspace.agent(f"echo $$ >> started; {WAITS}")
     runs = [nursery.start(workspace, "work", "--ai-cmd", command) for _ in range(4)]
     until(lambda: sum(run.process.poll() is None for run in runs) == 1, "three are refused")
@@ -156,7 +167,7 @@ def test_of_several_starts_at_once_one_works(workspace: Workspace, nursery: Nurs
 
 
 @pytest.mark.slow
-def test_after_an_end_in_order_the_next_may_start(workspace: Workspace, nursery: Nursery) -> None:
+def test_next_run_may_start_after_a_clean_end(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder.is_dir()
     for _ in range(2):
         done = second(workspace)
@@ -166,14 +177,12 @@ def test_after_an_end_in_order_the_next_may_start(workspace: Workspace, nursery:
 
 
 @pytest.mark.slow
-def test_rooda_killed_gives_the_work_tree_free_at_once(
-    workspace: Workspace, nursery: Nursery
-) -> None:
-    running = at_work(workspace, nursery, f"trap '' TERM; {HANGS.replace('exec ', '')}")
+def test_sigkill_of_rooda_releases_the_lock_at_once(workspace: Workspace, nursery: Nursery) -> None:
+    running = running_run(workspace, nursery, f"trap '' TERM; {HANGS.replace('exec ', '')}")
     agent = int((workspace.path / "agent.pid").read_text())
     running.process.kill()
     running.process.wait()
-    # At once: neither the warden nor the agent, who may live on for a moment, hold the lock.
+    # The warden and the agent may still run for a moment, but they do not hold the lock.
     assert is_free(workspace.path)
     done = second(workspace)
     assert done.code == 0
@@ -181,11 +190,13 @@ def test_rooda_killed_gives_the_work_tree_free_at_once(
 
 
 @pytest.mark.slow
-def test_a_background_process_of_the_agent_does_not_hold_the_lock(
+def test_background_process_of_the_agent_does_not_hold_the_lock(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     keep = ("--keep-processes", "sleep")
-    body = f"sleep 60 > /dev/null 2>&1 & echo $! > kept.pid; {DONE}"
+    # The shell's child is called `sh` until it runs exec: only then the pattern matches it.
+    is_sleep = "until grep -q ^sleep /proc/$!/cmdline || [ ! -e /proc/self ]; do sleep 0.01; done"
+    body = f"sleep 60 > /dev/null 2>&1 & echo $! > kept.pid; {is_sleep}; {DONE}"
     command = workspace.agent(body)
     assert workspace.rooda("work", "--ai-cmd", command, *keep).code == 0
     assert alive(int(wait_for(workspace.path / "kept.pid")))
@@ -194,8 +205,8 @@ def test_a_background_process_of_the_agent_does_not_hold_the_lock(
 
 
 @pytest.mark.slow
-def test_what_starts_nothing_is_not_refused(workspace: Workspace, nursery: Nursery) -> None:
-    running = at_work(workspace, nursery, f"{NOTED}; {HANGS}")
+def test_commands_that_start_no_run_are_not_refused(workspace: Workspace, nursery: Nursery) -> None:
+    running = running_run(workspace, nursery, f"{NOTED}; {HANGS}")
     note = (workspace.path / ".rooda" / "run.json").read_text()
     assert second(workspace, "--dry-run").code == 0
     assert workspace.rooda("config", "show").code == 0
@@ -203,7 +214,7 @@ def test_what_starts_nothing_is_not_refused(workspace: Workspace, nursery: Nurse
     assert running.process.poll() is None
 
 
-# -- what the agent may do -----------------------------------------------------------------
+# -- damage by the agent -------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -216,30 +227,30 @@ def test_what_starts_nothing_is_not_refused(workspace: Workspace, nursery: Nurse
         ),
     ],
 )
-def test_the_lock_survives_what_an_agent_does_to_its_note(
+def test_lock_survives_damage_to_the_note(
     workspace: Workspace, nursery: Nursery, damage: str
 ) -> None:
-    running = at_work(workspace, nursery, f"{NOTED}; {damage}; {HANGS}")
-    refused = second(workspace)
-    assert refused.code == 1
-    assert "another run is at work" in refused.err
-    if sys.platform == "linux":  # the kernel knows it, too
-        assert f"pid {running.process.pid}" in refused.err
-        assert f"kill {running.process.pid}" in refused.err
+    running = running_run(workspace, nursery, f"{NOTED}; {damage}; {HANGS}")
+    refusal = second(workspace)
+    assert refusal.code == 1
+    assert "another run is at work" in refusal.err
+    if sys.platform == "linux":  # the kernel also knows the pid
+        assert f"pid {running.process.pid}" in refusal.err
+        assert f"kill {running.process.pid}" in refusal.err
     running.signal(signal.SIGINT)
     assert running.finish().code == 130
 
 
 @pytest.mark.slow
-def test_the_note_is_written_anew_with_the_next_iteration(
+def test_note_is_written_again_in_the_next_iteration(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     command = workspace.agents(f"{NOTED}; rm -rf .rooda", f"{NOTED}; {HANGS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     wait_for(workspace.path / "agent.pid")
-    refused = second(workspace)
-    assert refused.code == 1
-    assert f"work, pid {running.process.pid} on {socket.gethostname()} since " in refused.err
+    refusal = second(workspace)
+    assert refusal.code == 1
+    assert f"work, pid {running.process.pid} on {socket.gethostname()} since " in refusal.err
 
 
 # -- which folders exclude each other ------------------------------------------------------
@@ -251,16 +262,16 @@ def test_two_folders_of_one_repository_exclude_each_other(
 ) -> None:
     top = repository(workspace.path.parent / "repo")
     one, two = folder_of(workspace, top / "one"), folder_of(workspace, top / "deep" / "two")
-    running = at_work(one, nursery)
-    refused = second(two)
-    assert refused.code == 1
-    assert f"at work in {top}: work, pid {running.process.pid} on " in refused.err
+    running = running_run(one, nursery)
+    refusal = second(two)
+    assert refusal.code == 1
+    assert f"at work in {top}: work, pid {running.process.pid} on " in refusal.err
     for folder in (top, one.path, two.path):
         assert excludes(folder)
 
 
 def excludes(folder: Path) -> bool:
-    """Whether somebody else is at work there."""
+    """Whether another process holds the lock of the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         Lock(folder).close()
@@ -269,7 +280,7 @@ def excludes(folder: Path) -> bool:
     return False
 
 
-def test_two_work_trees_of_one_repository_do_not(tmp_path: Path) -> None:
+def test_two_work_trees_of_one_repository_do_not_exclude_each_other(tmp_path: Path) -> None:
     top = repository(tmp_path / "repo")
     git(top, "worktree", "add", "-q", str(tmp_path / "linked"))
     git(top, "worktree", "add", "-q", str(top / "inside"))
@@ -282,7 +293,7 @@ def test_two_work_trees_of_one_repository_do_not(tmp_path: Path) -> None:
         assert excludes(top / "inside" / "src")
 
 
-def test_a_submodule_is_a_work_tree_of_its_own(tmp_path: Path) -> None:
+def test_submodule_is_its_own_work_tree(tmp_path: Path) -> None:
     top, library = repository(tmp_path / "repo"), repository(tmp_path / "library")
     git(top, "submodule", "--quiet", "add", str(library), "lib")
     assert (top / "lib" / ".git").is_file()
@@ -298,12 +309,12 @@ def test_two_unrelated_folders_do_not_exclude_each_other(tmp_path: Path) -> None
     with contextlib.closing(Lock(work)):
         assert excludes(work)
         assert not excludes(tmp_path / "other")
-        # Without git a folder below is a folder of its own.
+        # Without git, a folder inside of a locked folder has its own lock.
         assert not excludes(work / "below")
         assert not excludes(tmp_path)
 
 
-def test_a_folder_is_the_same_by_whatever_name(tmp_path: Path) -> None:
+def test_symlink_and_dots_lead_to_the_same_lock(tmp_path: Path) -> None:
     work, link = tmp_path / "work", tmp_path / "link"
     work.mkdir()
     link.symlink_to(work)
@@ -325,20 +336,18 @@ def test_a_folder_is_the_same_by_whatever_name(tmp_path: Path) -> None:
     ],
     ids=["empty folder", "empty", "cut off", "garbage", "dangling", "loop", "fifo"],
 )
-def test_what_only_looks_like_a_repository_is_none(
-    tmp_path: Path, make: Callable[[Path], object]
-) -> None:
+def test_broken_git_entry_is_no_repository(tmp_path: Path, make: Callable[[Path], object]) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     make(folder / ".git")
     assert work_tree(folder) == folder
 
 
-# -- the note of a run that is gone --------------------------------------------------------
+# -- stale notes ---------------------------------------------------------------------------
 
 
 def note_of(workspace: Workspace, /, **values: Any) -> dict[str, Any]:
-    """A note as an earlier run of this boot would have left it."""
+    """A note as an earlier run of this boot would leave it."""
     host, boot = here()
     return {
         "run": "20200101-000000-abcdef",
@@ -355,20 +364,20 @@ def note_of(workspace: Workspace, /, **values: Any) -> dict[str, Any]:
     }
 
 
-def cleared(workspace: Workspace) -> list[Event]:
-    """What a start says that finds whatever is there, up to where the loop begins."""
+def start_events(workspace: Workspace) -> list[Event]:
+    """The events of a start, from taking the lock to the begin of the loop."""
     values = {KEEP_PROCESSES: ()}
     folders = {"workspace": workspace.path, "working_dir": workspace.path}
     plan = SimpleNamespace(**folders, procedure="work", values=values, environ={})
-    said: list[Event] = []
-    with hold_run_lock(cast("Plan", plan)) as alone:
-        alone.clear_what_is_left(said.append)
-    return said
+    events: list[Event] = []
+    with hold_run_lock(cast("Plan", plan)) as lock:
+        lock.clear_what_is_left(events.append)
+    return events
 
 
 @pytest.fixture
 def bystander(nursery: Nursery) -> Iterator[tuple[int, float]]:
-    """A process that a note may name; its pid and start time."""
+    """An unrelated process that a note may name; its pid and start time."""
     assert nursery.folder.is_dir()
     process = subprocess.Popen(["sleep", "60"], start_new_session=True)
     started = start_time(process.pid)
@@ -378,13 +387,15 @@ def bystander(nursery: Nursery) -> Iterator[tuple[int, float]]:
     process.wait()
 
 
-def leave(workspace: Workspace, note: object) -> Path:
+def write_note(workspace: Workspace, note: object) -> Path:
     return workspace.write(".rooda/run.json", json.dumps(note))
 
 
-def test_what_a_note_names_is_stopped(workspace: Workspace, bystander: tuple[int, float]) -> None:
-    """So that the tests below show something."""
-    leave(workspace, note_of(workspace, agents=[bystander]))
+def test_agent_named_in_a_stale_note_is_stopped(
+    workspace: Workspace, bystander: tuple[int, float]
+) -> None:
+    """Without this, the tests below would prove nothing."""
+    write_note(workspace, note_of(workspace, agents=[bystander]))
     done = second(workspace)
     assert done.code == 0
     assert "An earlier run was killed here" in done.err
@@ -402,44 +413,42 @@ def test_what_a_note_names_is_stopped(workspace: Workspace, bystander: tuple[int
     ],
     ids=["another boot", "no boot", "another host", "no host"],
 )
-def test_a_note_of_another_boot_or_host_is_not_acted_upon(
+def test_note_of_another_boot_or_host_is_ignored(
     workspace: Workspace, bystander: tuple[int, float], values: dict[str, str]
 ) -> None:
-    leave(workspace, note_of(workspace, agents=[bystander], **values))
-    assert cleared(workspace) == []
+    write_note(workspace, note_of(workspace, agents=[bystander], **values))
+    assert start_events(workspace) == []
     assert alive(bystander[0])
 
 
 @pytest.mark.slow
-def test_a_start_after_a_restart_of_the_machine_stops_nobody(
+def test_start_after_a_reboot_stops_no_process(
     workspace: Workspace, bystander: tuple[int, float]
 ) -> None:
-    leave(workspace, note_of(workspace, agents=[bystander], boot="another"))
+    write_note(workspace, note_of(workspace, agents=[bystander], boot="another"))
     done = second(workspace)
     assert done.code == 0
     assert "earlier run" not in done.err
     assert alive(bystander[0])
 
 
-def test_a_pid_that_was_used_again_is_not_stopped(
-    workspace: Workspace, bystander: tuple[int, float]
-) -> None:
+def test_reused_pid_is_not_stopped(workspace: Workspace, bystander: tuple[int, float]) -> None:
     pid, started = bystander
-    leave(workspace, note_of(workspace, agents=[(pid, started - 1)], pid=pid))
-    assert cleared(workspace) == []
+    write_note(workspace, note_of(workspace, agents=[(pid, started - 1)], pid=pid))
+    assert start_events(workspace) == []
     assert alive(pid)
 
 
 GARBAGE = {
     "empty": b"",
-    "no json": b"not json",
+    "not JSON": b"not json",
     "cut off": b'{"run": "a", "pid": 1',
     "binary": bytes(range(256)),
     "null": b"null",
-    "a list": b"[1, 2]",
-    "a text": b'"run"',
-    "a number": b"4711",
-    "an empty object": b"{}",
+    "list": b"[1, 2]",
+    "string": b'"run"',
+    "number": b"4711",
+    "empty object": b"{}",
     "deep": b"[" * 30_000,
     "huge": b"x" * 5_000_000,
     "huge and valid": b'{"run": "' + b"x" * 1_000_000 + b'"}',
@@ -447,50 +456,48 @@ GARBAGE = {
 }
 
 
-def refused(workspace: Workspace, note: object) -> str:
-    """What a second start says that finds this note."""
+def refusal(workspace: Workspace, note: object) -> str:
+    """The error message of a second start that finds this note."""
     with contextlib.closing(Lock(workspace.path)):
-        leave(workspace, note)
+        write_note(workspace, note)
         with pytest.raises(InvalidInput) as found:
-            cleared(workspace)
+            start_events(workspace)
     return problems_text(found.value.problems)
 
 
 def test_control_codes_in_a_note_do_not_reach_the_terminal(workspace: Workspace) -> None:
     note = note_of(workspace, procedure="\x1b[2J\x07wiped", host="\x9b2J\rhere")
-    told = refused(workspace, note)
-    assert "another run is at work" in told
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", told)
+    message = refusal(workspace, note)
+    assert "another run is at work" in message
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", message)
 
 
 @pytest.mark.parametrize("pid", [-1, 0])
-def test_a_note_of_the_agent_does_not_make_the_advice_dangerous(
-    workspace: Workspace, pid: int
-) -> None:
-    """`kill -1` would end everything that the user has."""
-    assert not re.search(r"kill (-|0)", refused(workspace, note_of(workspace, pid=pid)))
+def test_invalid_pid_in_a_note_gives_no_dangerous_advice(workspace: Workspace, pid: int) -> None:
+    """`kill -1` would kill all processes of the user."""
+    assert not re.search(r"kill (-|0)", refusal(workspace, note_of(workspace, pid=pid)))
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
-def test_garbage_instead_of_a_note_is_no_note(workspace: Workspace, kind: str) -> None:
+def test_garbage_in_the_note_is_ignored(workspace: Workspace, kind: str) -> None:
     workspace.write(".rooda/run.json", GARBAGE[kind])
     assert read_note(workspace.path) is None
-    assert cleared(workspace) == []
+    assert start_events(workspace) == []
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
-def test_a_second_start_is_refused_with_garbage_as_well(workspace: Workspace, kind: str) -> None:
+def test_second_start_is_refused_despite_garbage_in_the_note(
+    workspace: Workspace, kind: str
+) -> None:
     lock = Lock(workspace.path)
     workspace.write(".rooda/run.json", GARBAGE[kind])
     with pytest.raises(InvalidInput):
-        cleared(workspace)
+        start_events(workspace)
     lock.close()
 
 
 @pytest.mark.slow
-def test_a_start_with_garbage_as_its_note_is_a_start(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_run_starts_despite_garbage_in_the_note(workspace: Workspace, nursery: Nursery) -> None:
     assert nursery.folder.is_dir()
     workspace.write(".rooda/run.json", GARBAGE["huge"])
     done = second(workspace)
@@ -498,35 +505,35 @@ def test_a_start_with_garbage_as_its_note_is_a_start(
     assert not BROKEN.search(done.err)
 
 
-STRANGE: dict[str, dict[str, Any]] = {
-    "a pid without end": {"pid": float("inf")},
-    "a pid that is none": {"pid": float("nan")},
-    "a pid of a hundred digits": {"pid": 10**100},
-    "an agent without end": {"agents": [[float("inf"), 0]]},
-    "a start of four hundred digits": {"agents": [[1, 10**400]]},
-    "an agent of three parts": {"agents": [[1, 2, 3]]},
-    "agents that are a text": {"agents": "ab"},
-    "agents that are a number": {"agents": 5},
-    "an agent below zero": {"agents": [[-1, 0]]},
-    "a run that no file name can have": {"run": "\ud800"},
-    "a null byte in the run": {"run": "a\0b"},
-    "a null byte in the folder": {"workspace": "/a\0b"},
-    "a folder that can't be encoded": {"workspace": "/\ud800"},
-    "a folder that is too long": {"workspace": "/" + "x" * 5000},
-    "an empty folder": {"workspace": ""},
-    "an empty run": {"run": ""},
-    "patterns that are no list": {"keep": 5},
-    "a pattern that is none": {"keep": ["[", None, 3]},
-    "everything is a list": {key: [] for key in ("run", "procedure", "since", "workspace")},
+INVALID: dict[str, dict[str, Any]] = {
+    "infinite pid": {"pid": float("inf")},
+    "pid is not a number": {"pid": float("nan")},
+    "pid of a hundred digits": {"pid": 10**100},
+    "infinite pid of an agent": {"agents": [[float("inf"), 0]]},
+    "start time of four hundred digits": {"agents": [[1, 10**400]]},
+    "agent of three parts": {"agents": [[1, 2, 3]]},
+    "agents are a string": {"agents": "ab"},
+    "agents are a number": {"agents": 5},
+    "negative pid of an agent": {"agents": [[-1, 0]]},
+    "run that can't be encoded": {"run": "\ud800"},
+    "null byte in the run": {"run": "a\0b"},
+    "null byte in the folder": {"workspace": "/a\0b"},
+    "folder that can't be encoded": {"workspace": "/\ud800"},
+    "folder that is too long": {"workspace": "/" + "x" * 5000},
+    "empty folder": {"workspace": ""},
+    "empty run": {"run": ""},
+    "patterns are a number": {"keep": 5},
+    "invalid patterns": {"keep": ["[", None, 3]},
+    "lists instead of strings": {key: [] for key in ("run", "procedure", "since", "workspace")},
 }
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-def test_a_note_with_strange_values_changes_nothing(
+@pytest.mark.parametrize("kind", INVALID)
+def test_note_with_invalid_values_changes_nothing(
     workspace: Workspace, bystander: tuple[int, float], kind: str
 ) -> None:
-    leave(workspace, note_of(workspace, **STRANGE[kind]))
-    assert cleared(workspace) == []
+    write_note(workspace, note_of(workspace, **INVALID[kind]))
+    assert start_events(workspace) == []
     assert alive(bystander[0])
 
 
@@ -553,7 +560,7 @@ def _endless(path: Path) -> None:
 
 def _socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as end:
-        # By a short name: a socket's address has hardly a hundred bytes.
+        # The address of a socket is limited to about 100 bytes: bind by a short name.
         fd = os.open(path.parent, os.O_RDONLY)
         try:
             end.bind(f"/proc/self/fd/{fd}/{path.name}")
@@ -572,41 +579,41 @@ if sys.platform == "linux":
 
 @pytest.mark.parametrize("name", ["run.json", "run.new"])
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__.strip("_"))
-def test_whatever_is_in_the_place_of_the_note_nothing_breaks(
+def test_other_file_in_place_of_the_note_does_no_harm(
     workspace: Workspace, make: Callable[[Path], None], name: str
 ) -> None:
     precious = workspace.write("precious", "do not touch\n")
     (workspace.path / ".rooda").mkdir()
     make(workspace.path / ".rooda" / name)
-    assert cleared(workspace) == []
+    assert start_events(workspace) == []
     assert precious.read_text() == "do not touch\n"
 
 
 @pytest.mark.parametrize("name", ["run.json", "run.new"])
-def test_a_pipe_in_the_place_of_the_note_holds_no_start_up(
+def test_fifo_in_place_of_the_note_does_not_block_a_start(
     workspace: Workspace, nursery: Nursery, name: str
 ) -> None:
     (workspace.path / ".rooda").mkdir()
     os.mkfifo(workspace.path / ".rooda" / name)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(DONE))
-    assert running.finish(timeout=8).code == 0
+    assert running.finish(timeout=20).code == 0
 
 
 @pytest.mark.slow
-def test_a_pipe_in_the_place_of_the_note_holds_no_second_start_up(
+def test_fifo_in_place_of_the_note_does_not_block_a_refused_start(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     replaced = "rm -f .rooda/run.json; mkfifo .rooda/run.json"
-    at_work(workspace, nursery, f"{NOTED}; {replaced}; {HANGS}")
-    refused = nursery.start(workspace, "work", "--ai-cmd", "true").finish(timeout=8)
-    assert refused.code == 1
-    assert "another run is at work" in refused.err
+    running_run(workspace, nursery, f"{NOTED}; {replaced}; {HANGS}")
+    refusal = nursery.start(workspace, "work", "--ai-cmd", "true").finish(timeout=20)
+    assert refusal.code == 1
+    assert "another run is at work" in refusal.err
 
 
 # -- the lock itself -----------------------------------------------------------------------
 
 
-def test_a_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
+def test_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     run = "20200101-000000-abcdef"
     note = LockNote(
         run, "work", os.getpid(), 7.5, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",)
@@ -624,7 +631,7 @@ def test_a_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     assert read_note(tmp_path) is None
 
 
-def test_a_program_that_is_started_does_not_inherit_the_lock(tmp_path: Path) -> None:
+def test_child_process_does_not_inherit_the_lock(tmp_path: Path) -> None:
     lock = Lock(tmp_path)
     child = subprocess.Popen(["sleep", "60"], close_fds=False)
     try:
@@ -635,6 +642,6 @@ def test_a_program_that_is_started_does_not_inherit_the_lock(tmp_path: Path) -> 
         child.wait()
 
 
-def test_a_folder_that_is_not_there_can_not_be_locked(tmp_path: Path) -> None:
+def test_missing_folder_can_not_be_locked(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Lock(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""The loop through the installed command: statuses, matrix, thresholds, exit codes."""
+"""The outcome matrix through the installed command: signals, exit codes, log lines."""
 
 import re
 
@@ -24,7 +24,9 @@ FAILURE = "echo '<promise>FAILURE</promise>'"
     ],
     ids=["0", "0+S", "0+F", "0+both", "7", "7+S", "7+F", "7+both"],
 )
-def test_each_row_of_the_matrix(workspace: Workspace, body: str, code: int, line: str) -> None:
+def test_each_row_of_the_outcome_matrix(
+    workspace: Workspace, body: str, code: int, line: str
+) -> None:
     done = workspace.work(workspace.agent(body), "-n", "1", "--failure-threshold", "1")
     assert done.code == code
     assert f"Iteration 1/1 {line}" in re.sub(r"in [\d.]+s", "in X", done.err)

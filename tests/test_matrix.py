@@ -1,4 +1,4 @@
-"""Each misbehaviour by each end, with both kinds of capture, through the installed command."""
+"""Each misbehaviour with each end and each kind of capture, through the installed command."""
 
 import json
 import os
@@ -33,11 +33,11 @@ from support.misbehaviour import (
 from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
 
 GRACE = "0.3"
-ORPHANED = 5  # seconds within which all is gone when rooda was killed
-PATIENCE = 15  # seconds after which we call it a hang
-ENOUGH = ("1", "5", "20")  # seconds for an agent to be ready; more on a busy machine
+ORPHANED = 5  # seconds until all processes are gone after SIGKILL of rooda
+PATIENCE = 15  # seconds until the test reports a hang
+ENOUGH = ("1", "5", "20")  # seconds for an agent to be ready; a busy machine needs more
 
-# Each misbehaviour, each end and each capture once; the others are slow only by their number.
+# Each misbehaviour, each end and each capture at least once; the other combinations are slow.
 QUICK = {
     (one.name, ENDS[number % len(ENDS)].name, CAPTURES[number % 2])
     for number, one in enumerate(MISBEHAVIOURS)
@@ -67,7 +67,7 @@ def nursery(workspace: Workspace) -> Iterator[Nursery]:
 
 
 def start(nursery: Nursery, workspace: Workspace, script: str, word: str, *args: str) -> Running:
-    """Start a run with an agent that does what the script says."""
+    """Start a run with the script as its agent."""
     command = f"{workspace.python_agent(script)} {shlex.quote(word)}"
     limits = ("-n", "1", "--failure-threshold", "1", "--kill-grace", GRACE)
     return nursery.start(workspace, "work", "--ai-cmd", command, *limits, *args)
@@ -78,7 +78,7 @@ def transcript(workspace: Workspace) -> Kept:
     return Kept((folder / "stdout.log").read_bytes(), (folder / "stderr.log").read_bytes())
 
 
-def brought_about(
+def ended(
     nursery: Nursery, workspace: Workspace, one: Misbehaviour, end: End, capture: Capture
 ) -> Finished:
     running = start(nursery, workspace, one.script, end.word, "--capture", capture)
@@ -91,33 +91,33 @@ def brought_about(
 def timed_out(
     nursery: Nursery, workspace: Workspace, one: Misbehaviour, end: End, capture: Capture
 ) -> tuple[Workspace, Finished]:
-    """In a folder of its own, with as much time as the agent needs to be ready."""
+    """Run in a new folder, with a timeout that lets the agent get ready."""
     for limit in ENOUGH:
-        room = workspace.sibling(f"within-{limit}")
+        folder = workspace.sibling(f"within-{limit}")
         args = ("--capture", capture, "--iteration-timeout", limit)
-        done = start(nursery, room, one.script, end.word, *args).finish(PATIENCE + float(limit))
-        if (room.path / "ready").exists():
+        done = start(nursery, folder, one.script, end.word, *args).finish(PATIENCE + float(limit))
+        if (folder.path / "ready").exists():
             break
-        assert survivors(room.path) == []
-    return room, done
+        assert survivors(folder.path) == []
+    return folder, done
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("one,end,capture", MATRIX)
-def test_nothing_is_left_nothing_is_lost_and_nothing_hangs(
+def test_no_process_is_left_no_output_is_lost_and_nothing_hangs(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
 ) -> None:
     if end.is_timeout:
         workspace, done = timed_out(nursery, workspace, one, end, capture)
         assert "iteration_timeout" in done.err
     else:
-        done = brought_about(nursery, workspace, one, end, capture)
+        done = ended(nursery, workspace, one, end, capture)
     if end.is_death:
-        until(lambda: not survivors(workspace.path), "the end of all", ORPHANED)
+        until(lambda: not survivors(workspace.path), "all processes exit", ORPHANED)
     assert survivors(workspace.path) == []
     promised = one.kept(capture, end).of(workspace.path)
     found = transcript(workspace)
-    if end.is_death and capture == "pipe":  # what was still in the pipe went with rooda
+    if end.is_death and capture == "pipe":  # bytes in the pipe are lost with rooda
         assert promised.stdout.startswith(found.stdout)
         assert promised.stderr.startswith(found.stderr)
     else:
@@ -130,24 +130,22 @@ def test_nothing_is_left_nothing_is_lost_and_nothing_hangs(
     assert "still running" not in done.err
 
 
-def test_a_matrix_that_is_quick_has_everything_once() -> None:
+def test_quick_matrix_has_each_misbehaviour_end_and_capture() -> None:
     names, ends, captures = (set(column) for column in zip(*QUICK, strict=True))
     assert names == {one.name for one in MISBEHAVIOURS}
     assert ends == {end.name for end in ENDS}
     assert captures == set(CAPTURES)
 
 
-# -- a warden is killed --------------------------------------------------------------------
+# -- killed warden -------------------------------------------------------------------------
 
 PROMISES = "echo '<promise>SUCCESS</promise>'"
 LOST = "AI CLI was lost: rooda's warden is gone; what could be found was stopped"
 LEFT = "An earlier run was killed here; what it left behind was stopped"
 
 
-def found_again(
-    *quick: tuple[str, Capture], in_files: Sequence[Capture] = ("file",)
-) -> list[object]:
-    """What can be found without a warden, with both captures; all but the given ones are slow."""
+def findable(*quick: tuple[str, Capture], in_files: Sequence[Capture] = ("file",)) -> list[object]:
+    """All cases without a warden, with both captures; all except the given ones are slow."""
     cases = [(one, capture) for one in FINDABLE for capture in CAPTURES]
     cases += [(FINDABLE_IN_FILES, capture) for capture in in_files]
     return [
@@ -163,9 +161,9 @@ def found_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "one,capture", found_again(("plain child", "file"), ("setsid child", "pipe"), in_files=CAPTURES)
+    "one,capture", findable(("plain child", "file"), ("setsid child", "pipe"), in_files=CAPTURES)
 )
-def test_a_killed_warden_fails_its_iteration_and_no_other(
+def test_killed_warden_fails_only_its_own_iteration(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:
     agent = f"exec {workspace.python_agent(one.script)} stay"
@@ -185,9 +183,7 @@ def test_a_killed_warden_fails_its_iteration_and_no_other(
     assert "Traceback" not in done.err
 
 
-def test_an_agent_that_was_lost_has_no_exit_code_to_show(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_lost_agent_has_no_exit_code(workspace: Workspace, nursery: Nursery) -> None:
     running = start(nursery, workspace, FINDABLE[0].script, "stay")
     wait_for(workspace.path / "ready")
     os.kill(record(workspace.path, "warden")[0], signal.SIGKILL)
@@ -200,16 +196,16 @@ def test_an_agent_that_was_lost_has_no_exit_code_to_show(
 def killed_together(
     nursery: Nursery, workspace: Workspace, one: Misbehaviour, capture: Capture
 ) -> None:
-    """Kill rooda and the warden so that neither has time for anything."""
+    """Kill rooda and the warden, so that neither can react."""
     running = start(nursery, workspace, one.script, "stay", "--capture", capture)
     wait_for(workspace.path / "ready")
     warden = record(workspace.path, "warden")
-    running.signal(signal.SIGSTOP)  # or it would let the warden go on at once
+    running.signal(signal.SIGSTOP)  # a running rooda would continue the warden
     os.kill(warden[0], signal.SIGSTOP)
     running.signal(signal.SIGKILL)
     assert running.finish(PATIENCE).code == -signal.SIGKILL
     os.kill(warden[0], signal.SIGKILL)
-    until(lambda: not is_alive(*warden), "the end of the warden")
+    until(lambda: not is_alive(*warden), "the warden exits")
 
 
 def next_run(nursery: Nursery, workspace: Workspace) -> Finished:
@@ -220,48 +216,48 @@ def next_run(nursery: Nursery, workspace: Workspace) -> Finished:
     return done
 
 
-def says_so(done: Finished) -> bool:
+def reports_leftovers(done: Finished) -> bool:
     return any(line.startswith(f"WARN: {LEFT}") for line in done.log)
 
 
-def clears(nursery: Nursery, workspace: Workspace, *gone: str) -> None:
-    """Start the next run; all that the killed one left must be there before, and not after."""
+def check_next_run_clears(nursery: Nursery, workspace: Workspace, *gone: str) -> None:
+    """Start the next run; it must stop all processes that the killed run left."""
     left = {file.stem for file in workspace.path.glob("*.pid")} - {"warden", *gone}
     assert all(is_alive(*record(workspace.path, name)) for name in left)
     done = next_run(nursery, workspace)
     assert survivors(workspace.path) == []
-    assert says_so(done)
+    assert reports_leftovers(done)
     assert all(f"(pid {record(workspace.path, name)[0]})" in done.err for name in left)
 
 
 @pytest.mark.parametrize(
-    "one,capture", found_again(("plain child", "pipe"), ("unmarked child", "file"))
+    "one,capture", findable(("plain child", "pipe"), ("unmarked child", "file"))
 )
 @pytest.mark.slow
-def test_the_next_start_clears_what_a_killed_run_left_and_says_so(
+def test_next_run_stops_leftovers_of_a_killed_run_and_reports_them(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:
     killed_together(nursery, workspace, one, capture)
-    clears(nursery, workspace)
-    assert not says_so(next_run(nursery, workspace))
+    check_next_run_clears(nursery, workspace)
+    assert not reports_leftovers(next_run(nursery, workspace))
 
 
 @pytest.mark.parametrize(
-    "one,capture", found_again(("setsid child", "file"), ("unmarked child", "pipe"))
+    "one,capture", findable(("setsid child", "file"), ("unmarked child", "pipe"))
 )
 @pytest.mark.slow
-def test_the_next_start_needs_no_leader_to_find_the_rest(
+def test_next_run_finds_leftovers_without_their_leader(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, capture: Capture
 ) -> None:
     killed_together(nursery, workspace, one, capture)
     leader = record(workspace.path, "leader")
     os.kill(leader[0], signal.SIGKILL)
-    until(lambda: not is_alive(*leader), "the end of the leader")
-    clears(nursery, workspace, "leader")
+    until(lambda: not is_alive(*leader), "the leader exits")
+    check_next_run_clears(nursery, workspace, "leader")
 
 
 def bystander(nursery: Nursery, workspace: Workspace, *command: str) -> subprocess.Popen[str]:
-    """A process of the user's, at work in the same folder."""
+    """A process of the user in the same folder."""
     process = subprocess.Popen(
         command,
         cwd=workspace.path,
@@ -276,16 +272,14 @@ def bystander(nursery: Nursery, workspace: Workspace, *command: str) -> subproce
 
 
 @pytest.mark.slow
-def test_the_next_start_leaves_alone_what_is_not_of_that_run(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_next_run_leaves_other_processes_alone(workspace: Workspace, nursery: Nursery) -> None:
     killed_together(nursery, workspace, FINDABLE[0], "file")
     others = [
         bystander(nursery, workspace, "tail", "-f", str(workspace.kept() / "stdout.log")),
         bystander(nursery, workspace, "sleep", "60"),
     ]
     done = next_run(nursery, workspace)
-    assert says_so(done)
+    assert reports_leftovers(done)
     assert set(survivors(workspace.path)) == {f"is in the folder: pid {one.pid}" for one in others}
     assert [other.poll() for other in others] == [None, None]
     assert "tail" not in done.err
@@ -300,19 +294,19 @@ def started(pid: int) -> int:
 @pytest.mark.parametrize(
     "later,boot",
     [(1, True), (-1, True), (0, False)],
-    ids=["began earlier", "began later", "the same at another boot"],
+    ids=["started earlier", "started later", "another boot"],
 )
-def test_a_pid_that_is_used_again_is_left_alone(
+def test_reused_pid_is_left_alone(
     workspace: Workspace, nursery: Nursery, later: int, *, boot: bool
 ) -> None:
-    """Even by the leader of a session, in that very folder."""
+    """The process is even a session leader in the same folder."""
     other = bystander(nursery, workspace, "sleep", "60")
-    host, ours = here()
+    host, boot_id = here()
     agent = (other.pid, float(started(other.pid) + later))
     note = LockNote(
         "20260101-000000-abcdef", "work", 1, 0.5, "2026-01-01T00:00:00", str(workspace.path), host,
-        ours if boot else "another", (agent,),
+        boot_id if boot else "another", (agent,),
     )  # fmt: skip
     workspace.write(".rooda/run.json", json.dumps(asdict(note)))
-    assert not says_so(next_run(nursery, workspace))
+    assert not reports_leftovers(next_run(nursery, workspace))
     assert other.poll() is None

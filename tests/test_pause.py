@@ -1,4 +1,4 @@
-"""Ctrl+Z and `fg` on a real terminal: rooda and the agent's whole tree stand still together."""
+"""Ctrl+Z and `fg` on a real terminal: rooda and the agent's process tree stop together."""
 
 import os
 import re
@@ -16,9 +16,9 @@ from support.jobs import Job, is_stopped
 from support.screen import Screen
 from support.workspace import ROODA, Workspace, alive
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc for states")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads process states from /proc")
 
-# Itself, a child in a session of its own, and a daemon that forked twice.
+# The agent, a child in its own session, and a daemon that forked twice.
 
 TREE = """
 import os, pathlib, signal, sys, time
@@ -51,7 +51,7 @@ NAMES = ("agent", "child", "daemon")
 def started(
     workspace: Workspace, nursery: Nursery, job: Job, *args: str, before: str = "pass"
 ) -> list[int]:
-    """A run whose agent has its whole tree up; the pids of that."""
+    """Start a run, wait until the agent's tree is complete, and return its pids."""
     command = workspace.python_agent(TREE.format(before=before))
     job.start(workspace, "work", "--ai-cmd", command, "-n", "1", *args)
     return [nursery.pid(name) for name in NAMES]
@@ -62,7 +62,7 @@ def let_go(workspace: Workspace) -> None:
 
 
 def descendants(rooda: int) -> list[int]:
-    """The agent's processes: all below rooda but for its warden."""
+    """The agent's processes: all below rooda, without the warden."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -80,16 +80,16 @@ def descendants(rooda: int) -> list[int]:
     return found
 
 
-# -- standing still ------------------------------------------------------------------------
+# -- pause and resume ----------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_ctrl_z_stops_rooda_and_the_whole_tree_and_fg_continues_them(
+def test_ctrl_z_stops_rooda_and_its_tree_and_fg_continues_them(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
     tree = started(workspace, nursery, job)
     job.press_ctrl_z()
-    until(lambda: all(map(is_stopped, tree)), "the tree stands")
+    until(lambda: all(map(is_stopped, tree)), "the tree is stopped")
     let_go(workspace)
     job.foreground()
     assert job.finish() == 0
@@ -97,13 +97,13 @@ def test_ctrl_z_stops_rooda_and_the_whole_tree_and_fg_continues_them(
 
 
 @pytest.mark.slow
-def test_a_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Job) -> None:
+def test_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Job) -> None:
     tree = started(workspace, nursery, job)
     for _ in range(5):
         job.press_ctrl_z()
-        until(lambda: all(map(is_stopped, tree)), "the tree stands")
+        until(lambda: all(map(is_stopped, tree)), "the tree is stopped")
         job.foreground()
-        until(lambda: not any(map(is_stopped, (job.rooda, *tree))), "everybody goes on")
+        until(lambda: not any(map(is_stopped, (job.rooda, *tree))), "all processes continue")
     let_go(workspace)
     assert job.finish() == 0
     assert job.sent.count(b"Paused") == 5
@@ -111,23 +111,23 @@ def test_a_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Jo
 
 
 @pytest.mark.slow
-def test_a_stop_that_another_program_asks_for_is_the_same(
+def test_sigtstp_and_sigcont_from_another_program_pause_and_continue(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
-    """`kill -TSTP`, and `kill -CONT` without a shell that brings us to the foreground."""
+    """`kill -CONT` comes without a shell that brings rooda to the foreground."""
     tree = started(workspace, nursery, job)
     os.kill(job.rooda, signal.SIGTSTP)
     job.wait_until_stopped()
-    until(lambda: all(map(is_stopped, tree)), "the tree stands")
+    until(lambda: all(map(is_stopped, tree)), "the tree is stopped")
     os.kill(job.rooda, signal.SIGCONT)
-    until(lambda: not any(map(is_stopped, tree)), "everybody goes on")
+    until(lambda: not any(map(is_stopped, tree)), "all processes continue")
     let_go(workspace)
     assert job.finish() == 0
 
 
 @pytest.mark.parametrize("capture", ["file", "pipe"])
 @pytest.mark.slow
-def test_what_was_printed_around_a_pause_is_all_there(
+def test_output_around_a_pause_is_complete(
     workspace: Workspace, nursery: Nursery, job: Job, capture: str
 ) -> None:
     body = "echo $$ > agent.pid; while ! test -e go; do echo line; done; echo; echo the end"
@@ -165,7 +165,7 @@ def test_no_clock_counts_a_pause(workspace: Workspace, nursery: Nursery, job: Jo
 
 
 @pytest.mark.slow
-def test_after_a_pause_the_clocks_go_on(workspace: Workspace, nursery: Nursery, job: Job) -> None:
+def test_clocks_continue_after_a_pause(workspace: Workspace, nursery: Nursery, job: Job) -> None:
     limit = ("--iteration-timeout", "1", "--failure-threshold", "1")
     tree = started(workspace, nursery, job, *limit)
     job.press_ctrl_z()
@@ -179,7 +179,7 @@ def test_after_a_pause_the_clocks_go_on(workspace: Workspace, nursery: Nursery, 
 
 
 @pytest.mark.slow
-def test_the_live_line_leaves_nothing_behind(
+def test_live_line_is_removed_during_a_pause(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
     started(workspace, nursery, job)
@@ -219,7 +219,7 @@ def test_the_live_line_leaves_nothing_behind(
     ],
 )
 @pytest.mark.slow
-def test_who_is_ended_during_a_pause_leaves_nothing(
+def test_signal_during_a_pause_stops_the_whole_tree(
     workspace: Workspace, nursery: Nursery, job: Job, number: signal.Signals
 ) -> None:
     tree = started(workspace, nursery, job)
@@ -232,7 +232,7 @@ def test_who_is_ended_during_a_pause_leaves_nothing(
 
 
 @pytest.mark.slow
-def test_a_stubborn_tree_that_is_ended_during_a_pause_leaves_nothing(
+def test_signal_during_a_pause_kills_a_tree_that_ignores_sigterm(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
     tree = started(workspace, nursery, job, "--kill-grace", "0.5", before=IGNORES)
@@ -243,20 +243,20 @@ def test_a_stubborn_tree_that_is_ended_during_a_pause_leaves_nothing(
     assert not any(map(alive, tree))
 
 
-@pytest.mark.parametrize("before", ["pass", IGNORES], ids=["obedient", "stubborn"])
+@pytest.mark.parametrize("before", ["pass", IGNORES], ids=["obeys SIGTERM", "ignores SIGTERM"])
 @pytest.mark.slow
-def test_rooda_killed_during_a_pause_leaves_nothing(
+def test_sigkill_of_rooda_during_a_pause_leaves_no_process(
     workspace: Workspace, nursery: Nursery, job: Job, before: str
 ) -> None:
     tree = started(workspace, nursery, job, before=before)
     job.press_ctrl_z()
     os.kill(job.rooda, signal.SIGKILL)
     assert job.finish() == 128 + signal.SIGKILL
-    until(lambda: not any(map(alive, tree)), "the end of the tree", timeout=5)
+    until(lambda: not any(map(alive, tree)), "the tree exits")
 
 
 @pytest.mark.slow
-def test_a_pause_while_a_stubborn_agent_is_stopped_changes_nothing(
+def test_pause_while_a_stubborn_agent_is_being_stopped(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
     tree = started(workspace, nursery, job, "--kill-grace", "1", before=IGNORES)
@@ -268,10 +268,10 @@ def test_a_pause_while_a_stubborn_agent_is_stopped_changes_nothing(
     assert not any(map(alive, tree))
 
 
-# -- at any moment -------------------------------------------------------------------------
+# -- pause at any moment -------------------------------------------------------------------
 
 
-# Asks for a stop at the very moment at which the program runs and nobody watches it yet.
+# Sends SIGTSTP after the program has started and before rooda watches it.
 AT_THE_START = """
 import os, signal, sys
 from pathlib import Path
@@ -287,7 +287,7 @@ def listen(event):
 
 interrupts = Interrupts()
 interrupts.install()
-# Without a child: who waits for one that has forked and not yet exec'd does not show as stopped.
+# Without a child: a shell that waits for a child between fork and exec does not show as stopped.
 body = "import os, time\\nwhile not os.path.exists('go'): time.sleep(0.01)\\nraise SystemExit(3)"
 argv = (sys.executable, "-S", "-c", body)
 with interrupts.deferred(), Runner() as runner, open(os.devnull, "rb") as stdin:
@@ -298,16 +298,16 @@ with interrupts.deferred(), Runner() as runner, open(os.devnull, "rb") as stdin:
 
 
 @pytest.mark.slow
-def test_a_stop_just_as_the_agent_starts_holds_the_agent_too(
+def test_pause_right_after_the_start_stops_the_agent_too(
     workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is no moment at which rooda stands still and the agent works on."""
+    """rooda is never stopped while the agent runs."""
     assert nursery.folder == workspace.path
     monkeypatch.setattr("support.jobs.ROODA", sys.executable)
     began = time.monotonic()
     job.start(workspace, str(workspace.write("start.py", AT_THE_START)))
     job.wait_until_stopped()
-    until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent stands", timeout=5)
+    until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent is stopped")
     assert descendants(job.rooda)
     until(lambda: time.monotonic() > began + 1.5, "a pause longer than the limit")
     let_go(workspace)
@@ -317,7 +317,7 @@ def test_a_stop_just_as_the_agent_starts_holds_the_agent_too(
 
 
 @pytest.mark.slow
-def test_ctrl_z_at_any_moment_of_many_iterations_is_a_pause(
+def test_ctrl_z_at_any_moment_of_many_iterations_pauses(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
     count = workspace.path / "count"
@@ -329,7 +329,7 @@ def test_ctrl_z_at_any_moment_of_many_iterations_is_a_pause(
     for n in range(15):
         until(partial(at_least, n + 1), "an iteration")
         job.press_ctrl_z()
-        until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent stands", timeout=5)
+        until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent is stopped")
         job.foreground()
     job.type(b"\x03")
     assert job.finish() == 130
@@ -339,10 +339,10 @@ def test_ctrl_z_at_any_moment_of_many_iterations_is_a_pause(
 
 
 @pytest.mark.slow
-def test_where_nobody_could_continue_us_ctrl_z_changes_nothing(
+def test_ctrl_z_does_nothing_in_an_orphaned_process_group(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    """The leader of a session (a terminal's only program) can't be stopped by its terminal."""
+    """The kernel does not stop a session leader (a terminal's only program) by Ctrl+Z."""
     screen = Screen()
     try:
         command = workspace.python_agent(TREE.format(before="pass"))
@@ -350,7 +350,7 @@ def test_where_nobody_could_continue_us_ctrl_z_changes_nothing(
         tree = [nursery.pid(name) for name in NAMES]
         screen.type(b"\x1a")
         screen.wait_for("Going on")
-        until(lambda: not any(map(is_stopped, tree)), "everybody goes on")
+        until(lambda: not any(map(is_stopped, tree)), "all processes continue")
         let_go(workspace)
         assert screen.finish() == 0
     finally:
@@ -358,7 +358,7 @@ def test_where_nobody_could_continue_us_ctrl_z_changes_nothing(
 
 
 @pytest.mark.slow
-def test_a_ctrl_z_that_was_ignored_before_us_stays_ignored(
+def test_inherited_ignored_sigtstp_stays_ignored(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
     workspace.write(
@@ -379,10 +379,10 @@ def test_a_ctrl_z_that_was_ignored_before_us_stays_ignored(
 
 
 @pytest.mark.slow
-def test_a_shell_stops_and_continues_rooda(
+def test_interactive_shell_pauses_and_continues_rooda(
     workspace: Workspace, nursery: Nursery, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`sh -i`: Ctrl+Z, a look around, `fg`."""
+    """`sh -i`: Ctrl+Z, another command, `fg`."""
     monkeypatch.setattr("support.jobs.ROODA", "/bin/sh")
     command = workspace.python_agent(TREE.format(before="pass"))
     job.start(workspace, "-i", env={"PS1": "ready> ", "ENV": None})
@@ -392,7 +392,7 @@ def test_a_shell_stops_and_continues_rooda(
     tree = [nursery.pid(name) for name in NAMES]
     job.type(b"\x1a")
     job.wait_for("Paused")
-    until(lambda: all(map(is_stopped, tree)), "the tree stands")
+    until(lambda: all(map(is_stopped, tree)), "the tree is stopped")
     job.type(b"echo st''ill here\n")
     job.wait_for("still here")
     assert all(map(is_stopped, tree))

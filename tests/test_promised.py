@@ -1,6 +1,6 @@
-"""Promises of documents 000 and 004 that no other test shows through the installed command.
+"""Rules of the loop that no other test shows through the installed command.
 
-docs/conformance.md names the test of every promise.
+docs/conformance.md names the test of every rule.
 """
 
 import json
@@ -34,12 +34,12 @@ ONCE = ("-n", "1", "--failure-threshold", "1")
 
 
 def printing(size: int) -> str:
-    """A line of x, as long as that."""
+    """A shell command that prints a line of x of this length."""
     return f"head -c {size} /dev/zero | tr '\\0' x; echo"
 
 
 def outcomes(done: Finished) -> list[str]:
-    """What the lines of the completed iterations say in parentheses."""
+    """The outcomes in parentheses at the end of the iterations' log lines."""
     return re.findall(r"completed in \S+ \((.+)\)$", done.err, re.MULTILINE)
 
 
@@ -51,7 +51,7 @@ def timeless(done: Finished) -> list[str]:
 
 
 @pytest.mark.parametrize("args", [(), ("--max-iterations", "5")], ids=["default", "flag"])
-def test_five_iterations_run_and_not_a_sixth(workspace: Workspace, args: tuple[str, ...]) -> None:
+def test_exactly_five_iterations_run(workspace: Workspace, args: tuple[str, ...]) -> None:
     done = workspace.work(workspace.agents("exit 0"), *args)
     assert (done.code, workspace.starts) == (2, 5)
     started = [line for line in done.log if line.endswith(" starting...")]
@@ -74,14 +74,14 @@ def test_every_kind_of_failure_counts_and_a_success_resets(workspace: Workspace)
     ]
     assert (done.code, workspace.starts) == (0, 6)
     prompt = (workspace.path / "prompt").read_text()
-    assert prompt.startswith("# OODA Loop Iteration\n"), "a crash spoils nothing of the next one"
+    assert prompt.startswith("# OODA Loop Iteration\n"), "the next prompt is intact after a crash"
 
 
 @pytest.mark.parametrize(
     "body,status,code",
     [(SUCCESS, "success", 0), ("exit 0", "max-iters", 2), ("exit 1", "aborted", 1)],
 )
-def test_a_run_ends_with_its_status_and_its_code(
+def test_status_and_exit_code_of_a_run(
     workspace: Workspace, body: str, status: str, code: int
 ) -> None:
     done = workspace.work(workspace.agent(body), *ONCE, "--log-format", "json")
@@ -105,7 +105,7 @@ def test_a_run_ends_with_its_status_and_its_code(
         ("max_output_buffer: 1MB", "max_output_buffer: 1024", "buffer_limit=1024", 3),
     ],
 )
-def test_a_procedure_s_own_value_beats_the_loop_s(
+def test_procedure_setting_overrides_loop_setting(
     workspace: Workspace, loop: str, own: str, words: str, starts: int
 ) -> None:
     workspace.config(f"loop: {{{loop}}}\n{PROCEDURE}    {own}\n")
@@ -120,14 +120,14 @@ def test_a_procedure_s_own_value_beats_the_loop_s(
     [("1", "", {}), ("600", "1", {}), ("600", "", {"ROODA_LOOP_ITERATION_TIMEOUT": "1"})],
     ids=["loop", "procedure", "variable"],
 )
-def test_a_timeout_set_anywhere_is_a_failure_with_its_context(
+def test_timeout_from_any_source_is_a_failure_with_its_context(
     workspace: Workspace, loop: str, own: str, env: dict[str, str]
 ) -> None:
     own_line = f"    iteration_timeout: {own}\n" if own else ""
     workspace.config(f"loop: {{iteration_timeout: {loop}}}\n{PROCEDURE}{own_line}")
     agent = workspace.agent(f"echo $$ > agent.pid; echo began; {SUCCESS}; exec sleep 60")
     done = workspace.work(agent, *ONCE, "--log-format", "logfmt", env=env)
-    assert done.code == 1, "SUCCESS is not believed after a timeout"
+    assert done.code == 1, "SUCCESS does not count after a timeout"
     assert not alive(int((workspace.path / "agent.pid").read_text()))
     (line,) = [line for line in done.log if line.startswith("ERROR AI CLI failed ")]
     assert line.startswith(
@@ -145,7 +145,7 @@ def test_a_timeout_set_anywhere_is_a_failure_with_its_context(
     ],
     ids=["file", "variables"],
 )
-def test_log_level_and_output_can_be_set_for_good(
+def test_log_level_and_output_can_be_set_in_config_and_environment(
     workspace: Workspace, loop: str, env: dict[str, str]
 ) -> None:
     workspace.config(f"loop: {loop}\n{PROCEDURE}")
@@ -153,7 +153,7 @@ def test_log_level_and_output_can_be_set_for_good(
     assert (done.code, done.out, done.err) == (2, "hello\n", "")
 
 
-def test_with_nothing_set_there_is_no_clock_and_ten_megabytes_and_five_seconds(
+def test_default_limits_of_the_agent_process(
     workspace: Workspace,
 ) -> None:
     requests: list[ProcessRequest] = []
@@ -192,7 +192,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("config,line,words", WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_is_found_before_any_iteration(
+def test_invalid_config_is_reported_before_any_iteration(
     workspace: Workspace, config: str, line: int, words: str
 ) -> None:
     workspace.config(config)
@@ -212,7 +212,7 @@ def test_what_is_wrong_is_found_before_any_iteration(
 # -- signals -------------------------------------------------------------------------------
 
 
-def test_tags_that_are_not_exact_are_no_signals(workspace: Workspace) -> None:
+def test_inexact_tags_are_no_signals(workspace: Workspace) -> None:
     tags = [
         form.replace("WORD", word).replace("Word", word.title()).replace("word", word.lower())
         for word in ("SUCCESS", "FAILURE")
@@ -229,24 +229,24 @@ def test_tags_that_are_not_exact_are_no_signals(workspace: Workspace) -> None:
     assert (done.code, outcomes(done)) == (2, ["success"])
 
 
-def test_signals_are_looked_for_when_the_agent_has_ended(workspace: Workspace) -> None:
+def test_signals_are_scanned_after_the_agent_exited(workspace: Workspace) -> None:
     agent = workspace.python_agent("""
 import array, fcntl, os, pathlib, termios, time
 os.write(1, b"<promise>SUCCESS</promise>\\n")
 unread = array.array("i", [1])
-while unread[0]:  # until rooda has read it
+while unread[0]:  # until rooda has read the output
     fcntl.ioctl(1, termios.FIONREAD, unread)
     time.sleep(0.001)
-pathlib.Path("went on").touch()
+pathlib.Path("continued").touch()
 os.write(1, b"<promise>FAILURE</promise>\\n")
 """)
     done = workspace.work(agent, *ONCE)
     assert (done.code, outcomes(done)) == (1, ["failure, consecutive: 1/1"])
-    assert (workspace.path / "went on").exists()
+    assert (workspace.path / "continued").exists()
 
 
 @pytest.mark.slow
-def test_a_larger_buffer_keeps_the_signal_that_a_smaller_one_lost(workspace: Workspace) -> None:
+def test_larger_buffer_keeps_a_signal_that_a_smaller_one_loses(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; {printing(5000)}")
     lost = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
     kept = workspace.work(agent, "-n", "1", "--max-output-buffer", "8KB")
@@ -258,18 +258,18 @@ def test_a_larger_buffer_keeps_the_signal_that_a_smaller_one_lost(workspace: Wor
 
 
 @pytest.fixture
-def immortal() -> Iterator[str]:
-    """An agent that nothing ends: it freezes itself, and SIGKILL waits until it is thawed."""
+def unkillable() -> Iterator[str]:
+    """An agent that survives SIGKILL: it freezes itself in a cgroup."""
     with frozen_cgroup() as group:
         freeze = f"echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state"
         yield f"trap '' TERM; echo $$ > agent.pid; {freeze}; sleep 60"
 
 
 @pytest.mark.slow
-def test_after_a_timeout_the_run_goes_on_without_an_agent_that_nothing_ends(
-    workspace: Workspace, nursery: Nursery, immortal: str
+def test_run_continues_after_a_timeout_of_an_unkillable_agent(
+    workspace: Workspace, nursery: Nursery, unkillable: str
 ) -> None:
-    agent = workspace.agents(immortal, SUCCESS)
+    agent = workspace.agents(unkillable, SUCCESS)
     clocks = ("--iteration-timeout", "1", "--kill-grace", "0")
     done = nursery.start(workspace, "work", "--ai-cmd", agent, *clocks).finish()
     pid = nursery.pid("agent")
@@ -282,13 +282,13 @@ def test_after_a_timeout_the_run_goes_on_without_an_agent_that_nothing_ends(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 @pytest.mark.slow
-def test_after_a_signal_rooda_exits_without_an_agent_that_nothing_ends(
-    workspace: Workspace, nursery: Nursery, immortal: str, number: signal.Signals
+def test_rooda_exits_after_a_signal_despite_an_unkillable_agent(
+    workspace: Workspace, nursery: Nursery, unkillable: str, number: signal.Signals
 ) -> None:
-    agent = workspace.agent(immortal)
+    agent = workspace.agent(unkillable)
     running = nursery.start(workspace, "work", "--ai-cmd", agent, "--kill-grace", "0")
     pid = nursery.pid("agent")
-    until(lambda: "FROZEN" in state_of_freezer(pid), "a frozen agent")
+    until(lambda: "FROZEN" in state_of_freezer(pid), "the agent is frozen")
     running.signal(number)
     done = running.finish()
     assert alive(pid)
@@ -296,8 +296,10 @@ def test_after_a_signal_rooda_exits_without_an_agent_that_nothing_ends(
     assert done.code == 130
 
 
-@pytest.mark.parametrize("ignores", ["SIGUSR1", "SIGTERM"], ids=["obedient", "stubborn"])
-def test_an_agent_that_a_signal_stopped_is_no_zombie(tmp_path: Path, ignores: str) -> None:
+@pytest.mark.parametrize(
+    "ignores", ["SIGUSR1", "SIGTERM"], ids=["obeys SIGTERM", "ignores SIGTERM"]
+)
+def test_interrupted_agent_is_no_zombie(tmp_path: Path, ignores: str) -> None:
     interrupts = Interrupts()
     pids: list[int] = []
 
@@ -331,7 +333,7 @@ def test_an_agent_that_a_signal_stopped_is_no_zombie(tmp_path: Path, ignores: st
     ],
     ids=["exit", "crash", "FAILURE"],
 )
-def test_a_failure_is_logged_with_its_context(
+def test_failure_is_logged_with_its_context(
     workspace: Workspace, said: str, end: str, how: str
 ) -> None:
     flood = printing(3000)
@@ -351,7 +353,7 @@ def test_a_failure_is_logged_with_its_context(
 
 
 EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]]] = {
-    "1 consecutive failures": (
+    "consecutive failures": (
         ("exit 1",),
         (),
         1,
@@ -365,7 +367,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
             "ERROR Loop aborted consecutive_failures=3 threshold=3",
         ),
     ),
-    "2 failure followed by success": (
+    "failure followed by success": (
         ("exit 1", SUCCESS),
         (),
         0,
@@ -377,7 +379,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
             "INFO Loop completed status=success iterations=2 total_elapsed=Xs",
         ),
     ),
-    "3 signal overrides exit code": (
+    "signal overrides exit code": (
         (f"{SUCCESS}; exit 1",),
         (),
         0,
@@ -390,7 +392,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
             "INFO Loop completed status=success iterations=1 total_elapsed=Xs",
         ),
     ),
-    "7 output buffer overflow": (
+    "output buffer overflow": (
         ("head -c 5242880 /dev/zero", SUCCESS),
         ("--max-output-buffer", "1048576"),
         0,
@@ -410,7 +412,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
 
 
 @pytest.mark.parametrize("bodies,args,code,lines", EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_examples_of_document_004(
+def test_log_lines_in_logfmt(
     workspace: Workspace,
     bodies: tuple[str, ...],
     args: tuple[str, ...],

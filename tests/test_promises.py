@@ -1,4 +1,4 @@
-"""Where a signal counts: exact, on one stream, and never inside an echo of the prompt."""
+"""Scan for signals: the exact tag, on one stream, and never inside an echo of the prompt."""
 
 import json
 
@@ -45,7 +45,7 @@ def flags(found: Promises) -> tuple[bool, bool]:
 def signals(
     output: bytes, prompt: Prompt = NOTHING, words: Words = WORDS, *, truncated: bool = False
 ) -> str:
-    """Which signals were seen, in a word that reads well in a table."""
+    """The signals in the output: none, success, failure or both."""
     found = scan(output, words, prompt, truncated=truncated)
     return {
         (False, False): "none",
@@ -73,7 +73,7 @@ def signals(
         (b"SUCCESS", "none"),
     ],
 )
-def test_the_exact_tag_is_found_anywhere(output: bytes, expected: str) -> None:
+def test_exact_tag_is_found_anywhere(output: bytes, expected: str) -> None:
     assert signals(output) == expected
 
 
@@ -94,36 +94,36 @@ def test_the_exact_tag_is_found_anywhere(output: bytes, expected: str) -> None:
         "<promise>\uff33UCCESS</promise>".encode(),
     ],
 )
-def test_nothing_but_the_exact_tag_counts(output: bytes) -> None:
+def test_inexact_tag_is_no_signal(output: bytes) -> None:
     assert signals(output) == "none"
     assert signals(output, words=LAST_LINE) == "none"
 
 
-def test_the_words_are_the_policy_s() -> None:
+def test_words_of_the_signals_are_configurable() -> None:
     ralph = Words("COMPLETE", None)
     assert signals(b"<promise>COMPLETE</promise>", words=ralph) == "success"
     assert signals(SUCCESS + FAILURE, words=ralph) == "none"
     assert signals(SUCCESS + FAILURE, words=Words(None, None)) == "none"
 
 
-def test_either_stream_counts_and_together_they_add_up() -> None:
+def test_signals_of_both_streams_are_combined() -> None:
     on_stdout = scan(SUCCESS, WORDS, NOTHING)
     on_stderr = scan(FAILURE, WORDS, NOTHING)
     assert flags(on_stdout | on_stderr) == (True, True)
     assert flags(on_stdout | Promises()) == (True, False)
 
 
-def test_a_tag_that_is_split_over_both_streams_does_not_count() -> None:
+def test_tag_split_over_both_streams_is_no_signal() -> None:
     both = scan(b"<promise>SUC", WORDS, NOTHING) | scan(b"CESS</promise>", WORDS, NOTHING)
     assert both == Promises()
 
 
 @pytest.mark.parametrize("cut", range(1, len(SUCCESS)))
-def test_a_tag_that_the_truncation_split_does_not_count(cut: int) -> None:
+def test_tag_cut_by_the_truncation_is_no_signal(cut: int) -> None:
     assert signals(SUCCESS[cut:] + b"\nmore\n", truncated=True) == "none"
 
 
-def test_a_tag_behind_the_truncation_counts() -> None:
+def test_tag_after_the_truncation_is_a_signal() -> None:
     assert signals(b"rest of a line\nmore\n" + SUCCESS, truncated=True) == "success"
     assert signals(b"rest of a line " + SUCCESS, PROMPT, truncated=True) == "success"
 
@@ -148,8 +148,8 @@ QUOTES = {
     "quotation marks": b'"%s"',
     "diff": b"+%s",
     "comment": b"# %s",
-    "colour": b"\x1b[2m%s\x1b[0m",
-    "colour in the middle of a number": b"\x1b[33m  7\x1b[0m: \x1b[2m%s\x1b[0m",
+    "color": b"\x1b[2m%s\x1b[0m",
+    "color in the middle of a number": b"\x1b[33m  7\x1b[0m: \x1b[2m%s\x1b[0m",
     "link": b"\x1b]8;;file:///tmp\x1b\\%s\x1b]8;;\x1b\\",
     "carriage return": b"%s\r",
 }
@@ -157,7 +157,7 @@ QUOTED = pytest.mark.parametrize("form", QUOTES.values(), ids=QUOTES.keys())
 
 
 @QUOTED
-def test_a_line_of_the_prompt_with_more_than_the_tag_is_an_echo(form: bytes) -> None:
+def test_prompt_line_with_tag_and_text_is_an_echo(form: bytes) -> None:
     assert signals(b"reading:\n" + form % SENTENCE + b"\ngot it\n", PROMPT) == "none"
 
 
@@ -172,18 +172,18 @@ def test_a_line_of_the_prompt_with_more_than_the_tag_is_an_echo(form: bytes) -> 
     ],
     ids=["line before", "line after", "failure, before", "failure, after"],
 )
-def test_consecutive_lines_of_the_prompt_are_an_echo(form: bytes, lines: list[bytes]) -> None:
+def test_consecutive_prompt_lines_are_an_echo(form: bytes, lines: list[bytes]) -> None:
     echo = b"\n".join(form % line for line in lines)
     assert signals(b"reading:\n" + echo + b"\ngot it\n", PROMPT) == "none"
 
 
-def test_the_whole_prompt_printed_back_is_an_echo() -> None:
+def test_complete_prompt_in_the_output_is_an_echo() -> None:
     text = b"# Task\nSay\n\n" + SUCCESS + b"\n\nor\n" + FAILURE + b"\n"
     assert signals(text, Prompt(text)) == "none"
     assert signals(text + b"\nI did it.\n" + SUCCESS + b"\n", Prompt(text)) == "success"
 
 
-def test_an_echo_does_not_hide_what_the_agent_says_itself() -> None:
+def test_echo_does_not_hide_a_signal_of_the_agent() -> None:
     assert signals(SENTENCE + b"\nworking...\n" + SUCCESS + b"\n", PROMPT) == "success"
     assert signals(SUCCESS + b"\nworking...\n" + SENTENCE + b"\n", PROMPT) == "success"
 
@@ -201,11 +201,11 @@ def test_an_echo_does_not_hide_what_the_agent_says_itself() -> None:
         b"**" + SUCCESS + b"**\n",
     ],
 )
-def test_a_lone_bare_tag_counts_even_where_the_prompt_has_it(output: bytes) -> None:
+def test_lone_bare_tag_is_a_signal_even_if_the_prompt_has_it(output: bytes) -> None:
     assert signals(output, PROMPT) == "success"
 
 
-def test_a_bare_tag_beside_a_distant_line_of_the_prompt_counts() -> None:
+def test_bare_tag_next_to_a_distant_prompt_line_is_a_signal() -> None:
     assert signals(b"Do the first open task.\n" + SUCCESS, PROMPT) == "success"
 
 
@@ -219,15 +219,15 @@ def test_a_bare_tag_beside_a_distant_line_of_the_prompt_counts() -> None:
         "Fertig ✓ ".encode() + SUCCESS,
     ],
 )
-def test_a_tag_beside_words_of_the_agent_s_own_counts(output: bytes) -> None:
+def test_tag_next_to_words_of_the_agent_is_a_signal(output: bytes) -> None:
     assert signals(output + b"\n", PROMPT) == "success"
 
 
-def test_an_echo_that_the_truncation_cut_is_an_echo() -> None:
+def test_truncated_echo_is_an_echo() -> None:
     assert signals(SENTENCE[20:] + b"\nmore\n", PROMPT, truncated=True) == "none"
 
 
-def test_an_echo_of_one_word_leaves_the_other() -> None:
+def test_echo_of_one_tag_leaves_the_other() -> None:
     echo = b"and when you are blocked:\n" + FAILURE + b"\n"
     assert signals(echo + b"done:\n" + SUCCESS + b"\n", PROMPT) == "success"
 
@@ -251,26 +251,24 @@ def test_an_echo_of_one_word_leaves_the_other() -> None:
         (b"\n\n\n", "none"),
     ],
 )
-def test_last_line_wants_the_tag_alone_at_the_end(output: bytes, expected: str) -> None:
+def test_last_line_mode_needs_the_tag_alone_on_the_last_line(output: bytes, expected: str) -> None:
     assert signals(output, words=LAST_LINE) == expected
 
 
-def test_last_line_takes_no_echo_either() -> None:
+def test_last_line_mode_ignores_echoes() -> None:
     text = b"Do it. Last of all, print:\n\n" + SUCCESS + b"\n"
     assert signals(text, Prompt(text), LAST_LINE) == "none"
     assert signals(text + b"Did it.\n" + SUCCESS + b"\n", Prompt(text), LAST_LINE) == "success"
 
 
-# -- whatever is printed -----------------------------------------------------------------------
+# -- arbitrary and hostile output --------------------------------------------------------------
 
-# No `<`, so that no tag comes about by chance.
+# No `<`, so that no tag appears by chance.
 NOISE = st.lists(st.text(st.characters(exclude_characters="<", codec="utf-8")), max_size=8)
 
 
 @given(NOISE, st.data(), st.sampled_from(["SUCCESS", "FAILURE"]))
-def test_a_tag_is_found_wherever_it_is_planted(
-    noise: list[str], data: st.DataObject, word: str
-) -> None:
+def test_tag_is_found_at_any_position(noise: list[str], data: st.DataObject, word: str) -> None:
     text = "\n".join(noise)
     place = data.draw(st.integers(0, len(text)))
     planted = f"{text[:place]}{promise_tag(word)}{text[place:]}".encode()
@@ -279,7 +277,7 @@ def test_a_tag_is_found_wherever_it_is_planted(
 
 
 @given(st.binary(), st.binary(), st.booleans())
-def test_no_bytes_break_the_scan(before: bytes, after: bytes, cut: bool) -> None:  # noqa: FBT001
+def test_scan_accepts_any_bytes(before: bytes, after: bytes, cut: bool) -> None:  # noqa: FBT001
     for words in (WORDS, LAST_LINE):
         scan(before + SUCCESS + after, words, Prompt(after + SUCCESS), truncated=cut)
 
@@ -300,11 +298,11 @@ HOSTILE = {
 }
 
 
-# What is quadratic would take minutes here, and nobody can interrupt the scan.
-no_burden = pytest.mark.timeout(20)
+# A quadratic scan would take minutes here, and a signal could not interrupt it.
+must_be_fast = pytest.mark.timeout(20)
 
 
-@no_burden
+@must_be_fast
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("words", [WORDS, LAST_LINE], ids=["anywhere", "last-line"])
 def test_ten_hostile_megabytes_are_scanned_in_time(unit: bytes, words: Words) -> None:
@@ -312,41 +310,43 @@ def test_ten_hostile_megabytes_are_scanned_in_time(unit: bytes, words: Words) ->
     assert scan(output, words, PROMPT).success
 
 
-@no_burden
-def test_a_colour_code_without_end_is_scanned_in_time() -> None:
+@must_be_fast
+def test_endless_color_code_is_scanned_in_time() -> None:
     scan(b"\x1b[" + b"0" * MEGABYTES_10 + SENTENCE, WORDS, PROMPT)
 
 
-@no_burden
-def test_empty_lines_behind_the_last_line_are_passed_in_time() -> None:
+@must_be_fast
+def test_empty_lines_after_the_last_line_are_scanned_in_time() -> None:
     assert signals(SUCCESS + b"\n" * MEGABYTES_10, words=LAST_LINE) == "success"
 
 
-@no_burden
-def test_a_huge_prompt_is_no_burden() -> None:
+@must_be_fast
+def test_huge_prompt_is_scanned_in_time() -> None:
     lines = [b"line %d says <promise>SUCCESS</promise>" % n for n in range(50_000)]
     assert signals(b"\n".join(lines), Prompt(b"\n".join(lines))) == "none"
 
 
-# -- echoes in disguise ------------------------------------------------------------------------
+# -- echoes with other text, and in JSON -------------------------------------------------------
 
-TELLING = b"- Done: print <promise>SUCCESS</promise> as the last line"
+INSTRUCTION = b"- Done: print <promise>SUCCESS</promise> as the last line"
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        b"./.rooda/prompt.md:68:" + TELLING,
-        "⏺ ".encode() + TELLING,
-        b"assistant: " + TELLING,
-        json.dumps({"role": "user", "content": f"# Title\n\n{TELLING.decode()}\nmore"}).encode(),
-        json.dumps({"line": TELLING.decode()}).encode(),
-        b"\x1b[2m" + TELLING.replace(b"promise>S", b"promise>\x1b[1mS") + b"\x1b[0m",
+        b"./.rooda/prompt.md:68:" + INSTRUCTION,
+        "⏺ ".encode() + INSTRUCTION,
+        b"assistant: " + INSTRUCTION,
+        json.dumps(
+            {"role": "user", "content": f"# Title\n\n{INSTRUCTION.decode()}\nmore"}
+        ).encode(),
+        json.dumps({"line": INSTRUCTION.decode()}).encode(),
+        b"\x1b[2m" + INSTRUCTION.replace(b"promise>S", b"promise>\x1b[1mS") + b"\x1b[0m",
     ],
-    ids=["grep", "bullet", "speaker", "json text", "json line", "colour inside"],
+    ids=["grep", "bullet", "speaker", "json text", "json line", "color inside"],
 )
-def test_an_echo_is_known_by_its_end_and_inside_json(line: bytes) -> None:
-    prompt = Prompt(b"# Title\n\n" + TELLING + b"\nmore\n")
+def test_echo_is_recognized_by_its_end_and_inside_json(line: bytes) -> None:
+    prompt = Prompt(b"# Title\n\n" + INSTRUCTION + b"\nmore\n")
     assert scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt) == Promises()
 
 
@@ -354,20 +354,20 @@ def test_an_echo_is_known_by_its_end_and_inside_json(line: bytes) -> None:
     "line",
     [
         json.dumps({"role": "assistant", "text": "All done.\n<promise>SUCCESS</promise>"}).encode(),
-        json.dumps({"text": f"{TELLING.decode()}\n\n<promise>SUCCESS</promise>"}).encode(),
+        json.dumps({"text": f"{INSTRUCTION.decode()}\n\n<promise>SUCCESS</promise>"}).encode(),
         b"<promise>\x1b[1mSUCCESS\x1b[0m</promise>",
         b"Done: <promise>SUCCESS</promise>",
     ],
-    ids=["json answer", "json echo and answer", "colour inside", "own words"],
+    ids=["json answer", "json echo and answer", "color inside", "own words"],
 )
-def test_a_signal_beside_echoes_and_inside_json_counts(line: bytes) -> None:
-    prompt = Prompt(b"# Title\n\n" + TELLING + b"\nmore\n")
+def test_signal_next_to_echoes_and_inside_json_counts(line: bytes) -> None:
+    prompt = Prompt(b"# Title\n\n" + INSTRUCTION + b"\nmore\n")
     assert flags(scan(line + b"\n", Words("SUCCESS", "FAILURE"), prompt)) == (True, False)
 
 
-def test_an_echo_of_one_word_in_json_does_not_spoil_the_other() -> None:
+def test_echo_of_one_tag_in_json_leaves_the_other() -> None:
     blocked = b"- Blocked: print <promise>FAILURE</promise> as the last line"
-    prompt = Prompt(b"# Title\n\n" + TELLING + b"\n" + blocked + b"\n")
-    text = f"{TELLING.decode()}\n{blocked.decode()}\n\nready\n<promise>SUCCESS</promise>"
+    prompt = Prompt(b"# Title\n\n" + INSTRUCTION + b"\n" + blocked + b"\n")
+    text = f"{INSTRUCTION.decode()}\n{blocked.decode()}\n\nready\n<promise>SUCCESS</promise>"
     line = json.dumps({"text": text}).encode()
     assert flags(scan(line, Words("SUCCESS", "FAILURE"), prompt)) == (True, False)

@@ -1,4 +1,4 @@
-"""The loop without a process: a scripted agent, a clock that only the script moves."""
+"""The loop with a scripted agent and a scripted clock, without a process."""
 
 import dataclasses
 import signal
@@ -63,7 +63,7 @@ E = TypeVar("E", bound=Event)
 
 @dataclasses.dataclass
 class Agent:
-    """What one start of the agent does."""
+    """One scripted execution of the agent."""
 
     end: Exit = OK
     stdout: bytes = b""
@@ -78,13 +78,13 @@ SAYS_SUCCESS, SAYS_FAILURE = Agent(stdout=SUCCESS), Agent(stdout=FAILURE)
 NO_START = Agent(NotStarted("agent: Permission denied"), seconds=0.0)
 
 
-class World:
-    """Plays the agents one after the other, and writes down what happens."""
+class Scenario:
+    """Runs the scripted agents one after the other, and records the events."""
 
     def __init__(self, folder: Path, interrupts: Interrupts) -> None:
         self.folder = folder
         self.now = 100.0
-        self.happened: list[Event] = []
+        self.events_seen: list[Event] = []
         self.requests: list[ProcessRequest] = []
         self.prompts: list[bytes] = []
         self.interrupts = interrupts
@@ -97,7 +97,7 @@ class World:
         phases: dict[str, tuple[Part, ...]] | None = None,
         settings: Settings | None = None,
     ) -> RunEnded:
-        """Run until a condition holds; the last agent is started again and again."""
+        """Run until a stop rule applies; the last agent is used for all further iterations."""
         self._agents = list(agents)
         limit: Settings = {ITERATION_MODE: "unlimited"}
         if maximum is not None:
@@ -116,8 +116,10 @@ class World:
             working_dir=self.folder,
             environ={"A": "b"},
         )
-        edge = Services(self.happened.append, self.interrupts, self._execute, lambda: self.now)
-        return run_loop(plan, edge)
+        services = Services(
+            self.events_seen.append, self.interrupts, self._execute, lambda: self.now
+        )
+        return run_loop(plan, services)
 
     def _execute(
         self, request: ProcessRequest, interrupts: Interrupts, listener: Listener
@@ -143,13 +145,13 @@ class World:
         )
 
     def names(self) -> list[str]:
-        """The names of the loop's own events, the noisy ones left out."""
-        noisy = (PromptAssembled, StageEntered, SignalsScanned)
-        quiet = (*noisy, ProcessStarted, Output)
-        return [_name(event) for event in self.happened if not isinstance(event, quiet)]
+        """The names of the loop's events, without the frequent ones."""
+        frequent = (PromptAssembled, StageEntered, SignalsScanned)
+        ignored = (*frequent, ProcessStarted, Output)
+        return [_name(event) for event in self.events_seen if not isinstance(event, ignored)]
 
     def all(self, kind: type[E]) -> list[E]:
-        return [event for event in self.happened if isinstance(event, kind)]
+        return [event for event in self.events_seen if isinstance(event, kind)]
 
     def failure(self) -> FailureContext:
         found = self.only(IterationEnded).failure
@@ -173,8 +175,8 @@ def signals() -> Interrupts:
 
 
 @pytest.fixture
-def world(tmp_path: Path, signals: Interrupts) -> Iterator[World]:
-    yield World(tmp_path, signals)
+def scenario(tmp_path: Path, signals: Interrupts) -> Iterator[Scenario]:
+    yield Scenario(tmp_path, signals)
     signals.received.clear()
     signals.acknowledged = 0
 
@@ -215,20 +217,20 @@ def world(tmp_path: Path, signals: Interrupts) -> Iterator[World]:
         "exit status ignored",
     ],
 )
-def test_each_kind_of_iteration_tells_its_story(
-    world: World, agent: Agent, settings: Settings, expected: list[str]
+def test_events_of_each_kind_of_iteration(
+    scenario: Scenario, agent: Agent, settings: Settings, expected: list[str]
 ) -> None:
     if isinstance(agent.end, Interrupted):
         agent = dataclasses.replace(
-            agent, meanwhile=lambda: world.interrupts.received.append(signal.SIGINT)
+            agent, meanwhile=lambda: scenario.interrupts.received.append(signal.SIGINT)
         )
-    world.run(agent, maximum=1, settings=settings)
-    assert world.names() == ["RunStarted", "IterationStarted", *expected, "RunEnded"]
+    scenario.run(agent, maximum=1, settings=settings)
+    assert scenario.names() == ["RunStarted", "IterationStarted", *expected, "RunEnded"]
 
 
-def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
-    world.run(Agent(stdout=b"hello"), maximum=1)
-    assert [type(event) for event in world.happened] == [
+def test_all_events_of_a_good_iteration(scenario: Scenario) -> None:
+    scenario.run(Agent(stdout=b"hello"), maximum=1)
+    assert [type(event) for event in scenario.events_seen] == [
         RunStarted,
         IterationStarted,
         PromptAssembled,
@@ -241,25 +243,27 @@ def test_everything_that_happens_in_a_good_iteration(world: World) -> None:
     ]
 
 
-def test_the_run_is_introduced(world: World) -> None:
-    world.run(GOOD, maximum=2)
-    assert world.happened[0] == RunStarted("work", 2, "agent --flag", workspace=str(world.folder))
-    assert world.all(IterationStarted) == [
+def test_run_and_iteration_started_events(scenario: Scenario) -> None:
+    scenario.run(GOOD, maximum=2)
+    assert scenario.events_seen[0] == RunStarted(
+        "work", 2, "agent --flag", workspace=str(scenario.folder)
+    )
+    assert scenario.all(IterationStarted) == [
         IterationStarted("work", 1, 2, spec="none", agent="agent"),
         IterationStarted("work", 2, 2, spec="none", agent="agent"),
     ]
 
 
-def test_the_request_carries_the_plan(world: World) -> None:
-    world.run(
+def test_request_has_the_settings_of_the_plan(scenario: Scenario) -> None:
+    scenario.run(
         GOOD,
         maximum=1,
         settings={ITERATION_TIMEOUT: 60.0, KILL_GRACE: 2.0, MAX_OUTPUT_BUFFER: 2048},
     )
-    (request,) = world.requests
+    (request,) = scenario.requests
     assert (request.argv, request.cwd, request.environ) == (
         ("agent", "--flag"),
-        world.folder,
+        scenario.folder,
         {"A": "b"},
     )
     assert (request.kill_grace, request.output_limit) == (2.0, 2048)
@@ -269,7 +273,7 @@ def test_the_request_carries_the_plan(world: World) -> None:
     )
 
 
-# -- how runs end ------------------------------------------------------------------------------
+# -- end of the run ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -295,29 +299,31 @@ def test_the_request_carries_the_plan(world: World) -> None:
     ],
 )
 def test_status_code_and_count(
-    world: World,
+    scenario: Scenario,
     agents: list[Agent],
     maximum: int | None,
     status: Status,
     code: int,
     iterations: int,
 ) -> None:
-    ended = world.run(*agents, maximum=maximum)
+    ended = scenario.run(*agents, maximum=maximum)
     assert (ended.status, ended.exit_code, ended.iterations) == (status, code, iterations)
-    assert world.happened[-1] is ended
+    assert scenario.events_seen[-1] is ended
 
 
-def test_a_long_unlimited_run_goes_on(world: World) -> None:
-    ended = world.run(*[GOOD] * 200, SAYS_SUCCESS, maximum=None)
+def test_unlimited_run_continues_until_success(scenario: Scenario) -> None:
+    ended = scenario.run(*[GOOD] * 200, SAYS_SUCCESS, maximum=None)
     assert (ended.status, ended.iterations, ended.stats.count) == (Status.SUCCESS, 201, 201)
 
 
-def test_success_with_a_timeout_is_a_failure_and_the_signal_is_told(world: World) -> None:
-    world.run(Agent(TimedOut("iteration_timeout", 60.0), SUCCESS), maximum=1)
-    assert world.only(SignalsScanned) == SignalsScanned(
+def test_success_with_a_timeout_is_a_failure_and_the_ignored_signal_is_reported(
+    scenario: Scenario,
+) -> None:
+    scenario.run(Agent(TimedOut("iteration_timeout", 60.0), SUCCESS), maximum=1)
+    assert scenario.only(SignalsScanned) == SignalsScanned(
         1, success=True, failure=False, believed=False
     )
-    assert world.failure().kind is FailureKind.TIMEOUT
+    assert scenario.failure().kind is FailureKind.TIMEOUT
 
 
 @pytest.mark.parametrize(
@@ -325,17 +331,17 @@ def test_success_with_a_timeout_is_a_failure_and_the_signal_is_told(world: World
     [(Exited(7), 7, None), (Signalled(signal.SIGSEGV), 139, "SIGSEGV")],
     ids=["exit", "crash"],
 )
-def test_success_with_a_bad_end_is_warned_of(
-    world: World, end: Exit, code: int, name: str | None
+def test_success_with_a_bad_exit_is_reported(
+    scenario: Scenario, end: Exit, code: int, name: str | None
 ) -> None:
-    world.run(Agent(end, SUCCESS))
-    assert world.only(ExitOverridden) == ExitOverridden(1, "SUCCESS", code, name)
-    assert world.only(IterationEnded).despite_exit
+    scenario.run(Agent(end, SUCCESS))
+    assert scenario.only(ExitOverridden) == ExitOverridden(1, "SUCCESS", code, name)
+    assert scenario.only(IterationEnded).despite_exit
 
 
-def test_failures_are_counted_in_the_events(world: World) -> None:
-    world.run(BAD, BAD, GOOD, BAD, maximum=4)
-    failed = [event for event in world.all(IterationEnded) if event.failure]
+def test_failure_events_have_the_counts(scenario: Scenario) -> None:
+    scenario.run(BAD, BAD, GOOD, BAD, maximum=4)
+    failed = [event for event in scenario.all(IterationEnded) if event.failure]
     assert [(e.iteration, e.consecutive_failures, e.threshold) for e in failed] == [
         (1, 1, 3),
         (2, 2, 3),
@@ -343,19 +349,19 @@ def test_failures_are_counted_in_the_events(world: World) -> None:
     ]
 
 
-def test_the_failure_carries_its_context(world: World) -> None:
-    world.run(Agent(Exited(7), b"said\n", b"complained\n", seconds=2.5), maximum=1)
-    failure = world.failure()
+def test_failure_has_its_context(scenario: Scenario) -> None:
+    scenario.run(Agent(Exited(7), b"said\n", b"complained\n", seconds=2.5), maximum=1)
+    failure = scenario.failure()
     assert (failure.command, failure.exit_code, failure.duration) == ("agent --flag", 7, 2.5)
     assert failure.preview == "said\ncomplained"
     assert failure.suggestion
 
 
-def test_an_agent_that_can_not_be_started_aborts_at_once(world: World) -> None:
-    ended = world.run(GOOD, NO_START, settings={FAILURE_THRESHOLD: 10})
+def test_failed_start_of_the_agent_aborts_at_once(scenario: Scenario) -> None:
+    ended = scenario.run(GOOD, NO_START, settings={FAILURE_THRESHOLD: 10})
     assert (ended.status, ended.rule) == (Status.ABORTED, "not-started")
     assert ended.reason == "agent: Permission denied"
-    start = world.only(StartFailed)
+    start = scenario.only(StartFailed)
     assert (start.iteration, start.command, start.error) == (
         2,
         "agent --flag",
@@ -363,7 +369,7 @@ def test_an_agent_that_can_not_be_started_aborts_at_once(world: World) -> None:
     )
 
 
-def test_the_policy_s_words_streams_and_exit_code_hold(world: World) -> None:
+def test_configured_words_streams_and_exit_code_are_used(scenario: Scenario) -> None:
     policy: Settings = {
         SIGNALS_SUCCESS: "COMPLETE",
         SIGNALS_FAILURE: None,
@@ -371,16 +377,16 @@ def test_the_policy_s_words_streams_and_exit_code_hold(world: World) -> None:
         MAX_ITERS_EXIT_CODE: 0,
     }
     complete = b"<promise>COMPLETE</promise>\n"
-    ended = world.run(
+    ended = scenario.run(
         Agent(stderr=complete), Agent(stdout=SUCCESS + FAILURE), maximum=2, settings=policy
     )
     assert (ended.status, ended.exit_code) == (Status.MAX_ITERS, 0)
-    ended = world.run(Agent(stdout=complete), maximum=2, settings=policy)
+    ended = scenario.run(Agent(stdout=complete), maximum=2, settings=policy)
     assert (ended.status, ended.promise_signal) == (Status.SUCCESS, "COMPLETE")
 
 
-def test_without_words_nothing_is_a_signal(world: World) -> None:
-    ended = world.run(
+def test_without_words_there_is_no_signal(scenario: Scenario) -> None:
+    ended = scenario.run(
         Agent(stdout=SUCCESS + FAILURE),
         maximum=2,
         settings={SIGNALS_SUCCESS: None, SIGNALS_FAILURE: None},
@@ -388,8 +394,8 @@ def test_without_words_nothing_is_a_signal(world: World) -> None:
     assert ended.status is Status.MAX_ITERS
 
 
-def test_last_line_is_a_policy_too(world: World) -> None:
-    ended = world.run(
+def test_last_line_mode(scenario: Scenario) -> None:
+    ended = scenario.run(
         Agent(stdout=SUCCESS + b"and more\n"),
         Agent(stdout=b"more\n" + SUCCESS),
         settings={SIGNALS_MATCH: "last-line"},
@@ -397,8 +403,8 @@ def test_last_line_is_a_policy_too(world: World) -> None:
     assert (ended.status, ended.iterations) == (Status.SUCCESS, 2)
 
 
-def test_a_tag_split_over_both_streams_is_no_signal(world: World) -> None:
-    ended = world.run(Agent(stdout=b"<promise>SUC", stderr=b"CESS</promise>"), maximum=1)
+def test_tag_split_over_both_streams_is_no_signal(scenario: Scenario) -> None:
+    ended = scenario.run(Agent(stdout=b"<promise>SUC", stderr=b"CESS</promise>"), maximum=1)
     assert ended.status is Status.MAX_ITERS
 
 
@@ -410,107 +416,112 @@ def phases(observe: Part) -> dict[str, tuple[Part, ...]]:
     return {"observe": (observe,), "orient": (text,), "decide": (text,), "act": (text,)}
 
 
-def test_the_prompt_is_read_anew_for_every_iteration(world: World) -> None:
-    file = world.folder / "observe.md"
+def test_prompt_is_read_again_for_every_iteration(scenario: Scenario) -> None:
+    file = scenario.folder / "observe.md"
     file.write_text("before")
-    world.run(
+    scenario.run(
         Agent(meanwhile=lambda: (file.write_text("after"), None)[1]),
         GOOD,
         maximum=2,
         phases=phases(Part(FilePart(file, "observe.md"))),
     )
-    first, second = world.prompts
+    first, second = scenario.prompts
     assert b"before" in first
     assert b"after" in second
-    assert [event.size for event in world.all(PromptAssembled)] == [len(first), len(second)]
+    assert [event.size for event in scenario.all(PromptAssembled)] == [
+        len(first),
+        len(second),
+    ]
 
 
-def test_a_prompt_that_can_not_be_made_any_more_aborts_at_once(world: World) -> None:
-    file = world.folder / "observe.md"
+def test_failed_prompt_assembly_aborts_at_once(scenario: Scenario) -> None:
+    file = scenario.folder / "observe.md"
     file.write_text("look")
-    ended = world.run(
+    ended = scenario.run(
         Agent(meanwhile=file.unlink),
         phases=phases(Part(FilePart(file, "observe.md"))),
         settings={FAILURE_THRESHOLD: 10},
     )
     assert (ended.status, ended.exit_code, ended.iterations) == (Status.ABORTED, 1, 1)
     assert "observe.md does not exist" in ended.reason
-    failed = world.only(PromptFailed)
+    failed = scenario.only(PromptFailed)
     assert (failed.iteration, failed.error) == (2, "observe.md does not exist")
     assert failed.suggestion
-    assert len(world.requests) == 1
+    assert len(scenario.requests) == 1
 
 
-def test_an_echo_of_the_prompt_is_no_signal(world: World) -> None:
+def test_echo_of_the_prompt_is_no_signal(scenario: Scenario) -> None:
     echo = Agent(stdout=b"say <promise>SUCCESS</promise> when done\n")
-    ended = world.run(echo, maximum=1, phases=phases(Part(TextPart("look"))))
+    ended = scenario.run(echo, maximum=1, phases=phases(Part(TextPart("look"))))
     assert ended.status is Status.MAX_ITERS
 
 
-def test_the_prompt_reaches_the_agent_without_a_folder_of_its_own(world: World) -> None:
-    (world.folder / ".rooda").write_text("a file where the folder should be")
-    world.run(GOOD, maximum=1)
-    (prompt,) = world.prompts
+def test_agent_gets_the_prompt_without_a_state_folder(scenario: Scenario) -> None:
+    (scenario.folder / ".rooda").write_text("a file where the folder should be")
+    scenario.run(GOOD, maximum=1)
+    (prompt,) = scenario.prompts
     assert prompt.startswith(b"# OODA Loop Iteration")
 
 
-def test_truncation_is_told_of_each_stream(world: World) -> None:
-    world.run(
+def test_truncation_is_reported_per_stream(scenario: Scenario) -> None:
+    scenario.run(
         Agent(stdout=b"x" * 2048, dropped=1000), maximum=1, settings={MAX_OUTPUT_BUFFER: 2048}
     )
-    assert world.only(OutputTruncated) == OutputTruncated(1, "stdout", 3048, 2048)
-    assert world.only(IterationEnded).truncated
+    assert scenario.only(OutputTruncated) == OutputTruncated(1, "stdout", 3048, 2048)
+    assert scenario.only(IterationEnded).truncated
 
 
-# -- interruptions -----------------------------------------------------------------------------
+# -- interrupts --------------------------------------------------------------------------------
 
 
-def test_an_interruption_ends_the_run(world: World) -> None:
+def test_interrupt_ends_the_run(scenario: Scenario) -> None:
     def ctrl_c() -> None:
-        world.interrupts.received.append(signal.SIGINT)
+        scenario.interrupts.received.append(signal.SIGINT)
 
-    ended = world.run(
+    ended = scenario.run(
         Agent(seconds=2.0),
         Agent(Interrupted(signal.SIGINT), SUCCESS, seconds=3.0, meanwhile=ctrl_c),
     )
     assert (ended.status, ended.exit_code, ended.signal) == (Status.INTERRUPTED, 130, "SIGINT")
-    assert ended.iterations == 1, "the interrupted one is not completed"
-    assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), "but it ran"
-    assert world.all(IterationEnded)[-1].iteration == 2
+    assert ended.iterations == 1, "the interrupted iteration does not count"
+    assert (ended.stats.count, ended.stats.maximum, ended.total) == (2, 3.0, 5.0), (
+        "but its time does"
+    )
+    assert scenario.all(IterationEnded)[-1].iteration == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_between_iterations_is_told_and_ends_the_run(
-    world: World, number: signal.Signals
+def test_signal_between_iterations_is_reported_and_ends_the_run(
+    scenario: Scenario, number: signal.Signals
 ) -> None:
-    ended = world.run(Agent(meanwhile=lambda: world.interrupts.received.append(number)))
+    ended = scenario.run(Agent(meanwhile=lambda: scenario.interrupts.received.append(number)))
     assert (ended.status, ended.exit_code, ended.iterations) == (Status.INTERRUPTED, 130, 1)
     assert ended.signal == number.name
-    assert world.only(InterruptSeen) == InterruptSeen(number.name)
-    assert world.names()[-3:] == ["ended: success", "InterruptSeen", "RunEnded"]
+    assert scenario.only(InterruptSeen) == InterruptSeen(number.name)
+    assert scenario.names()[-3:] == ["ended: success", "InterruptSeen", "RunEnded"]
 
 
-def test_a_signal_before_the_first_iteration_starts_nothing(world: World) -> None:
-    world.interrupts.received.append(signal.SIGINT)
-    ended = world.run(GOOD)
+def test_signal_before_the_first_iteration_starts_no_agent(scenario: Scenario) -> None:
+    scenario.interrupts.received.append(signal.SIGINT)
+    ended = scenario.run(GOOD)
     assert (ended.status, ended.iterations, ended.stats.count) == (Status.INTERRUPTED, 0, 0)
-    assert world.requests == []
+    assert scenario.requests == []
 
 
-# -- numbers -----------------------------------------------------------------------------------
+# -- statistics --------------------------------------------------------------------------------
 
 
-def test_durations_totals_and_statistics(world: World) -> None:
-    ended = world.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
-    durations = [event.duration for event in world.all(IterationEnded)]
+def test_durations_totals_and_statistics(scenario: Scenario) -> None:
+    ended = scenario.run(*(Agent(seconds=seconds) for seconds in (45.2, 38.7, 52.1)), maximum=3)
+    durations = [event.duration for event in scenario.all(IterationEnded)]
     assert durations == pytest.approx([45.2, 38.7, 52.1])
     assert ended.total == pytest.approx(136.0)
     assert ended.stats.count == 3
     assert ended.stats.stddev == pytest.approx(5.47, abs=0.01)
 
 
-def test_statistics_cover_every_iteration_that_ran(world: World) -> None:
-    ended = world.run(
+def test_statistics_include_failed_and_timed_out_iterations(scenario: Scenario) -> None:
+    ended = scenario.run(
         Agent(Exited(1), seconds=1.0),
         Agent(TimedOut("iteration_timeout", 9.0), seconds=9.0),
         Agent(stdout=SUCCESS, seconds=5.0),
@@ -518,6 +529,6 @@ def test_statistics_cover_every_iteration_that_ran(world: World) -> None:
     assert (ended.stats.count, ended.stats.minimum, ended.stats.maximum) == (3, 1.0, 9.0)
 
 
-def test_each_prompt_is_closed_when_its_iteration_ends(world: World) -> None:
-    world.run(GOOD, maximum=3)
-    assert all(request.stdin.closed for request in world.requests)
+def test_prompt_file_is_closed_after_its_iteration(scenario: Scenario) -> None:
+    scenario.run(GOOD, maximum=3)
+    assert all(request.stdin.closed for request in scenario.requests)

@@ -1,4 +1,4 @@
-"""What a run prints, through the installed command."""
+"""The output of a run, through the installed command."""
 
 import json
 import re
@@ -17,20 +17,20 @@ TIMING = re.compile(r"  Iteration timing: min=\S+, max=\S+, mean=\S+, stddev=\S+
 
 
 def normal(done: Finished) -> list[str]:
-    """The lines with a time, their durations replaced."""
+    """The log lines with all durations replaced."""
     return [re.sub(r"\b\d+(\.\d+|m\d+)s", "Xs", line) for line in done.log]
 
 
 def timing(done: Finished) -> str:
-    """The line of the statistics."""
+    """The line with the statistics."""
     (line,) = [line for line in done.err.splitlines() if line.startswith("  Iteration timing: ")]
     return line
 
 
-# -- the examples of seed 000 ------------------------------------------------------------------
+# -- complete logs -----------------------------------------------------------------------------
 
 
-def test_example_1_limited_iterations(workspace: Workspace) -> None:
+def test_log_of_limited_iterations(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo output of the agent"), "--max-iterations", "3")
     assert normal(done) == [
         "Starting procedure: work (max 3 iterations)",
@@ -50,7 +50,7 @@ def test_example_1_limited_iterations(workspace: Workspace) -> None:
     assert (done.code, done.out) == (2, ""), "the agent's output is not shown"
 
 
-def test_example_2_consecutive_failure_abort(workspace: Workspace) -> None:
+def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 0", "exit 1")
     done = workspace.work(agent, "--max-iterations", "10")
     assert normal(done) == [
@@ -73,7 +73,7 @@ def test_example_2_consecutive_failure_abort(workspace: Workspace) -> None:
     assert (done.code, workspace.starts) == (1, 6)
 
 
-def test_example_3_verbose(workspace: Workspace) -> None:
+def test_verbose_output_between_log_lines(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("echo '... running tests'; echo 'ok' >&2")
     command = [str(ROODA), "work", "--ai-cmd", agent, "-n", "2", "-v"]
@@ -98,14 +98,14 @@ def test_example_3_verbose(workspace: Workspace) -> None:
     assert lines[-2] == "Reached max iterations: 2 (total: Xs)"
 
 
-def test_verbose_output_goes_to_standard_output_and_the_log_does_not(workspace: Workspace) -> None:
+def test_verbose_output_goes_to_stdout_and_the_log_to_stderr(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo said; echo complained >&2"), "-n", "1", "-v")
     assert sorted(done.out.splitlines()) == ["complained", "said"]
     assert "said" not in done.err
     assert normal(done)[-1] == "Reached max iterations: 1 (total: Xs)"
 
 
-def test_example_6_unlimited_with_recovery(workspace: Workspace) -> None:
+def test_log_of_an_unlimited_run_with_recovery(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 1", "exit 0", SUCCESS)
     done = workspace.work(agent, "--unlimited", "--iteration-timeout", "60")
     assert normal(done) == [
@@ -125,7 +125,7 @@ def test_example_6_unlimited_with_recovery(workspace: Workspace) -> None:
     assert done.code == 0
 
 
-# -- the ends ----------------------------------------------------------------------------------
+# -- end of the run ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_example_6_unlimited_with_recovery(workspace: Workspace) -> None:
     ],
     ids=["success", "max-iters", "aborted"],
 )
-def test_every_end_has_its_line_and_its_timing(
+def test_last_line_and_timing_of_each_end(
     workspace: Workspace, body: str, code: int, end: str
 ) -> None:
     done = workspace.work(workspace.agent(body), "-n", "1", "--failure-threshold", "1")
@@ -149,7 +149,7 @@ def test_every_end_has_its_line_and_its_timing(
     assert re.fullmatch(r"  Iteration timing: min=(\S+), max=\1, mean=\1", timing(done))
 
 
-def test_an_interruption_has_its_line_and_its_timing(workspace: Workspace) -> None:
+def test_last_lines_and_timing_of_an_interruption(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agents("exit 0", "echo $$ > marker; exec sleep 60")
     running = workspace.start("work", "--ai-cmd", agent)
@@ -169,10 +169,10 @@ def test_an_interruption_has_its_line_and_its_timing(workspace: Workspace) -> No
         "Iteration 2/5 interrupted after Xs",
         "Interrupted (1 iteration completed, total: Xs)",
     ]
-    assert TIMING.fullmatch(timing(done)), "both iterations ran"
+    assert TIMING.fullmatch(timing(done)), "the timing has both iterations"
 
 
-def test_success_ends_before_the_maximum(workspace: Workspace) -> None:
+def test_success_ends_the_run_before_the_maximum(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0", SUCCESS, "exit 0"), "-n", "5")
     assert (done.code, workspace.starts) == (0, 2)
 
@@ -180,7 +180,7 @@ def test_success_ends_before_the_maximum(workspace: Workspace) -> None:
 # -- failures ----------------------------------------------------------------------------------
 
 
-def test_a_failure_carries_its_context(workspace: Workspace) -> None:
+def test_failure_is_logged_with_its_context(workspace: Workspace) -> None:
     agent = workspace.agent("echo did this; echo broke that >&2; exit 3")
     done = workspace.work(agent, "-n", "1")
     lines = done.err.splitlines()
@@ -191,7 +191,7 @@ def test_a_failure_carries_its_context(workspace: Workspace) -> None:
     assert lines[start + 6].startswith("  Try: ")
 
 
-def test_a_crash_names_its_signal(workspace: Workspace) -> None:
+def test_crash_is_logged_with_its_signal(workspace: Workspace) -> None:
     agent = workspace.agent("ulimit -c 0; echo half a thought; kill -SEGV $$")
     done = workspace.work(agent, "-n", "1", "--failure-threshold", "1")
     assert done.code == 1
@@ -199,14 +199,14 @@ def test_a_crash_names_its_signal(workspace: Workspace) -> None:
     assert "    | half a thought" in done.err
 
 
-def test_success_with_a_bad_exit_code_is_warned_of(workspace: Workspace) -> None:
+def test_success_with_a_bad_exit_code_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(f"{SUCCESS}; exit 1"))
     assert done.code == 0
     warning = "WARN: AI CLI exited with non-zero code but promise signal indicates success"
     assert f"{warning} exit_code=1 promise_signal=SUCCESS iteration=1" in done.log
 
 
-def test_success_with_a_crash_is_warned_of(workspace: Workspace) -> None:
+def test_success_with_a_crash_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(f"ulimit -c 0; {SUCCESS}; kill -KILL $$"))
     assert done.code == 0
     (warning,) = [line for line in done.log if line.startswith("WARN: ")]
@@ -214,7 +214,7 @@ def test_success_with_a_crash_is_warned_of(workspace: Workspace) -> None:
     assert "signal=SIGKILL" in warning
 
 
-def test_truncated_output_is_warned_of(workspace: Workspace) -> None:
+def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     agent = workspace.agent("echo the beginning; head -c 5000 /dev/zero | tr '\\0' x; exit 1")
     done = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
     assert (
@@ -222,10 +222,10 @@ def test_truncated_output_is_warned_of(workspace: Workspace) -> None:
         "action=truncating_from_beginning stream=stdout iteration=1 "
         'suggestion="Raise max_output_buffer if this happens often"'
     ) in done.log
-    assert "    | the beginning" in done.err, "the first words are kept for the reader"
+    assert "    | the beginning" in done.err, "the excerpt has the first line"
 
 
-def test_a_signal_that_the_truncation_dropped_does_not_count(workspace: Workspace) -> None:
+def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -> None:
     flood = "head -c 5000 /dev/zero | tr '\\0' x; echo"
     limit = ("-n", "1", "--max-output-buffer", "1024")
     assert workspace.work(workspace.agent(f"{SUCCESS}; {flood}"), *limit).code == 2
@@ -233,7 +233,7 @@ def test_a_signal_that_the_truncation_dropped_does_not_count(workspace: Workspac
 
 
 @pytest.mark.slow
-def test_a_timeout_has_its_lines_and_shows_partial_output(workspace: Workspace) -> None:
+def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
     agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
     done = workspace.work(agent, "-n", "2", "--iteration-timeout", "1")
     expired, *others = normal(done)[2:6]
@@ -249,11 +249,11 @@ def test_a_timeout_has_its_lines_and_shows_partial_output(workspace: Workspace) 
     ]
     assert "  Reason: timeout (iteration_timeout: 1s)" in done.err
     assert "    | began" in done.err
-    assert done.code == 2, "SUCCESS is not believed after a timeout"
+    assert done.code == 2, "SUCCESS does not count after a timeout"
 
 
 @pytest.mark.slow
-def test_a_timeout_that_needs_force_in_logfmt(workspace: Workspace) -> None:
+def test_timeout_with_sigkill_in_logfmt(workspace: Workspace) -> None:
     agent = workspace.agent("trap '' TERM; while :; do sleep 0.1; done")
     clocks = ("--iteration-timeout", "1", "--kill-grace", "0.2")
     limits = ("-n", "1", "--failure-threshold", "1")
@@ -271,23 +271,23 @@ def test_a_timeout_that_needs_force_in_logfmt(workspace: Workspace) -> None:
         assert line.startswith(start)
 
 
-def test_a_program_that_vanishes_aborts_at_once(workspace: Workspace) -> None:
+def test_agent_program_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("rm agent.sh"), "-n", "5")
     assert done.code == 1
     assert "ERROR: AI CLI could not be started error=" in done.err
     assert re.search(r"Aborting: .*No such file.* \(1 iteration completed, ", done.err)
 
 
-def test_a_program_that_can_not_be_executed_aborts_at_once(workspace: Workspace) -> None:
+def test_agent_program_that_can_not_be_executed_aborts_at_once(workspace: Workspace) -> None:
     binary = workspace.write("agent.bin", b"\x7fELF this is no program\n")
     binary.chmod(0o755)
     done = workspace.work(shlex.quote(str(binary)), "-n", "5")
     assert done.code == 1
     assert re.search(r"Aborting: .*Exec format error \(0 iterations completed, ", done.err)
-    assert "Iteration timing" not in done.err, "nothing ran"
+    assert "Iteration timing" not in done.err, "no agent ran"
 
 
-def test_a_prompt_that_vanishes_aborts_at_once(workspace: Workspace) -> None:
+def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     workspace.config(PROCEDURE.replace("[{content: look}]", "look.md"))
     workspace.write("look.md", "look\n")
     done = workspace.work(workspace.agent("rm look.md"), "-n", "5")
@@ -296,7 +296,7 @@ def test_a_prompt_that_vanishes_aborts_at_once(workspace: Workspace) -> None:
     assert "(1 iteration completed, " in done.log[-1]
 
 
-def test_the_policy_s_own_word_is_named(workspace: Workspace) -> None:
+def test_configured_failure_word_is_named(workspace: Workspace) -> None:
     agent = workspace.agent("echo '<promise>BLOCKED</promise>'")
     limits = ("-n", "1", "--failure-threshold", "1")
     policy = ("--signals-failure", "BLOCKED")
@@ -310,7 +310,7 @@ def test_the_policy_s_own_word_is_named(workspace: Workspace) -> None:
 # -- warnings before the first iteration -------------------------------------------------------
 
 
-def test_an_unlimited_run_without_a_clock_is_warned_of(workspace: Workspace) -> None:
+def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--unlimited")
     assert done.code == 0
     assert any(line.startswith("WARN: ") and "unlimited" in line for line in done.log)
@@ -320,13 +320,13 @@ def test_an_unlimited_run_without_a_clock_is_warned_of(workspace: Workspace) -> 
 @pytest.mark.parametrize(
     "args", [("-n", "1"), ("--unlimited", "--iteration-timeout", "60")], ids=["limited", "clock"]
 )
-def test_a_run_with_a_limit_or_a_clock_is_not_warned_of(
+def test_run_with_a_limit_or_a_timeout_logs_no_warning(
     workspace: Workspace, args: tuple[str, ...]
 ) -> None:
     assert "WARN" not in workspace.work(workspace.agent(SUCCESS), *args).err
 
 
-def test_prompt_without_the_success_signal_gives_a_warning(workspace: Workspace) -> None:
+def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) -> None:
     workspace.config(re.sub(r"act: .*", "act: [{content: do it}]", PROCEDURE))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")
     assert done.code == 2
@@ -337,7 +337,7 @@ def test_prompt_without_the_success_signal_gives_a_warning(workspace: Workspace)
 # -- levels, formats, files --------------------------------------------------------------------
 
 
-def test_quiet_is_silent_unless_something_is_wrong(workspace: Workspace) -> None:
+def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     assert workspace.work(workspace.agent("exit 0"), "-n", "1", "--quiet").err == ""
     done = workspace.work(workspace.agents("exit 1", f"{SUCCESS}; exit 1"), "-q")
     assert normal(done) == [
@@ -349,14 +349,14 @@ def test_quiet_is_silent_unless_something_is_wrong(workspace: Workspace) -> None
     ]
 
 
-def test_log_level_beats_quiet(workspace: Workspace) -> None:
+def test_log_level_overrides_quiet(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; exit 1")
     done = workspace.work(agent, "--quiet", "--log-level", "info")
     assert "Iteration 1/5 starting..." in done.log
     assert workspace.work(agent, "--log-level", "error").err == "", "a warning is no error"
 
 
-def test_debug_tells_of_settings_prompts_and_signals(workspace: Workspace) -> None:
+def test_debug_logs_settings_prompts_and_signals(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--log-level", "debug")
     assert any(
         line.startswith("DEBUG: Setting name=loop.failure_threshold value=3 origin=built-in")
@@ -368,7 +368,7 @@ def test_debug_tells_of_settings_prompts_and_signals(workspace: Workspace) -> No
     )
 
 
-def test_verbose_leaves_the_log_level(workspace: Workspace) -> None:
+def test_verbose_keeps_the_log_level(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo hello"), "-n", "1", "-v", "--log-level", "error")
     assert (done.out, done.err) == ("hello\n", "")
 
@@ -393,7 +393,7 @@ def test_every_json_line_is_an_event(workspace: Workspace) -> None:
     assert (records[-1]["status"], records[-1]["exit_code"]) == ("success", done.code)
 
 
-def test_a_wrong_config_is_told_in_logfmt(workspace: Workspace) -> None:
+def test_invalid_config_in_logfmt(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  log_format: logfmt\n  iteration_timeout: -10\n{PROCEDURE}")
     done = workspace.work(workspace.agent("exit 0"))
     assert done.code == 1
@@ -406,7 +406,7 @@ def test_a_wrong_config_is_told_in_logfmt(workspace: Workspace) -> None:
     ]
 
 
-def test_a_missing_ai_command_is_told_in_logfmt(workspace: Workspace) -> None:
+def test_missing_ai_command_in_logfmt(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--log-format", "logfmt")
     assert done.code == 1
     (line,) = done.log
@@ -415,7 +415,7 @@ def test_a_missing_ai_command_is_told_in_logfmt(workspace: Workspace) -> None:
 
 
 @pytest.mark.slow
-def test_the_form_of_the_time_can_be_chosen(workspace: Workspace) -> None:
+def test_timestamp_format_can_be_set(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  log_timestamp_format: none\n{PROCEDURE}")
     agent = workspace.agent("exit 0")
     assert workspace.work(agent, "-n", "1").err.startswith("Starting procedure: work")
@@ -424,12 +424,12 @@ def test_the_form_of_the_time_can_be_chosen(workspace: Workspace) -> None:
 
 
 @pytest.mark.slow
-def test_a_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
+def test_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     for _ in range(2):
         done = workspace.work(agent, "-n", "1", "--log-file", "run.log")
         assert normal(done)[0] == "Starting procedure: work (max 1 iteration)"
-        assert re.match(r"\[\d\d:\d\d:\d\d\] ", done.err), "the terminal has its own form"
+        assert re.match(r"\[\d\d:\d\d:\d\d\] ", done.err), "stderr has its own format"
     lines = (workspace.path / "run.log").read_text().splitlines()
     assert sum("Starting procedure" in line for line in lines) == 2
     assert sum("Iteration timing" in line for line in lines) == 2
@@ -438,7 +438,7 @@ def test_a_log_file_is_appended_to_with_iso_times(workspace: Workspace) -> None:
             datetime.fromisoformat(line[1:].partition("] ")[0])
 
 
-def test_a_log_file_with_the_form_that_was_asked_for(workspace: Workspace) -> None:
+def test_log_file_uses_the_requested_formats(workspace: Workspace) -> None:
     log = ("--log-file", "run.log", "--log-format", "json", "--log-timestamp-format", "relative")
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", *log)
     assert done.code == 2
@@ -446,7 +446,7 @@ def test_a_log_file_with_the_form_that_was_asked_for(workspace: Workspace) -> No
     assert [json.loads(line)["time"][0] for line in lines] == ["+"] * len(lines)
 
 
-def test_a_log_file_that_can_not_be_written_is_said_before_anything_runs(
+def test_unwritable_log_file_is_reported_before_any_iteration(
     workspace: Workspace,
 ) -> None:
     agent = workspace.agents("exit 0")
@@ -457,13 +457,13 @@ def test_a_log_file_that_can_not_be_written_is_said_before_anything_runs(
     assert "--log-file" in done.err
 
 
-def test_a_dry_run_finds_a_log_file_that_can_not_be_written(workspace: Workspace) -> None:
+def test_dry_run_reports_an_unwritable_log_file(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "--dry-run", "--log-file", "no/such/run.log")
     assert done.code == 1
     assert "no/such/run.log" in done.out
 
 
-# -- rooda's own folder ------------------------------------------------------------------------
+# -- the state folder --------------------------------------------------------------------------
 
 
 def git(workspace: Workspace, *words: str) -> str:
@@ -478,7 +478,7 @@ def git(workspace: Workspace, *words: str) -> str:
     return done.stdout
 
 
-def test_rooda_s_own_folder_is_private_and_ignores_itself(workspace: Workspace) -> None:
+def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     workspace.config(PROCEDURE)
     git(workspace, "init", "-q")
@@ -490,7 +490,7 @@ def test_rooda_s_own_folder_is_private_and_ignores_itself(workspace: Workspace) 
     assert git(workspace, "status", "--porcelain", "--untracked-files=all") == ""
 
 
-def test_an_agent_that_deletes_rooda_s_folder_does_not_stop_the_run(workspace: Workspace) -> None:
+def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Workspace) -> None:
     agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
     done = workspace.work(agent, "-n", "5")
     assert (done.code, workspace.starts) == (0, 3)

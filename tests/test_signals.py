@@ -1,4 +1,4 @@
-"""Signals to rooda with whole trees and real terminals; see also test_interrupts_cli."""
+"""Signals to rooda, with process trees and real terminals; see also test_interrupts_cli."""
 
 import os
 import re
@@ -15,20 +15,20 @@ from support.screen import Screen
 from support.workspace import ROODA, Running, Workspace, alive, wait_for
 
 CAPTURES = ["file", "pipe"]
-# Writes down every signal that it is sent; a child in another session does the same.
-HEARS = """
+# Records every signal that it gets; its child in another session does the same.
+RECORDS = """
 import os, pathlib, signal, sys, time
 def note(name):
     pathlib.Path(name + ".new").write_text(str(os.getpid()))
     os.rename(name + ".new", name + ".pid")
 def play(name):
-    def hear(number, _):
-        with open(name + ".heard", "a") as file:
+    def on_signal(number, _):
+        with open(name + ".signals_of", "a") as file:
             file.write(signal.Signals(number).name + "\\n")
         if {ends} and number == signal.SIGTERM:
             os._exit(0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, hear)
+        signal.signal(number, on_signal)
     note(name)
     while True:
         time.sleep(0.01)
@@ -37,7 +37,7 @@ if os.fork() == 0:
     play("child")
 play("agent")
 """
-OBEYS, IGNORES = HEARS.format(ends=True), HEARS.format(ends=False)
+OBEYS, IGNORES = RECORDS.format(ends=True), RECORDS.format(ends=False)
 NAMES = ("agent", "child")
 
 
@@ -45,9 +45,9 @@ def arguments(workspace: Workspace, body: str, *args: str) -> tuple[str, ...]:
     return ("work", "--ai-cmd", workspace.python_agent(body), *args)
 
 
-def heard(workspace: Workspace, name: str) -> list[str]:
-    """The signals that a process of the tree was sent."""
-    file = workspace.path / f"{name}.heard"
+def signals_of(workspace: Workspace, name: str) -> list[str]:
+    """The signals that a process of the tree got."""
+    file = workspace.path / f"{name}.signals_of"
     return file.read_text().split() if file.exists() else []
 
 
@@ -59,18 +59,18 @@ def seconds_to_end(running: Running, number: signal.Signals) -> float:
 
 
 def hang_up(screen: Screen) -> None:
-    """Close the terminal: the kernel sends SIGHUP to the leader of the session, which is rooda."""
+    """Close the terminal: the kernel sends SIGHUP to the session leader, which is rooda."""
     for fd in (screen.slave, screen.master):
         os.close(fd)
     screen.slave = screen.master = -1
 
 
-# -- how long it takes ---------------------------------------------------------------------
+# -- duration of the shutdown --------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_an_obedient_tree_is_gone_within_a_second(
+def test_obedient_tree_is_gone_within_a_second(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     running = nursery.start(workspace, *arguments(workspace, OBEYS, "--capture", capture))
@@ -78,13 +78,13 @@ def test_an_obedient_tree_is_gone_within_a_second(
     assert seconds_to_end(running, signal.SIGINT) < 1
     assert not any(map(alive, tree))
     for name in NAMES:
-        assert heard(workspace, name) == ["SIGTERM"]
+        assert signals_of(workspace, name) == ["SIGTERM"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURES)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_stubborn_tree_is_gone_within_seven_seconds(
+def test_stubborn_tree_is_gone_within_seven_seconds(
     workspace: Workspace, nursery: Nursery, number: signal.Signals, capture: str
 ) -> None:
     running = nursery.start(workspace, *arguments(workspace, IGNORES, "--capture", capture))
@@ -92,12 +92,12 @@ def test_a_stubborn_tree_is_gone_within_seven_seconds(
     assert 5 <= seconds_to_end(running, number) < 7
     assert not any(map(alive, tree))
     for name in NAMES:
-        assert heard(workspace, name) == ["SIGTERM"]
+        assert signals_of(workspace, name) == ["SIGTERM"]
 
 
 @pytest.mark.slow
-def test_who_obeys_does_not_wait_for_who_does_not(workspace: Workspace, nursery: Nursery) -> None:
-    """The grace is for the whole tree: a stubborn grandchild has no more than its leader had."""
+def test_grace_starts_for_the_whole_tree_at_once(workspace: Workspace, nursery: Nursery) -> None:
+    """A stubborn child gets no extra grace after the agent has obeyed."""
     body = IGNORES.replace('play("agent")', 'note("agent"); time.sleep(60)')
     running = nursery.start(workspace, *arguments(workspace, body))
     tree = [nursery.pid(name) for name in NAMES]
@@ -105,14 +105,14 @@ def test_who_obeys_does_not_wait_for_who_does_not(workspace: Workspace, nursery:
     assert not any(map(alive, tree))
 
 
-def test_the_second_signal_ends_a_stubborn_tree_at_once(
+def test_second_signal_kills_a_stubborn_tree_at_once(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     running = nursery.start(workspace, *arguments(workspace, IGNORES, "--kill-grace", "60"))
     tree = [nursery.pid(name) for name in NAMES]
     running.signal(signal.SIGTERM)
     for name in NAMES:
-        wait_for(workspace.path / f"{name}.heard")
+        wait_for(workspace.path / f"{name}.signals_of")
     assert seconds_to_end(running, signal.SIGTERM) < 1
     assert not any(map(alive, tree))
 
@@ -121,7 +121,7 @@ def test_the_second_signal_ends_a_stubborn_tree_at_once(
 
 
 @pytest.mark.parametrize("key,name", [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")])
-def test_a_key_reaches_rooda_alone_and_rooda_stops_the_agent(
+def test_key_signals_rooda_only_and_rooda_stops_the_agent(
     workspace: Workspace, nursery: Nursery, screen: Screen, key: bytes, name: str
 ) -> None:
     screen.start(workspace, *arguments(workspace, OBEYS))
@@ -133,26 +133,26 @@ def test_a_key_reaches_rooda_alone_and_rooda_stops_the_agent(
     assert f"Received {name}, shutting down...".encode() in screen.sent
     assert not any(map(alive, tree))
     for process in NAMES:
-        assert heard(workspace, process) == ["SIGTERM"]
+        assert signals_of(workspace, process) == ["SIGTERM"]
 
 
 @pytest.mark.slow
-def test_ctrl_c_twice_kills_who_ignores_it(
+def test_ctrl_c_twice_kills_an_agent_that_ignores_sigterm(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
     screen.start(workspace, *arguments(workspace, IGNORES, "--kill-grace", "60"))
     tree = [nursery.pid(name) for name in NAMES]
     screen.type(b"\x03")
-    wait_for(workspace.path / "agent.heard")
+    wait_for(workspace.path / "agent.signals_of")
     began = time.monotonic()
     screen.type(b"\x03")
     assert screen.finish() == 130
     assert time.monotonic() - began < 1
     assert not any(map(alive, tree))
-    assert heard(workspace, "agent") == ["SIGTERM"]
+    assert signals_of(workspace, "agent") == ["SIGTERM"]
 
 
-def test_a_terminal_that_is_closed_ends_the_run(
+def test_closed_terminal_ends_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
     process = screen.start(workspace, *arguments(workspace, OBEYS))
@@ -161,13 +161,13 @@ def test_a_terminal_that_is_closed_ends_the_run(
     assert process.wait(10) == 130
     assert not any(map(alive, tree))
     for name in NAMES:
-        assert heard(workspace, name) == ["SIGTERM"]
+        assert signals_of(workspace, name) == ["SIGTERM"]
 
 
-def test_with_nohup_a_terminal_that_is_closed_does_not(
+def test_closed_terminal_does_not_end_a_run_under_nohup(
     workspace: Workspace, nursery: Nursery, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection breaks: the night's work goes on to its end."""
+    """A broken ssh connection must not end the run."""
     monkeypatch.setattr("support.screen.ROODA", shutil.which("nohup"))
     waits = "while ! test -e go; do sleep 0.02; done; echo '<promise>SUCCESS</promise>'"
     command = workspace.agent(f"echo $$ > agent.pid; {waits}")
@@ -181,7 +181,7 @@ def test_with_nohup_a_terminal_that_is_closed_does_not(
 
 
 @pytest.mark.slow
-def test_under_nohup_the_agent_is_still_asked_with_sigterm(
+def test_agent_of_a_run_under_nohup_is_stopped_with_sigterm(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     running = nursery.start(workspace, *arguments(workspace, OBEYS), before=("nohup",))
@@ -193,17 +193,17 @@ def test_under_nohup_the_agent_is_still_asked_with_sigterm(
     assert seconds_to_end(running, signal.SIGINT) < 1
     assert not any(map(alive, tree))
     for name in NAMES:
-        assert heard(workspace, name) == ["SIGTERM"]
+        assert signals_of(workspace, name) == ["SIGTERM"]
 
 
-# -- not for the warden --------------------------------------------------------------------
+# -- signals to the process group ----------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_signal_to_every_process_of_the_group_is_one_wish(
+def test_signal_to_the_whole_process_group_counts_once(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
-    """A supervisor that signals the whole group must not take the warden from the tree."""
+    """A supervisor that signals the whole group must not kill the warden."""
     job.start(workspace, *arguments(workspace, OBEYS))
     tree = [nursery.pid(name) for name in NAMES]
     os.killpg(job.rooda, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What is imported when: nobody waits for a library that isn't needed."""
+"""Imports at start-up: each command imports only the libraries that it needs."""
 
 import subprocess
 import sys
@@ -12,24 +12,24 @@ from support.workspace import PROCEDURE, ROODA, Workspace
 MODULE = ("-m", "rooda")
 SCRIPT = (str(ROODA),)
 ADAPTERS = {f"rooda.agents.{name.replace('-', '_')}" for name in COMMANDS}
-# Runs rooda and prints every loaded module: -X importtime does not list what importlib loads.
+# Runs rooda and prints every loaded module: -X importtime does not list those of importlib.
 LOADED = """
 import atexit, runpy, sys
 atexit.register(lambda: print(*sys.modules, sep="\\n", file=sys.stderr))
 runpy.run_module("rooda", run_name="__main__")
 """
-# A measured test run would put its own libraries into the process that is looked at.
-MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE")
+# With coverage, a test run would import its own libraries into the process.
+COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE")
 
 
 def imported(
     workspace: Workspace, *args: str, code: int = 0, env: Mapping[str, str | None] | None = None
 ) -> set[str]:
-    """The modules that a Python process imports, by its own account."""
+    """The modules that a Python process imports, as -X importtime prints them."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *args],
         cwd=workspace.path,
-        env=workspace.environ({**dict.fromkeys(MEASURING), **(env or {})}),
+        env=workspace.environ({**dict.fromkeys(COVERAGE), **(env or {})}),
         capture_output=True,
         text=True,
         check=False,
@@ -48,7 +48,7 @@ def packages(names: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("start", [MODULE, SCRIPT], ids=["module", "script"])
 @pytest.mark.parametrize("word", ["--version", "version"])
-def test_the_version_needs_no_library(
+def test_version_imports_no_library(
     workspace: Workspace, start: tuple[str, ...], word: str
 ) -> None:
     found = packages(imported(workspace, *start, word))
@@ -83,7 +83,7 @@ def test_the_help_of_a_run_does_not_load_what_a_run_needs(
         "rooda build --ai-cmd-alias c",
     ],
 )
-def test_completion_is_light(workspace: Workspace, line: str) -> None:
+def test_completion_imports_no_heavy_library(workspace: Workspace, line: str) -> None:
     workspace.config(PROCEDURE)
     env = {
         "_ROODA_COMPLETE": "bash_complete",
@@ -94,7 +94,7 @@ def test_completion_is_light(workspace: Workspace, line: str) -> None:
     assert found & {"yaml", "rich", "sqlite3", "asyncio"} == set()
 
 
-def test_a_run_imports_nothing_heavy(workspace: Workspace) -> None:
+def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("exit 0")
     found = packages(imported(workspace, *SCRIPT, "work", "-n", "2", "--ai-cmd", agent, code=2))
@@ -109,7 +109,7 @@ def test_a_run_imports_nothing_heavy(workspace: Workspace) -> None:
         (("list", "--aliases"), set()),
     ],
 )
-def test_rooda_loads_only_the_adapter_of_the_chosen_agent(
+def test_rooda_imports_only_the_adapter_of_the_chosen_agent(
     workspace: Workspace, args: tuple[str, ...], adapters: set[str]
 ) -> None:
     done = subprocess.run(
@@ -125,6 +125,6 @@ def test_rooda_loads_only_the_adapter_of_the_chosen_agent(
     assert set(done.stderr.split()) & ADAPTERS == adapters
 
 
-def test_a_dry_run_imports_nothing_heavy(workspace: Workspace) -> None:
+def test_dry_run_imports_no_heavy_library(workspace: Workspace) -> None:
     found = packages(imported(workspace, *SCRIPT, "build", "--dry-run", "--ai-cmd", "true"))
     assert found & {"asyncio", "rich", "sqlite3", "http", "ssl", "unittest"} == set()

@@ -1,4 +1,4 @@
-"""Prompts of megabytes, read at once, last or never, with both captures."""
+"""Prompts of several megabytes, read at once, last or never, with both kinds of capture."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ FIVE_MEGABYTES = 5_000_000
 LINE = "a line of the context, with an umlaut: ü\n"
 BOTH = pytest.mark.parametrize("capture", ["file", "pipe"])
 SUCCESS = 'os.write(1, b"\\n<promise>SUCCESS</promise>\\n")'
-# Says what it has read, and that nothing comes after it.
+# Records the size and hash of its input, and checks for the end of the file.
 READS = """
 import hashlib, os, sys
 def read():
@@ -31,7 +31,7 @@ while rest:
 
 
 def run(workspace: Workspace, nursery: Nursery, body: str, capture: str) -> bytes:
-    """Run an agent with a prompt of more than five megabytes; the prompt."""
+    """Run an agent with a prompt of more than five megabytes; return the prompt."""
     workspace.write("context.md", LINE * (FIVE_MEGABYTES // len(LINE.encode()) + 1))
     command = workspace.python_agent(body)
     running = nursery.start(
@@ -62,7 +62,7 @@ def printed(workspace: Workspace) -> int:
 
 @pytest.mark.slow
 @BOTH
-def test_a_prompt_that_is_read_at_once_arrives_whole_and_ends(
+def test_prompt_that_is_read_at_once_is_complete(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     prompt = run(workspace, nursery, f"{READS}\nread()\n{PRINTS}\n{SUCCESS}", capture)
@@ -72,7 +72,7 @@ def test_a_prompt_that_is_read_at_once_arrives_whole_and_ends(
 
 @BOTH
 @pytest.mark.slow
-def test_a_prompt_that_is_read_last_arrives_whole_and_ends(
+def test_prompt_that_is_read_last_is_complete(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     prompt = run(workspace, nursery, f"{READS}\n{PRINTS}\nread()\n{SUCCESS}", capture)
@@ -82,7 +82,7 @@ def test_a_prompt_that_is_read_last_arrives_whole_and_ends(
 
 @pytest.mark.slow
 @BOTH
-def test_a_prompt_that_is_never_read_holds_nothing_up(
+def test_prompt_that_is_never_read_blocks_nothing(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     run(workspace, nursery, f"import os\n{PRINTS}\n{SUCCESS}", capture)
@@ -90,8 +90,8 @@ def test_a_prompt_that_is_never_read_holds_nothing_up(
 
 
 @pytest.mark.slow
-def test_a_prompt_that_is_echoed_gives_no_signal(workspace: Workspace, nursery: Nursery) -> None:
-    """The prompt says how to signal; who only prints it has not done it."""
+def test_echoed_prompt_gives_no_signal(workspace: Workspace, nursery: Nursery) -> None:
+    """The prompt contains the promise as an instruction; printing the prompt is no promise."""
     workspace.write("context.md", LINE * (FIVE_MEGABYTES // len(LINE.encode()) + 1))
     args = ("--ai-cmd", "cat", "--context", "context.md", "-n", "1")
     assert nursery.start(workspace, "work", *args).finish(timeout=30).code == 2
@@ -100,7 +100,7 @@ def test_a_prompt_that_is_echoed_gives_no_signal(workspace: Workspace, nursery: 
 
 
 @BOTH
-def test_every_iteration_has_the_prompt_from_its_beginning(
+def test_every_iteration_gets_the_prompt_from_its_start(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:
     command = workspace.agent("cat | wc -c >> sizes; cat | wc -c >> sizes")

@@ -1,4 +1,4 @@
-"""How a tree is stopped: who is asked, who has time, and what is said of those who stay."""
+"""Stopping a process tree: SIGTERM, grace period, survivors, and leftovers of killed runs."""
 
 import os
 import shutil
@@ -20,8 +20,8 @@ from support.jobs import is_stopped
 from support.workspace import PROCEDURE, ROODA, Workspace, alive, wait_for
 
 
-def begun(workspace: Workspace, command: str, *before: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell command to its end; `rooda` in it is the installed one."""
+def run_shell(workspace: Workspace, command: str, *before: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell command until it exits; `rooda` in it is the installed one."""
     return subprocess.run(
         [*before, "sh", "-c", command.replace("rooda work", f'"{ROODA}" work')],
         cwd=workspace.path,
@@ -38,7 +38,7 @@ CAPTURES = pytest.mark.parametrize("capture", ["file", "pipe"])
 
 @pytest.mark.slow
 @CAPTURES
-def test_what_is_started_to_clean_up_has_the_grace_too(workspace: Workspace, capture: str) -> None:
+def test_process_started_for_cleanup_gets_the_grace_too(workspace: Workspace, capture: str) -> None:
     cleaning = "trap 'sh -c \"sleep 0.3; echo ok > cleaned\"; echo status $?; exit' TERM"
     agent = workspace.agent(f"{cleaning}; echo > up; while :; do sleep 0.05; done")
     done = workspace.work(
@@ -50,13 +50,14 @@ def test_what_is_started_to_clean_up_has_the_grace_too(workspace: Workspace, cap
 
 
 @pytest.mark.slow
-def test_what_survives_is_not_said_to_be_stopped(workspace: Workspace) -> None:
+def test_surviving_process_is_not_reported_as_stopped(workspace: Workspace) -> None:
     with frozen_cgroup() as group:
         freeze = f"echo $$ > {group}/cgroup.procs; echo FROZEN > {group}/freezer.state; sleep 60"
         agent = workspace.agent(
             f"sh -c '{freeze}' & "
             f"until grep -q FROZEN {group}/freezer.state; do sleep 0.01; done; "
-            "sleep 30 & echo '<promise>SUCCESS</promise>'"
+            "sleep 30 & until grep -q ^sleep /proc/$!/cmdline; do sleep 0.01; done; "
+            "echo '<promise>SUCCESS</promise>'"
         )
         done = workspace.work(agent, "--kill-grace", "0")
         (survived,) = [line for line in done.log if "still running after SIGKILL" in line]
@@ -70,21 +71,21 @@ def test_what_survives_is_not_said_to_be_stopped(workspace: Workspace) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a mount namespace")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
-def test_without_proc_the_program_s_own_group_is_stopped(workspace: Workspace) -> None:
+def test_process_group_is_stopped_without_proc(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("trap '' TERM; sleep 600 & echo $! > left.pid; echo $$ > a.pid; wait")
     flags = "-n 1 --kill-grace 0 --iteration-timeout 1"
     command = f"mount -t tmpfs none /proc && exec rooda work --ai-cmd {agent} {flags}"
-    done = begun(workspace, command, "unshare", "-m")
+    done = run_shell(workspace, command, "unshare", "-m")
     assert done.returncode == 2, done.stderr
     for name in ("left", "a"):
         assert not alive(int((workspace.path / f"{name}.pid").read_text())), done.stderr
 
 
-def test_a_signal_to_both_of_us_is_an_interruption(workspace: Workspace) -> None:
+def test_signal_to_rooda_and_the_agent_is_an_interruption(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("kill -TERM $(cat rooda.pid); kill -TERM $$; sleep 60", "both.sh")
-    done = begun(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent}")
+    done = run_shell(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent}")
     assert done.returncode == 130
     assert "Iteration 1/5 interrupted" in done.stderr
     assert "(failure" not in done.stderr
@@ -92,7 +93,7 @@ def test_a_signal_to_both_of_us_is_an_interruption(workspace: Workspace) -> None
 
 
 @pytest.mark.slow
-def test_the_lock_covers_the_folder_that_the_agent_works_in(workspace: Workspace) -> None:
+def test_lock_covers_the_working_folder_of_the_agent(workspace: Workspace) -> None:
     other = workspace.sibling("other")
     holding = other.agent("echo > up; while ! test -e go; do sleep 0.01; done")
     running = other.start("work", "--ai-cmd", holding, "-n", "1")
@@ -102,11 +103,13 @@ def test_the_lock_covers_the_folder_that_the_agent_works_in(workspace: Workspace
     assert running.finish().code == 2
     assert refused.code == 1
     assert f"another run is at work in {other.path}" in refused.err
-    assert workspace.work(workspace.agent("exit 0"), "-n", "1").code == 2, "nothing is held"
+    assert workspace.work(workspace.agent("exit 0"), "-n", "1").code == 2, (
+        "the other folder is not locked"
+    )
 
 
 @pytest.mark.slow
-def test_an_agent_that_starts_rooda_in_its_own_folder_is_told_so(workspace: Workspace) -> None:
+def test_agent_that_starts_rooda_in_its_own_folder_gets_advice(workspace: Workspace) -> None:
     inner = f'"{ROODA}" work --ai-cmd true -n 1 2> inner.log; echo $? > inner.code'
     assert workspace.work(workspace.agent(inner), "-n", "1").code == 2
     assert (workspace.path / "inner.code").read_text() == "1\n"
@@ -115,14 +118,16 @@ def test_an_agent_that_starts_rooda_in_its_own_folder_is_told_so(workspace: Work
 
 @pytest.mark.slow
 def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: Nursery) -> None:
+    # The shell's child is called `sh` until it runs exec: only then the pattern matches it.
+    named = "until grep -q ^sleep /proc/$(cat kept.pid)/cmdline; do sleep 0.01; done"
     agent = workspace.agent(
         "sleep 601 & echo $! > kept.pid; sleep 602 & echo $! > other.pid; "
-        "sleep 603 & echo $! > third.pid"
+        f"sleep 603 & echo $! > third.pid; {named}"
     )
     try:
         flags = ("--keep-processes", "sleep 601", "--keep-processes", "nothing *")
         assert workspace.work(agent, "-n", "1", "--kill-grace", "0", *flags).code == 2
-        until(lambda: not alive(nursery.pid("other")), "the end of the others")
+        until(lambda: not alive(nursery.pid("other")), "the others exit")
         assert alive(nursery.pid("kept"))
         assert not alive(nursery.pid("third"))
     finally:
@@ -145,24 +150,24 @@ def test_each_keep_processes_flag_is_one_pattern(workspace: Workspace, nursery: 
         ("my-claude", False),
     ],
 )
-def test_a_known_cli_is_seen_behind_a_launcher(command: str, *, known: bool) -> None:
+def test_known_cli_is_recognized_behind_a_launcher(command: str, *, known: bool) -> None:
     assert program_of(command.split()).is_known is known
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_agent_output_that_had_no_room_is_told_of(workspace: Workspace) -> None:
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_agent_output_that_could_not_be_written_is_reported(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("echo hello")
-    done = begun(workspace, f"exec rooda work --ai-cmd {agent} -n 1 -v > /dev/full")
+    done = run_shell(workspace, f"exec rooda work --ai-cmd {agent} -n 1 -v > /dev/full")
     assert done.returncode == 2
     assert "[6 bytes of the agent's output were not shown]" in done.stderr
 
 
 @pytest.mark.slow
-def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
+def test_process_stopped_by_the_agent_is_not_continued_by_fg(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    """What the agent has stopped itself stays so, whatever is sent to rooda."""
+    """A process that the agent has stopped stays stopped, whatever is sent to rooda."""
     agent = workspace.agent(
         "sh -c 'echo $$ > own.pid; kill -STOP $$; echo > woken' & "
         "while ! test -s own.pid; do sleep 0.01; done; echo > up; "
@@ -181,11 +186,11 @@ def test_a_stopped_process_of_the_agent_s_own_is_not_continued_by_fg(
     assert not alive(own)
 
 
-# -- what must never happen ------------------------------------------------------------------
+# -- other processes stay untouched ----------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_start_in_a_copy_of_a_work_tree_leaves_the_original_s_run_alone(
+def test_run_in_a_copy_of_the_work_tree_leaves_the_original_run_alone(
     workspace: Workspace,
 ) -> None:
     original = workspace.sibling("original")
@@ -196,12 +201,12 @@ def test_a_start_in_a_copy_of_a_work_tree_leaves_the_original_s_run_alone(
     shutil.copytree(original.path, workspace.path, dirs_exist_ok=True)
     done = workspace.work(workspace.agent("exit 0", "nothing.sh"), "-n", "1")
     (original.path / "go").touch()
-    assert running.finish().code == 2, "it was not disturbed"
+    assert running.finish().code == 2, "the original run was not disturbed"
     assert (done.code, "An earlier run" in done.err) == (2, False)
 
 
 @pytest.mark.slow
-def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
+def test_symlinked_transcript_makes_no_other_process_a_leftover(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
@@ -228,9 +233,7 @@ def test_a_link_in_place_of_the_output_makes_nobody_a_leftover(
 
 
 @pytest.mark.slow
-def test_a_start_that_fails_does_not_forget_what_a_killed_run_left(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_failed_start_keeps_the_note_of_leftovers(workspace: Workspace, nursery: Nursery) -> None:
     agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
     running = workspace.start("work", "--ai-cmd", agent)
     pid = nursery.pid("agent")
@@ -250,7 +253,7 @@ def test_a_start_that_fails_does_not_forget_what_a_killed_run_left(
         nursery.clear()
 
 
-def test_who_was_done_is_done_although_the_warden_is_killed_then(workspace: Workspace) -> None:
+def test_success_counts_although_the_warden_is_killed_afterwards(workspace: Workspace) -> None:
     leftover = "import os, signal, time; warden = int(os.environ['WARDEN'])\n"
     leftover += "signal.signal(signal.SIGTERM, lambda *_: os.kill(warden, signal.SIGKILL))\n"
     leftover += "open('up', 'w').close()\nwhile True: time.sleep(0.1)\n"
@@ -264,58 +267,58 @@ def test_who_was_done_is_done_although_the_warden_is_killed_then(workspace: Work
     assert done.code == 0
 
 
-def test_a_folder_in_place_of_the_ignore_file_costs_no_descriptors(workspace: Workspace) -> None:
+def test_folder_in_place_of_the_ignore_file_leaks_no_descriptors(workspace: Workspace) -> None:
     count = "ls /proc/$(cat rooda.pid)/fd | wc -l >> counts"
     agent = workspace.agent(f"rm -rf .rooda/.gitignore; mkdir .rooda/.gitignore; {count}")
     workspace.config(PROCEDURE)
-    done = begun(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent} -n 10")
+    done = run_shell(workspace, f"echo $$ > rooda.pid; exec rooda work --ai-cmd {agent} -n 10")
     assert done.returncode == 2, done.stderr
     counts = (workspace.path / "counts").read_text().split()
     assert len(counts) == 10
-    # An agent may look before rooda has closed its own ends of what it was started with; what is
-    # lost in every iteration would be more by the end.
+    # An agent may count before rooda has closed its own ends of the agent's files. A leak in every
+    # iteration would add up to more.
     assert max(map(int, counts)) - min(map(int, counts)) < len(counts) - 1, counts
 
 
-def test_a_pause_within_the_grace_is_no_part_of_it(tmp_path: Path) -> None:
-    """The tree stands still, so it can't have used its time."""
+def test_pause_during_the_grace_does_not_count(tmp_path: Path) -> None:
+    """A stopped tree can't use its time."""
     stubborn = "trap '' TERM; echo $$ > up.pid; while :; do sleep 9; done"
     child = subprocess.Popen(["sh", "-c", stubborn], cwd=tmp_path)
     try:
         wait_for(tmp_path / "up.pid")
-        who = process_table()
+        table = process_table()
 
         def members() -> list[Process]:
-            found = who.find(child.pid)
+            found = table.find(child.pid)
             return [found] if found is not None and not found.ended else []
 
-        stopping = TreeStop(who, members, child.pid)
+        stopping = TreeStop(table, members, child.pid)
         stopping.within(0.2)
         assert not stopping.look()
         stopping.hold()
         end = time.monotonic() + 0.4
-        until(lambda: time.monotonic() > end, "more than the grace")
+        until(lambda: time.monotonic() > end, "more time than the grace passes")
         stopping.go_on()
         assert not stopping.look()
         assert not stopping.killing
-        until(lambda: stopping.look() or stopping.killing, "the end of the grace")
+        until(lambda: stopping.look() or stopping.killing, "the grace ends")
     finally:
         child.kill()
         child.wait()
 
 
-def test_an_agent_can_not_write_to_its_own_prompt(workspace: Workspace) -> None:
+def test_agent_can_not_write_to_its_prompt(workspace: Workspace) -> None:
     agent = workspace.agent("echo more >&0; cat > got")
     workspace.work(agent, "-n", "1")
     assert "more" not in (workspace.path / "got").read_text().splitlines()
 
 
-def test_hunting_needs_no_process_table() -> None:
+def test_kill_loop_starts_without_a_process_table() -> None:
     class Blind:
         def __getattr__(self, name: str) -> object:
             return (lambda *_: 0.0) if name == "now" else (lambda *_: None)
 
     stopping = TreeStop(cast("ProcessTable", Blind()), list)
     stopping.within(0)
-    assert stopping.look(), "nobody is seen"
-    assert stopping.killing, "so the warden goes hunting"
+    assert stopping.look(), "no process is visible"
+    assert stopping.killing, "so the warden kills blindly"

@@ -1,4 +1,4 @@
-"""What a person sees on a real terminal, and what a program gets in a pipe."""
+"""What rooda prints to a real terminal, and what it writes to a pipe."""
 
 import os
 import re
@@ -17,9 +17,9 @@ LIVE = "Iteration 1/1 · "
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
 HANGS = "echo $$ > agent.pid; exec sleep 60"
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
-# Everything that could drive a terminal: controls but for the line ends that the pty adds.
+# All controls that could drive a terminal; the pty itself adds the line ends.
 RAW = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|\xc2[\x80-\x9f]")
-# Writes pieces so that each is read on its own: the next only when the pipe is empty again.
+# Writes one piece at a time: the next one only after the pipe is empty again.
 IN_PIECES = """
 import array, fcntl, os, termios, time
 def put(fd, data):
@@ -38,7 +38,7 @@ def work(command: str, *args: str) -> tuple[str, ...]:
 # -- the live line -------------------------------------------------------------------------
 
 
-def test_the_live_line_comes_and_goes(workspace: Workspace, screen: Screen) -> None:
+def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
     screen.wait_for(f"{LIVE}0s · no output yet")
     screen.wait_for(f"{LIVE}1s · ")
@@ -57,7 +57,7 @@ def test_the_live_line_comes_and_goes(workspace: Workspace, screen: Screen) -> N
 
 
 @pytest.mark.slow
-def test_the_live_line_tells_of_output_and_phase(workspace: Workspace, screen: Screen) -> None:
+def test_live_line_shows_output_and_phase(workspace: Workspace, screen: Screen) -> None:
     body = f"echo 'OODA: ORIENT'; head -c 3000 /dev/zero; {WAITS}"
     screen.start(workspace, *work(workspace.agent(body)))
     screen.wait_for(" · ORIENT · ")
@@ -67,11 +67,13 @@ def test_the_live_line_tells_of_output_and_phase(workspace: Workspace, screen: S
 
 
 @pytest.mark.slow
-def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: Nursery) -> None:
+def test_live_line_is_shown_only_on_an_interactive_terminal(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     command = workspace.agent("sleep 1.3")  # a live line is drawn every half second
     cases: dict[str, tuple[tuple[str, ...], dict[str, str | None]]] = {
-        "none of them": ((), {}),
-        "a silent agent with --verbose": (("--verbose",), {}),
+        "interactive": ((), {}),
+        "silent agent with --verbose": (("--verbose",), {}),
         "CI": ((), {"CI": "true"}),
         "dumb": ((), {"TERM": "dumb"}),
         "no TERM": ((), {"TERM": None}),
@@ -83,14 +85,14 @@ def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: N
     try:
         for name, (args, env) in cases.items():
             screens[name].start(workspace.sibling(name), *work(command, *args), env=env)
-        in_a_pipe = nursery.start(workspace, *work(command))
+        piped = nursery.start(workspace, *work(command))
         assert {name: screen.finish() for name, screen in screens.items()} == dict.fromkeys(
             cases, 2
         )
         shown = [name for name, screen in screens.items() if "·".encode() in screen.sent]
-        driven = [name for name, screen in screens.items() if RAW.search(screen.sent)]
-        assert shown == driven == ["none of them", "a silent agent with --verbose"]
-        done = in_a_pipe.finish()
+        controlled = [name for name, screen in screens.items() if RAW.search(screen.sent)]
+        assert shown == controlled == ["interactive", "silent agent with --verbose"]
+        done = piped.finish()
         assert "·" not in done.err
         assert not RAW.search((done.out + done.err).encode())
     finally:
@@ -99,10 +101,10 @@ def test_no_live_line_where_nobody_looks_at_one(workspace: Workspace, nursery: N
 
 
 @pytest.mark.slow
-def test_the_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
+def test_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
     workspace: Workspace, nursery: Nursery
 ) -> None:
-    """A line that wraps can't be taken away again."""
+    """A line that wraps can't be removed."""
     assert nursery.folder == workspace.path
     narrow = Screen(columns=24)
     try:
@@ -120,7 +122,7 @@ def test_the_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--verbose",)], ids=["live line", "verbose"])
-def test_ctrl_c_leaves_the_terminal_as_it_was(
+def test_ctrl_c_restores_the_terminal(
     workspace: Workspace, nursery: Nursery, screen: Screen, flags: tuple[str, ...]
 ) -> None:
     before = screen.settings
@@ -141,7 +143,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(
     assert "·" not in "\n".join(screen.lines)
 
 
-def test_ctrl_c_reaches_rooda_alone(workspace: Workspace, screen: Screen) -> None:
+def test_ctrl_c_reaches_rooda_only(workspace: Workspace, screen: Screen) -> None:
     command = workspace.python_agent("""
 import os, signal, sys
 def note(number, _):
@@ -163,13 +165,13 @@ while True:
     assert (workspace.path / "got").read_text() == "SIGTERM\n"
 
 
-def test_the_agent_has_no_terminal_to_write_to(workspace: Workspace, screen: Screen) -> None:
+def test_agent_has_no_controlling_terminal(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent("echo garbage > /dev/tty")))
     assert screen.finish() == 2
     assert b"garbage" not in screen.sent
 
 
-def test_closing_the_window_ends_the_run(
+def test_closing_the_terminal_ends_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
     process = screen.start(workspace, *work(workspace.agent(HANGS)))
@@ -183,7 +185,7 @@ def test_closing_the_window_ends_the_run(
 
 # -- --verbose -----------------------------------------------------------------------------
 
-ATTACKS = [
+CONTROLS = [
     b"\x1b]0;title\x07", b"\x1b[2J", b"\x1b[31mred\x1b[0m", b"\x1b]52;c;eA==\x1b\\", b"\x1bc",
     b"\x1bPq#1\x1b\\", b"\x1b[?1049h", b"\x1b[6n", b"\x07\x08\x0b\x0c\x0e\x7f", b"50%\r60%\r",
     "\x9b2J\x9d0;t\x9c\x85".encode(), b"\x9b2J\xff\xfe\xc3", b"\x1b", b"\x1b[", b"\xe2\x82",
@@ -193,13 +195,13 @@ ATTACKS = [
 @pytest.mark.parametrize("stream", [1, 2], ids=["stdout", "stderr"])
 @pytest.mark.parametrize("size", [99, 1], ids=["whole", "byte by byte"])
 @pytest.mark.slow
-def test_the_agent_never_drives_the_terminal(
+def test_output_of_the_agent_never_controls_the_terminal(
     workspace: Workspace, screen: Screen, stream: int, size: int
 ) -> None:
     body = f"""{IN_PIECES}
-for attack in {ATTACKS!r}:
-    for n in range(0, len(attack), {size}):
-        put({stream}, attack[n : n + {size}])
+for control in {CONTROLS!r}:
+    for n in range(0, len(control), {size}):
+        put({stream}, control[n : n + {size}])
     put({stream}, b"|")
 put({stream}, b"the end")
 """
@@ -207,21 +209,20 @@ put({stream}, b"the end")
     assert screen.finish() == 2
     assert not RAW.search(screen.sent)
     assert b"the end\r\n" in screen.sent
-    assert screen.sent.decode()  # and it is UTF-8
+    assert screen.sent.decode()  # valid UTF-8
 
 
-def test_a_failed_agent_does_not_drive_the_terminal_either(
+def test_excerpt_and_command_of_a_failed_agent_do_not_control_the_terminal(
     workspace: Workspace, screen: Screen
 ) -> None:
-    """The excerpt of its output, and the command itself, are words of others too."""
-    body = f"import os\nfor attack in {ATTACKS!r}:\n    os.write(2, attack + b'|')\nos._exit(1)"
+    body = f"import os\nfor control in {CONTROLS!r}:\n    os.write(2, control + b'|')\nos._exit(1)"
     command = f"{workspace.python_agent(body)} '\x1b[2J\x9b31m\r'"
     screen.start(workspace, *work(command, "--failure-threshold", "1"))
     assert screen.finish() == 1
     assert not RAW.search(screen.sent.replace(b"\r\x1b[2K", b""))
 
 
-def test_output_is_shown_while_the_agent_works(workspace: Workspace, screen: Screen) -> None:
+def test_output_is_shown_while_the_agent_runs(workspace: Workspace, screen: Screen) -> None:
     body = f"echo a line; printf 'half a line'; {WAITS}; echo ' and the rest'; {SUCCESS}"
     screen.start(workspace, *work(workspace.agent(body), "--verbose"))
     screen.wait_for("a line\r\nhalf a line")
@@ -243,14 +244,16 @@ def test_output_goes_to_stdout_and_logs_to_stderr(workspace: Workspace, nursery:
     assert not re.search("one|two|promise", done.err)
 
 
-def test_without_verbose_the_agent_is_not_heard(workspace: Workspace, nursery: Nursery) -> None:
+def test_output_is_hidden_without_verbose(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo one; echo two >&2; {SUCCESS}")
     done = nursery.start(workspace, *work(command)).finish()
     assert (done.code, done.out) == (0, "")
     assert not re.search("one|two|promise", done.err)
 
 
-def test_a_log_line_never_stands_behind_half_a_line(workspace: Workspace, screen: Screen) -> None:
+def test_log_line_starts_on_a_new_line_after_half_a_line_of_output(
+    workspace: Workspace, screen: Screen
+) -> None:
     screen.start(workspace, *work(workspace.agent("printf half"), "--verbose"))
     assert screen.finish() == 2
     assert "half" in screen.lines
@@ -262,7 +265,9 @@ FLOOD = f"head -c 5000000 /dev/zero | tr '\\0' x; echo yes > drained; {SUCCESS}"
 
 
 @pytest.mark.slow
-def test_a_reader_that_never_reads_holds_nothing_up(workspace: Workspace, nursery: Nursery) -> None:
+def test_reader_that_never_reads_does_not_block_the_run(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     running = nursery.start(workspace, *work(workspace.agent(FLOOD), "--verbose"))
     assert running.process.wait(15) == 0
     assert (workspace.path / "drained").exists()
@@ -270,7 +275,9 @@ def test_a_reader_that_never_reads_holds_nothing_up(workspace: Workspace, nurser
 
 
 @pytest.mark.slow
-def test_a_reader_that_leaves_changes_nothing(workspace: Workspace, nursery: Nursery) -> None:
+def test_reader_that_closes_the_pipe_does_not_stop_the_run(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     command = workspace.agent(f"echo first; {WAITS}; {FLOOD}")
     running = nursery.start(workspace, *work(command, "--verbose"))
     assert running.process.stdout is not None
@@ -283,7 +290,7 @@ def test_a_reader_that_leaves_changes_nothing(workspace: Workspace, nursery: Nur
     assert not re.search("Traceback|Broken|Exception", done.err)
 
 
-def test_a_reader_of_the_log_that_leaves_changes_nothing(
+def test_log_reader_that_closes_the_pipe_does_not_stop_the_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     running = nursery.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
@@ -297,8 +304,10 @@ def test_a_reader_of_the_log_that_leaves_changes_nothing(
 @pytest.mark.parametrize(
     "closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"], ids=lambda text: f"[{text}]"
 )
-def test_closed_streams_change_nothing(workspace: Workspace, nursery: Nursery, closed: str) -> None:
-    command = workspace.agent(f"cat > prompt; echo heard; echo heard >&2; {SUCCESS}")
+def test_closed_streams_do_not_stop_the_run(
+    workspace: Workspace, nursery: Nursery, closed: str
+) -> None:
+    command = workspace.agent(f"cat > prompt; echo output; echo output >&2; {SUCCESS}")
     launch = ("sh", "-c", f'"$@" {closed}', "sh")
     args = work(command, "--verbose", "--log-file", "log")
     done = nursery.start(workspace, *args, before=launch).finish()
@@ -307,11 +316,11 @@ def test_closed_streams_change_nothing(workspace: Workspace, nursery: Nursery, c
     assert "## OBSERVE" in (workspace.path / "prompt").read_text()
     log = (workspace.path / "log").read_text()
     assert log.count("\n") == 5
-    assert "heard" not in log
+    assert "output" not in log
 
 
 def flooded(workspace: Workspace, screen: Screen) -> subprocess.Popen[bytes]:
-    """A run whose agent floods the terminal."""
+    """A run with an agent that floods the terminal."""
     command = workspace.agent("echo $$ > agent.pid; yes")
     process = screen.start(workspace, *work(command, "--verbose"))
     wait_for(workspace.path / "agent.pid")
@@ -319,22 +328,20 @@ def flooded(workspace: Workspace, screen: Screen) -> subprocess.Popen[bytes]:
 
 
 def writable(screen: Screen) -> bool:
-    """Whether the terminal would take anything now."""
+    """Whether the terminal accepts output now."""
     return bool(select.select([], [screen.slave], [], 0)[1])
 
 
 @pytest.mark.slow
-def test_a_terminal_that_takes_nothing_more_does_not_keep_rooda(
-    workspace: Workspace, nursery: Nursery
-) -> None:
+def test_full_terminal_does_not_delay_the_exit(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; yes")
-    screens = [Screen() for _ in range(6)]  # how full a terminal is differs from time to time
+    screens = [Screen() for _ in range(6)]  # the fill level differs from run to run
     try:
         processes = [
             screen.start(workspace.sibling(str(n)), *work(command, "--verbose"))
             for n, screen in enumerate(screens)
         ]
-        until(lambda: not any(map(writable, screens)), "full terminals")
+        until(lambda: not any(map(writable, screens)), "the terminals are full")
         for process, number in zip(processes, [2, 15, 1] * 2, strict=True):
             process.send_signal(number)
         end = time.monotonic() + 5
@@ -347,33 +354,33 @@ def test_a_terminal_that_takes_nothing_more_does_not_keep_rooda(
 
 
 @pytest.mark.slow
-def test_a_terminal_stopped_with_ctrl_s_does_not_keep_rooda(
+def test_terminal_stopped_with_ctrl_s_does_not_delay_the_exit(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
     process = flooded(workspace, screen)
     screen.wait_for("y\r\ny\r\n")
     screen.type(b"\x13")
-    until(lambda: not writable(screen), "a stopped terminal")
+    until(lambda: not writable(screen), "the terminal is stopped")
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     assert not alive(nursery.pid("agent"))
 
 
 @pytest.mark.slow
-def test_ctrl_s_does_not_stop_the_work(workspace: Workspace, screen: Screen) -> None:
+def test_ctrl_s_does_not_stop_the_agent(workspace: Workspace, screen: Screen) -> None:
     command = workspace.agent(f"{WAITS}; {FLOOD}")
     process = screen.start(workspace, *work(command, "--verbose"))
     wait_for(workspace.path / "agent.pid")
     screen.type(b"\x13")
-    until(lambda: not writable(screen), "a stopped terminal")
+    until(lambda: not writable(screen), "the terminal is stopped")
     workspace.write("go", "")
     assert process.wait(15) == 0
     assert (workspace.path / "drained").exists()
 
 
 @pytest.mark.slow
-def test_the_end_is_told_even_after_a_flood(workspace: Workspace, screen: Screen) -> None:
-    """A terminal that is only slow still gets the last words of an interrupted run."""
+def test_final_lines_are_shown_after_a_flood(workspace: Workspace, screen: Screen) -> None:
+    """A slow terminal still gets the final lines of an interrupted run."""
     flooded(workspace, screen)
     screen.wait_for("y\r\ny\r\n")
     screen.type(b"\x03")
@@ -383,19 +390,19 @@ def test_the_end_is_told_even_after_a_flood(workspace: Workspace, screen: Screen
 
 
 @pytest.mark.slow
-def test_the_end_is_told_to_a_slow_reader_too(workspace: Workspace, nursery: Nursery) -> None:
-    """`2>&1 | ssh ...`: whoever still reads gets the last words."""
+def test_final_lines_reach_a_slow_reader(workspace: Workspace, nursery: Nursery) -> None:
+    """As with `2>&1 | ssh ...`: a reader that still reads gets the final lines."""
     command = workspace.agent("echo $$ > agent.pid; yes")
     launch = ("sh", "-c", 'exec "$@" 2>&1', "sh")
     process = nursery.start(workspace, *work(command, "--verbose"), before=launch).process
     nursery.pid("agent")
     assert process.stdout is not None
-    heard = ""
+    received = ""
     while text := process.stdout.read(4096):
-        heard += text
-        if len(heard) == 200 * 4096:
+        received += text
+        if len(received) == 200 * 4096:
             process.send_signal(signal.SIGINT)
         time.sleep(0.002)
     assert process.wait(10) == 130
-    assert "Interrupted (0 iterations completed, total:" in heard
-    assert "  Iteration timing: " in heard
+    assert "Interrupted (0 iterations completed, total:" in received
+    assert "  Iteration timing: " in received

@@ -1,6 +1,6 @@
-"""Make the machine fail around rooda: limits, full disks, users without rights; and see who lives.
+"""Make the machine fail around rooda: limits, full disks, missing rights; find survivors.
 
-What needs root or a tool of Linux is skipped, with the reason, where that is missing.
+A test that needs root or a Linux tool is skipped, with the reason, where that is missing.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from support.children import until
 from support.workspace import Finished, Workspace, alive
 
 
-def by_turns(workspace: Workspace, *bodies: str) -> str:
-    """As `Workspace.agents`, but kept in the home: the workspace may be deleted, or full."""
+def agent_by_turns(workspace: Workspace, *bodies: str) -> str:
+    """As `Workspace.agents`, but stored in the home: the workspace may be deleted or full."""
     cases = [f"{number}) {body} ;;" for number, body in enumerate(bodies[:-1], 1)]
     lines = [
         'home=$(dirname "$0")',
@@ -37,13 +37,13 @@ def by_turns(workspace: Workspace, *bodies: str) -> str:
 
 
 def turns(workspace: Workspace) -> int:
-    """How often such an agent was started."""
+    """How often this agent was started."""
     file = workspace.home / "starts"
     return int(file.read_text()) if file.exists() else 0
 
 
-def kin(workspace: Workspace) -> list[int]:
-    """Everyone who was started by rooda in this workspace: its home is in their environment."""
+def processes_of(workspace: Workspace) -> list[int]:
+    """The pids of all processes that rooda started in this workspace, known by their HOME."""
     mark = os.fsencode(f"HOME={workspace.home}")
     found = []
     for folder in Path("/proc").iterdir():
@@ -58,22 +58,22 @@ def kin(workspace: Workspace) -> list[int]:
 
 
 def check(done: Finished, workspace: Workspace, *codes: int) -> None:
-    """It ended in order, with one of these codes, and nothing of it is alive."""
+    """Check that rooda ended cleanly, with one of these codes, and that no process is left."""
     assert "Traceback" not in done.err, done.err
     assert "Internal error" not in done.err, done.err
     assert done.code in codes, done.err
-    until(lambda: not kin(workspace), "the end of everyone", timeout=5)
+    until(lambda: not processes_of(workspace), "all processes exit")
 
 
 def require(*programs: str) -> None:
-    """Skip the test where one of these is missing."""
+    """Skip the test if one of these programs is missing."""
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
 
 
 def limited(*limits: str) -> tuple[str, ...]:
-    """What to put before a command, so that it runs within limits: `nofile=8`, `nproc=1`."""
+    """A command prefix that sets limits, such as `nofile=8` or `nproc=1`."""
     require("prlimit")
     return ("prlimit", *(f"--{limit}:{limit.partition('=')[2]}" for limit in limits))
 
@@ -86,7 +86,7 @@ def _tried(*before: str) -> tuple[str, ...]:
 
 
 def powerless() -> tuple[str, ...]:
-    """What to put before a command, so that the modes of files hold even for root."""
+    """A command prefix that makes file modes apply to root too."""
     if os.geteuid() != 0:
         return ("env",)
     require("setpriv")
@@ -95,19 +95,21 @@ def powerless() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Stranger:
-    """A user without any other process, and a workspace of theirs."""
+    """A user without other processes, and a workspace that belongs to this user."""
 
-    before: tuple[str, ...]  # what to put before a command, so that they run it
+    before: tuple[str, ...]  # a command prefix that runs a command as this user
     workspace: Workspace
 
 
 @contextlib.contextmanager
 def a_stranger(config: str) -> Iterator[Stranger]:
-    """Limits on the number of processes hold for theirs alone. Not below pytest's own folder, which
-    nobody else may enter. They may read everything: the interpreter may be in root's home.
+    """Create a user, so that a limit on processes counts only the processes of the test.
+
+    The folder is not below pytest's, which other users may not enter. The user may read every file:
+    the interpreter may be in root's home.
     """
     if os.geteuid() != 0:
-        pytest.skip("only root can be somebody else")
+        pytest.skip("only root can change the user")
     require("setpriv")
     number = 100_000 + os.getpid()
     before = _tried(
@@ -130,7 +132,7 @@ def a_stranger(config: str) -> Iterator[Stranger]:
         try:
             yield Stranger(before, workspace)
         finally:
-            for pid in kin(workspace):
+            for pid in processes_of(workspace):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -148,9 +150,9 @@ def _why_no_disk() -> str:
 
 
 def small_disk(workspace: Workspace, size: str, then: str = ":") -> tuple[str, ...]:
-    """What to put before a command, so that the workspace is a disk of this size.
+    """A command prefix that mounts a disk of this size as the workspace.
 
-    It can be seen from within alone. The workspace is copied to it, and `then` is done there.
+    Only the command sees the disk. The workspace is copied to it, and `then` runs there.
     """
     if reason := _why_no_disk():
         pytest.skip(f"no small disk: {reason}")
@@ -164,7 +166,7 @@ def small_disk(workspace: Workspace, size: str, then: str = ":") -> tuple[str, .
 
 @cache
 def starts_with(descriptors: int) -> bool:
-    """Whether the interpreter itself starts with so few descriptors, and can load a module."""
+    """Whether the interpreter starts with so few descriptors, and can import a module."""
     command = [*limited(f"nofile={descriptors}"), sys.executable, "-c", "import json"]
     done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     return done.returncode == 0 and not done.stderr

@@ -1,4 +1,4 @@
-"""Events made by hand, for the tests of the views."""
+"""Sample events for the tests of the views."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -81,14 +81,14 @@ def stamped(clock: str, event: Event) -> Stamped:
 
 def written(
     log_format: str,
-    *happened: tuple[str, Event],
+    *events: tuple[str, Event],
     time: str | None = None,
     threshold: LogLevel = LogLevel.INFO,
 ) -> str:
-    """What a log of this format writes about the events."""
+    """The text that a log of this format writes for the events."""
     pieces: list[str] = []
     log = Log(log_format, TIME_FORMATS[time or DEFAULT_TIMES[log_format]], threshold, pieces.append)
-    for clock, event in happened:
+    for clock, event in events:
         log(stamped(clock, event))
     return "".join(pieces)
 
@@ -136,7 +136,7 @@ BLOCKED = structs.replace(
 def ended(
     number: int, maximum: int | None, seconds: float, verdict: Verdict, **more: Any
 ) -> IterationEnded:
-    """The end of an iteration; what is not said is as in an ordinary one."""
+    """The event of an ended iteration; the fields that are not given have ordinary values."""
     usual: dict[str, Any] = {
         "promise_signal": None,
         "truncated": False,
@@ -263,7 +263,7 @@ WAIT = WaitStarted(
     known=True,
 )
 
-# One event of each class, and more where a class has several faces.
+# One event of each class, and more where a class has several forms.
 SAMPLES: tuple[Event, ...] = (
     ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
     WARNING,
@@ -361,7 +361,7 @@ SAMPLES: tuple[Event, ...] = (
     CommitFailed(1, "Author identity unknown", "Tell git who you are"),
     Pushed(1, "origin", "main", COMMIT),
     PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
-    RecordTrouble("the record was broken; it is made anew"),
+    RecordTrouble("the record was broken; it was created again"),
     HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef")),
     StopRequested(),
     StateUnwritable(1, "No space left on device"),
@@ -394,7 +394,7 @@ SAMPLES: tuple[Event, ...] = (
     process.TranscriptTrimmed("stdout", 5242880, 1048576, "No space left on device"),
 )
 
-# Text that comes from a file, a name or an agent, and should not drive anything.
+# Text from a file, a name or an agent that must not control a terminal or forge a log line.
 EVIL = 'a\x1b[31mb\x1b]0;title\x07\nERROR forged="x"\r\x9b5mz\x7f\x00 \\'
 _EVIL_FAILURE = structs.replace(FAILURE, command=EVIL, preview=EVIL, suffix=EVIL)
 EVIL_EVENTS: tuple[Event, ...] = (

@@ -1,14 +1,14 @@
-"""Every way in which an agent may misbehave, every way in which it may end, and what must be left.
+"""Every way in which an agent may misbehave, every way in which it may end, and what must remain.
 
-A registry and nothing else: it starts nothing and knows no test framework, so that it can be
-shipped as a self-test. Who uses it runs `Misbehaviour.script` with `sys.executable -S` and the
-word of the end in an empty folder, brings the end about once there is a file `ready`, and asks
-`survivors` and `Kept` what has become of it.
+This module is a registry only: it starts no process and needs no test framework, so that it can be
+shipped as a self-test. The caller runs `Misbehaviour.script` with `sys.executable -S` and the word
+of the end in an empty folder, ends the agent when there is a file `ready`, and then checks
+`survivors` and `Kept`.
 
-Each script writes `NAME.pid` (pid and start time) for whatever it starts, and one for the process
-that started it; `mark` (the run that it belongs to); `1.taken` and `2.taken` (how many bytes the
-system took from it on each stream). All hold a lock on `tree.lock` but those who close everything,
-so that even who forks faster than one can look is seen. All end by themselves after two minutes,
+Each script writes `NAME.pid` (pid and start time) for every process that it starts, and for its own
+parent; `mark` (the run that it belongs to); `1.taken` and `2.taken` (how many bytes the OS accepted
+on each stream). All processes hold a lock on `tree.lock`, except those that close all descriptors:
+so even a process that forks faster than a scan is detected. All processes exit after two minutes,
 or when there is a file `stop`.
 """
 
@@ -33,18 +33,18 @@ MARK = "ROODA_RUN"
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an iteration ends: by the agent itself, by a clock, or by a signal to rooda."""
+    """How an iteration ends: the agent exits, a clock expires, or rooda gets a signal."""
 
     name: str
-    code: int  # that rooda exits with, in a run of one iteration that may not fail
-    word: str = "stay"  # what the agent is told: to exit (clean, failing) or to stay
-    last_words: bytes = b""  # what it says before it exits
+    code: int  # exit code of rooda, for one iteration and a failure threshold of 1
+    word: str = "stay"  # argument of the agent: exit (clean, failing) or stay
+    last_words: bytes = b""  # what the agent prints before it exits
     sent: signal.Signals | None = None  # to rooda
     is_timeout: bool = False
 
     @property
     def is_death(self) -> bool:
-        """Whether rooda itself has no say in it."""
+        """Whether the end gives rooda no time to react."""
         return self.sent is signal.SIGKILL
 
 
@@ -60,7 +60,7 @@ ENDS: tuple[End, ...] = (
     End("SIGKILL", -signal.SIGKILL, sent=signal.SIGKILL),
 )
 
-# -- what an agent is made of --------------------------------------------------------------
+# -- parts of an agent's script ------------------------------------------------------------
 
 _LAST_WORDS = f"LAST_WORDS = { {end.word: end.last_words for end in ENDS}!r}"
 
@@ -73,7 +73,7 @@ taken, cut = {1: 0, 2: 0}, set()
 
 
 def write(name, text):
-    "At once: who sees the file sees all of it."
+    "Write a complete file at once."
     draft = os.path.join(HERE, f"{name}.{os.getpid()}.new")
     with open(draft, "w") as file:
         file.write(str(text))
@@ -124,13 +124,13 @@ def wait_for(*names):
         time.sleep(0.002)
 
 
-def deaf():
+def ignore_signals():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
 
 def say(words, fd=1):
-    "Who does not want to wait for a full pipe says nothing more on it."
+    "If the reader is too slow for a non-blocking stream, print nothing more to it."
     rest = memoryview(words)
     while rest and fd not in cut:
         try:
@@ -154,8 +154,8 @@ fcntl.flock(LOCK, fcntl.LOCK_SH)
 note("leader")
 note("warden", os.getppid())
 write("mark", os.environ.get("ROODA_RUN", ""))
-say(b"at work\n")
-say(b"mind your head\n", 2)
+say(b"started\n")
+say(b"a warning\n", 2)
 """
 
 _ENDING = r"""
@@ -166,13 +166,13 @@ if END == "stay":
 os._exit({"clean": 0, "failing": 7}.get(END, 1))
 """
 
-_HELLO, _WARNING = b"at work\n", b"mind your head\n"
+_HELLO, _WARNING = b"started\n", b"a warning\n"
 _FLOOD = b"".join(b"%063d\n" % number for number in range(131_072))  # 8 MB
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What must be on disk of each stream. Of one in `cut` only what the system has taken."""
+    """The expected transcripts. For a stream in `cut`, only the bytes that the OS accepted."""
 
     stdout: bytes = _HELLO
     stderr: bytes = _WARNING
@@ -183,7 +183,7 @@ class Kept:
         return replace(self, stdout=self.stdout + end.last_words)
 
     def of(self, folder: Path) -> "Kept":
-        """Without what did not fit into a pipe."""
+        """Without the bytes that did not fit into a pipe."""
         return Kept(self._taken(folder, 1), self._taken(folder, 2))
 
     def _taken(self, folder: Path, fd: int) -> bytes:
@@ -193,7 +193,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Misbehaviour:
-    """One way to misbehave: what it does once it has said hello, and what must be kept of it."""
+    """One way to misbehave: its script, and the transcripts that must remain."""
 
     name: str
     about: str
@@ -203,18 +203,18 @@ class Misbehaviour:
 
     @property
     def script(self) -> str:
-        """The whole program."""
+        """The complete program."""
         return _LAST_WORDS + _PRELUDE + self.body + _ENDING
 
     def kept(self, capture: Capture, end: End) -> Kept:
-        """What the capture promises after this end."""
+        """The transcripts that the capture guarantees after this end."""
         return (self.in_file if capture == "file" else self.in_pipe).after(end)
 
 
-# -- the ways ------------------------------------------------------------------------------
+# -- the misbehaviours ---------------------------------------------------------------------
 
 _IGNORES = r"""
-deaf()
+ignore_signals()
 child("child", lambda: child("grandchild"))
 wait_for("child.pid", "grandchild.pid")
 """
@@ -249,14 +249,14 @@ end = time.monotonic() + 120
 while time.monotonic() < end and not os.path.exists("stop"):
     time.sleep(0.5)
 '''
-def forget():
+def exec_without_environment():
     os.execve(sys.executable, [sys.executable, "-S", "-c", UNKNOWN], {})
 """
 
 _BARE = (
     _FORGETS
     + r"""
-child("unknown", forget, apart=True)
+child("unknown", exec_without_environment, apart=True)
 wait_for("unknown.pid", "unknown.up")
 """
 )
@@ -268,7 +268,7 @@ wait_for("holder.pid")
 
 _BOMB = r"""
 def bomb():
-    deaf()
+    ignore_signals()
     born = living = 0
     while is_on():
         while living < 50:
@@ -286,7 +286,7 @@ wait_for("bomb.pid", "bomb.up")
 
 _COMET = r"""
 def comet():
-    deaf()
+    ignore_signals()
     born = 0
     while is_on():
         if os.fork():
@@ -326,9 +326,9 @@ def flood(fd):
 
 _REOPENS = r"""
 for fd, name in ((1, "stdout"), (2, "stderr")):
-    with open(f"/dev/{name}", "w") as anew:
-        anew.write("anew\n")
-    taken[fd] += 5
+    with open(f"/dev/{name}", "w") as reopened:
+        reopened.write("again\n")
+    taken[fd] += 6
 """
 
 _TERMINAL = r"""
@@ -336,7 +336,7 @@ import pty
 pid, master = pty.fork()
 if pid == 0:
     try:
-        deaf()
+        ignore_signals()
         note("terminal")
         os.write(1, b"in a terminal\n")
         stay()
@@ -350,19 +350,19 @@ say(seen)
 """
 _SEEN = b"in a terminal\r\n"
 
-_BOTH = Kept(_HELLO + b"anew\n", _WARNING + b"anew\n")
-# On Linux a file that is opened anew begins anew; a pipe can't, and elsewhere nothing is opened.
-_ANEW = Kept(b"anew\n", b"anew\n") if sys.platform == "linux" else _BOTH
+_BOTH = Kept(_HELLO + b"again\n", _WARNING + b"again\n")
+# On Linux, reopening a file truncates it. A pipe can't be truncated; other systems reopen nothing.
+_REOPENED = Kept(b"again\n", b"again\n") if sys.platform == "linux" else _BOTH
 
 MISBEHAVIOURS: tuple[Misbehaviour, ...] = (
-    Misbehaviour("ignores TERM", "so do its child and grandchild", _IGNORES),
-    Misbehaviour("setsid", "a child and a grandchild in a session of their own", _SETSID),
+    Misbehaviour("ignores TERM", "with its child and grandchild", _IGNORES),
+    Misbehaviour("setsid", "a child and a grandchild in their own session", _SETSID),
     Misbehaviour("daemon", "forked twice, closed all descriptors, left the folder", _DAEMON),
-    Misbehaviour("cleared environment", "a child in its own session that knows nothing", _BARE),
+    Misbehaviour("cleared environment", "a child in its own session without environment", _BARE),
     Misbehaviour("holds descriptors", "a background child keeps the streams open", _HOLDS),
-    Misbehaviour("bomb", "fifty children that end and are replaced for ever", _BOMB),
-    Misbehaviour("comet", "each process forks and exits at once, in ever new sessions", _COMET),
-    Misbehaviour("closes its streams", "all three, long before it ends", _CLOSES),
+    Misbehaviour("bomb", "fifty children that exit and are replaced forever", _BOMB),
+    Misbehaviour("comet", "each process forks and exits at once, each in a new session", _COMET),
+    Misbehaviour("closes its streams", "all three, long before it exits", _CLOSES),
     Misbehaviour("stops itself", "with SIGSTOP, and so does a child", _STOPS),
     Misbehaviour(
         "non-blocking",
@@ -371,7 +371,7 @@ MISBEHAVIOURS: tuple[Misbehaviour, ...] = (
         Kept(_HELLO + _FLOOD),
         Kept(_HELLO + _FLOOD, cut=(1,)),
     ),
-    Misbehaviour("opens /dev/stdout anew", "as does `echo > /dev/stdout`", _REOPENS, _ANEW, _BOTH),
+    Misbehaviour("reopens /dev/stdout", "as does `echo > /dev/stdout`", _REOPENS, _REOPENED, _BOTH),
     Misbehaviour(
         "terminal",
         "a child on a pseudo-terminal that ignores the hang-up",
@@ -381,15 +381,15 @@ MISBEHAVIOURS: tuple[Misbehaviour, ...] = (
     ),
     Misbehaviour(
         "everything",
-        "all of it at once",
+        "all of the above",
         _IGNORES + _SETSID + _DAEMON + _BARE + _HOLDS + _BOMB + _COMET + _REOPENS + _TERMINAL
         + _FLOODS + "flood(2)\n" + _CLOSES + _STOPS,
-        Kept(_ANEW.stdout + _SEEN, _ANEW.stderr + _FLOOD),
+        Kept(_REOPENED.stdout + _SEEN, _REOPENED.stderr + _FLOOD),
         Kept(_BOTH.stdout + _SEEN, _BOTH.stderr + _FLOOD, cut=(2,)),
     ),
 )  # fmt: skip
 
-# -- what can be found without a warden ----------------------------------------------------
+# -- processes that can be found without a warden ------------------------------------------
 
 _PLAIN = r"""
 child("plain")
@@ -399,12 +399,12 @@ wait_for("plain.pid")
 _SILENT = (
     _FORGETS
     + r"""
-def fall_silent():
-    nowhere = os.open(os.devnull, os.O_RDWR)
+def close_streams_and_exec():
+    null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
-        os.dup2(nowhere, fd)
-    forget()
-child("unknown", fall_silent)
+        os.dup2(null, fd)
+    exec_without_environment()
+child("unknown", close_streams_and_exec)
 wait_for("unknown.pid", "unknown.up")
 """
 )
@@ -418,34 +418,34 @@ if first == 0:
     if os.fork():
         os._exit(0)
     note("unknown")
-    forget()
+    exec_without_environment()
 os.waitpid(first, 0)
 wait_for("unknown.pid", "unknown.up")
 """
 )
 
-# Known by the mark in their environment, by the session of the agent, or by the agent's files.
+# rooda finds these by the mark in the environment, the agent's session, or the agent's files.
 FINDABLE: tuple[Misbehaviour, ...] = (
     Misbehaviour("plain child", "an ordinary background process", _PLAIN),
-    Misbehaviour("setsid child", "in a session of its own", _SETSID),
+    Misbehaviour("setsid child", "in its own session", _SETSID),
     Misbehaviour("unmarked child", "with no environment, in the agent's session", _SILENT),
     Misbehaviour("stubborn child", "that ignores SIGTERM", _IGNORES),
 )
 FINDABLE_IN_FILES = Misbehaviour("writer", "an orphan that still holds the files", _WRITER)
 
-# -- what is left --------------------------------------------------------------------------
+# -- survivors -----------------------------------------------------------------------------
 
 _PROC = Path("/proc")
 
 
 def survivors(folder: Path) -> list[str]:
-    """Who is alive of an agent that ran in this folder, by all that it can be known by."""
+    """The running processes of an agent of this folder, found by pid, mark, cwd and lock."""
     found = [f"{why}: pid {pid}" for pid, why in (*_recorded(folder), *_found(folder))]
-    return found if _is_free(folder / "tree.lock") else [*found, "somebody holds tree.lock"]
+    return found if _is_free(folder / "tree.lock") else [*found, "a process holds tree.lock"]
 
 
 def end_all(folder: Path, patience: float = 10) -> None:
-    """Have all of it end, whatever came of the rest: for cleaning up only."""
+    """Kill all processes of the agent, to clean up after a test."""
     (folder / "stop").write_text("now")
     end = time.monotonic() + patience
     while survivors(folder) and time.monotonic() < end:
@@ -456,13 +456,13 @@ def end_all(folder: Path, patience: float = 10) -> None:
 
 
 def record(folder: Path, name: str) -> tuple[int, int]:
-    """Pid and start time of a process that the agent has noted."""
+    """Return pid and start time of a process that the agent has recorded."""
     pid, started = (folder / f"{name}.pid").read_text().split()
     return int(pid), int(started)
 
 
 def is_alive(pid: int, started: int) -> bool:
-    """Whether this very process runs: not a zombie, and no later one with the same pid."""
+    """Whether this process is running: not a zombie, and no later process with the same pid."""
     if not _PROC.joinpath("self").exists():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, 0)
@@ -480,7 +480,7 @@ def _recorded(folder: Path) -> Iterator[tuple[int, str]]:
 
 
 def _is_free(lock: Path) -> bool:
-    """Nobody who inherited the lock lives: the one proof that no fork can outrun."""
+    """Whether all processes that inherited the lock are gone: no fork can outrun this check."""
     try:
         with lock.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -492,7 +492,7 @@ def _is_free(lock: Path) -> bool:
 
 
 def _found(folder: Path) -> Iterator[tuple[int, str]]:
-    """Everyone with the mark of the run, or at work in the folder (Linux)."""
+    """All processes with the mark of the run, or with their cwd in the folder (Linux)."""
     mark = folder / "mark"
     wanted = os.fsencode(f"{MARK}={mark.read_text()}") if mark.exists() else None
     pids = [int(file.name) for file in _PROC.glob("[0-9]*")]

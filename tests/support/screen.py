@@ -1,4 +1,4 @@
-"""A terminal for a test: a real pty, what was sent to it, and what a person would see."""
+"""A terminal for a test: a real pty, the bytes sent to it, and what a person would see."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ _LAUNCH = (
 
 
 class Screen:
-    """Runs rooda on a pty of its own. Close it whatever happens."""
+    """Run rooda on its own pty. Always close it."""
 
     def __init__(self, columns: int = 100) -> None:
         self.master, self.slave = pty.openpty()
@@ -42,7 +42,7 @@ class Screen:
         stdout: int | None = None,
         env: Mapping[str, str | None] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start rooda in a session of its own whose terminal this is; `stdout` may go elsewhere."""
+        """Start rooda in its own session with this terminal; `stdout` may go elsewhere."""
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-c", _LAUNCH, str(self.slave), str(ROODA), *args],
             cwd=workspace.path,
@@ -55,11 +55,11 @@ class Screen:
         return self.process
 
     def type(self, keys: bytes) -> None:
-        """Press keys."""
+        """Send keys to the terminal."""
         os.write(self.master, keys)
 
     def read(self, seconds: float = 0) -> bool:
-        """Take in what has arrived; whether there was anything."""
+        """Read what has arrived; whether there was anything."""
         if not select.select([self.master], [], [], seconds)[0]:
             return False
         with contextlib.suppress(BlockingIOError, OSError):
@@ -76,7 +76,7 @@ class Screen:
             self.read(0.1)
 
     def finish(self, timeout: float = 20) -> int:
-        """Read until rooda has ended, and return its exit code."""
+        """Read until rooda has exited, and return its exit code."""
         assert self.process is not None
         end = time.monotonic() + timeout
         while self.process.poll() is None:
@@ -88,12 +88,12 @@ class Screen:
 
     @property
     def settings(self) -> list[Any]:
-        """The terminal's modes."""
+        """The terminal's attributes."""
         return termios.tcgetattr(self.slave)
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen, the end of every line stripped."""
+        """The lines on the screen, without trailing spaces."""
         rows: list[list[str]] = [[]]
         column = 0
         for piece in _PIECE.findall(self.sent.decode()):
@@ -114,7 +114,7 @@ class Screen:
         return ["".join(row).rstrip() for row in rows]
 
     def close(self) -> None:
-        """End rooda and hang up."""
+        """Kill rooda and close the terminal."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
