@@ -115,11 +115,11 @@ Arrivals = list[tuple[Stream, bytes]]
 
 def recorded(arrivals: Arrivals, order: StreamOrder) -> tuple[bytes, bytes]:
     """Add the arrivals to the order; return all bytes of each stream."""
-    said: dict[Stream, bytes] = dict.fromkeys(STREAMS, b"")
+    output: dict[Stream, bytes] = dict.fromkeys(STREAMS, b"")
     for stream, data in arrivals:
         order.add(stream, len(data))
-        said[stream] += data
-    return said["stdout"], said["stderr"]
+        output[stream] += data
+    return output["stdout"], output["stderr"]
 
 
 def of_stdout(mixed: bytes) -> bytes:
@@ -144,8 +144,8 @@ def test_coarse_order_loses_and_mixes_nothing(arrivals: Arrivals, most: int) -> 
     mixed = combined(order, stdout, stderr)
     assert (of_stdout(mixed), of_stderr(mixed)) == (stdout, stderr)
     assert len(list(order.pieces())) <= most
-    for stream, said in (("stdout", stdout), ("stderr", stderr)):
-        assert sum(length for name, length in order.pieces() if name == stream) == len(said)
+    for stream, output in (("stdout", stdout), ("stderr", stderr)):
+        assert sum(length for name, length in order.pieces() if name == stream) == len(output)
 
 
 def test_coarse_order_is_exact_for_recent_output() -> None:

@@ -211,9 +211,9 @@ def test_real_clocks_see_no_sleep() -> None:
 )
 def test_cpu_is_measured_several_times_within_the_limit(limit: float, pace: float) -> None:
     pulse = CpuActivity(limit, 100)
-    assert pulse.next_look == 100
+    assert pulse.next_check == 100
     pulse.take(0, 100)
-    assert pulse.next_look == 100 + pace
+    assert pulse.next_check == 100 + pace
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_cpu_is_not_requested_again_before_the_answer() -> None:
     pulse = CpuActivity(8, 100)
 
     def state() -> tuple[bool, float]:
-        return pulse.is_asked, pulse.next_look
+        return pulse.is_asked, pulse.next_check
 
     assert state() == (False, 100)
     pulse.ask()

@@ -296,14 +296,14 @@ def judged(result: ProcessResult) -> Outcome:
 def test_program_that_hangs_after_its_result_is_stopped_and_the_result_counts(
     bench: Bench, capture: Capture, after: str
 ) -> None:
-    said: list[bool] = []
+    printed: list[bool] = []
     result = bench.studio.sh(
         f"{SAYS}; {after}",
         capture,
-        after_output(lambda: said.append(True)),
+        after_output(lambda: printed.append(True)),
         clocks=grace(0.3),
         kill_grace=0.3,
-        result_is_in=lambda: bool(said),
+        result_is_in=lambda: bool(printed),
     )
     assert result.exit == HungAfterResult("result_grace", 0.3)
     assert judged(result) == Outcome(Verdict.COMPLETE)
@@ -319,13 +319,13 @@ def test_hang_after_a_result_without_signal_is_no_failure(bench: Bench) -> None:
 
 
 def test_hang_after_a_failure_signal_is_a_failure(bench: Bench) -> None:
-    said: list[bool] = []
+    printed: list[bool] = []
     result = bench.studio.sh(
         "echo '<promise>FAILURE</promise>'; exec sleep 60",
         "file",
-        after_output(lambda: said.append(True)),
+        after_output(lambda: printed.append(True)),
         clocks=grace(0.2),
-        result_is_in=lambda: bool(said),
+        result_is_in=lambda: bool(printed),
     )
     assert isinstance(result.exit, HungAfterResult)
     assert judged(result).verdict is Verdict.FAILURE
@@ -359,13 +359,13 @@ def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
 )
 def test_result_counts_whichever_clock_expires(bench: Bench, other: Clock) -> None:
     """An idle_timeout of 10 s must not discard a result that a grace of 30 s would keep."""
-    said: list[bool] = []
+    printed: list[bool] = []
     result = bench.studio.sh(
         f"{SAYS}; exec sleep 60",
         "file",
-        after_output(lambda: said.append(True)),
+        after_output(lambda: printed.append(True)),
         clocks=(other, *grace(30)),
-        result_is_in=lambda: bool(said),
+        result_is_in=lambda: bool(printed),
     )
     assert bench.clock_expired().clock == other.name
     assert judged(result) == Outcome(Verdict.COMPLETE)

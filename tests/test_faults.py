@@ -376,10 +376,10 @@ def test_exactly_one_of_several_simultaneous_starts_runs(
     workspace: Workspace, nursery: Nursery, number: int
 ) -> None:
     agent = agent_by_turns(workspace, f'while ! test -e "$home/go"; do sleep 0.02; done; {SUCCESS}')
-    everyone = start_together(nursery, workspace, number, agent)
-    until(lambda: sum(one.process.poll() is None for one in everyone) == 1, "all but one exit")
+    runs = start_together(nursery, workspace, number, agent)
+    until(lambda: sum(one.process.poll() is None for one in runs) == 1, "all but one exit")
     (workspace.home / "go").touch()
-    ends = sorted((one.finish() for one in everyone), key=lambda one: one.code)
+    ends = sorted((one.finish() for one in runs), key=lambda one: one.code)
     assert turns(workspace) == 1
     check(ends[0], workspace, 0)
     for refused in ends[1:]:

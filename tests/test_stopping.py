@@ -294,14 +294,14 @@ def test_pause_during_the_grace_does_not_count(tmp_path: Path) -> None:
 
         stopping = TreeStop(table, members, child.pid)
         stopping.within(0.2)
-        assert not stopping.look()
+        assert not stopping.step()
         stopping.hold()
         end = time.monotonic() + 0.4
         until(lambda: time.monotonic() > end, "more time than the grace passes")
         stopping.go_on()
-        assert not stopping.look()
+        assert not stopping.step()
         assert not stopping.killing
-        until(lambda: stopping.look() or stopping.killing, "the grace ends")
+        until(lambda: stopping.step() or stopping.killing, "the grace ends")
     finally:
         child.kill()
         child.wait()
@@ -320,5 +320,5 @@ def test_kill_loop_starts_without_a_process_table() -> None:
 
     stopping = TreeStop(cast("ProcessTable", Blind()), list)
     stopping.within(0)
-    assert stopping.look(), "no process is visible"
+    assert stopping.step(), "no process is visible"
     assert stopping.killing, "so the warden kills blindly"

@@ -216,11 +216,11 @@ def test_both_process_tables_agree_on_a_process(tree: dict[str, int], name: str)
 @linux_only
 def test_both_process_tables_agree_on_a_tree(tree: dict[str, int], tmp_path: Path) -> None:
     for table in both():
-        everyone = table.all_processes()
-        below = descendants(everyone, {tree["tree"]})
+        processes = table.all_processes()
+        below = descendants(processes, {tree["tree"]})
         assert pids(below) == set(tree.values()) - {tree["tree"]}
-        assert {os.getpid(), tree["tree"]} < pids(everyone)
-        started = {one.pid: one.started for one in everyone}
+        assert {os.getpid(), tree["tree"]} < pids(processes)
+        started = {one.pid: one.started for one in processes}
         assert all(started[one.pid] >= started[tree["tree"]] for one in below)
         assert table.folder(tree["group"]) == str(tmp_path / "inside")
         assert table.command_line(tree["words"])[5:] == ["two words", "", "ünïcode", "line\nbreak"]

@@ -288,7 +288,7 @@ def test_hole_of_terabytes_is_skipped(tmp_path: Path) -> None:
     files, buffer, path = file_capture(tmp_path)
     with path.open("ab") as file:
         file.write(b"begin")
-    files.look(None)
+    files.read(None)
     os.truncate(path, 2**41)
     with path.open("ab") as file:
         file.write(b"the end")
@@ -304,7 +304,7 @@ def test_unreadable_transcript_does_not_end_the_program(tmp_path: Path) -> None:
     files, buffer, path = file_capture(tmp_path)
     path.write_bytes(b"x")
     os.close(files.readers[0])
-    files.look(None)
+    files.read(None)
     assert buffer.total == 0
     files.close()
 
@@ -317,9 +317,9 @@ def test_files_are_polled_without_inotify(tmp_path: Path, monkeypatch: pytest.Mo
     assert WriteWatch(()).fd is None
     files, buffer, path = file_capture(tmp_path)
     path.write_bytes(b"hello")
-    files.look(None)
-    files.look(None)
-    due = files.next_look()
+    files.read(None)
+    files.read(None)
+    due = files.next_read()
     assert due is not None
     assert due - time.monotonic() < 0.1
     assert buffer.captured("stdout").tail == b"hello"

@@ -84,7 +84,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     if found.rule is StopRule.STOPPED:
         services.emit(StopRequested())
     if found.rule is StopRule.INTERRUPTED and not (
-        services.interrupts.told or _was_interrupted(state)
+        services.interrupts.reported or _was_interrupted(state)
     ):
         # The signal came between two programs, where no watch reports it.
         services.emit(InterruptSeen(signal_name(services.interrupts.received[0])))

@@ -12,8 +12,8 @@ from rooda.text.numbers import approximate_size
 from rooda.text.times import format_seconds
 
 BUSY = 0.02  # the share of one core from which on a process tree counts as working
-_LOOKS = 8  # at the tree's CPU time within one idle limit
-_SHORTEST_LOOK, _LONGEST_LOOK = 0.05, 30.0
+_CHECKS = 8  # of the tree's CPU time within one idle limit
+_SHORTEST_PACE, _LONGEST_PACE = 0.05, 30.0
 
 
 class Since(Enum):
@@ -90,26 +90,26 @@ def evidence(clock: Clock, facts: ClockFacts, now: float) -> str:
 
 
 class CpuActivity:
-    """Tells by its CPU time, measured now and then, whether a silent process tree is working.
+    """Tells from the CPU time, measured now and then, whether a silent process tree is working.
 
     Silence is no proof of a hang: most programs print once, at their end.
     """
 
     def __init__(self, limit: float, now: float) -> None:
-        self._pace = min(_LONGEST_LOOK, max(_SHORTEST_LOOK, limit / _LOOKS))
+        self._pace = min(_LONGEST_PACE, max(_SHORTEST_PACE, limit / _CHECKS))
         self._measured: tuple[float, float] | None = None
         self.used = 0.0  # seconds of CPU between the last two measurements
-        self.next_look = now
+        self.next_check = now
         self.is_asked = False
 
     def ask(self) -> None:
         """Note that the warden was asked for the CPU time; its answer comes as a message."""
-        self.is_asked, self.next_look = True, float("inf")
+        self.is_asked, self.next_check = True, float("inf")
 
     def take(self, cpu: float, now: float) -> bool:
         """Note the tree's CPU time; whether the tree has worked since the last measurement."""
         before, self._measured = self._measured, (cpu, now)
-        self.is_asked, self.next_look = False, now + self._pace
+        self.is_asked, self.next_check = False, now + self._pace
         if before is None:
             return False
         # The total can drop when a process exits unreaped. That also counts as activity.

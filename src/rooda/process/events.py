@@ -148,7 +148,7 @@ class ProcessStopped(Event, frozen=True):
 
 
 class LeftoversStopped(Event, frozen=True):
-    """The program ended by itself and left these processes behind: the warden stopped them."""
+    """The program exited and left these processes behind: the warden stopped them."""
 
     level = LogLevel.WARN
     pid: int  # the pid of the program

@@ -18,7 +18,7 @@ _FILE_ERRORS = (
 
 
 class Exited(Struct, frozen=True):
-    """The process ended by itself with an exit code."""
+    """The process exited with a code."""
 
     code: int
 

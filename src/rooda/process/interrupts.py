@@ -48,7 +48,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.received: list[int] = []
         self.acknowledged = 0
-        self.told = False  # an event has reported that a signal came
+        self.reported = False  # an event has reported that a signal came
         self.stopwatch = Stopwatch()  # stands still while rooda is stopped
         self.stop_wanted = False  # Ctrl+Z came while rooda watched a program
         self.end_wanted = False  # `rooda stop` asks for an end after the current iteration
@@ -92,7 +92,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
-        """Note signals in `received` instead of ending rooda; the loop looks there."""
+        """Note signals in `received` instead of ending rooda; the loop reads them there."""
         before, self._deferred = self._deferred, True
         try:
             yield

@@ -48,11 +48,11 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 def find_leftovers(trace: RunTrace, table: ProcessTable) -> list[Process]:
     """All processes of that run, without rooda itself and its ancestors."""
-    everyone = table.all_processes()
-    spared = _own_line(everyone)
-    members = [one for one in everyone if one.pid not in spared and _belongs(one, trace, table)]
+    processes = table.all_processes()
+    spared = _own_line(processes)
+    members = [one for one in processes if one.pid not in spared and _belongs(one, trace, table)]
     pids = {one.pid for one in members}
-    members += [one for one in descendants(everyone, pids) if one.pid not in pids | spared]
+    members += [one for one in descendants(processes, pids) if one.pid not in pids | spared]
     if trace.keep:
         members = without_kept(
             members, lambda one: is_named(one, table.command_line(one.pid), trace.keep), -1
@@ -65,7 +65,7 @@ def stop_leftovers(trace: RunTrace, grace: float) -> tuple[list[NamedProcess], l
     table = process_table()
     stop = TreeStop(table, lambda: find_leftovers(trace, table))
     stop.within(grace)
-    while not stop.look():
+    while not stop.step():
         time.sleep(max(0.0, stop.due - time.monotonic()))
     left = [NamedProcess(*named(table, process)) for process in find_leftovers(trace, table)]
     pids = {one.pid for one in left}
@@ -106,9 +106,9 @@ def _is_in_session(
     return now is None or now.key == leader
 
 
-def _own_line(everyone: Collection[Process]) -> set[int]:
+def _own_line(processes: Collection[Process]) -> set[int]:
     """Rooda and its ancestors: if that run started this rooda, its shell must not be stopped."""
-    parents = {process.pid: process.parent for process in everyone}
+    parents = {process.pid: process.parent for process in processes}
     pid, found = os.getpid(), {os.getpid()}
     while (pid := parents.get(pid, 0)) not in (0, *found):
         found.add(pid)

@@ -34,7 +34,7 @@ from rooda.process.warden.channel import ChannelClosed, Message
 from rooda.process.warden.client import PATIENCE, WardenClient
 
 DRAIN_WAIT = 0.5  # seconds in which leftovers of the program may finish their output
-_DRAIN_STEP = 0.02  # seconds between two looks meanwhile
+_DRAIN_STEP = 0.02  # seconds between two checks in that time
 _LONGEST_WAIT = 3600.0  # seconds; the system accepts no wait of years
 _SIGNALS, _WARDEN = "signals", "warden"  # what a descriptor stands for, beside the capture
 
@@ -45,11 +45,11 @@ class Capture(Protocol):
     def start(self, selector: selectors.BaseSelector) -> None:
         """Begin: the program runs."""
 
-    def look(self, fd: int | None) -> None:
-        """Read what is there; `fd` is the readable descriptor, or None for a scheduled look."""
+    def read(self, fd: int | None) -> None:
+        """Read what is there; `fd` is the readable descriptor, or None for a scheduled read."""
 
-    def next_look(self) -> float | None:
-        """When to look although no descriptor is readable."""
+    def next_read(self) -> float | None:
+        """When to read although no descriptor is readable."""
 
     def may_grow(self, *, held: bool) -> bool:
         """Whether a process may still write; `held`: the warden saw the output open."""
@@ -136,7 +136,7 @@ class ProcessWatch:
             new = self._interrupts.received[self._interrupts.acknowledged :]
             if isinstance(end, Signalled) and end.number in new:
                 # rooda received the same signal: the sender wanted both to end.
-                self._interrupts.told = True
+                self._interrupts.reported = True
                 self._listener(happened.InterruptSeen(end.name))
                 return Interrupted(end.number)
             return end
@@ -145,7 +145,7 @@ class ProcessWatch:
         return self._verdict
 
     def _stop_leftovers(self) -> None:
-        """Stop what a program left behind that ended by itself."""
+        """Stop the processes that an exited program left behind."""
         # `exec > >(tee log)`: a process that has the output open may still have to write the end.
         end = self._stopwatch.now() + DRAIN_WAIT
         while not self._gone and self._may_print() and self._stopwatch.now() < end:
@@ -172,13 +172,13 @@ class ProcessWatch:
                 self._interrupts.drain()
                 self._warden.keep_going()
             else:
-                self._capture.look(key.fd)
+                self._capture.read(key.fd)
         if self._warden.has_news:
             self._hear(self._warden.messages())
         now = self._stopwatch.now()
-        due = self._capture.next_look()
+        due = self._capture.next_read()
         if due is not None and now >= due:
-            self._capture.look(None)
+            self._capture.read(None)
         if self._interrupts.stop_wanted:
             self._pause()
         if slept := self._stopwatch.slept():
@@ -191,11 +191,11 @@ class ProcessWatch:
     def _wait(self, until: float | None) -> float | None:
         if self._warden.has_news:
             return 0.0
-        moments = [until, self._next_tick, self._capture.next_look(), self._overdue]
+        moments = [until, self._next_tick, self._capture.next_read(), self._overdue]
         if self._is_running:
             facts = self._facts()
             moments += [expires_at(clock, facts) for clock in self._clocks()]
-            moments.append(self._activity.next_look if self._activity else None)
+            moments.append(self._activity.next_check if self._activity else None)
         waits = [moment for moment in moments if moment is not None]
         if not waits:
             return None
@@ -203,7 +203,7 @@ class ProcessWatch:
 
     @property
     def _is_running(self) -> bool:
-        """Whether the program works, and rooda has not told it to stop."""
+        """Whether the program runs, and rooda has not asked it to stop."""
         return self._verdict is None and self._returncode is None
 
     def _clocks(self) -> Sequence[Clock]:
@@ -257,11 +257,11 @@ class ProcessWatch:
         grace = 0.0 if again else self._request.kill_grace
         ended = self._returncode is not None
         if self._verdict is None and (ended or not self._stop(grace)):
-            # The program has ended by itself; a second signal only hurries the cleanup.
+            # The program has exited; a second signal only hurries the cleanup.
             if again and not self._gone:
                 self._stop(0.0)
             return
-        self._interrupts.told = True
+        self._interrupts.reported = True
         self._listener(happened.InterruptSeen(signal_name(number), again=again))
         if self._verdict is None:
             self._listener(happened.ProcessStopping(self._pid))
@@ -302,7 +302,7 @@ class ProcessWatch:
         self._note_result(now)
         if self._was_canceled():
             return
-        if self._activity is not None and now >= self._activity.next_look:
+        if self._activity is not None and now >= self._activity.next_check:
             self._activity.ask()
             self._warden.ask_for_cpu()
         late = expired(self._clocks(), self._facts(), now)
@@ -346,9 +346,9 @@ class ProcessWatch:
             self._last_activity, self._uncounted = at, self._stopwatch.uncounted()
 
     def _is_idle(self, clock: Clock, now: float) -> bool:
-        """Whether there was neither output nor CPU time, nor a change of a file, for so long."""
+        """Whether the limit passed without output, CPU time or a changed file."""
         if self._activity is not None and not self._activity.is_fresh(now):
-            self._activity.next_look = now
+            self._activity.next_check = now
             return False
         # Files carry the wall clock's time, which goes on while the stopwatch stands still.
         more = self._stopwatch.uncounted() - self._uncounted

@@ -13,13 +13,13 @@ from rooda.process.capture.disk import BoundedTranscript
 from rooda.process.events import Stream
 from rooda.process.libc import reserve, watch_writes
 
-POLL = 0.08  # seconds between two looks without inotify: rooda sees a line within 100 ms
+POLL = 0.08  # seconds between two reads without inotify: rooda sees a line within 100 ms
 REST = 0.02  # seconds after each read, so that a flood does not wake rooda for each of its writes
 
 _RESERVED = 64 * 1024  # bytes for each stream: the program may fill the disk itself
-_FAR_BEHIND = 1024 * 1024 * 1024  # no program writes so much between two looks: it made a hole
+_FAR_BEHIND = 1024 * 1024 * 1024  # no program writes so much between two reads: it made a hole
 _CHUNK = 128 * 1024  # larger blocks make the C library map memory for each read: a third slower
-_CHUNKS = 256  # per look, so that rooda checks signals and clocks in between
+_CHUNKS = 256  # per read, so that rooda checks signals and clocks in between
 _OVERLAP = 64  # bytes that must be the same as before, or the program has truncated the file
 
 
@@ -90,11 +90,11 @@ class FileCapture:
         self._selector = selector
         self._next = self._now()
 
-    def next_look(self) -> float | None:
-        """When to look although no descriptor is readable."""
+    def next_read(self) -> float | None:
+        """When to read although no descriptor is readable."""
         return self._next
 
-    def look(self, _: int | None) -> None:
+    def read(self, _: int | None) -> None:
         """Read what is new, then rest for a moment."""
         # Listen first and read afterwards: a write in between wakes rooda again.
         self._listen()

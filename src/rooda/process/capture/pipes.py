@@ -18,7 +18,7 @@ from rooda.process.events import Stream
 
 _LARGEST = Path("/proc/sys/fs/pipe-max-size")
 _CHUNK = 128 * 1024  # larger blocks make the C library map memory for each read: a third slower
-_CHUNKS = 8  # per look: as much as the largest pipe of most systems (1 MB)
+_CHUNKS = 8  # per call of `read`: as much as the largest pipe of most systems (1 MB)
 _LAST_CHUNKS = 512  # after the program's end, from each pipe
 
 
@@ -69,11 +69,11 @@ class PipeCapture:
         for fd in self._read:
             selector.register(fd, selectors.EVENT_READ, self)
 
-    def next_look(self) -> float | None:
+    def next_read(self) -> float | None:
         """Never: a pipe is readable as soon as it holds something."""
         return None
 
-    def look(self, fd: int | None) -> None:
+    def read(self, fd: int | None) -> None:
         """Read what a pipe can hold at once, and then let rooda check signals and clocks.
 
         Reading less would mix up the order: standard error comes before what is left in the pipe.

@@ -99,10 +99,10 @@ def title(process: Process, words: list[str]) -> str:
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 3] + "..."
 
 
-def descendants(everyone: Iterable[Process], roots: Collection[int]) -> list[Process]:
+def descendants(processes: Iterable[Process], roots: Collection[int]) -> list[Process]:
     """Children of these pids, their children, and so on, without the roots themselves."""
     children: defaultdict[int, list[Process]] = defaultdict(list)
-    for process in everyone:
+    for process in processes:
         children[process.parent].append(process)
     found: list[Process] = []
     waiting, seen = list(roots), set(roots)

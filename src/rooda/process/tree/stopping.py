@@ -10,14 +10,14 @@ from rooda.process.tree.processes import Process, ProcessTable, named
 KILL_WAIT = 1.0  # seconds that a SIGKILL may take
 MOST_NAMES = 100  # of stopped processes; a fork bomb has thousands
 
-_FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.1  # seconds between two looks at a tree that is stopping
+_FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.1  # seconds between two checks of a stopping tree
 _ROUNDS = 20  # of SIGSTOP for processes that are new
 
 Members = Callable[[], list[Process]]
 
 
 class TreeStop:
-    """Stops one tree. Call `look` whenever it is `due`, until it returns True.
+    """Stops one tree. Call `step` whenever it is `due`, until it returns True.
 
     `stopped` are the processes that had to be stopped, except for the leader.
     """
@@ -41,7 +41,7 @@ class TreeStop:
         self._kill_at = min(self._kill_at, time.monotonic() + grace)
         self.due = 0.0
 
-    def look(self) -> bool:
+    def step(self) -> bool:
         """Send the signals that are due; whether no process is left, or SIGKILL does not help."""
         members = self._members()
         now = time.monotonic()
@@ -78,7 +78,7 @@ class TreeStop:
 
         Processes started later are treated as cleanup: they get no SIGTERM, only the grace period.
         """
-        was_there = self._told_at if self._asked else float("inf")  # all, at the first look
+        was_there = self._told_at if self._asked else float("inf")  # all, in the first step
         old = (member for member in members if member.started < was_there)
         new = [member for member in old if member.key not in self._asked]
         self._asked.update(member.key for member in new)
@@ -91,9 +91,9 @@ class TreeStop:
     def _kill(self, members: list[Process]) -> None:
         """Halt all processes first, so that none can fork while others are killed."""
         frozen = freeze(self._table, self._members)
-        everyone = {member.key: member for member in (*members, *frozen)}.values()
-        self._note(everyone)
-        for member in everyone:
+        processes = {member.key: member for member in (*members, *frozen)}.values()
+        self._note(processes)
+        for member in processes:
             send_signal(self._table, member, signal.SIGKILL)
 
     def _note(self, members: Iterable[Process]) -> None:
@@ -122,14 +122,14 @@ def send_signal(table: ProcessTable, process: Process, number: int) -> bool:
     """
     try:
         fd = os.pidfd_open(process.pid)
-    except AttributeError:  # macOS: between the look and the signal there is a short race
+    except AttributeError:  # macOS: a short race between the check and the signal
         return _is_there(table, process) and _kill(process.pid, number)
     except ProcessLookupError:
         return False
     except OSError:  # no descriptor left, or an old kernel
         return _is_there(table, process) and _kill(process.pid, number)
     try:
-        # The descriptor stands for one process from now on, so one look is enough.
+        # The descriptor stands for one process from now on, so one check is enough.
         if not _is_there(table, process):
             return False
         signal.pidfd_send_signal(fd, number)

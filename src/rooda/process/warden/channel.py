@@ -39,7 +39,7 @@ class Channel:
         try:
             sent = socket.send_fds(self._socket, [data], files) if files else 0
             # Do not send an empty rest: the peer may have read the message and ended by now, and
-            # the error would look as if it had not read it.
+            # the error would suggest that it had not read it.
             if sent < len(data):
                 self._socket.sendall(data[sent:])
         except OSError as error:

@@ -56,29 +56,29 @@ class WardenClient:
 
     def __init__(self, contain: str, environ: Mapping[str, str]) -> None:
         """Start a warden; raises OSError if the system can start no more processes."""
-        ours, theirs = socket.socketpair()
-        with theirs:
+        own_end, warden_end = socket.socketpair()
+        with warden_end:
             try:
                 self._process = subprocess.Popen(
                     [
                         *(PYTHON, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
-                        *(str(theirs.fileno()), contain),
+                        *(str(warden_end.fileno()), contain),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     env=environ,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=(warden_end.fileno(),),
                     start_new_session=True,
                 )
             except BaseException:
-                ours.close()
+                own_end.close()
                 raise
-        ours.settimeout(PATIENCE)
-        self._channel = Channel(ours)
+        own_end.settimeout(PATIENCE)
+        self._channel = Channel(own_end)
         self._early: list[Message] = []
         self._poll = select.poll()
-        self._poll.register(ours, select.POLLIN)
+        self._poll.register(own_end, select.POLLIN)
 
     @property
     def pid(self) -> int:

@@ -38,7 +38,7 @@ class ProcessTree:
         self.leader = leader
         self.started = found.started if found else 0
         self.status: int | None = None  # of the leader, after the warden has waited for it
-        self.ended = False  # the warden has told rooda of the leader's end
+        self.ended = False  # the warden has reported the leader's end
         self.stop: TreeStop | None = None
         self.is_paused = False
         self._table = table
@@ -57,19 +57,21 @@ class ProcessTree:
 
     def members(self) -> list[Process]:
         """All running processes of the tree, except for those to keep."""
-        everyone = self._table.all_processes()
-        found = descendants(everyone, {os.getpid()}) if self._adopts else self._relatives(everyone)
+        processes = self._table.all_processes()
+        found = (
+            descendants(processes, {os.getpid()}) if self._adopts else self._relatives(processes)
+        )
         if self._keep:
             found = without_kept(found, self._is_kept, self.leader)
         return [one for one in found if not one.ended and one.key not in self._given_up]
 
-    def _relatives(self, everyone: list[Process]) -> list[Process]:
+    def _relatives(self, processes: list[Process]) -> list[Process]:
         """Without adoption: session, group, mark, and what was seen below them before."""
-        ours = {one.pid: one for one in everyone if self._is_relative(one)}
-        for process in descendants(everyone, ours.keys()):
-            ours[process.pid] = process
-        self._known = {process.key for process in ours.values()}
-        return list(ours.values())
+        members = {one.pid: one for one in processes if self._is_relative(one)}
+        for process in descendants(processes, members.keys()):
+            members[process.pid] = process
+        self._known = {process.key for process in members.values()}
+        return list(members.values())
 
     def _is_relative(self, process: Process) -> bool:
         if process.started < self.started or process.pid == os.getpid():

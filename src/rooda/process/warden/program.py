@@ -240,7 +240,7 @@ class Warden:
         if tree is None or tree.status is None:
             return
         if tree.may_leave_some:
-            # Twice: one look can miss a process that is just forking.
+            # Twice: one scan can miss a process that is just forking.
             none_left = not tree.members() and not tree.members()
         if not tree.ended:
             self._leader_ended(tree, tree.status, none_left=none_left)
@@ -290,7 +290,7 @@ class Warden:
         if time.monotonic() < stop.due:
             return
         was_killing = stop.killing
-        stop.look()
+        stop.step()
         if stop.killing and not was_killing:
             self._say("killing")
         if stop.killing:
