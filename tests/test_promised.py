@@ -117,7 +117,7 @@ def test_procedure_setting_overrides_loop_setting(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "loop,own,env",
-    [("1", "", {}), ("600", "1", {}), ("600", "", {"ROODA_LOOP_ITERATION_TIMEOUT": "1"})],
+    [("3", "", {}), ("600", "3", {}), ("600", "", {"ROODA_LOOP_ITERATION_TIMEOUT": "3"})],
     ids=["loop", "procedure", "variable"],
 )
 def test_timeout_from_any_source_is_a_failure_with_its_context(
@@ -131,7 +131,7 @@ def test_timeout_from_any_source_is_a_failure_with_its_context(
     assert not alive(int((workspace.path / "agent.pid").read_text()))
     (line,) = [line for line in done.log if line.startswith("ERROR AI CLI failed ")]
     assert line.startswith(
-        "ERROR AI CLI failed reason=timeout timeout=1s consecutive_failures=1 threshold=1 "
+        "ERROR AI CLI failed reason=timeout timeout=3s consecutive_failures=1 threshold=1 "
     )
     for field in (" iteration=1 ", f" command={agent} ", " ignored_signal=SUCCESS ", '="began\\n'):
         assert field in line
@@ -270,7 +270,7 @@ def test_run_continues_after_a_timeout_of_an_unkillable_agent(
     workspace: Workspace, nursery: Nursery, unkillable: str
 ) -> None:
     agent = workspace.agents(unkillable, SUCCESS)
-    clocks = ("--iteration-timeout", "1", "--kill-grace", "0")
+    clocks = ("--iteration-timeout", "3", "--kill-grace", "0")
     done = nursery.start(workspace, "work", "--ai-cmd", agent, *clocks).finish()
     pid = nursery.pid("agent")
     assert alive(pid)

@@ -235,10 +235,10 @@ def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -
 @pytest.mark.slow
 def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
     agent = workspace.agents(f"echo began; {SUCCESS}; exec sleep 60", "exit 0")
-    done = workspace.work(agent, "-n", "2", "--iteration-timeout", "1")
+    done = workspace.work(agent, "-n", "2", "--iteration-timeout", "3")
     expired, *others = normal(done)[2:6]
     assert re.fullmatch(
-        "WARN: AI CLI exceeded timeout timeout=1s action=sending_sigterm "
+        "WARN: AI CLI exceeded timeout timeout=3s action=sending_sigterm "
         r'clock=iteration_timeout evidence="33 B printed, the last \w+ ago"',
         expired,
     )
@@ -247,7 +247,7 @@ def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
         "Iteration 2/2 starting...",
         "Iteration 2/2 completed in Xs (success)",
     ]
-    assert "  Reason: timeout (iteration_timeout: 1s)" in done.err
+    assert "  Reason: timeout (iteration_timeout: 3s)" in done.err
     assert "    | began" in done.err
     assert done.code == 2, "SUCCESS does not count after a timeout"
 
@@ -255,15 +255,15 @@ def test_log_of_a_timeout_shows_partial_output(workspace: Workspace) -> None:
 @pytest.mark.slow
 def test_timeout_with_sigkill_in_logfmt(workspace: Workspace) -> None:
     agent = workspace.agent("trap '' TERM; while :; do sleep 0.1; done")
-    clocks = ("--iteration-timeout", "1", "--kill-grace", "0.2")
+    clocks = ("--iteration-timeout", "3", "--kill-grace", "0.2")
     limits = ("-n", "1", "--failure-threshold", "1")
     done = workspace.work(agent, *clocks, *limits, "--log-format", "logfmt")
     assert done.code == 1
     expected = [
         "INFO Starting iteration 1/1 procedure=work",
-        "WARN AI CLI exceeded timeout timeout=1s action=sending_sigterm",
+        "WARN AI CLI exceeded timeout timeout=3s action=sending_sigterm",
         "WARN AI CLI did not terminate gracefully action=sending_sigkill",
-        "ERROR AI CLI failed reason=timeout timeout=1s consecutive_failures=1 threshold=1",
+        "ERROR AI CLI failed reason=timeout timeout=3s consecutive_failures=1 threshold=1",
         "ERROR Loop aborted consecutive_failures=1 threshold=1",
     ]
     assert len(done.log) == len(expected)

@@ -361,7 +361,7 @@ def test_kept_daemon_that_holds_the_output_does_not_delay_the_run(
 @pytest.mark.slow
 def test_agent_itself_is_never_kept(workspace: Workspace, nursery: Nursery, pattern: str) -> None:
     agent = workspace.agent(f"trap 'exit 0' TERM; echo $$ > agent.pid; {LOOP}")
-    clocks = ("-n", "1", "--iteration-timeout", "2", "--kill-grace", "2")
+    clocks = ("-n", "1", "--iteration-timeout", "4", "--kill-grace", "2")
     words = ("--keep-processes", pattern)
     done = nursery.start(workspace, "work", "--ai-cmd", agent, *clocks, *words).finish()
     assert done.code == 2, done.err
