@@ -140,7 +140,7 @@ def test_quick_matrix_has_each_misbehaviour_end_and_capture() -> None:
 # -- killed warden -------------------------------------------------------------------------
 
 PROMISES = "echo '<promise>SUCCESS</promise>'"
-LOST = "AI CLI was lost: rooda's warden is gone; what could be found was stopped"
+LOST = "AI CLI was lost: rooda's warden is gone; the processes that rooda found were stopped"
 LEFT = "An earlier run was killed here; what it left behind was stopped"
 
 

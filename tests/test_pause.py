@@ -107,7 +107,7 @@ def test_pause_can_be_repeated(workspace: Workspace, nursery: Nursery, job: Job)
     let_go(workspace)
     assert job.finish() == 0
     assert job.sent.count(b"Paused") == 5
-    assert job.sent.count(b"Going on") == 5
+    assert job.sent.count(b"Resumed") == 5
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_live_line_is_removed_during_a_pause(
         "Starting procedure: work (max 1 iteration)",
         "Iteration 1/1 starting...",
         "Paused pid=N",
-        "Going on pid=N paused=X",
+        "Resumed pid=N paused=X",
     ]
 
 
@@ -349,7 +349,7 @@ def test_ctrl_z_does_nothing_in_an_orphaned_process_group(
         screen.start(workspace, "work", "--ai-cmd", command, "-n", "1")
         tree = [nursery.pid(name) for name in NAMES]
         screen.type(b"\x1a")
-        screen.wait_for("Going on")
+        screen.wait_for("Resumed")
         until(lambda: not any(map(is_stopped, tree)), "all processes continue")
         let_go(workspace)
         assert screen.finish() == 0

@@ -80,7 +80,7 @@ class ProcessCalledOff(Event, frozen=True):
 
     def describe(self) -> Message:
         return say(
-            "AI CLI is called off", rule=self.rule, reason=self.reason, action="sending_sigterm"
+            "AI CLI was canceled", rule=self.rule, reason=self.reason, action="sending_sigterm"
         )
 
 
@@ -122,7 +122,7 @@ class ProcessKilled(Event, frozen=True):
 
 
 class ProcessSurvived(Event, frozen=True):
-    """SIGKILL did not end these processes; the run goes on without them."""
+    """SIGKILL did not end these processes; the run continues without them."""
 
     level = LogLevel.WARN
     pid: int  # the pid of the program
@@ -132,9 +132,9 @@ class ProcessSurvived(Event, frozen=True):
         return say(
             "AI CLI is still running after SIGKILL",
             pid=self.pid,
-            action="going_on_without_it",
+            action="continuing_without_it",
             processes=names(self.processes),
-            suggestion="See where they come from (ps), and end them by hand",
+            suggestion="Find the owner of these processes with ps, and kill them by hand",
         )
 
 
@@ -161,7 +161,7 @@ class LeftoversStopped(Event, frozen=True):
 
 
 class ProcessLost(Event, frozen=True):
-    """The warden died while the program ran; rooda stopped what it could find of the program."""
+    """The warden died while the program ran; rooda stopped the processes that it found."""
 
     level = LogLevel.WARN
     pid: int  # the pid of the program
@@ -170,7 +170,7 @@ class ProcessLost(Event, frozen=True):
 
     def describe(self) -> Message:
         return say(
-            "AI CLI was lost: rooda's warden is gone; what could be found was stopped",
+            "AI CLI was lost: rooda's warden is gone; the processes that rooda found were stopped",
             pid=self.pid,
             error=self.reason,
             processes=names(self.processes),
@@ -178,7 +178,7 @@ class ProcessLost(Event, frozen=True):
 
 
 class ProcessPaused(Event, frozen=True):
-    """The user pressed Ctrl+Z: the program stands still, and rooda is about to stop too."""
+    """The user pressed Ctrl+Z: the program is stopped, and rooda is about to stop too."""
 
     pid: int  # the pid of the program
 
@@ -190,20 +190,21 @@ class ProcessResumed(Event, frozen=True):
     """rooda was continued, and the program with it."""
 
     pid: int  # the pid of the program
-    after: float  # how many seconds it stood still
+    after: float  # how many seconds it was stopped
 
     def describe(self) -> Message:
-        return say("Going on", pid=self.pid, paused=format_duration(self.after))
+        return say("Resumed", pid=self.pid, paused=format_duration(self.after))
 
 
 class MachineSlept(Event, frozen=True):
-    """The machine was suspended; no clock counted that."""
+    """The machine was suspended; no clock counted that time."""
 
     seconds: float  # how many seconds it was suspended
 
     def describe(self) -> Message:
         return say(
-            "The machine was asleep; no clock counted that", asleep=format_duration(self.seconds)
+            "The machine was suspended; no timeout counted that time",
+            asleep=format_duration(self.seconds),
         )
 
 
