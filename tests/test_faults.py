@@ -843,7 +843,7 @@ def test_exit_of_an_agent_that_stopped_the_warden_is_seen(
 ) -> None:
     agent = agent_by_turns(workspace, f"{STOPS_THE_WARDEN}; {SUCCESS}")
     running = begin(nursery, workspace, agent, "--capture", capture, "-n", "1")
-    check(running.finish(timeout=15), workspace, 0, 2)
+    check(running.finish(timeout=30), workspace, 0, 2)
 
 
 ATTACK = """

@@ -54,7 +54,7 @@ def running_run(workspace: Workspace, nursery: Nursery, body: str = HANGS, *args
 def second(workspace: Workspace, *args: str) -> Finished:
     """Start a second run, which should end soon."""
     command = workspace.agent(DONE, "second.sh")
-    return workspace.rooda("work", "--ai-cmd", command, *args, timeout=15)
+    return workspace.rooda("work", "--ai-cmd", command, *args, timeout=30)
 
 
 def is_free(folder: Path) -> bool:

@@ -34,7 +34,7 @@ from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
 
 GRACE = "0.3"
 ORPHANED = 5  # seconds until all processes are gone after SIGKILL of rooda
-PATIENCE = 15  # seconds until the test reports a hang
+PATIENCE = 20  # seconds until the test reports a hang
 ENOUGH = ("1", "5", "20")  # seconds for an agent to be ready; a busy machine needs more
 
 # Each misbehaviour, each end and each capture at least once; the other combinations are slow.

@@ -327,7 +327,7 @@ def test_ctrl_z_at_any_moment_of_many_iterations_pauses(
         return count.exists() and len(count.read_text()) >= 2 * iterations
 
     for n in range(15):
-        until(partial(at_least, n + 1), "an iteration")
+        until(partial(at_least, n + 1), "the next iteration")
         job.press_ctrl_z()
         until(lambda: all(map(is_stopped, descendants(job.rooda))), "the agent is stopped")
         job.foreground()

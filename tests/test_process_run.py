@@ -622,7 +622,7 @@ def test_signal_during_a_timeout_makes_the_exit_interrupted(stage: Stage) -> Non
         interrupt(event)
 
     expire, interrupt = hour_passes(stage), on_output(b"bye", signal.SIGINT)
-    result = stage.python(DEAF, listen, timeout=HOUR, kill_grace=0.5)
+    result = stage.python(DEAF, listen, timeout=HOUR, kill_grace=2)
     assert result.exit == Interrupted(signal.SIGINT)
 
 
@@ -660,9 +660,7 @@ def test_signal_during_the_cleanup_of_a_timeout_wins_and_is_reported_once(stage:
 
     expire, interrupt = hour_passes(stage), on_output(b"leader gone", signal.SIGINT)
     leader = f"trap 'echo leader gone; exit 0' TERM; ({STUBBORN}) &"
-    result = stage.sh(
-        f"{leader} while :; do sleep 0.05; done", listen, timeout=HOUR, kill_grace=0.5
-    )
+    result = stage.sh(f"{leader} while :; do sleep 0.05; done", listen, timeout=HOUR, kill_grace=2)
     assert result.exit == Interrupted(signal.SIGINT)
     assert stage.count(happened.InterruptSeen) == 1
 

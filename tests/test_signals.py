@@ -158,7 +158,7 @@ def test_closed_terminal_ends_the_run(
     process = screen.start(workspace, *arguments(workspace, OBEYS))
     tree = [nursery.pid(name) for name in NAMES]
     hang_up(screen)
-    assert process.wait(10) == 130
+    assert process.wait(20) == 130
     assert not any(map(alive, tree))
     for name in NAMES:
         assert signals_of(workspace, name) == ["SIGTERM"]
@@ -176,7 +176,7 @@ def test_closed_terminal_does_not_end_a_run_under_nohup(
     hang_up(screen)
     assert alive(agent)
     workspace.write("go", "")
-    assert process.wait(10) == 0
+    assert process.wait(20) == 0
     assert "AI signaled SUCCESS" in (workspace.path / "nohup.out").read_text()
 
 

@@ -55,7 +55,7 @@ def test_version_imports_no_library(
     assert found & {"yaml", "msgspec", "rich", "sqlite3", "click", "asyncio"} == set()
 
 
-def test_the_help_loads_no_command(workspace: Workspace) -> None:
+def test_help_imports_no_command(workspace: Workspace) -> None:
     found = imported(workspace, *MODULE, "--help")
     assert packages(found) & {"yaml", "msgspec", "sqlite3"} == set()
     assert not {name for name in found if name.startswith(("rooda.cli.commands.", "rooda.config."))}
@@ -64,7 +64,7 @@ def test_the_help_loads_no_command(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     "args", [("build", "--help"), ("resume", "--help")], ids=lambda args: args[0]
 )
-def test_the_help_of_a_run_does_not_load_what_a_run_needs(
+def test_help_of_a_run_imports_no_module_that_only_a_run_needs(
     workspace: Workspace, args: tuple[str, ...]
 ) -> None:
     found = imported(workspace, *MODULE, *args)

@@ -253,7 +253,7 @@ def test_signal_without_pidfd_still_checks_the_start_time(
         assert meant is not None
         assert not send_signal(table, started_at(meant, 0), signal.SIGKILL)
         assert send_signal(table, meant, signal.SIGKILL)
-        assert child.wait(10) == -signal.SIGKILL
+        assert child.wait(20) == -signal.SIGKILL
     assert not send_signal(table, meant, signal.SIGKILL)
 
 
@@ -345,7 +345,7 @@ def test_advice_fits_the_error(number: int, word: str) -> None:
     assert word in room_advice(OSError(number, "x"))
 
 
-def test_without_a_state_folder_the_files_are_temporary_or_none(
+def test_files_are_temporary_or_none_without_a_state_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".rooda").write_text("in the way")

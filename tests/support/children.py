@@ -77,7 +77,7 @@ def frozen_cgroup() -> Iterator[Path]:
         for pid in (group / "cgroup.procs").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        until(lambda: not (group / "cgroup.procs").read_text(), "the end of the frozen processes")
+        until(lambda: not (group / "cgroup.procs").read_text(), "the frozen processes exit")
         group.rmdir()
 
 

@@ -92,7 +92,7 @@ class Job(Screen):
     def foreground(self) -> None:
         """Do what `fg` does: give the terminal to rooda, and continue it."""
         os.kill(self._shell, signal.SIGUSR1)
-        until(lambda: os.tcgetpgrp(self.master) == self.rooda, "rooda in the foreground")
+        until(lambda: os.tcgetpgrp(self.master) == self.rooda, "rooda is in the foreground")
 
     @property
     def _shell(self) -> int:
