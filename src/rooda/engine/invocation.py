@@ -36,20 +36,20 @@ class Front(Struct, frozen=True):
     limits: Mapping[StopRule, str] = field(default_factory=dict)
 
     def continuing(self, run: str, rule: StopRule | None = None, limit: str = "MORE") -> str:
-        """The command that continues the run; of a rule with a higher limit."""
+        """Return the command that resumes the run, with a higher limit if a rule is given."""
         command = self.resume.format(run=run)
         flag = None if rule is None else self.limits.get(rule)
         return command if flag is None else f"{command} {flag} {limit}"
 
     def after(self, run: str, rule: StopRule) -> str:
-        """The command that continues a run that a rule has ended; empty where there is none."""
+        """Return the command that resumes a run that this rule ended; empty if there is none."""
         if rule in _AT_THE_END or (rule in BUDGETS and rule not in self.limits):
             return ""
         return self.continuing(run, rule if rule in BUDGETS else None)
 
 
 class TakenUp(Struct, frozen=True):
-    """An earlier run that is to go on, in its folder and with these flags."""
+    """An earlier run that rooda resumes, in its folder and with these flags."""
 
     run: str
     world: World
@@ -58,11 +58,11 @@ class TakenUp(Struct, frozen=True):
     news: RunResumed  # `told` fills in the iteration
 
     def told(self, state: State) -> RunResumed:
-        """What to say of it."""
+        """Return the event that reports it."""
         return replace(self.news, iteration=state.iteration + 1)
 
     def explained(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Problems of the run, with a word on flags that may be missing."""
+        """Return the problems of the run, with a hint if its flags were not recorded."""
         if self.news.recorded:
             return [*problems]
         message = f"the flags of run {self.run} were not recorded"
@@ -75,11 +75,11 @@ class Invocation(Struct, frozen=True):
 
     front: Front
     given: GivenFlags
-    taken_up: TakenUp | None = None  # the earlier run that goes on
+    taken_up: TakenUp | None = None  # the earlier run that rooda resumes
 
 
 def readable_again(given: GivenFlags, plan: Plan) -> GivenFlags:
-    """The same with the text of each pipe, such as `-c <(command)`, which is gone by next time."""
+    """Return the flags with the text of each pipe, such as `-c <(command)`: a pipe is read once."""
     parts = [part.source for every in plan.phases.values() for part in every]
     sources = [*parts, *(context.source for context in plan.contexts)]
     pipes = {

@@ -1,4 +1,4 @@
-"""Restore the state of an earlier run, so that it can go on."""
+"""Restore the state of an earlier run, so that rooda can resume it."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,7 +26,7 @@ _COUNTED = (StopRule.FAILURE_THRESHOLD, StopRule.STALL)
 
 
 class Resumed(Struct, frozen=True):
-    """A run that goes on: where it stands, and its iterations in their order."""
+    """A resumed run: its state, and its iterations in their order."""
 
     row: RunRow
     state: State
@@ -34,7 +34,7 @@ class Resumed(Struct, frozen=True):
 
 
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
-    """The run that is meant, ready to go on. Raises InvalidInput when there is nothing to do."""
+    """Return the run, ready to be resumed. Raises InvalidInput if there is nothing left to do."""
     reader = RecordReader(plan.workspace)
     return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan.procedure)))
 
@@ -59,7 +59,7 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
 
 
 def restored(row: RunRow) -> State:
-    """The recorded state of a run. After an abort the count of failures starts again at 0."""
+    """Return the recorded state of a run. After an abort, failures are counted from 0 again."""
     if "state" in row.unreadable:
         message = f"the state of run {row.run} can't be read: {row.unreadable['state']}"
         raise InvalidInput([Problem(message, "Start a new run")])
@@ -95,7 +95,7 @@ def _plain(procedure: str) -> Front:
 
 
 def readable(answer: Callable[[], _T]) -> _T:
-    """What the record answers; a record that can't be read becomes InvalidInput."""
+    """Return what the record answers. Raises InvalidInput if rooda can't read the record."""
     try:
         return answer()
     except NoRecord as error:
@@ -107,10 +107,10 @@ def readable(answer: Callable[[], _T]) -> _T:
 
 
 def new_run(front: Front) -> str:
-    """The advice to start a new run."""
+    """Return the advice to start a new run."""
     return f"Start a new run: {front.start}"
 
 
 def nothing_to_resume(message: str, suggestion: str) -> InvalidInput:
-    """The error that no run can go on."""
+    """Return the error that no run can be resumed."""
     return InvalidInput([Problem(message, suggestion, title=TITLE)])

@@ -21,20 +21,20 @@ from rooda.workspace.lock import Lock, LockHeldError, LockNote, ProcessIdentity,
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
 from rooda.workspace.work_tree import work_tree
 
-_GRACE = 2.0  # for processes of a run that nobody waits for any more
+_GRACE = 2.0  # seconds for the processes of a killed run to obey SIGTERM
 
 
 class RunLock:
     """The only run in its work tree, as far as the file system can promise that."""
 
     def __init__(self, plan: Plan) -> None:
-        # The name of a new run; one that goes on has its own.
+        # The name of a new run; a resumed run keeps its own.
         self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
         self._plan = plan
         self._locks: list[Lock] = []
         self._trouble: OSError | None = None
         try:
-            # The agent may work elsewhere, and nobody else should do so there.
+            # The agent may work in another folder: no second run may use that one either.
             for folder in (plan.workspace, plan.working_dir):
                 if work_tree(folder) not in [lock.top for lock in self._locks]:
                     self._locks.append(Lock(folder))
@@ -45,7 +45,7 @@ class RunLock:
             self._trouble = error
 
     def clear_what_is_left(self, emit: Callable[[Event], None]) -> None:
-        """Stop the processes of a run that was killed here, and say so. Then it is our turn."""
+        """Stop the processes that a killed run left here, report them, and note this run."""
         if self._trouble is not None:
             folder = str(self._plan.workspace)
             emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
@@ -73,13 +73,13 @@ class RunLock:
         )
 
     def note_agent(self, stamped: Stamped) -> None:
-        """A listener: what to look for, should we be killed together with the warden."""
+        """Note the process, so that a later run can stop it if rooda and the warden were killed."""
         if isinstance(stamped.event, ProcessStarted | CommandStarted):
             for lock in self._locks:
                 lock.note_agent(stamped.event.pid, stamped.event.started)
 
     def close(self) -> None:
-        """The run has ended in order."""
+        """Release the lock: the run has ended cleanly."""
         for lock in self._locks:
             lock.close()
 
@@ -96,7 +96,7 @@ def _trace(earlier: LockNote) -> RunTrace:
 
 
 def _transcripts(workspace: Path, run: str) -> list[Path]:
-    """What the agents of a run printed to; a link leads to what is not ours."""
+    """Return the files that the agents of a run printed to. A link may lead to other files."""
     folder = run_folder(workspace, run)
     above = (workspace / STATE_FOLDER, folder.parent, folder)
     if any(one.is_symlink() for one in above):
@@ -106,7 +106,7 @@ def _transcripts(workspace: Path, run: str) -> list[Path]:
 
 @contextlib.contextmanager
 def hold_run_lock(plan: Plan) -> Iterator[RunLock]:
-    """Hold the lock. Raises InvalidInput, with who holds it, when another run does."""
+    """Take the lock. Raises InvalidInput, which names the holder, if another run has it."""
     alone = RunLock(plan)
     try:
         yield alone

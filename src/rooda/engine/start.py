@@ -82,7 +82,7 @@ def start_run(
     return_large_blocks_to_system()
     local_now()  # loads what it needs now: later there may be no descriptor left
     plan.tools.interrupts = interrupts
-    # From here on a signal ends the run in order: noted, acted upon, told.
+    # From here on, a signal ends the run cleanly.
     with interrupts.deferred(), ExitStack() as closing:
         lock = closing.enter_context(hold_run_lock(plan))
         recording = Recording.open(plan)
@@ -130,7 +130,7 @@ def start_run(
 
 
 def _kept(given: GivenFlags, plan: Plan) -> GivenFlags:
-    """What the record keeps of the command line, with the folder where it was given."""
+    """Return what the record keeps of the command line, and the folder where the user gave it."""
     folder = os.path.relpath(this_world().folder, plan.workspace)
     return replace(readable_again(given, plan), folder=folder)
 
@@ -165,7 +165,7 @@ def _descriptor(stream: object, standard: int) -> int:
 
 
 def _wants_live_line(err: Sink, values: Values, plan: Plan) -> bool:
-    """On a terminal that can redraw, for somebody who looks; never in a pipe or in CI."""
+    """Return whether to show the live line: on a terminal that can redraw, and not in CI."""
     return (
         err.is_terminal
         and values[LOG_FORMAT] == "text"
@@ -197,7 +197,7 @@ def _add_log_file(values: Values, wiring: _Wiring) -> None:
 
 
 def _introduce(prepared: Prepared, emitter: Emitter) -> None:
-    """What the run is based on, and what is worth knowing before it starts."""
+    """Emit the settings of the run, and the warnings of the checks before its start."""
     values = prepared.values
     for setting in values:
         shown = without_secret_values(setting.show(values[setting]))
@@ -218,7 +218,7 @@ def _unwritable(error: OSError) -> Problem:
 
 
 def report(problems: Sequence[Problem], values: Values) -> None:
-    """Say what is wrong, in the form that the log would have, and in the log file too."""
+    """Print the problems in the format of the log, and write them to the log file too."""
     err = Sink(_descriptor(sys.stderr, 2))
     wiring = _Wiring(Emitter(), Terminal(err, err))
     if values[LOG_FORMAT] == "text":
@@ -226,7 +226,7 @@ def report(problems: Sequence[Problem], values: Values) -> None:
     else:
         wiring.emitter.add(_log(values, err.write, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
     if values[LOG_FILE] is not None:
-        with contextlib.suppress(InvalidInput):  # said already
+        with contextlib.suppress(InvalidInput):  # `problems` has that error already
             _add_log_file(values, wiring)
     for problem in problems:
         wiring.emitter(_found(problem))
