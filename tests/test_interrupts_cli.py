@@ -101,7 +101,7 @@ def test_stubborn_agent_is_killed_after_the_grace(workspace: Workspace, nursery:
     agent = nursery.pid("agent")
     done, seconds = ended(running, signal.SIGINT)
     assert done.code == 130
-    assert 0.3 <= seconds < 3
+    assert 0.3 <= seconds < 5, "less than the default grace"
     assert "WARN: AI CLI did not terminate gracefully action=sending_sigkill" in done.log
     assert not alive(agent)
 
@@ -236,7 +236,7 @@ def test_interruption_during_cleanup_is_reported_once(
     wait_for(workspace.path / "asked")
     done, seconds = ended(running, signal.SIGINT)
     assert done.code == 130
-    assert seconds < 3
+    assert seconds < 5, "less than the default grace"
     assert not alive(nursery.pid("left"))
     assert [line for line in done.log if line.startswith("Received")] == [
         "Received SIGINT, shutting down..."
