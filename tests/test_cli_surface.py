@@ -278,13 +278,6 @@ def test_variables_that_rooda_passes_to_hooks_and_agents_are_no_settings(
 # -- help ----------------------------------------------------------------------------------
 
 
-def test_rooda_without_arguments_shows_help_and_exits_1(workspace: Workspace) -> None:
-    done = workspace.rooda()
-    assert (done.code, done.out) == (1, "")
-    assert "Usage: rooda" in done.err
-    assert "Examples:" in done.err
-
-
 @pytest.mark.parametrize("args", ["--help", "-h", "help"])
 def test_help_is_grouped_and_has_examples(inside: Inside, args: str) -> None:
     done = inside(args)

@@ -540,7 +540,7 @@ def test_seed_004_example_5_to_the_letter(workspace: Workspace) -> None:
         TIME
         + re.escape(
             " ERROR Config validation failed file=rooda-config.yml line=12"
-            ' field=loop.iteration_timeout error="timeout must be positive or nil"'
+            ' field=loop.iteration_timeout error="timeout must be positive, not -10"'
             ' suggestion="Set to a positive number of seconds, or remove to disable timeout"\n'
         ),
         done.err,
@@ -556,7 +556,8 @@ def test_seed_004_example_6_to_the_letter(workspace: Workspace) -> None:
         + re.escape(
             ' ERROR No AI command configured error="must specify AI command via CLI flag'
             " (--ai-cmd or --ai-cmd-alias), config file (loop.ai_cmd or loop.ai_cmd_alias),"
-            ' or built-in alias (kiro-cli, claude, copilot, cursor-agent)"'
+            " or built-in alias (kiro-cli, claude, copilot, cursor-agent,"
+            ' codex, gemini, opencode, qwen)"'
             ' suggestion="Example: rooda build --ai-cmd-alias kiro-cli"\n'
         ),
         done.err,
@@ -578,7 +579,7 @@ def test_a_problem_for_people(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--ai-cmd", "true")
     assert done.code == 1
     assert done.err == (
-        "Error: rooda-config.yml:2: loop.iteration_timeout: timeout must be positive or nil\n"
+        "Error: rooda-config.yml:2: loop.iteration_timeout: timeout must be positive, not -10\n"
         "  Set to a positive number of seconds, or remove to disable timeout\n"
     )
 

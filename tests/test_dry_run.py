@@ -414,13 +414,13 @@ def test_missing_working_dir_is_marked(workspace: Workspace) -> None:
             {"iteration_timeout": ("--iteration-timeout", "0")},
             (),
             procedure(),
-            "✗ --iteration-timeout: timeout must be positive or nil",
+            "✗ --iteration-timeout: timeout must be positive, not '0'",
         ),
         (
             {},
             (),
             f"loop:\n  iteration_timeout: -10\n{procedure()}",
-            "✗ rooda-config.yml:2: loop.iteration_timeout: timeout must be positive or nil\n",
+            "✗ rooda-config.yml:2: loop.iteration_timeout: timeout must be positive, not -10\n",
         ),
         ({}, (), "loop: [\n", "✗ rooda-config.yml:2: not valid YAML"),
         (

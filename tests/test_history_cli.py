@@ -306,7 +306,7 @@ def test_a_run_that_is_at_work_has_no_end_yet(workspace: Workspace, nursery: Nur
     assert run["iterations"][1]["result"] is None
     assert run["iterations"][1]["ended_at"] is None
     assert run["iterations"][1]["prompt"]
-    assert "is still at work" in workspace.rooda("why").out
+    assert "is still running" in workspace.rooda("why").out
     running.process.kill()
 
 
@@ -398,7 +398,7 @@ def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
         "Rule: failure-threshold. Too many iterations failed in a row.",
         "Iteration 1: failed.",
         "Kind: crash (a signal ended it, or it was lost)",
-        "Exit code: 137",
+        "Exit code of the agent: 137",
         "Failures in a row: 0 before, 1 after, of 1",
     ):
         assert f"{line}\n" in done.out, done.out

@@ -167,7 +167,7 @@ def test_an_agent_that_tells_what_it_spends_is_stopped_in_the_middle(claude: Wor
     for flag, kind in (("--max-cost", "0.5"), ("--max-tokens", "1000")):
         done = claude.rooda("work", "--ai-cmd-alias", "opencode", flag, kind)
         assert done.code == 1
-        assert "AI CLI was canceled" in done.err
+        assert "Stopping AI CLI: a limit of the run is reached" in done.err
         (one,) = shown(claude)["iterations"]
         assert (one["kind"], one["tokens"]["total"], one["cost"]) == ("budget", 1000, 0.9)
         assert not alive(int((claude.path / "agent.pid").read_text()))

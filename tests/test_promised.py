@@ -179,7 +179,7 @@ WRONG = {
     "value": (
         f"loop:\n  iteration_timeout: -10\n{PROCEDURE}",
         2,
-        "loop.iteration_timeout: timeout must be positive or nil",
+        "loop.iteration_timeout: timeout must be positive, not -10",
     ),
     "prompt file": (PROCEDURE.replace("[{content: look}]", "gone.md"), 4, "gone.md does not exist"),
     "no binary": (f"{PROCEDURE}    ai_cmd: ./gone\n", 8, "AI command binary not found: ./gone"),

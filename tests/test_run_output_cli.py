@@ -400,7 +400,7 @@ def test_invalid_config_in_logfmt(workspace: Workspace) -> None:
     assert done.log == [
         (
             "ERROR Config validation failed file=rooda-config.yml line=3 "
-            'field=loop.iteration_timeout error="timeout must be positive or nil" '
+            'field=loop.iteration_timeout error="timeout must be positive, not -10" '
             'suggestion="Set to a positive number of seconds, or remove to disable timeout"'
         )
     ]

@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.hook_kind import Hook, OnError
@@ -88,7 +89,8 @@ def test_what_a_failing_hook_means(
         assert found is None
         return
     reason = f"the {moment} hook failed: {words}"
-    assert found == Outcome(verdict, FailureKind.HOOK, reason, skipped=skipped)
+    seen = f"{words} from false"
+    assert found == Outcome(verdict, FailureKind.HOOK, reason, skipped=skipped, evidence=seen)
 
 
 @pytest.mark.parametrize("moment", Moment)
@@ -110,7 +112,10 @@ def test_a_check_that_passes_leaves_the_outcome(outcome: Outcome) -> None:
 @pytest.mark.parametrize("end,words", ENDS, ids=[words for _, words in ENDS])
 def test_a_check_that_fails_beats_every_promise(outcome: Outcome, end: Exit, words: str) -> None:
     found = verify.judge(outcome, finished(end))
-    assert found == Outcome(Verdict.FAILURE, FailureKind.VERIFY, f"verify failed: {words}")
+    assert found.evidence.startswith(f"{words} after ")
+    assert replace(found, evidence="") == Outcome(
+        Verdict.FAILURE, FailureKind.VERIFY, f"verify failed: {words}"
+    )
 
 
 def test_a_check_that_somebody_stopped_is_no_failure() -> None:

@@ -158,7 +158,7 @@ def test_example_5_config_validation_failure() -> None:
     starts(
         written("logfmt", ("21:00:00", ERROR)),
         "[21:00:00.000] ERROR Config validation failed file=rooda-config.yml line=12 "
-        'field=loop.iteration_timeout error="timeout must be positive or nil" '
+        'field=loop.iteration_timeout error="timeout must be positive, not -10" '
         'suggestion="Set to a positive number of seconds, or remove to disable timeout"\n',
     )
 

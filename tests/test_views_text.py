@@ -197,7 +197,7 @@ def test_example_6_unlimited_with_recovery() -> None:
             ERROR,
             (
                 "ERROR: Config validation failed file=rooda-config.yml line=12 "
-                'field=loop.iteration_timeout error="timeout must be positive or nil" '
+                'field=loop.iteration_timeout error="timeout must be positive, not -10" '
                 'suggestion="Set to a positive number of seconds, or remove to disable timeout"'
             ),
         ),

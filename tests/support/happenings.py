@@ -224,7 +224,7 @@ WARNING = ProblemFound(
 ERROR = ProblemFound(
     Severity.ERROR,
     "Config validation failed",
-    "timeout must be positive or nil",
+    "timeout must be positive, not -10",
     "Set to a positive number of seconds, or remove to disable timeout",
     "rooda-config.yml",
     12,

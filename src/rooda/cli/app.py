@@ -23,6 +23,12 @@ EXAMPLES = """\
   rooda restore 3                         bring back the files as iteration 3 left them
 """
 
+_FIRST_STEPS = """\
+  rooda demo                           see a run, with no agent and no key
+  rooda doctor                         check which agents are installed
+  rooda list                           list the procedures
+  rooda build --ai-cmd-alias claude    run a procedure"""
+
 
 class Rooda(click.Group):
     """Loads commands when they are needed; any other word is a procedure for `run`."""
@@ -106,5 +112,4 @@ def app(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         # Exit 0 means that the work is done, and here no work was named.
-        click.echo(ctx.get_help(), err=True)
-        raise click.UsageError("name a procedure or a command", ctx)
+        raise click.UsageError(f"name a procedure or a command\n{_FIRST_STEPS}", ctx)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from rooda.agents.agent_program import Program, program_name, program_of
+from rooda.agents.registry import COMMANDS
 from rooda.config.layers import Alias, ConfigLevel, Layers, Scope, Valued
 from rooda.config.origin import Origin
 from rooda.config.problems import Problem, Severity
@@ -15,6 +16,7 @@ from rooda.config.settings import AI_CMD, AI_CMD_ALIAS
 from rooda.text.lookup import did_you_mean
 from rooda.text.paths import with_home
 
+_NAMED_FIRST = ("kiro-cli", "claude", "copilot", "cursor-agent")  # a documented log line
 _SHELL_WORDS = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1")
 
 
@@ -139,8 +141,7 @@ def unknown_alias(layers: Layers, alias: Valued) -> Problem:
 
 
 def _nothing_chosen(procedure: str) -> Problem:
-    # Four aliases are enough here; `rooda list --aliases` shows all of them.
-    names = "kiro-cli, claude, copilot, cursor-agent"
+    names = ", ".join(dict.fromkeys((*_NAMED_FIRST, *COMMANDS)))
     return Problem(
         "must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias), "
         "config file (loop.ai_cmd or loop.ai_cmd_alias), "

@@ -160,7 +160,7 @@ class Timeout(Seconds, frozen=True):
         seconds = self._seconds(raw)
         if seconds is not None and seconds <= 0:
             raise WrongValue(
-                "timeout must be positive or nil",
+                f"timeout must be positive, not {brief(raw)}",
                 "Set to a positive number of seconds, or remove to disable timeout",
             )
         return super().check(raw)

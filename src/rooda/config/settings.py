@@ -133,9 +133,11 @@ GIT_MESSAGE = setting("git.message", TemplateText(MESSAGE_NAMES),
     "{procedure}: iteration {iteration}", GIT,
     "Message of a commit, with {procedure}, {mode}, {iteration}, {run}, {summary} and {task}")
 GIT_COMMIT_TIMEOUT = setting("git.commit_timeout", Timeout(1), 300.0, GIT,
-    "Stop a commit that takes longer, with its hooks and its signing")
+    "Stop a commit that takes longer, with its hooks and its signing",
+    fix="Set to 1 second or more, such as 5m")
 GIT_PUSH_TIMEOUT = setting("git.push_timeout", Timeout(1), 120.0, GIT,
-    "Stop a push that takes longer")
+    "Stop a push that takes longer",
+    fix="Set to 1 second or more, such as 2m")
 GIT_SNAPSHOTS = setting("git.snapshots", Boolean(), ON, GIT,
     "Keep the work tree of every iteration under refs/rooda")
 

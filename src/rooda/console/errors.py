@@ -31,7 +31,7 @@ def run(
             obj=CliContext(interrupts, tuple(arguments)),
         )
     except click.exceptions.NoArgsIsHelpError as error:
-        _complain(f"{error.format_message()}\n\nError: name one of these commands\n")
+        _complain(_no_command(error))
         return USAGE_ERROR
     except click.UsageError as error:
         _complain(_usage(error))
@@ -89,6 +89,15 @@ def _replace_unprintable() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _no_command(error: click.exceptions.NoArgsIsHelpError) -> str:
+    ctx = error.ctx
+    names = ctx.command.list_commands(ctx) if isinstance(ctx.command, click.Group) else []
+    return (
+        f"Error: name a command of `{ctx.command_path}`: {', '.join(names)}\n"
+        f"  Try `{ctx.command_path} --help`\n"
+    )
 
 
 def _usage(error: click.UsageError) -> str:

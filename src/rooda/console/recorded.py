@@ -10,7 +10,7 @@ from msgspec import Struct
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.record.json_objects import last_attempts, with_summary
-from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
+from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
 from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 from rooda.workspace.work_tree import work_tree
 
@@ -100,7 +100,12 @@ class Recorded(Struct, frozen=True):
 
 
 def _problem(error: StoreError) -> InvalidInput:
-    return InvalidInput([Problem(str(error), "See what there is with `rooda history`")])
+    advice = "Choose a run from `rooda history`"
+    if isinstance(error, NothingRecorded):
+        advice = "Start one with `rooda PROCEDURE` (`rooda list` shows the procedures)"
+    elif not isinstance(error, NoRecord):
+        advice = ""  # the message says what to do
+    return InvalidInput([Problem(str(error), advice)])
 
 
 def _check_date(text: str | None) -> None:

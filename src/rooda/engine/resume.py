@@ -14,7 +14,7 @@ from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import Stop, StopRule, stop
 from rooda.record.json_objects import iteration_of, last_attempts
 from rooda.record.record_reader import RecordReader
-from rooda.record.rows import NoRecord, RunRow, StoreError
+from rooda.record.rows import NoRecord, NothingRecorded, RunRow, StoreError
 from rooda.text.numbers import count
 
 _T = TypeVar("_T")
@@ -98,6 +98,8 @@ def readable(answer: Callable[[], _T]) -> _T:
     """Return what the record answers. Raises InvalidInput if rooda can't read the record."""
     try:
         return answer()
+    except NothingRecorded as error:
+        raise nothing_to_resume(str(error), "Start a run, without resuming") from None
     except NoRecord as error:
         raise nothing_to_resume(
             str(error), "See which runs there are with `rooda history`"

@@ -122,9 +122,9 @@ def _taken(taken: LockHeldError, outer: str | None) -> Problem:
     else:
         since = note.since.replace("T", " ")
         who = f"{note.procedure}, pid {note.pid} on {note.host} since {since}"
-    advice = f"Wait until it has ended, or stop it: kill {pid or 'PID'}"
+    advice = "Wait until it has ended, or end it with `rooda stop` in that folder (--now: at once)"
     if note is not None and note.host != here()[0]:
-        advice = "Wait until it has ended, or stop it there"
+        advice = f"Wait until it has ended, or end it with `rooda stop` on {note.host}"
     if note is not None and note.run == outer:
         advice = "You are inside of that run: do the work yourself, or go to another folder"
     return Problem(

@@ -1,5 +1,6 @@
 """The result of an iteration: changed files, tests, progress, the agent's own summary."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ _NONE_YET = TestResults(total=0, passed=0, failed=0, skipped=0)
 _MARKERS = (b"## Summary", b"### Summary", b"Summary:")
 _LINES = 5
 _LONGEST = 16 * 1024
+_SIGNAL = re.compile(r"<promise>\s*[\w.-]+\s*</promise>")
 
 
 def result_of(
@@ -83,6 +85,15 @@ def are_better(tests: TestResults | None, before: TestResults | None) -> bool:
         return False
     before = before or _NONE_YET
     return tests.passed > before.passed or tests.failed < before.failed
+
+
+def without_signals(summary: str) -> str:
+    """Return a summary for people: without `<promise>` tags, and without lines that have only one.
+
+    The record keeps the summary as the agent wrote it.
+    """
+    lines = [(_SIGNAL.sub("", line).rstrip(), line) for line in summary.splitlines()]
+    return "\n".join(text for text, line in lines if text or not line.strip()).strip()
 
 
 def extract_summary(text: bytes) -> str | None:

@@ -37,6 +37,15 @@ _TIMEOUT_ADVICE = {
 }
 
 
+# The agent did not fail here: neither its exit code nor its duration explains the failure.
+_NOT_BY_AGENT = (
+    FailureKind.VERIFY,
+    FailureKind.NO_CHANGES,
+    FailureKind.COMMIT,
+    FailureKind.HOOK,
+)
+
+
 class FailureContext(Struct, frozen=True):
     """What is known about a failure."""
 
@@ -92,6 +101,8 @@ class FailureContext(Struct, frozen=True):
                 words = f"the agent signaled {said}"
             case FailureKind.CRASH if self.exit_code is not None:
                 words = f"{one_line(self.reason)}, exit code {self.exit_code}"
+            case kind if kind in _NOT_BY_AGENT:
+                return one_line(self.reason)
             case _:
                 words = one_line(self.reason)
         return f"{words} after {took}"
@@ -143,6 +154,8 @@ def evidence(outcome: Outcome, promises: Promises, result: ProcessResult | None)
         return promises.lines[-1]
     if outcome.fault is not None:
         return outcome.fault.evidence
+    if outcome.kind in _NOT_BY_AGENT:
+        return outcome.evidence
     if result is None:
         return ""
     match result.exit:

@@ -89,13 +89,14 @@ def judge(hook: Hook, moment: Moment, finished: Finished) -> Outcome | None:
     if finished.passed or hook.on_error == "ignore":
         return None
     reason = f"the {moment} hook failed: {finished.error}"
+    seen = f"{finished.error} from {without_secret_values(hook.command)}"
     skipped = moment is Moment.PRE_ITERATION
     if moment is Moment.LOOP_END:
         return None  # there is nothing left to object to
     if hook.on_error == "abort" or moment is Moment.LOOP_START:
-        return Outcome(Verdict.ABORT, FailureKind.HOOK, reason, skipped=skipped)
+        return Outcome(Verdict.ABORT, FailureKind.HOOK, reason, skipped=skipped, evidence=seen)
     if moment in (Moment.PRE_ITERATION, Moment.POST_ITERATION):
-        return Outcome(Verdict.FAILURE, FailureKind.HOOK, reason, skipped=skipped)
+        return Outcome(Verdict.FAILURE, FailureKind.HOOK, reason, skipped=skipped, evidence=seen)
     return None
 
 

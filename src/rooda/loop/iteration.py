@@ -14,6 +14,7 @@ from rooda.config.settings import (
     GIT_COMMIT,
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
+    VERIFY_COMMAND,
     VERIFY_FEEDBACK,
 )
 from rooda.iteration.types import Iteration, IterationStatus
@@ -135,7 +136,8 @@ def run_verify(context: IterationContext) -> None:
     keep_file(context.plan.workspace, f"{context.place}/{VERIFY}", finished.output)
     find_tests(context, finished.output)
     context.feedback = verify.feedback(context.plan, finished)
-    context.outcome = verify.judge(outcome, finished)
+    command = context.plan.values[VERIFY_COMMAND] or ""
+    context.outcome = verify.judge(outcome, finished, command)
 
 
 def require_changes(context: IterationContext) -> None:
@@ -148,7 +150,8 @@ def require_changes(context: IterationContext) -> None:
         return
     if not context.changed_anything and not context.state.touched:
         reason = "No changes detected"
-        context.outcome = Outcome(Verdict.FAILURE, FailureKind.NO_CHANGES, reason)
+        seen = "the files and HEAD are as they were before the iteration"
+        context.outcome = Outcome(Verdict.FAILURE, FailureKind.NO_CHANGES, reason, evidence=seen)
 
 
 def commit(context: IterationContext) -> None:
@@ -170,7 +173,20 @@ def push(context: IterationContext) -> None:
     outcome = context.decided
     ran = outcome.verdict in (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.FAILURE)
     if context.plan.values[GIT_PUSH] and ran and not outcome.skipped:
-        Publisher(context.plan, context.number, context.services).push()
+        publisher = Publisher(context.plan, context.number, context.services)
+        publisher.push(is_last=_is_last(context))
+
+
+def _is_last(context: IterationContext) -> bool:
+    """Return whether the run ends after this iteration, as far as rooda can tell now."""
+    outcome, limits = context.decided, context.limits
+    if outcome.verdict is Verdict.COMPLETE:
+        return True
+    is_at_maximum = limits.max_iterations is not None and context.number >= limits.max_iterations
+    if outcome.verdict is not Verdict.FAILURE:
+        return is_at_maximum
+    is_aborted = context.state.consecutive_failures + 1 >= limits.failure_threshold
+    return is_aborted or (is_at_maximum and not limits.retry)
 
 
 def post_hooks(context: IterationContext) -> None:

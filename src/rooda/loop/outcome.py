@@ -37,7 +37,8 @@ class Outcome(Struct, frozen=True):
     """The verdict and its reason.
 
     `despite_exit`: the agent signaled success, but its exit status says failure. `skipped`: the
-    agent was not started. `fault` is the failure that the agent's CLI reported.
+    agent was not started. `fault` is the failure that the agent's CLI reported. `evidence` is what
+    decided, if something other than the agent decided: the verify command, git, a hook.
     """
 
     verdict: Verdict
@@ -46,6 +47,7 @@ class Outcome(Struct, frozen=True):
     despite_exit: bool = False
     skipped: bool = False
     fault: Fault | None = None
+    evidence: str = ""
 
     @property
     def is_good(self) -> bool:

@@ -18,6 +18,7 @@ from rooda.config.settings import (
     GIT_PUSH_TIMEOUT,
     KILL_GRACE,
 )
+from rooda.iteration.progress import without_signals
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.own_files import own_files
 from rooda.loop.services import Services
@@ -99,15 +100,17 @@ class Publisher:
                 return Outcome(Verdict.INTERRUPTED, reason=found.error), ""
             self._services.emit(CommitFailed(self._number, found.error, found.suggestion))
             reason = f"commit failed: {one_line(found.error.splitlines()[0])}"
-            return Outcome(Verdict.FAILURE, FailureKind.COMMIT, reason), found.error
+            evidence = one_line(found.error)
+            outcome = Outcome(Verdict.FAILURE, FailureKind.COMMIT, reason, evidence=evidence)
+            return outcome, found.error
         if found is not None:
             self._services.emit(found)
         return outcome, ""
 
-    def push(self) -> None:
-        """Push the branch; a failure is told, and the next iteration tries again.
+    def push(self, *, is_last: bool = False) -> None:
+        """Push the branch, and report a failure; `is_last`: no later iteration can retry.
 
-        That there is no repository at all was said when the run began.
+        Without a repository there is nothing to do: the start of the run has reported that.
         """
         if self._pin is None:
             return
@@ -118,7 +121,7 @@ class Publisher:
         if isinstance(found, Pushed):
             self._services.emit(found)
         elif not found.interrupted:
-            self._services.emit(PushFailed(self._number, found.error, found.suggestion))
+            self._services.emit(_push_failed(self._number, found, is_last=is_last))
 
     def _message(self, summary: str | None, task: str) -> str:
         names = {
@@ -126,7 +129,7 @@ class Publisher:
             "mode": self._plan.mode,
             "iteration": str(self._number),
             "run": self._services.run,
-            "summary": one_line(summary or ""),
+            "summary": one_line(without_signals(summary or "")),
             "task": one_line(task),
         }
         filled = fill(self._plan.values[GIT_MESSAGE], names).strip()
@@ -287,3 +290,10 @@ def _refusal(finished: Finished) -> Refusal:
     error = "\n".join(part for part in (finished.error, said) if part)
     advice = next((advice for sign, advice in _ADVICE if sign in said), _HOOK_ADVICE)
     return Refusal(error, advice, finished.was_interrupted)
+
+
+def _push_failed(number: int, refusal: Refusal, *, is_last: bool) -> PushFailed:
+    advice = refusal.suggestion
+    if is_last:
+        advice = f"{advice}; then push by hand: git push"
+    return PushFailed(number, refusal.error, advice, is_last)

@@ -13,6 +13,7 @@ from rooda.config.settings import (
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.services import Services
 from rooda.loop.work_events import VerifyEnded
+from rooda.text.times import format_duration
 from rooda.workspace.tools import Command, Finished
 
 _SHOWN = 4000  # characters of the end of its output
@@ -52,13 +53,19 @@ def run(plan: Plan, number: int, services: Services) -> Finished:
     return finished
 
 
-def judge(outcome: Outcome, finished: Finished) -> Outcome:
+def judge(outcome: Outcome, finished: Finished, command: str = "") -> Outcome:
     """Return the outcome after the check, which decides. Pure."""
     if finished.passed:
         return outcome
     if finished.was_interrupted:
         return Outcome(Verdict.INTERRUPTED, reason=finished.error)
-    return Outcome(Verdict.FAILURE, FailureKind.VERIFY, f"verify failed: {finished.error}")
+    took = format_duration(finished.duration)
+    return Outcome(
+        Verdict.FAILURE,
+        FailureKind.VERIFY,
+        f"verify failed: {finished.error}",
+        evidence=f"{finished.error} after {took} from {without_secret_values(command)}",
+    )
 
 
 def feedback(plan: Plan, finished: Finished) -> str:

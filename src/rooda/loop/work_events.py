@@ -144,7 +144,9 @@ class VerifyEnded(Event, frozen=True):
         took = format_duration(self.duration)
         error, command = one_line(self.error), one_line(self.command)
         line = f"WARN: Verify failed: {error} after {took} ({command})"
-        return "\n".join([line, *quoted("Output, its end", self.output[-PREVIEW:])])
+        if not self.output.strip():
+            return f"{line}\n  Output: none"
+        return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
 
 
 class Committed(Event, frozen=True):
@@ -201,23 +203,29 @@ class Pushed(Event, frozen=True):
 
 
 class PushFailed(Event, frozen=True):
-    """rooda could not push; the next iteration tries again."""
+    """rooda could not push; it retries after the next iteration, if there is one."""
 
     level = LogLevel.WARN
     iteration: int  # the number of the iteration
     error: str  # what git said
     suggestion: str  # what to do
+    is_last: bool = False  # the run ends after this iteration, so rooda does not retry
+
+    @property
+    def _words(self) -> str:
+        end = "this was the last iteration" if self.is_last else "the next iteration tries again"
+        return f"Push failed; {end}"
 
     def describe(self) -> Message:
         return say(
-            "Push failed; the next iteration tries again",
+            self._words,
             error=self.error,
             iteration=self.iteration,
             suggestion=self.suggestion,
         )
 
     def as_text(self) -> str:
-        line = "WARN: Push failed; the next iteration tries again"
+        line = f"WARN: {self._words}"
         return "\n".join([line, *_git_says(self.error, self.suggestion)])
 
 

@@ -80,7 +80,10 @@ class ProcessCalledOff(Event, frozen=True):
 
     def describe(self) -> Message:
         return say(
-            "AI CLI was canceled", rule=self.rule, reason=self.reason, action="sending_sigterm"
+            "Stopping AI CLI: a limit of the run is reached",
+            rule=self.rule,
+            reason=self.reason,
+            action="sending_sigterm",
         )
 
 

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 _EXIT_CODES = """Exit codes: 0 complete, or the maximum of iterations was reached; 1 wrong input;
 2 no implementation plan; 3 tests failed; 4 the agent failed; 5 git failed; 130 interrupted."""
 
+_FIRST_STEPS = """\
+  ralph init           make .ralph/ with a config and prompts
+  ralph plan           write the implementation plan
+  ralph build          build what the plan says
+  ralph prompt FILE    run one prompt once"""
+
 
 def _number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not (value.isascii() and value.isdigit() and int(value) > 0):
@@ -30,8 +36,7 @@ def _number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
 def app(ctx: click.Context) -> None:
     """Plan, then build: run an AI coding agent in fresh iterations; test and commit its work."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        raise click.UsageError("name a mode: plan, build or prompt", ctx)
+        raise click.UsageError(f"name a mode: plan, build or prompt\n{_FIRST_STEPS}", ctx)
 
 
 _CONFIG = click.option("--config", metavar="PATH", help="Config file instead of the home's own.")

@@ -22,6 +22,7 @@ from rooda.record.rows import (
     UNFINISHED,
     IterationRow,
     NoRecord,
+    NothingRecorded,
     RunRow,
     StoreError,
     Value,
@@ -96,7 +97,7 @@ class RecordReader:
         if which is None:
             for row in self._rows("1", []):
                 return row
-            raise NoRecord("no run has been recorded here yet")
+            raise NothingRecorded("no run has been recorded here yet")
         rows = list(self._rows("substr(run, 1, ?) = ?", [len(which), stored(which)]))
         found = [row for row in rows if row.run == which] or rows
         if not found:

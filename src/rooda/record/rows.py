@@ -54,6 +54,10 @@ class NoRecord(StoreError):  # noqa: N818 - it says what was found
     """There is no such run, or no run at all."""
 
 
+class NothingRecorded(NoRecord):
+    """There is no run at all."""
+
+
 class RecordedSetting(Struct, frozen=True, array_like=True):
     """A setting of a run; in JSON a list of three texts."""
 

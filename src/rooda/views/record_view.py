@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from rooda.agents.failure_kinds import known_kind
 from rooda.iteration.iteration_history import HistorySummary
+from rooda.iteration.progress import without_signals
 from rooda.iteration.types import IterationResult
 from rooda.loop.work_events import HookEnded
 from rooda.record.given_flags import masked_flags
@@ -204,7 +205,7 @@ def _tests(result: IterationResult | None) -> str:
 
 def _words(one: IterationRow) -> str:
     reason = "" if one.status == "completed" else one.reason
-    return reason or (one.result and one.result.summary) or ""
+    return reason or without_signals((one.result and one.result.summary) or "")
 
 
 def iteration(row: IterationRow) -> str:
@@ -236,8 +237,8 @@ def iteration(row: IterationRow) -> str:
         text += _file_lists(result)
         if tests is not None:
             text += _failed_tests(tests)
-        if result.summary:
-            text += "\nSummary:\n" + _indented(result.summary)
+        if summary := without_signals(result.summary or ""):
+            text += "\nSummary:\n" + _indented(summary)
     return text + _hooks(row.hooks)
 
 

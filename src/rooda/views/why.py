@@ -14,12 +14,15 @@ from rooda.text.times import format_duration
 from rooda.views.record_view import grouped_waits, named_attempts
 from rooda.views.terminal import render_table
 
+_RUNNING = "It is running: there is no verdict yet. `rooda follow` shows what it does."
+_INTERRUPTED = "It was interrupted before it ended: there is no verdict."
+
 
 def of_run(run: RunRow, last: IterationRow | None) -> str:
     """Why the run ended, and what its last iteration had to do with it."""
     name = f"Run {run.run} ({run.procedure})"
     if run.status == "running":
-        return f"{name} is still at work.\n{_last(last)}"
+        return f"{name} is still running.\n{_last(last)}"
     code = run.exit_code
     ended = f"ended as {run.status}" + ("" if code is None else f", exit code {code}")
     rule = known_rule(run.rule)
@@ -59,7 +62,8 @@ def _verdict(one: IterationRow) -> str:
     status = one.status
     lines = [f"Iteration {one.number}: {status}."]
     if one.verdict is None:
-        lines.append("It was cut off before its end: there is no verdict.")
+        is_over = status in ("interrupted", "skipped")
+        lines.append(_INTERRUPTED if is_over else _RUNNING)
         return "\n".join(lines) + "\n"
     if one.kind is not None:
         kind = known_kind(one.kind)
@@ -71,7 +75,7 @@ def _verdict(one: IterationRow) -> str:
     exit_code = one.result.exit_code if one.result is not None else None
     if exit_code is not None:
         against = ", overridden by the signal" if one.despite_exit else ""
-        lines.append(f"Exit code: {exit_code}{against}")
+        lines.append(f"Exit code of the agent: {exit_code}{against}")
     if one.signal:
         lines.append(f"Signal of the agent: {one.signal}")
     lines += [*_advice(one), *_attempts(one)]
