@@ -179,7 +179,7 @@ class IterationEnded(Event, frozen=True):
     failure: FailureContext | None  # details of a failure
     cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that the agent left behind
     status: IterationStatus = IterationStatus.COMPLETED  # the status in the record
-    kind: FailureKind | None = None  # the kind of failure, see [agents.md](agents.md#why-it-failed)
+    kind: FailureKind | None = None  # the kind of failure, see [agents.md](agents.md#failures)
     reason: str = ""  # why it failed, in words
     evidence: str = ""  # the line or the exit that decided
     failures_before: int = 0  # how many iterations in a row failed before this one

@@ -151,6 +151,9 @@ class ProcessWatch:
         while not self._gone and self._may_print() and self._stopwatch.now() < end:
             self._step(self._stopwatch.now() + _DRAIN_STEP)
             self._held = self._warden.is_held()
+        if not self._gone:
+            # A filter that has just closed the output is about to exit, and is no leftover.
+            self._step(self._stopwatch.now() + _DRAIN_STEP)
         if self._gone:
             return
         self._stop(self._request.kill_grace)
