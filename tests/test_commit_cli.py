@@ -1,4 +1,4 @@
-"""`git.commit` through the installed command: unattended, bounded, and the work is never lost."""
+"""`git.commit` through the installed command: no question, a timeout, and no lost changes."""
 
 import hashlib
 import itertools
@@ -18,9 +18,9 @@ from support.workspace import Workspace, alive, wait_for
 
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 LOCK = ".git/index.lock"
-# Try as hard as git does: standard input, then the terminal itself.
+# Ask as hard as git does: read standard input, then open the terminal itself.
 ASKS = """
-if read answer; then :; elif read answer < /dev/tty; then echo "somebody said $answer"; fi
+if read answer; then :; elif read answer < /dev/tty; then echo "the user logged $answer"; fi
 echo 'the lint says no' >&2
 exit 1
 """
@@ -33,13 +33,13 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
 
 
 def signing_with(work: GitWork, body: str) -> None:
-    """From now on commits are signed by a program like this."""
+    """Configure git to sign commits with a program that runs `body`."""
     work.git("config", "commit.gpgSign", "true")
     work.git("config", "gpg.program", work.script("gpg", body))
 
 
 @pytest.mark.slow
-def test_the_work_of_good_iterations_is_committed(work: GitWork) -> None:
+def test_changes_of_good_iterations_are_committed(work: GitWork) -> None:
     work.settings(git={"commit": True, "message": "{procedure} {iteration}: {summary}"})
     agent = work.agents(
         "touch 1; echo 'Summary: a {run}'; echo 'and more'",
@@ -59,7 +59,7 @@ def test_the_work_of_good_iterations_is_committed(work: GitWork) -> None:
         "work 6:",
     ]
     assert work.git("show", "--format=", "--name-status", "HEAD~2") == "A\t2\nD\tREADME"
-    assert work.git("log", "-1", "--format=%an") == "Somebody", "the user's own name"
+    assert work.git("log", "-1", "--format=%an") == "A User", "the author is the user"
     commits = [one["commit"] and one["commit"]["message"] for one in work.record()]
     assert commits == ["work 1: a {run} and more", None, "work 3:", None, None, "work 6:"]
     assert work.record()[-1]["commit"]["commit"] == work.git("rev-parse", "main")
@@ -69,7 +69,9 @@ def test_the_work_of_good_iterations_is_committed(work: GitWork) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pre-commit", pytest.param("commit-msg", marks=pytest.mark.slow)])
-def test_a_hook_of_git_that_objects_is_quoted_and_the_work_stays(work: GitWork, name: str) -> None:
+def test_failing_git_hook_is_quoted_and_the_changes_stay_in_the_work_tree(
+    work: GitWork, name: str
+) -> None:
     work.git_hook(name, "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
     done = work.work(work.agents("echo mine > new", "touch neat"), "-n", "2", "--commit")
     assert done.code == 2
@@ -85,10 +87,10 @@ def test_a_hook_of_git_that_objects_is_quoted_and_the_work_stays(work: GitWork, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["hook", "signing"])
-def test_a_commit_that_hangs_is_stopped_with_all_that_belongs_to_it(
+def test_timeout_kills_a_hanging_commit_and_its_whole_process_tree(
     work: GitWork, what: str
 ) -> None:
-    hangs = f"echo $$ > {work.sign('hangs.pid')}; exec sleep 60"
+    hangs = f"echo $$ > {work.marker('hangs.pid')}; exec sleep 60"
     if what == "hook":
         work.git_hook("pre-commit", hangs)
     else:
@@ -96,19 +98,21 @@ def test_a_commit_that_hangs_is_stopped_with_all_that_belongs_to_it(
     work.settings(git={"commit": True, "commit_timeout": "3s"})
     done = work.work(work.agent("touch new"), "-n", "1")
     assert done.code == 2
-    assert not alive(int(wait_for(work.sign("hangs.pid"))))
+    assert not alive(int(wait_for(work.marker("hangs.pid"))))
     (one,) = work.record()
     assert (one["kind"], one["reason"]) == ("commit", "commit failed: timed out after 3s")
     assert (work.path / "new").exists()
-    assert not (work.path / LOCK).exists(), "the user's next commit is not in its way"
+    assert not (work.path / LOCK).exists(), "no stale lock blocks the user's next commit"
     assert work.subjects() == ["the beginning"]
 
 
 @pytest.mark.slow
-def test_signing_can_ask_nobody(work: GitWork, nursery: Nursery, screen: Screen) -> None:
-    """Rooda has a terminal; what it starts has not."""
+def test_signing_program_cannot_ask_a_question_on_the_terminal(
+    work: GitWork, nursery: Nursery, screen: Screen
+) -> None:
+    """Rooda has a controlling terminal here; the processes it starts have none."""
     assert nursery.folder == work.path
-    signing_with(work, f"read answer < /dev/tty && echo asked > {work.sign('asked')}; exit 1")
+    signing_with(work, f"read answer < /dev/tty && echo asked > {work.marker('asked')}; exit 1")
     (work.path / "rooda-config.yml").unlink()
     work.settings()
     agent = work.agent("touch new")
@@ -116,23 +120,23 @@ def test_signing_can_ask_nobody(work: GitWork, nursery: Nursery, screen: Screen)
     screen.wait_for("could not be committed")
     screen.type(b"secret\n")
     assert screen.finish() == 2
-    assert not work.sign("asked").exists()
+    assert not work.marker("asked").exists()
     (one,) = work.record()
     assert "gpg failed to sign the data" in one["commit_failed"]["error"]
     assert "Signing must work without a question" in one["commit_failed"]["suggestion"]
 
 
 @pytest.mark.slow
-def test_signing_is_not_told_of_a_terminal_either(work: GitWork) -> None:
-    """With GPG_TTY the agent of gpg, which belongs to nobody's tree, would ask there."""
-    signing_with(work, f'echo "tty: $GPG_TTY" > {work.sign("seen")}; exit 1')
+def test_signing_program_sees_no_gpg_tty(work: GitWork) -> None:
+    """With GPG_TTY set, gpg-agent, which runs outside of rooda's process tree, would ask there."""
+    signing_with(work, f'echo "tty: $GPG_TTY" > {work.marker("seen")}; exit 1')
     work.work(work.agent("touch new"), "-n", "1", "--commit", env={"GPG_TTY": "/dev/pts/0"})
-    assert work.sign("seen").read_text() == "tty: \n"
+    assert work.marker("seen").read_text() == "tty: \n"
 
 
 @pytest.mark.slow
-def test_a_hook_of_git_can_ask_nobody_and_no_editor_opens(work: GitWork) -> None:
-    editor = work.script("editor", f"echo opened > {work.sign('opened')}")
+def test_git_hook_cannot_ask_a_question_and_no_editor_opens(work: GitWork) -> None:
+    editor = work.script("editor", f"echo opened > {work.marker('opened')}")
     work.git("config", "core.editor", editor)
     work.git("config", "commit.verbose", "true")
     work.git_hook("pre-commit", f"test -e neat || {{\n{ASKS}\n}}")
@@ -142,13 +146,13 @@ def test_a_hook_of_git_can_ask_nobody_and_no_editor_opens(work: GitWork) -> None
         env={"GIT_EDITOR": editor, "VISUAL": editor, "EDITOR": editor},
     )
     assert "    | the lint says no" in done.err
-    assert "somebody said" not in done.err
+    assert "the user said" not in done.err
     assert work.subjects() == ["the beginning", "work: iteration 2"]
-    assert not work.sign("opened").exists()
+    assert not work.marker("opened").exists()
 
 
 @pytest.mark.slow
-def test_a_commit_by_nobody_says_how_to_be_somebody(work: GitWork) -> None:
+def test_commit_without_a_user_name_explains_how_to_configure_one(work: GitWork) -> None:
     (work.home / ".gitconfig").write_text("[user]\n    useConfigOnly = true\n")
     done = work.work(work.agent("touch new"), "-n", "1", "--commit")
     assert done.code == 2
@@ -158,7 +162,9 @@ def test_a_commit_by_nobody_says_how_to_be_somebody(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_a_repository_that_is_busy_with_something_else_is_left_alone(work: GitWork) -> None:
+def test_nothing_is_committed_during_a_merge_rebase_cherry_pick_or_on_a_detached_head(
+    work: GitWork,
+) -> None:
     work.git("switch", "-qc", "other")
     work.write("README", "another\n")
     other = work.commit("other")
@@ -190,19 +196,19 @@ def test_a_repository_that_is_busy_with_something_else_is_left_alone(work: GitWo
 
 
 @pytest.mark.slow
-def test_a_lock_that_stays_is_named(work: GitWork) -> None:
+def test_error_names_an_index_lock_that_stays(work: GitWork) -> None:
     done = work.work(work.agents(f"touch new {LOCK}", f"rm {LOCK}"), "-n", "2", "--commit")
     first, second = work.record()
     assert (first["kind"], second["status"]) == ("commit", "completed")
     assert f"{LOCK}': File exists" in first["commit_failed"]["error"]
-    said = done.err.partition("could not be committed")[2].partition("Iteration 2")[0]
-    assert f"{LOCK}': File exists" in said
-    assert "if none is, remove that file" in said
+    logged = done.err.partition("could not be committed")[2].partition("Iteration 2")[0]
+    assert f"{LOCK}': File exists" in logged
+    assert "if none is, remove that file" in logged
     assert work.subjects() == ["the beginning", "work: iteration 2"]
 
 
 @pytest.mark.slow
-def test_a_lock_that_goes_away_is_waited_for(work: GitWork) -> None:
+def test_commit_is_retried_until_the_index_lock_is_gone(work: GitWork) -> None:
     git = shutil.which("git")
     tries = f'case "$*" in *" add -A -- :/ "*) test ! -e tried || rm -f {LOCK}; touch tried ;; esac'
     work.script("bin/git", f'{tries}; exec {git} "$@"')
@@ -216,10 +222,10 @@ def test_a_lock_that_goes_away_is_waited_for(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_git_tidies_up_as_it_does_for_everybody(work: GitWork) -> None:
-    """It would do so in the background, and what a commit leaves there is stopped."""
+def test_git_gc_runs_after_a_commit(work: GitWork) -> None:
+    """Git runs gc in the background by default, and rooda would kill that background process."""
     loose = (f"{number}\n" for number in itertools.count())
-    # Git estimates the number of loose objects by those whose name begins with 17.
+    # Git estimates the number of loose objects by those with a name that starts with 17.
     seventeens = (
         text
         for text in loose
@@ -236,7 +242,7 @@ def test_git_tidies_up_as_it_does_for_everybody(work: GitWork) -> None:
 
 @pytest.mark.slow
 def test_rooda_s_own_files_are_never_committed(work: GitWork) -> None:
-    """Not even those that the agent has staged, and not those that nobody ignores."""
+    """The record and the log file are never committed, even if the agent staged them."""
     agent = work.agents("touch 1", "touch 2; git add -A", "touch 3; git add -A -f .")
     log = ("--log-file", "rooda.log")
     assert work.work(agent, "-n", "3", "--commit", *log).code == 2
@@ -247,7 +253,7 @@ def test_rooda_s_own_files_are_never_committed(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_a_submodule_with_work_in_it_is_no_reason_to_fail(work: GitWork) -> None:
+def test_submodule_with_changes_does_not_fail_the_commit(work: GitWork) -> None:
     library = work.sibling("library")
     work.git("init", "-q", cwd=library.path)
     work.commit(cwd=library.path)
@@ -260,8 +266,8 @@ def test_a_submodule_with_work_in_it_is_no_reason_to_fail(work: GitWork) -> None
 
 
 @pytest.mark.slow
-def test_everything_is_committed_from_a_folder_below_the_top(work: GitWork) -> None:
-    """Also where the environment points to another repository, as in a hook of git."""
+def test_changes_of_the_whole_repository_are_committed_from_a_subfolder(work: GitWork) -> None:
+    """Also if GIT_DIR points to another repository, as it does inside a git hook."""
     elsewhere = work.sibling("elsewhere")
     work.git("init", "-q", cwd=elsewhere.path)
     below = work.path / "some/where"
@@ -274,7 +280,7 @@ def test_everything_is_committed_from_a_folder_below_the_top(work: GitWork) -> N
     assert (below / ".rooda").is_dir()
 
 
-def test_without_git_nothing_begins(work: GitWork, tmp_path: Path) -> None:
+def test_run_with_commit_on_is_refused_without_git(work: GitWork, tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     done = work.work(work.agents("exit 0"), "--commit", env={"PATH": str(empty)})
@@ -283,7 +289,7 @@ def test_without_git_nothing_begins(work: GitWork, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_commit_of_a_repository_can_be_rooda_s(work: GitWork) -> None:
+def test_rooda_can_make_the_first_commit_of_a_repository(work: GitWork) -> None:
     work.git("checkout", "-q", "--orphan", "fresh")
     work.git("rm", "-q", "-r", "--cached", ".")
     agent = work.agent("touch new; git add -A -f")
@@ -294,7 +300,9 @@ def test_the_first_commit_of_a_repository_can_be_rooda_s(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_an_agent_that_deletes_the_repository_is_told_so(work: GitWork) -> None:
+def test_commit_after_the_agent_deleted_the_repository_fails_with_a_clear_error(
+    work: GitWork,
+) -> None:
     done = work.work(work.agents("rm -rf .git; touch new", SUCCESS), "-n", "1", "--commit")
     assert done.code == 2
     assert work.record()[0]["kind"] == "commit"
@@ -304,10 +312,10 @@ def test_an_agent_that_deletes_the_repository_is_told_so(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_during_a_commit_ends_the_run_and_the_work_stays(work: GitWork) -> None:
-    work.git_hook("pre-commit", f"echo $$ > {work.sign('hook.pid')}; exec sleep 60")
+def test_ctrl_c_during_a_commit_ends_the_run_and_keeps_the_changes(work: GitWork) -> None:
+    work.git_hook("pre-commit", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     running = work.begin(work.agent("touch new"), "--commit", "--push")
-    hook = int(wait_for(work.sign("hook.pid")))
+    hook = int(wait_for(work.marker("hook.pid")))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 130

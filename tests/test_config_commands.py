@@ -39,7 +39,7 @@ def files_of(workspace: Workspace) -> list[str]:
 # -- show ----------------------------------------------------------------------------------
 
 
-def test_show_says_where_every_value_came_from(workspace: Workspace) -> None:
+def test_show_prints_the_origin_of_each_value(workspace: Workspace) -> None:
     workspace.config("loop:\n  failure_threshold: 7\n  preset: ralph\n")
     workspace.global_config("loop:\n\n  kill_grace: 2\n")
     done = workspace.rooda("config", "show", env={"ROODA_LOG_LEVEL": "warn"})
@@ -54,7 +54,7 @@ def test_show_says_where_every_value_came_from(workspace: Workspace) -> None:
     assert files_of(workspace) == [NAME]
 
 
-def test_show_of_a_procedure_shows_what_holds_for_it(workspace: Workspace) -> None:
+def test_show_of_a_procedure_prints_its_effective_values(workspace: Workspace) -> None:
     workspace.config("procedures:\n  bootstrap:\n    failure_threshold: 9\n")
     done = workspace.rooda("config", "show", "bootstrap")
     assert done.code == 0
@@ -63,7 +63,7 @@ def test_show_of_a_procedure_shows_what_holds_for_it(workspace: Workspace) -> No
     assert "failure_threshold: 3 " in workspace.rooda("config", "show").out
 
 
-def test_show_as_json(workspace: Workspace) -> None:
+def test_show_prints_json(workspace: Workspace) -> None:
     workspace.config("loop:\n  failure_threshold: 7\n  iteration_mode: unlimited\n")
     done = workspace.rooda("config", "show", "--json")
     assert done.code == 0
@@ -86,14 +86,14 @@ def test_show_as_json(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_show_keeps_secrets(workspace: Workspace, form: list[str]) -> None:
+def test_show_hides_secrets(workspace: Workspace, form: list[str]) -> None:
     workspace.config("loop: {env: {TOKEN: hunter2}}")
     done = workspace.rooda("config", "show", *form)
     assert "TOKEN" in done.out
     assert "hunter2" not in done.out + done.err
 
 
-def test_what_show_prints_is_a_config_file(workspace: Workspace) -> None:
+def test_output_of_show_is_a_valid_config_file(workspace: Workspace) -> None:
     workspace.config(
         "loop: {ai_cmd: \"sh -c 'a: b # c'\", iteration_timeout: 5m, log_file: x y.log, preset: v1}"
     )
@@ -107,7 +107,7 @@ def test_what_show_prints_is_a_config_file(workspace: Workspace) -> None:
     assert values_of(again.out) == values_of(shown)
 
 
-def test_show_with_problems_shows_what_holds_and_exits_1(workspace: Workspace) -> None:
+def test_show_with_problems_prints_the_valid_values_and_exits_1(workspace: Workspace) -> None:
     workspace.config("loop: {failure_threshold: 0, kill_grace: 3, colour: red}")
     done = workspace.rooda("config", "show")
     assert done.code == 1
@@ -117,7 +117,7 @@ def test_show_with_problems_shows_what_holds_and_exits_1(workspace: Workspace) -
     assert "Error: rooda-config.yml:1: loop.colour: unknown key 'colour'" in done.err
 
 
-def test_show_of_a_procedure_that_is_not_there(workspace: Workspace) -> None:
+def test_show_of_an_unknown_procedure_suggests_a_name(workspace: Workspace) -> None:
     done = workspace.rooda("config", "show", "bild")
     assert done.code == 1
     assert "there is no procedure named 'bild'\n  Did you mean 'build'?" in done.err
@@ -126,7 +126,7 @@ def test_show_of_a_procedure_that_is_not_there(workspace: Workspace) -> None:
 # -- check ---------------------------------------------------------------------------------
 
 
-def test_check_without_any_file(workspace: Workspace) -> None:
+def test_check_without_any_file_is_ok(workspace: Workspace) -> None:
     done = workspace.rooda("config", "check")
     assert (done.code, done.err) == (0, "")
     assert done.out == "OK: no config file, so the built-in defaults\n"
@@ -143,9 +143,9 @@ def test_check_names_the_files_that_it_read(workspace: Workspace) -> None:
     assert str(path) in done.out.replace("~", str(workspace.home))
 
 
-def test_check_says_everything_at_once(workspace: Workspace) -> None:
+def test_check_reports_all_problems_at_once(workspace: Workspace) -> None:
     workspace.config(
-        "loop:\n  failure_threshold: 0\n  ai_cmd_alias: nobody\n  colour: red\n"
+        "loop:\n  failure_threshold: 0\n  ai_cmd_alias: missing\n  colour: red\n"
         "procedures:\n  mine:\n    observe: missing.md\n  list: {}\n"
     )
     workspace.global_config("loop:\n  log_level: loud\n")
@@ -167,10 +167,10 @@ def test_check_says_everything_at_once(workspace: Workspace) -> None:
         ]
     )
     assert done.err.endswith("\n8 errors found.\n")
-    assert len(re.findall(r"(?m)^  \S", done.err)) == len(heads)  # advice below each
+    assert len(re.findall(r"(?m)^  \S", done.err)) == len(heads)  # each has advice on the next line
 
 
-def test_warnings_alone_pass_the_check(workspace: Workspace) -> None:
+def test_check_passes_with_warnings_only(workspace: Workspace) -> None:
     workspace.config("loop: {ai_cmd: missing-agent}")
     done = workspace.rooda("config", "check")
     assert done.code == 0
@@ -178,7 +178,7 @@ def test_warnings_alone_pass_the_check(workspace: Workspace) -> None:
     assert "Warning: rooda-config.yml:1: loop.ai_cmd: AI command binary not found" in done.err
 
 
-def test_a_key_that_begins_with_x_is_a_free_place_for_anchors(workspace: Workspace) -> None:
+def test_top_level_keys_that_start_with_x_dash_are_free_for_anchors(workspace: Workspace) -> None:
     text = (
         "x-mine: [1, {anything: {at: all}}]\n"
         "x-lint: &lint {command: make lint, timeout: 2m}\n"
@@ -192,7 +192,7 @@ def test_a_key_that_begins_with_x_is_a_free_place_for_anchors(workspace: Workspa
     assert shown.count("make lint") == 2
 
 
-def test_check_of_another_file(workspace: Workspace) -> None:
+def test_check_reads_the_file_of_the_config_flag(workspace: Workspace) -> None:
     workspace.config("loop: {failure_threshold: 0}")
     workspace.write("sub/other.yml", "procedures: {build: {act: act.md}}")
     workspace.write("sub/act.md", "words")
@@ -204,7 +204,7 @@ def test_check_of_another_file(workspace: Workspace) -> None:
 
 
 @pytest.mark.slow
-def test_a_config_file_that_can_not_be_read(workspace: Workspace) -> None:
+def test_unreadable_config_file_is_an_error(workspace: Workspace) -> None:
     (workspace.path / NAME).mkdir()
     for arguments in (["config", "check"], ["config", "show"], ["build", "--ai-cmd", "true"]):
         done = workspace.rooda(*arguments)
@@ -224,7 +224,7 @@ def test_wrong_usage_exits_1(workspace: Workspace, arguments: list[str]) -> None
 
 
 @pytest.mark.parametrize("arguments", [["config", "show"], ["config", "check"], ["init"]])
-def test_in_a_folder_that_is_gone_there_is_one_clear_message(
+def test_deleted_working_directory_gives_one_clear_error(
     workspace: Workspace, arguments: list[str]
 ) -> None:
     leave = 'rmdir "$PWD" && exec "$@"'
@@ -245,7 +245,7 @@ def test_in_a_folder_that_is_gone_there_is_one_clear_message(
 # -- schema --------------------------------------------------------------------------------
 
 
-def test_the_schema_is_valid_json_schema(workspace: Workspace) -> None:
+def test_schema_is_valid_json_schema(workspace: Workspace) -> None:
     done = workspace.rooda("config", "schema")
     assert (done.code, done.err) == (0, "")
     printed = json.loads(done.out)
@@ -377,13 +377,13 @@ REJECTED = [
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_the_schema_accepts_what_the_loader_accepts(text: str) -> None:
+def test_schema_accepts_what_the_loader_accepts(text: str) -> None:
     assert read(text)[1] == []
     assert [error.message for error in validator().iter_errors(values_of(text))] == []
 
 
 @pytest.mark.parametrize("text", REJECTED)
-def test_the_schema_rejects_what_the_loader_complains_of(text: str) -> None:
+def test_schema_rejects_what_the_loader_rejects(text: str) -> None:
     assert read(text)[1] != []
     assert list(validator().iter_errors(values_of(text))) != []
 
@@ -401,11 +401,11 @@ def test_init_writes_a_file_that_passes_the_check(workspace: Workspace) -> None:
     assert list(validator().iter_errors(values_of(text))) == []
     check = workspace.rooda("config", "check")
     assert (check.code, check.err) == (0, "")
-    # It says nothing yet, so everything is as it was without it.
+    # Each line of the file is a comment, so the values are the defaults.
     assert "workspace:" not in workspace.rooda("config", "show").out
 
 
-def test_init_chooses_an_agent_that_is_installed(workspace: Workspace) -> None:
+def test_init_selects_an_installed_agent(workspace: Workspace) -> None:
     program = workspace.write("bin/codex", "#!/bin/sh\n")
     program.chmod(0o755)
     done = workspace.rooda("init", env={"PATH": str(program.parent)})
@@ -416,11 +416,11 @@ def test_init_chooses_an_agent_that_is_installed(workspace: Workspace) -> None:
 
 
 def uncommented(text: str) -> str:
-    """The file with its examples switched on: `#key: value`, but not `# words`."""
+    """Return the file with its examples enabled: `#key: value`, but not `# words`."""
     return re.sub(r"(?m)^( *)#(?! \S)", r"\1", text)
 
 
-def test_every_line_of_the_init_file_holds_when_its_comment_is_taken_away(
+def test_each_line_of_the_init_file_is_valid_without_its_comment_sign(
     workspace: Workspace,
 ) -> None:
     assert workspace.rooda("init", env={"PATH": "/nowhere"}).code == 0
@@ -438,7 +438,7 @@ def test_every_line_of_the_init_file_holds_when_its_comment_is_taken_away(
     assert "Write in a plain tone." in run.out
 
 
-def test_the_values_of_the_init_file_are_the_defaults(workspace: Workspace, tmp_path: Path) -> None:
+def test_values_of_the_init_file_are_the_defaults(workspace: Workspace, tmp_path: Path) -> None:
     assert workspace.rooda("init", env={"PATH": "/nowhere"}).code == 0
     text = uncommented((workspace.path / NAME).read_text())
     values = planned(tmp_path, "audit-spec", workspace=text).values
@@ -471,8 +471,8 @@ def test_init_never_overwrites(workspace: Workspace, kind: str) -> None:
     assert files_of(workspace) == [NAME]
 
 
-def test_init_in_a_folder_that_can_not_be_written_to(workspace: Workspace) -> None:
-    if os.geteuid() == 0:  # root may write anywhere but here
+def test_init_in_a_read_only_folder_is_an_error(workspace: Workspace) -> None:
+    if os.geteuid() == 0:  # root can write anywhere except here
         workspace.path = Path("/proc")
     else:
         workspace.path.chmod(0o555)

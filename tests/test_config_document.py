@@ -1,4 +1,4 @@
-"""YAML in, a tree out: scalars by YAML 1.2, the line of everything, and hostile files refused."""
+"""The YAML parser: YAML 1.2 scalars, a line number for each node, and hostile files refused."""
 
 import math
 
@@ -20,14 +20,14 @@ FILE = "rooda-config.yml"
 
 
 def tree(content: str | bytes) -> object:
-    """The document as plain values; it must be without problems."""
+    """Return the document as plain values. It must have no problems."""
     root, problems = parse(content.encode() if isinstance(content, str) else content, FILE)
     assert problems == []
     return None if root is None else plain(root)
 
 
-def refusal(content: str | bytes) -> Problem:
-    """The one problem of a document that can't be used."""
+def only_problem(content: str | bytes) -> Problem:
+    """Return the one problem of an unusable document."""
     root, problems = parse(content.encode() if isinstance(content, str) else content, FILE)
     assert root is None
     assert len(problems) == 1
@@ -99,13 +99,13 @@ def test_plain_scalars_follow_yaml_1_2(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", [".nan", ".NaN", ".NAN"])
-def test_not_a_number_is_a_number(text: str) -> None:
+def test_nan_is_a_float(text: str) -> None:
     found = resolve(text)
     assert isinstance(found, float)
     assert math.isnan(found)
 
 
-def test_more_digits_than_an_int_should_have_are_no_error() -> None:
+def test_very_long_numbers_are_no_error() -> None:
     assert resolve("9" * 5000) == math.inf
     assert isinstance(resolve("0x" + "f" * 5000), str)
 
@@ -127,7 +127,7 @@ def test_quoted_and_block_scalars_are_text(text: str, value: str) -> None:
     assert tree(text) == {"a": value}
 
 
-def test_a_scalar_remembers_what_was_written() -> None:
+def test_scalar_keeps_its_original_text() -> None:
     node = entries("a: 0x1F")["a"].node
     assert node == Scalar(31, "0x1F", 1)
 
@@ -137,7 +137,7 @@ def test_keys_are_always_text() -> None:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
-def test_every_key_and_value_knows_its_line(newline: str) -> None:
+def test_each_key_and_value_has_its_line(newline: str) -> None:
     lines = [
         "# a comment",
         "",
@@ -162,12 +162,12 @@ def test_every_key_and_value_knows_its_line(newline: str) -> None:
     ]
 
 
-def test_a_value_on_the_next_line_has_that_line() -> None:
+def test_value_on_the_next_line_has_its_own_line() -> None:
     entry = entries("a:\n\n  5\n")["a"]
     assert (entry.line, entry.node.line) == (1, 3)
 
 
-def test_a_key_that_stands_twice_is_an_error_and_the_first_is_kept() -> None:
+def test_duplicate_key_is_an_error_and_the_first_value_is_kept() -> None:
     root, problems = parse(b"loop:\n  a: 1\n  b: 2\n  a: 3\nloop: {}\n", FILE)
     assert root is not None
     assert plain(root) == {"loop": {"a": 1, "b": 2}}
@@ -179,13 +179,13 @@ def test_a_key_that_stands_twice_is_an_error_and_the_first_is_kept() -> None:
 
 
 @pytest.mark.parametrize("text", ["'a': 1\na: 2", "1: a\n'1': b", '{a: 1, "a": 2}'])
-def test_keys_are_the_same_however_they_are_quoted(text: str) -> None:
+def test_keys_are_equal_whatever_their_quotes(text: str) -> None:
     _, problems = parse(text.encode(), FILE)
     assert len(problems) == 1
     assert "twice" in problems[0].message
 
 
-def test_an_alias_stands_for_its_anchor() -> None:
+def test_alias_stands_for_its_anchor() -> None:
     assert tree("a: &x {b: [1, 2]}\nc: *x\nd: &y 5\ne: *y\n") == {
         "a": {"b": [1, 2]},
         "c": {"b": [1, 2]},
@@ -194,14 +194,14 @@ def test_an_alias_stands_for_its_anchor() -> None:
     }
 
 
-def test_an_anchor_may_be_set_anew() -> None:
+def test_anchor_can_be_redefined() -> None:
     assert tree("a: &x 1\nb: *x\nc: &x 2\nd: *x\n") == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
 @pytest.mark.parametrize(
     "text,line,words",
     [
-        ("a: 1\nb: *nobody\n", 2, "*nobody has no anchor"),
+        ("a: 1\nb: *missing\n", 2, "*missing has no anchor"),
         ("a: &x {b: *x}\n", 1, "*x has no anchor"),
         ("a: &x\n  - 1\n  - *x\n", 3, "*x has no anchor"),
         ("a: 1\n? [b, c]\n: d\n", 2, "a key must be a word"),
@@ -227,8 +227,8 @@ def test_an_anchor_may_be_set_anew() -> None:
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, str) else None,
 )
-def test_what_can_not_be_used_is_said_with_its_line(text: str, line: int, words: str) -> None:
-    problem = refusal(text)
+def test_unusable_yaml_is_refused_with_its_line(text: str, line: int, words: str) -> None:
+    problem = only_problem(text)
     assert words in problem.message
     assert problem.line == line
 
@@ -242,21 +242,21 @@ def test_what_can_not_be_used_is_said_with_its_line(text: str, line: int, words:
         "a: 1\nb: !custom {}\n",
     ],
 )
-def test_a_tag_on_a_collection_is_not_understood_either(text: str) -> None:
-    problem = refusal(text)
+def test_tag_on_a_collection_is_refused(text: str) -> None:
+    problem = only_problem(text)
     assert "the tag" in problem.message
     assert problem.line == 2
 
 
-def test_the_tags_of_ordinary_collections_are_understood() -> None:
+def test_tags_of_plain_collections_are_accepted() -> None:
     assert tree("a: !!map {b: !!seq [1]}") == {"a": {"b": [1]}}
 
 
 @pytest.mark.parametrize(
     "character", ["\0", "\a", "\x1b", "\x7f", "\x9b", "\ufffe", "\uffff"], ids=ascii
 )
-def test_a_control_character_is_refused_with_its_line_and_advice(character: str) -> None:
-    problem = refusal(f"loop:\n  ai_cmd: a{character}b\n")
+def test_control_character_is_refused_with_its_line_and_advice(character: str) -> None:
+    problem = only_problem(f"loop:\n  ai_cmd: a{character}b\n")
     assert "not allowed" in problem.message
     assert problem.line == 2
     assert problem.suggestion
@@ -274,14 +274,14 @@ def test_a_control_character_is_refused_with_its_line_and_advice(character: str)
     ],
     ids=["stray byte", "latin-1", "surrogate", "overlong", "utf-16", "utf-32"],
 )
-def test_what_is_not_utf_8_is_said_so(data: bytes, line: int) -> None:
-    problem = refusal(data)
+def test_file_that_is_not_utf_8_is_refused(data: bytes, line: int) -> None:
+    problem = only_problem(data)
     assert problem.message == "the file is not UTF-8 text"
     assert problem.line == line
     assert problem.suggestion == "Save it as UTF-8"
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+def test_byte_order_mark_is_ignored() -> None:
     assert tree(b"\xef\xbb\xbfa: 1\n") == {"a": 1}
 
 
@@ -289,53 +289,53 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
     "data",
     [b"", b"\n", b"# nothing\n", b"---\n", b"---\n...\n", b"\xef\xbb\xbf", b"   \n", b"null", b"~"],
 )
-def test_an_empty_file_is_an_empty_document(data: bytes) -> None:
+def test_empty_file_is_an_empty_document(data: bytes) -> None:
     assert tree(data) is None
 
 
-def test_directives_and_an_explicit_end_are_fine() -> None:
+def test_directives_and_an_explicit_end_are_accepted() -> None:
     assert tree("%YAML 1.2\n---\na: 1\n...\n") == {"a": 1}
 
 
-def test_the_largest_file_is_read_and_a_larger_one_refused() -> None:
+def test_largest_file_is_read_and_a_larger_one_is_refused() -> None:
     text = b"a: 1\n#"
     assert tree(text + b"x" * (LARGEST_FILE - len(text))) == {"a": 1}
-    problem = refusal(text + b"x" * (LARGEST_FILE - len(text) + 1))
+    problem = only_problem(text + b"x" * (LARGEST_FILE - len(text) + 1))
     assert "larger than 1,048,576 bytes" in problem.message
 
 
-def laughs(levels: int) -> str:
-    """Each list holds the one before ten times."""
+def multiplying_aliases(levels: int) -> str:
+    """Return lists that each repeat the one before ten times."""
     lines = ["l0: &l0 [ha, ha, ha, ha, ha, ha, ha, ha, ha, ha]"]
     lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, levels)]
     return "\n".join(lines)
 
 
 def test_aliases_that_multiply_are_refused() -> None:
-    problem = refusal(laughs(50))
+    problem = only_problem(multiplying_aliases(50))
     assert "multiply" in problem.message
     assert problem.line == 5
 
 
-def test_aliases_that_multiply_a_little_are_fine() -> None:
-    found = tree(laughs(3))
+def test_aliases_that_multiply_a_little_are_accepted() -> None:
+    found = tree(multiplying_aliases(3))
     assert isinstance(found, dict)
     assert len(found["l2"]) == len(found["l2"][0]) == len(found["l2"][0][0]) == 10
 
 
 @pytest.mark.slow
-def test_a_long_list_is_not_blamed_on_aliases() -> None:
+def test_error_of_a_long_list_does_not_mention_aliases() -> None:
     root, problems = parse(b"a: [" + b"1," * 100_001 + b"1]", FILE)
     assert root is not None or "alias" not in problems[0].message
 
 
-def tower(floors: int) -> str:
-    """Every anchor is within the limit of depth, and stands on the one before."""
+def nested_aliases(levels: int) -> str:
+    """Return anchors that are each within the limit of depth and nest the one before."""
     lines = ["t0: &t0 " + "[" * 45 + "]" * 45]
-    lines += [f"t{n}: &t{n} " + "[" * 45 + f"*t{n - 1}" + "]" * 45 for n in range(1, floors)]
+    lines += [f"t{n}: &t{n} " + "[" * 45 + f"*t{n - 1}" + "]" * 45 for n in range(1, levels)]
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("floors", [3, 30, 300])
-def test_aliases_can_not_nest_deeper_than_the_limit(floors: int) -> None:
-    assert "levels deep" in refusal(tower(floors)).message
+@pytest.mark.parametrize("levels", [3, 30, 300])
+def test_aliases_cannot_nest_deeper_than_the_limit(levels: int) -> None:
+    assert "levels deep" in only_problem(nested_aliases(levels)).message

@@ -1,4 +1,4 @@
-"""Whatever the files, variables and flags hold: problems or a plan, never an exception."""
+"""Any content of files, variables and flags gives problems or a plan, and never an exception."""
 
 import os
 import re
@@ -26,8 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-def is_read(data: bytes) -> None:
-    """The loader gives a layer, and problems that a person can use."""
+def check_read(data: bytes) -> None:
+    """Check that the loader returns a layer, and problems with a message and a place."""
     layer, problems = read(data)
     assert isinstance(layer, Layer)
     last = len(LINE_BREAK.findall(data)) + 2
@@ -38,8 +38,8 @@ def is_read(data: bytes) -> None:
         assert problem.severity in Severity
 
 
-def is_planned(folder: Path, data: bytes) -> None:
-    """A run can be prepared and shown, or says what is wrong."""
+def check_planned(folder: Path, data: bytes) -> None:
+    """Check that a run can be prepared and shown, or has problems."""
     prepared = planned(folder, "build", "--ai-cmd", "true", workspace=data)
     assert prepared.valid == (not errors(prepared.all_problems()))
     assert dry_run.render(prepared, ["build"])
@@ -103,7 +103,7 @@ TOKENS = [
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A good file with a few bad things done to it."""
+    """Return a valid file with a few random changes."""
     data = draw(st.sampled_from(VALID)) + draw(st.sampled_from([b"", *VALID]))
     for _ in range(draw(st.integers(1, 5))):
         start = draw(st.integers(0, len(data)))
@@ -155,43 +155,43 @@ SHAPED = st.fixed_dictionaries(
 @FUZZ
 @given(st.binary(max_size=400))
 def test_any_bytes_can_be_read(data: bytes) -> None:
-    is_read(data)
+    check_read(data)
 
 
 @FUZZ
 @given(st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
 def test_any_text_can_be_read(data: bytes) -> None:
-    is_read(data)
+    check_read(data)
 
 
 @FUZZ
 @given(mutated())
-def test_a_damaged_file_can_be_read(data: bytes) -> None:
-    is_read(data)
+def test_damaged_file_can_be_read(data: bytes) -> None:
+    check_read(data)
 
 
 @pytest.mark.slow
 @FUZZ
 @given(SHAPED)
-def test_the_right_keys_with_any_values_can_be_read(values: object) -> None:
-    is_read(dumped(values))
+def test_valid_keys_with_any_values_can_be_read(values: object) -> None:
+    check_read(dumped(values))
 
 
 @pytest.mark.slow
 @WHOLE
 @given(st.binary(max_size=200) | mutated())
 def test_any_file_gives_a_plan_or_problems(folder: Path, data: bytes) -> None:
-    is_planned(folder, data)
+    check_planned(folder, data)
 
 
 @pytest.mark.slow
 @WHOLE
 @given(SHAPED)
 def test_any_values_give_a_plan_or_problems(folder: Path, values: object) -> None:
-    is_planned(folder, dumped(values))
+    check_planned(folder, dumped(values))
 
 
-# What the system can hand over: any text, and bytes that are no UTF-8 as escapes.
+# Text that the OS can pass: any characters, and bytes that are not UTF-8 as surrogates.
 CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.characters(
     min_codepoint=0xDC80, max_codepoint=0xDCFF
 )
@@ -231,7 +231,7 @@ def test_any_prompts_give_a_plan_or_problems(folder: Path, flags: dict[str, str]
 # -- through the command -------------------------------------------------------------------
 
 
-def _tower() -> bytes:
+def _nested_aliases() -> bytes:
     lines = [b"t0: &t0 " + b"[" * 45 + b"]" * 45]
     lines += [
         b"t%d: &t%d " % (n, n) + b"[" * 45 + b"*t%d" % (n - 1) + b"]" * 45 for n in range(1, 60)
@@ -239,7 +239,7 @@ def _tower() -> bytes:
     return b"\n".join([*lines, b"loop: *t59\n"])
 
 
-def _laughs() -> bytes:
+def _multiplying_aliases() -> bytes:
     lines = [b"l0: &l0 [ha, ha, ha, ha, ha, ha, ha, ha, ha, ha]"]
     lines += [
         b"l%d: &l%d [%s]" % (n, n, b", ".join([b"*l%d" % (n - 1)] * 10)) for n in range(1, 30)
@@ -247,15 +247,15 @@ def _laughs() -> bytes:
     return b"\n".join([*lines, b"loop: *l29\n"])
 
 
-NASTY = {
+HOSTILE = {
     "empty": b"",
     "nul": b"loop:\n  ai_cmd: a\0b\n",
     "random": bytes(range(256)),
     "not utf-8": b"loop: {ai_cmd: \xff\xfe}",
     "utf-16": "loop: {}".encode("utf-16"),
     "brackets": b"[" * 100_000,
-    "aliases deep": _tower(),
-    "aliases wide": _laughs(),
+    "aliases deep": _nested_aliases(),
+    "aliases wide": _multiplying_aliases(),
     "self reference": b"loop: &a {env: *a}",
     "huge": b"#" * 2_000_000,
     "numbers": b"loop: {failure_threshold: 1e300, kill_grace: .inf, max_output_buffer: "
@@ -269,13 +269,13 @@ NASTY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NASTY)
-def test_a_nasty_file_through_the_command(workspace: Workspace, name: str) -> None:
-    workspace.write("rooda-config.yml", NASTY[name])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_file_causes_no_traceback_in_the_command(workspace: Workspace, name: str) -> None:
+    workspace.write("rooda-config.yml", HOSTILE[name])
     check = workspace.rooda("config", "check")
     assert check.code in (0, 1)
     run = workspace.rooda("build", "--ai-cmd", "true", "-n", "1")
-    assert run.code in (1, 2)  # `true` never says SUCCESS
+    assert run.code in (1, 2)  # `true` never prints SUCCESS
     for done in (check, run):
         assert not re.search("Traceback|Internal error", done.out + done.err)
         assert done.code != 1 or "Error: " in done.err
@@ -283,14 +283,14 @@ def test_a_nasty_file_through_the_command(workspace: Workspace, name: str) -> No
 
 
 @pytest.mark.parametrize("seconds", ["1e300", "9999999999", "200000d"])
-def test_an_enormous_clock_is_no_clock_or_a_problem(workspace: Workspace, seconds: str) -> None:
+def test_huge_timeout_means_no_timeout_or_is_a_problem(workspace: Workspace, seconds: str) -> None:
     workspace.config(f"loop: {{iteration_timeout: {seconds}, kill_grace: {seconds}}}")
     done = workspace.rooda("build", "--ai-cmd", "sleep 0.3", "-n", "1")
     assert done.code in (1, 2)
     assert not re.search("Traceback|Internal error", done.err)
 
 
-def test_nasty_variables_through_the_command(workspace: Workspace) -> None:
+def test_hostile_variables_cause_no_traceback_in_the_command(workspace: Workspace) -> None:
     value = os.fsdecode(b"\xff\xfe\x1b[2J")
     for row in SETTINGS[:6]:
         workspace.env[row.variable] = value

@@ -1,4 +1,4 @@
-"""Before the first iteration: can git do what was asked, and what would it commit?"""
+"""Checks before the first iteration: can git do what is configured, and would it commit secrets?"""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ AGENT = "--ai-cmd=true"
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """A repository in the place that `planned` works in."""
+    """Create a repository in the folder that `planned` uses."""
     work = tmp_path / "work"
     git(tmp_path, "init", "-q", "work")
     return work
@@ -26,9 +26,9 @@ def work(tmp_path: Path) -> Path:
 
 def git(folder: Path, *arguments: str) -> None:
     environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    who = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+    identity = ("-c", "user.name=me", "-c", "user.email=me@localhost")
     subprocess.run(
-        ["git", *who, *arguments],
+        ["git", *identity, *arguments],
         cwd=folder,
         env={**environ, "HOME": str(folder)},
         check=True,
@@ -58,7 +58,7 @@ def about_git(prepared: Prepared) -> list[Problem]:
         ("--git-require-changes", "--no-git-require-changes"),
     ],
 )
-def test_where_there_is_no_work_tree_it_is_an_error_that_says_what_to_change(
+def test_git_setting_outside_of_a_work_tree_is_an_error_with_advice(
     flag: str, off: str, tmp_path: Path
 ) -> None:
     prepared = planned(tmp_path, "build", AGENT, flag)
@@ -70,7 +70,7 @@ def test_where_there_is_no_work_tree_it_is_an_error_that_says_what_to_change(
     assert not prepared.valid
 
 
-def test_without_git_it_is_an_error_that_says_so(work: Path, tmp_path: Path) -> None:
+def test_git_setting_without_git_is_an_error_with_advice(work: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "agent").symlink_to("/bin/true")
     env = {"PATH": str(tmp_path / "bin")}
@@ -97,7 +97,7 @@ def test_without_git_it_is_an_error_that_says_so(work: Path, tmp_path: Path) -> 
         ({"workspace": None}, {"ROODA_LOOP_GIT_PUSH": "1"}, ("", None, "ROODA_LOOP_GIT_PUSH")),
     ],
 )
-def test_the_error_names_the_place_that_asked(
+def test_error_names_the_place_of_the_setting(
     files: dict[str, str | None],
     env: dict[str, str],
     place: tuple[str, int | None, str],
@@ -108,7 +108,7 @@ def test_the_error_names_the_place_that_asked(
     assert (problem.file, problem.line, problem.field) == place
 
 
-def test_everything_that_was_asked_for_is_named_at_once(tmp_path: Path) -> None:
+def test_all_git_settings_are_reported_at_once(tmp_path: Path) -> None:
     text = "loop: {git: {commit: true, push: true, require_changes: true}}"
     found = errors(planned(tmp_path, "build", AGENT, workspace=text).all_problems())
     assert [p.field for p in found] == [
@@ -118,7 +118,7 @@ def test_everything_that_was_asked_for_is_named_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_what_only_a_preset_asks_for_is_a_warning(tmp_path: Path) -> None:
+def test_git_setting_of_a_preset_is_only_a_warning(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", AGENT, "--preset=v1", "-n", "1")
     [problem] = about_git(prepared)
     assert problem.severity is Severity.WARNING
@@ -126,7 +126,7 @@ def test_what_only_a_preset_asks_for_is_a_warning(tmp_path: Path) -> None:
     assert prepared.valid
 
 
-def test_what_a_preset_asks_for_and_the_user_repeats_is_an_error(tmp_path: Path) -> None:
+def test_git_setting_of_a_preset_that_the_user_repeats_is_an_error(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", AGENT, "--preset=v1", "-n", "1", "--push")
     assert [p.severity for p in about_git(prepared)] == []
     [problem] = errors(prepared.all_problems())
@@ -134,23 +134,23 @@ def test_what_a_preset_asks_for_and_the_user_repeats_is_an_error(tmp_path: Path)
 
 
 @pytest.mark.parametrize("flags", [["--no-commit"], ["--git-snapshots"], ["--git-message=x"], []])
-def test_who_asks_for_nothing_needs_no_git(flags: list[str], tmp_path: Path) -> None:
+def test_no_git_is_needed_without_a_git_setting(flags: list[str], tmp_path: Path) -> None:
     assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
 
 
-def test_a_folder_within_a_work_tree_is_as_good_as_its_top(work: Path, tmp_path: Path) -> None:
+def test_subfolder_of_a_work_tree_is_accepted(work: Path, tmp_path: Path) -> None:
     (work / "sub").mkdir()
     flags = ("--commit", "--push", "--git-require-changes", "--working-dir", "sub")
     assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
 
 
-def test_a_bare_repository_is_no_work_tree(tmp_path: Path) -> None:
+def test_bare_repository_is_no_work_tree(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "work")
     [problem] = errors(planned(tmp_path, "build", AGENT, "--commit").all_problems())
     assert "is in no git work tree" in problem.message
 
 
-def test_a_repository_that_git_refuses_is_explained_in_its_own_words(
+def test_repository_that_git_refuses_is_reported_with_git_s_message(
     work: Path, tmp_path: Path
 ) -> None:
     (work / ".git" / "config").write_text("[core\nbroken")
@@ -159,14 +159,14 @@ def test_a_repository_that_git_refuses_is_explained_in_its_own_words(
     assert "git status" in problem.suggestion
 
 
-def test_variables_of_a_git_hook_dont_lead_elsewhere(tmp_path: Path) -> None:
+def test_variables_of_a_git_hook_are_ignored(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "other")
     env = {"GIT_DIR": str(tmp_path / "other" / ".git"), "GIT_WORK_TREE": str(tmp_path / "other")}
     [problem] = errors(planned(tmp_path, "build", AGENT, "--commit", env=env).all_problems())
     assert "is in no git work tree" in problem.message
 
 
-def test_a_working_dir_that_is_missing_is_told_once(tmp_path: Path) -> None:
+def test_missing_working_dir_is_reported_once(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", AGENT, "--commit", "--working-dir", "gone")
     [problem] = errors(prepared.all_problems())
     assert problem.field == "--working-dir"
@@ -251,17 +251,19 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_a_secret_is_known_by_its_name(name: str) -> None:
+def test_secret_is_recognised_by_its_name(name: str) -> None:
     assert looks_like_a_secret(name)
     assert looks_like_a_secret(f"deep/down/{name}")
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_other_names_are_left_alone(name: str) -> None:
+def test_other_names_are_no_secrets(name: str) -> None:
     assert not looks_like_a_secret(name)
 
 
-def test_secrets_that_would_be_committed_are_warned_of_by_name(work: Path, tmp_path: Path) -> None:
+def test_secrets_that_would_be_committed_are_warned_about_by_name(
+    work: Path, tmp_path: Path
+) -> None:
     fill(work, ".env", "keys/server.pem", ".env.example", "main.py", "ignored.key")
     (work / ".gitignore").write_text("ignored.key\n")
     prepared = planned(tmp_path, "build", AGENT, workspace="\nloop: {git: {commit: true}}")
@@ -273,7 +275,7 @@ def test_secrets_that_would_be_committed_are_warned_of_by_name(work: Path, tmp_p
     assert prepared.valid
 
 
-def test_without_commit_nobody_looks(work: Path, tmp_path: Path) -> None:
+def test_secrets_are_not_checked_without_commit(work: Path, tmp_path: Path) -> None:
     fill(work, ".env")
     assert planned(tmp_path, "build", AGENT, "--push").all_problems() == []
 
@@ -295,9 +297,7 @@ def test_modified_and_staged_secrets_count_but_not_old_or_deleted_ones(
     )
 
 
-def test_secrets_in_the_whole_work_tree_count_wherever_rooda_was_started(
-    work: Path, tmp_path: Path
-) -> None:
+def test_secrets_of_the_whole_work_tree_count(work: Path, tmp_path: Path) -> None:
     fill(work, "at/top.pem", "sub/.env")
     [problem] = planned(tmp_path, "build", AGENT, "--commit", "--working-dir", "sub").all_problems()
     assert problem.message.endswith("would be committed: at/top.pem, sub/.env")
@@ -318,7 +318,7 @@ def test_many_secrets_are_counted(work: Path, tmp_path: Path) -> None:
         ("registry=https://registry.example.org/\nsave-exact=true\n", []),
     ],
 )
-def test_an_npmrc_is_a_secret_only_with_a_token_in_it(
+def test_npmrc_is_a_secret_only_with_a_token(
     content: str, named: list[str], work: Path, tmp_path: Path
 ) -> None:
     (work / ".npmrc").write_text(content)
@@ -326,13 +326,13 @@ def test_an_npmrc_is_a_secret_only_with_a_token_in_it(
     assert [p.message.rpartition(": ")[2] for p in found] == named
 
 
-def test_a_link_in_place_of_a_file_is_not_followed(work: Path, tmp_path: Path) -> None:
+def test_link_in_place_of_a_file_is_not_followed(work: Path, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("_authToken=npm_abc123")
     (work / ".npmrc").symlink_to(tmp_path / "token")
     assert planned(tmp_path, "build", AGENT, "--commit").all_problems() == []
 
 
-def test_odd_names_are_shown_on_one_line(work: Path, tmp_path: Path) -> None:
+def test_names_with_control_codes_are_shown_on_one_line(work: Path, tmp_path: Path) -> None:
     fill(work, "two\nlines.pem", "\x1b[31mred.pem", os.fsdecode(b"\xff.pem"))
     [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
     assert "\n" not in problem.message
@@ -340,7 +340,7 @@ def test_odd_names_are_shown_on_one_line(work: Path, tmp_path: Path) -> None:
     assert problem.message.count(".pem") == 3
 
 
-def test_nobodys_lock_is_taken_and_nothing_is_written(work: Path, tmp_path: Path) -> None:
+def test_check_for_secrets_takes_no_lock_and_writes_nothing(work: Path, tmp_path: Path) -> None:
     fill(work, ".env", "main.py")
     git(work, "add", "main.py")
     (work / ".git" / "index.lock").touch()
@@ -350,7 +350,7 @@ def test_nobodys_lock_is_taken_and_nothing_is_written(work: Path, tmp_path: Path
     assert (work / ".git" / "index").stat().st_mtime_ns == before
 
 
-def test_no_program_that_the_repository_names_is_started(work: Path, tmp_path: Path) -> None:
+def test_check_for_secrets_starts_no_program_of_the_repository(work: Path, tmp_path: Path) -> None:
     hook = work / "hook.sh"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     hook.chmod(0o755)
@@ -368,21 +368,21 @@ def test_no_program_that_the_repository_names_is_started(work: Path, tmp_path: P
         (b"\0\0x\0", []),
     ],
 )
-def test_what_git_prints_is_read(status: bytes, names: list[str]) -> None:
+def test_git_status_output_is_parsed(status: bytes, names: list[str]) -> None:
     assert list(would_be_committed(status)) == names
 
 
 # -- through the command -------------------------------------------------------------------
 
 
-def test_a_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None:
+def test_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "--commit", "-n", "1")
     assert (done.code, workspace.starts) == (1, 0)
     assert "Error: --commit: git.commit is on, but " in done.err
     assert "or turn it off with --no-commit" in done.err
 
 
-def test_a_run_warns_of_secrets_at_its_start(workspace: Workspace) -> None:
+def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
     git(workspace.path, "init", "-q")
     fill(workspace.path, ".env")
     done = workspace.work("true", "--commit", "--dry-run")

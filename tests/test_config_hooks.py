@@ -1,4 +1,4 @@
-"""Hooks in the configuration: every form of them, and every mistake with its own line."""
+"""Hooks in the configuration: each form, and each mistake with its line."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ loop:
 """
 
 
-def test_hooks_are_read_in_their_order_with_what_they_say_of_themselves(tmp_path: Path) -> None:
+def test_hooks_are_read_in_order_with_their_options(tmp_path: Path) -> None:
     values = planned(tmp_path, "build", workspace=SEVERAL).values
     assert values[HOOKS_PRE_ITERATION] == (
         Hook("make format"),
@@ -46,19 +46,19 @@ def test_hooks_are_read_in_their_order_with_what_they_say_of_themselves(tmp_path
     assert values.origin(HOOKS_PRE_ITERATION).line == 3
 
 
-def test_a_hook_that_says_nothing_more_has_thirty_seconds_and_is_not_missed() -> None:
+def test_hook_has_a_timeout_of_30_seconds_and_on_error_ignore_by_default() -> None:
     assert Hook("true") == Hook("true", timeout=30.0, on_error="ignore")
 
 
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("form", ["sync", "[sync]", "{command: sync}", "[{command: sync}]"])
-def test_every_point_takes_every_form(point: str, form: str) -> None:
+def test_each_event_accepts_each_form(point: str, form: str) -> None:
     layer, problems = read(f"loop: {{hooks: {{{point}: {form}}}}}")
     assert problems == []
     assert layer.loop[f"hooks.{point}"].value == (Hook("sync"),)
 
 
-def test_points_merge_one_by_one_and_the_list_of_a_point_is_replaced_whole(tmp_path: Path) -> None:
+def test_events_merge_one_by_one_and_the_list_of_an_event_is_replaced(tmp_path: Path) -> None:
     values = planned(
         tmp_path,
         "build",
@@ -72,7 +72,7 @@ def test_points_merge_one_by_one_and_the_list_of_a_point_is_replaced_whole(tmp_p
 
 
 @pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
-def test_null_takes_all_hooks_of_weaker_layers_away(where: str, tmp_path: Path) -> None:
+def test_null_removes_all_hooks_of_weaker_layers(where: str, tmp_path: Path) -> None:
     values = planned(
         tmp_path,
         "build",
@@ -84,7 +84,7 @@ def test_null_takes_all_hooks_of_weaker_layers_away(where: str, tmp_path: Path) 
         assert values.origin(row).exact == "workspace: ./rooda-config.yml:1"
 
 
-def test_a_flag_and_a_variable_give_one_command_that_nobody_splits(tmp_path: Path) -> None:
+def test_flag_and_variable_give_one_unsplit_command(tmp_path: Path) -> None:
     values = planned(
         tmp_path,
         "build",
@@ -115,7 +115,7 @@ loop:
 """
 
 
-def test_every_mistake_is_told_at_once_each_with_its_own_line_and_field() -> None:
+def test_all_mistakes_are_reported_at_once_each_with_its_line_and_field() -> None:
     layer, problems = read(MISTAKES)
     pre = "loop.hooks.pre_iteration"
     assert [(p.line, p.field, p.severity.value) for p in problems] == [
@@ -129,7 +129,7 @@ def test_every_mistake_is_told_at_once_each_with_its_own_line_and_field() -> Non
         (12, "loop.hooks.loop_end", "error"),
     ]
     assert all(problem.message and problem.suggestion for problem in problems)
-    assert list(layer.loop) == ["hooks.on_wait"], "a list with a mistake in it is left out whole"
+    assert list(layer.loop) == ["hooks.on_wait"], "a list with a mistake is ignored as a whole"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_every_mistake_is_told_at_once_each_with_its_own_line_and_field() -> Non
         ("{command: b, colour: red}", "colour", "config schema"),
     ],
 )
-def test_an_unknown_key_of_a_hook_is_an_error_with_a_near_miss(
+def test_unknown_key_of_a_hook_is_an_error_with_a_suggestion(
     hook: str, field: str, guess: str
 ) -> None:
     layer, [problem] = read(f"loop:\n  hooks:\n    on_failure: {hook}\n")
@@ -151,23 +151,23 @@ def test_an_unknown_key_of_a_hook_is_an_error_with_a_near_miss(
     assert layer.loop["hooks.on_failure"].value == (Hook("b"),)
 
 
-def test_a_mistake_in_a_procedures_hooks_is_told_there() -> None:
+def test_mistake_in_the_hooks_of_a_procedure_has_its_place() -> None:
     _, problems = read("procedures:\n  build:\n    hooks:\n      on_wait: {timeout: 0}\n")
     assert [(p.line, p.field) for p in errors(problems)] == [
         (4, "procedures.build.hooks.on_wait.timeout")
     ]
 
 
-def test_the_section_itself_must_be_a_mapping() -> None:
+def test_hooks_section_must_be_a_mapping() -> None:
     layer, [problem] = read("loop: {hooks: make lint}")
     assert "must be a mapping of keys to values, not 'make lint'" in problem.message
     assert layer.loop == {}
 
 
-# -- shown again ---------------------------------------------------------------------------
+# -- config show ---------------------------------------------------------------------------
 
 
-def test_config_show_prints_hooks_as_a_file_may_have_them(tmp_path: Path) -> None:
+def test_config_show_prints_hooks_as_valid_yaml(tmp_path: Path) -> None:
     found = inspected(tmp_path, workspace=SEVERAL)
     lines = "\n".join(line.partition("  # ")[0] for line in config_view.as_yaml(found).splitlines())
     layer, problems = read(lines)
@@ -195,8 +195,6 @@ VALIDATOR: Any = jsonschema.Draft202012Validator(schema())
 
 @PROPERTY
 @given(st.sampled_from(POINTS), ONE | st.lists(ONE, max_size=3))
-def test_the_schema_accepts_a_hook_exactly_when_the_reader_has_nothing_to_say(
-    point: str, raw: object
-) -> None:
+def test_schema_accepts_a_hook_exactly_if_the_reader_does(point: str, raw: object) -> None:
     whole = {"loop": {"hooks": {point: raw}}}
     assert VALIDATOR.is_valid(whole) == (read(dumped(whole))[1] == [])

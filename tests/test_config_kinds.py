@@ -1,4 +1,4 @@
-"""Kinds of values: what each accepts from YAML and from text, how it shows, what it says."""
+"""Kinds of values: what each accepts from YAML and from text, how it is shown, and its errors."""
 
 import math
 import re
@@ -89,7 +89,7 @@ SPECIAL_RAW = {"command": "make lint", "timeout": "5m", "on_error": "abort"}
     ],
     ids=brief_id,
 )
-def test_good_values_from_yaml(kind: Kind[Any], raw: object, value: object) -> None:
+def test_valid_yaml_values_are_accepted(kind: Kind[Any], raw: object, value: object) -> None:
     found = kind.check(raw)
     assert found == value
     assert type(found) is type(value)
@@ -178,7 +178,9 @@ def test_good_values_from_yaml(kind: Kind[Any], raw: object, value: object) -> N
     ],
     ids=brief_id,
 )
-def test_wrong_values_are_named_with_advice(kind: Kind[Any], raw: object, words: str) -> None:
+def test_invalid_yaml_values_give_an_error_with_advice(
+    kind: Kind[Any], raw: object, words: str
+) -> None:
     with pytest.raises(WrongValue) as caught:
         kind.check(raw)
     assert words in str(caught.value)
@@ -186,7 +188,7 @@ def test_wrong_values_are_named_with_advice(kind: Kind[Any], raw: object, words:
 
 
 @pytest.mark.parametrize("kind", [Text(), PathText()], ids=brief_id)
-def test_a_nul_is_not_called_empty(kind: Kind[str]) -> None:
+def test_text_with_nul_is_not_called_empty(kind: Kind[str]) -> None:
     with pytest.raises(WrongValue) as caught:
         kind.check("a\0b")
     assert "empty" not in str(caught.value)
@@ -222,7 +224,7 @@ def test_a_nul_is_not_called_empty(kind: Kind[str]) -> None:
     ],
     ids=brief_id,
 )
-def test_good_values_from_text(kind: Kind[Any], text: str, value: object) -> None:
+def test_valid_text_is_accepted(kind: Kind[Any], text: str, value: object) -> None:
     found = kind.from_text(text)
     assert found == value
     assert type(found) is type(value)
@@ -250,7 +252,7 @@ def test_good_values_from_text(kind: Kind[Any], text: str, value: object) -> Non
     ],
     ids=brief_id,
 )
-def test_wrong_text_is_named_with_advice(kind: Kind[Any], text: str, words: str) -> None:
+def test_invalid_text_gives_an_error_with_advice(kind: Kind[Any], text: str, words: str) -> None:
     with pytest.raises(WrongValue) as caught:
         kind.from_text(text)
     assert words in str(caught.value)
@@ -283,7 +285,7 @@ def test_wrong_text_is_named_with_advice(kind: Kind[Any], text: str, words: str)
     ],
     ids=brief_id,
 )
-def test_values_are_shown_for_people(kind: Kind[Any], value: object, shown: str) -> None:
+def test_values_are_shown_in_readable_units(kind: Kind[Any], value: object, shown: str) -> None:
     assert kind.show(value) == shown
 
 
@@ -300,7 +302,7 @@ def test_values_are_shown_for_people(kind: Kind[Any], value: object, shown: str)
     ],
     ids=brief_id,
 )
-def test_the_advice_is_what_to_write(kind: Kind[Any], raw: object, advice: str) -> None:
+def test_advice_says_what_to_write(kind: Kind[Any], raw: object, advice: str) -> None:
     with pytest.raises(WrongValue) as caught:
         kind.check(raw)
     assert caught.value.suggestion == advice
@@ -309,13 +311,13 @@ def test_the_advice_is_what_to_write(kind: Kind[Any], raw: object, advice: str) 
 @pytest.mark.parametrize(
     "kind", [Integer(1), Seconds(1), Size(1), LEVELS, SignalWord()], ids=brief_id
 )
-def test_a_message_stays_short_however_long_the_value(kind: Kind[Any]) -> None:
+def test_error_is_short_however_long_the_value(kind: Kind[Any]) -> None:
     with pytest.raises(WrongValue) as caught:
         kind.check("x" * 10_000 + " ")
     assert len(str(caught.value)) < 150
 
 
-def test_the_message_of_an_enormous_number_stays_short() -> None:
+def test_error_for_a_huge_number_is_short() -> None:
     with pytest.raises(WrongValue) as caught:
         Integer(1).check(1e300)
     assert len(str(caught.value)) < 150
@@ -323,35 +325,35 @@ def test_the_message_of_an_enormous_number_stays_short() -> None:
 
 @PROPERTY
 @given(st.integers(0, 10**9))
-def test_a_number_of_seconds_reads_as_it_shows(seconds: int) -> None:
+def test_shown_seconds_can_be_read_back(seconds: int) -> None:
     kind = Seconds()
     assert kind.from_text(kind.show(float(seconds))) == seconds
 
 
 @PROPERTY
 @given(st.integers(0, 99_999), st.integers(0, 9))
-def test_tenths_of_seconds_read_as_they_show(seconds: int, tenths: int) -> None:
+def test_shown_tenths_of_seconds_can_be_read_back(seconds: int, tenths: int) -> None:
     kind, value = Seconds(), float(f"{seconds}.{tenths}")
     assert kind.from_text(kind.show(value)) == value
 
 
 @PROPERTY
 @given(st.integers(1, 2000), st.sampled_from([1024, MB, 1024 * MB]))
-def test_a_size_reads_as_it_shows(count: int, unit: int) -> None:
+def test_shown_size_can_be_read_back(count: int, unit: int) -> None:
     kind = Size(1)
     assert kind.from_text(kind.show(count * unit)) == count * unit
 
 
 @PROPERTY
 @given(st.integers(1, 10**12))
-def test_an_odd_size_reads_as_it_shows(size: int) -> None:
+def test_shown_odd_size_can_be_read_back(size: int) -> None:
     kind = Size(1)
     assert kind.from_text(kind.show(size)) == size
 
 
 @PROPERTY
 @given(st.integers(0, 10), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
-def test_durations_add_up(days: int, hours: int, minutes: int, seconds: int) -> None:
+def test_parts_of_a_duration_add_up(days: int, hours: int, minutes: int, seconds: int) -> None:
     text = f"{days}d{hours}h{minutes}m{seconds}s"
     expected = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     assert Seconds().from_text(text) == expected
@@ -382,7 +384,7 @@ KINDS = [
 
 
 def outcome(kind: Kind[Any], read: Callable[[], object]) -> tuple[str, str]:
-    """What a person gets to read: the value, or what is wrong and what to write."""
+    """Return what the user sees: the shown value, or the error and its advice."""
     try:
         return kind.show(read()), "fine"
     except WrongValue as wrong:
@@ -392,7 +394,7 @@ def outcome(kind: Kind[Any], read: Callable[[], object]) -> tuple[str, str]:
 @pytest.mark.parametrize("kind", KINDS, ids=brief_id)
 @PROPERTY
 @given(raw=WHATEVER)
-def test_whatever_yaml_gives_is_a_value_or_a_wrong_one(kind: Kind[Any], raw: object) -> None:
+def test_any_yaml_value_is_accepted_or_gives_an_error(kind: Kind[Any], raw: object) -> None:
     shown, advice = outcome(kind, lambda: kind.check(raw))
     assert shown
     assert advice
@@ -401,13 +403,13 @@ def test_whatever_yaml_gives_is_a_value_or_a_wrong_one(kind: Kind[Any], raw: obj
 @pytest.mark.parametrize("kind", KINDS, ids=brief_id)
 @PROPERTY
 @given(text=st.text(max_size=40) | st.text(alphabet="0123456789.dhmskMGB-+e= '\"", max_size=12))
-def test_whatever_text_is_a_value_or_a_wrong_one(kind: Kind[Any], text: str) -> None:
+def test_any_text_is_accepted_or_gives_an_error(kind: Kind[Any], text: str) -> None:
     shown, advice = outcome(kind, lambda: kind.from_text(text))
     assert shown
     assert advice
 
 
-# -- filling in ----------------------------------------------------------------------------
+# -- templates -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -425,14 +427,14 @@ def test_whatever_text_is_a_value_or_a_wrong_one(kind: Kind[Any], text: str) -> 
         ("", ""),
     ],
 )
-def test_names_are_filled_in_once_and_the_rest_stays(template: str, filled: str) -> None:
+def test_known_names_are_replaced_once_and_the_rest_stays(template: str, filled: str) -> None:
     names = {"procedure": "build", "iteration": 3, "task": "{iteration} {{ and }", "nothing": None}
     assert fill(template, names) == filled
 
 
 @PROPERTY
 @given(st.text(alphabet="{}ab \n\udcff\0") | st.text())
-def test_with_no_name_known_nothing_but_doubled_braces_changes(template: str) -> None:
+def test_without_known_names_only_doubled_braces_change(template: str) -> None:
     filled = fill(template, {})
     assert re.sub("[{}]", "", filled) == re.sub("[{}]", "", template)
     assert re.sub("{{|}}", "", template).count("{") <= filled.count("{") <= template.count("{")
@@ -440,13 +442,13 @@ def test_with_no_name_known_nothing_but_doubled_braces_changes(template: str) ->
 
 @PROPERTY
 @given(st.text(st.characters(exclude_characters="{}")), st.text())
-def test_whatever_is_filled_in_stays_as_it_is(around: str, value: str) -> None:
+def test_inserted_value_is_not_expanded_again(around: str, value: str) -> None:
     assert fill(f"{around}{{a}}{around}", {"a": value, "b": "x"}) == around + value + around
 
 
 @PROPERTY
 @given(st.text(st.characters(exclude_characters="\0"), min_size=1))
-def test_any_text_can_be_a_message_once_its_braces_are_doubled(text: str) -> None:
+def test_any_text_with_doubled_braces_is_a_valid_message(text: str) -> None:
     doubled = text.replace("{", "{{").replace("}", "}}")
     if text.strip():
         assert fill(MESSAGE.check(doubled), {}) == text

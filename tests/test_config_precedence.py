@@ -1,4 +1,4 @@
-"""Which value holds: every chain of precedence, without a process."""
+"""Precedence of values from flags, variables, files, presets and defaults, without a process."""
 
 import json
 from pathlib import Path
@@ -31,38 +31,36 @@ WORKSPACE, GLOBAL = "workspace: ./rooda-config.yml", "global: ~/.config/rooda/ro
 CLOCK = "has no clock"
 
 
-def said(problems: list[Problem], words: str) -> list[Problem]:
+def containing(problems: list[Problem], words: str) -> list[Problem]:
     return [problem for problem in problems if words in problem.message]
 
 
-# -- one chain for every setting -----------------------------------------------------------
+# -- one order for each setting ------------------------------------------------------------
 
 PLACES = ("cli", "own in workspace", "own in global", "env", "workspace", "global", "nowhere")
 
 
 @pytest.mark.parametrize("strongest", PLACES)
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
-def test_the_strongest_place_that_speaks_decides(
-    setting: Setting[Any], strongest: str, tmp_path: Path
-) -> None:
-    """A procedure's own value beats the loop's from whichever file or variable that came."""
-    speaking = PLACES[PLACES.index(strongest) :]
+def test_strongest_place_decides(setting: Setting[Any], strongest: str, tmp_path: Path) -> None:
+    """A value of the procedure wins over a value of the loop, from any file or variable."""
+    places = PLACES[PLACES.index(strongest) :]
     given = sample(setting)
     line = in_section(setting, given.yaml)
     of_procedure = line if setting.per_procedure else ""
 
     def config(name: str) -> str:
-        own = of_procedure if f"own in {name}" in speaking else ""
-        loop = line if name in speaking else ""
+        own = of_procedure if f"own in {name}" in places else ""
+        loop = line if name in places else ""
         return f"loop:\n  {{{loop}}}\nprocedures: {{work:\n  {{{own}}}}}\n"
 
     prepared = planned(
         tmp_path,
         "work",
-        *(flag_arguments(setting, given) if "cli" in speaking else []),
+        *(flag_arguments(setting, given) if "cli" in places else []),
         workspace=config("workspace"),
         global_=config("global"),
-        env={setting.variable: given.text} if "env" in speaking else {},
+        env={setting.variable: given.text} if "env" in places else {},
     )
     origins = {
         "cli": f"cli: {flag_arguments(setting, given)[0]}",
@@ -82,8 +80,8 @@ def test_the_strongest_place_that_speaks_decides(
 
 
 @pytest.mark.parametrize("dropped", range(8))
-def test_the_count_falls_through_eight_levels(dropped: int, tmp_path: Path) -> None:
-    """Flags, the procedure in either file, variable, the loop in either file, preset, built in."""
+def test_maximum_falls_through_eight_levels(dropped: int, tmp_path: Path) -> None:
+    """Flag, procedure in either file, variable, loop in either file, preset, built-in default."""
     kept = [level >= dropped for level in range(8)]
     prepared = planned(
         tmp_path,
@@ -119,9 +117,7 @@ def _levels(own: int | None, loop: int | None) -> str:
     "procedure,count",
     [("build", 5), ("bootstrap", 1), ("agents-sync", 3), ("draft-plan-impl-chore", 3), ("mine", 5)],
 )
-def test_with_nothing_set_the_built_in_count_holds(
-    procedure: str, count: int, tmp_path: Path
-) -> None:
+def test_built_in_maximum_is_the_default(procedure: str, count: int, tmp_path: Path) -> None:
     prepared = planned(tmp_path, procedure, workspace=f"procedures: {{mine: {{{FOUR}}}}}")
     assert prepared.values.iterations.maximum == count
     assert str(prepared.values.iterations.origin) == "built-in"
@@ -189,7 +185,7 @@ def nine(mode: str = "") -> str:
         ("--zero-means-unlimited -n 0", {}, "", "", None, "cli: --max-iterations"),
     ],
 )
-def test_max_iterations(
+def test_max_iterations_is_resolved_with_its_origin(
     flags: str,
     env: dict[str, str],
     workspace: str,
@@ -212,24 +208,26 @@ def test_max_iterations(
     assert str(prepared.values.iterations.origin) == origin
     assert prepared.plan is not None
     assert prepared.plan.values.iterations == prepared.values.iterations
-    assert bool(said(warnings(prepared.problems), CLOCK)) == (maximum is None)
+    assert bool(containing(warnings(prepared.problems), CLOCK)) == (maximum is None)
 
 
-def test_a_number_beats_unlimited_with_a_warning_that_names_both(tmp_path: Path) -> None:
+def test_number_wins_over_unlimited_with_a_warning_that_names_both(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", "-n", "7", "-u")
-    [warning] = said(warnings(prepared.problems), "the number wins")
+    [warning] = containing(warnings(prepared.problems), "the number wins")
     assert "--max-iterations" in warning.message
     assert "--unlimited" in warning.message
 
 
 @pytest.mark.parametrize("flags", [["-n", "7"], ["-u"], []])
-def test_one_of_them_alone_is_no_reason_to_warn(flags: list[str], tmp_path: Path) -> None:
-    assert said(warnings(planned(tmp_path, "build", *flags).problems), "the number wins") == []
+def test_number_or_unlimited_alone_gives_no_warning(flags: list[str], tmp_path: Path) -> None:
+    assert (
+        containing(warnings(planned(tmp_path, "build", *flags).problems), "the number wins") == []
+    )
 
 
-def test_unlimited_with_a_clock_is_no_reason_to_warn(tmp_path: Path) -> None:
+def test_unlimited_with_a_timeout_gives_no_warning(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", "-u", "--iteration-timeout", "1h")
-    assert said(warnings(prepared.problems), CLOCK) == []
+    assert containing(warnings(prepared.problems), CLOCK) == []
 
 
 NONE_AT_ALL = "default_max_iterations: 0"
@@ -256,7 +254,7 @@ HERE, THERE = "rooda-config.yml", "~/.config/rooda/rooda-config.yml"
         ("-n 3", {}, loop(NONE_AT_ALL), "", (HERE, 1), "loop."),
     ],
 )
-def test_zero_iterations_is_an_error_that_names_unlimited(
+def test_zero_iterations_is_an_error_that_suggests_unlimited(
     flags: str,
     env: dict[str, str],
     workspace: str,
@@ -283,7 +281,7 @@ def test_zero_iterations_is_an_error_that_names_unlimited(
 
 
 @pytest.mark.parametrize("values", ["preset: v1", "zero_means_unlimited: true"])
-def test_zero_is_fine_in_a_procedure_that_means_unlimited_by_it(
+def test_zero_is_accepted_in_a_procedure_with_zero_means_unlimited(
     values: str, tmp_path: Path
 ) -> None:
     text = f"procedures: {{old: {{{FOUR}, default_iterations: 0, {values}}}}}"
@@ -294,7 +292,7 @@ def test_zero_is_fine_in_a_procedure_that_means_unlimited_by_it(
     assert planned(tmp_path, "build", workspace=text).values.iterations.maximum == 5
 
 
-def test_zero_stays_an_error_in_a_procedure_that_leaves_preset_v1(tmp_path: Path) -> None:
+def test_zero_is_an_error_in_a_procedure_that_leaves_preset_v1(tmp_path: Path) -> None:
     values = f"{FOUR}, preset: rooda, default_iterations: 0"
     text = f"loop: {{preset: v1}}\nprocedures: {{new: {{{values}}}}}"
     for procedure in ("new", "build"):
@@ -310,8 +308,8 @@ CMD, ALIAS = "ROODA_LOOP_AI_CMD", "ROODA_LOOP_AI_CMD_ALIAS"
 
 
 @pytest.mark.parametrize("dropped", range(13))
-def test_the_ai_command_falls_through_seven_steps(dropped: int, tmp_path: Path) -> None:
-    """Steps 3 and 4 have two places each, 5 and 6 three; the last step is an error."""
+def test_ai_command_falls_through_seven_steps(dropped: int, tmp_path: Path) -> None:
+    """Steps 3 and 4 have two places each, steps 5 and 6 three; the last step is an error."""
     kept = [place >= dropped for place in range(12)]
 
     def config(own_cmd: int, own_alias: int, cmd: int, alias: int, name: str) -> str:
@@ -386,7 +384,7 @@ def test_the_ai_command_falls_through_seven_steps(dropped: int, tmp_path: Path) 
         (["--preset", "v1"], {}, loop("ai_cmd_alias: two"), "", "cmd two"),
     ],
 )
-def test_null_takes_weaker_commands_away(
+def test_null_removes_weaker_commands(
     flags: list[str],
     env: dict[str, str],
     workspace: str,
@@ -416,7 +414,7 @@ def test_null_takes_weaker_commands_away(
         (["--ai-cmd=cmd a", "--ai-cmd-alias=one"], {}, "", "", ("'cmd a'", "'one'")),
     ],
 )
-def test_a_direct_command_beats_a_stronger_alias_with_a_warning_that_names_both(
+def test_direct_command_wins_over_a_stronger_alias_with_a_warning(
     flags: list[str],
     env: dict[str, str],
     workspace: str,
@@ -429,7 +427,7 @@ def test_a_direct_command_beats_a_stronger_alias_with_a_warning_that_names_both(
     )
     assert prepared.command is not None
     assert repr(prepared.command.text) == names[0]
-    [warning] = said(warnings(prepared.problems), "not the alias")
+    [warning] = containing(warnings(prepared.problems), "not the alias")
     assert all(name in warning.message for name in names)
 
 
@@ -444,12 +442,12 @@ def test_a_direct_command_beats_a_stronger_alias_with_a_warning_that_names_both(
         (["--preset=v1"], loop("ai_cmd: cmd strong"), ""),
     ],
 )
-def test_a_weaker_alias_that_loses_is_no_reason_to_warn(
+def test_weaker_alias_gives_no_warning(
     flags: list[str], workspace: str, global_: str, tmp_path: Path
 ) -> None:
     prepared = planned(tmp_path, "build", *flags, workspace=ALIASES + workspace, global_=global_)
     assert prepared.command is not None
-    assert said(warnings(prepared.problems), "not the alias") == []
+    assert containing(warnings(prepared.problems), "not the alias") == []
 
 
 # -- aliases -------------------------------------------------------------------------------
@@ -474,7 +472,7 @@ def test_aliases_of_both_files_join_the_built_in_ones(tmp_path: Path) -> None:
     assert aliases["codex"].origin.exact == "built-in"
 
 
-def test_an_alias_that_was_removed_is_unknown(tmp_path: Path) -> None:
+def test_removed_alias_is_unknown(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path, "build", "--ai-cmd-alias", "claude", workspace="ai_cmd_aliases: {claude: null}"
     )
@@ -482,7 +480,7 @@ def test_an_alias_that_was_removed_is_unknown(tmp_path: Path) -> None:
     assert "unknown AI command alias 'claude'" in problem.message
 
 
-def test_a_removed_alias_can_come_back_in_the_stronger_file(tmp_path: Path) -> None:
+def test_removed_alias_can_be_redefined_in_the_stronger_file(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "build",
@@ -523,7 +521,7 @@ HIDE = "cli: --no-show-ai-output"
         ("--preset v1", {}, "", "", "info", "built-in"),
     ],
 )
-def test_log_level(
+def test_log_level_is_resolved_with_its_origin(
     flags: str,
     env: dict[str, str],
     workspace: str,
@@ -558,7 +556,7 @@ def test_log_level(
         ("--preset ralph", {}, loop("show_ai_output: false"), False, WORKSPACE),
     ],
 )
-def test_showing_the_agents_output(
+def test_show_ai_output_is_resolved_with_its_origin(
     flags: str, env: dict[str, str], workspace: str, *, show: bool, origin: str, tmp_path: Path
 ) -> None:
     values = planned(tmp_path, "build", *flags.split(), workspace=workspace, env=env).values
@@ -575,7 +573,7 @@ def test_verbose_with_quiet_is_an_error(flags: str, tmp_path: Path) -> None:
 # -- the agent's environment ---------------------------------------------------------------
 
 
-def test_the_environment_is_merged_name_by_name(tmp_path: Path) -> None:
+def test_env_is_merged_by_name(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "build",
@@ -607,7 +605,7 @@ def test_the_environment_is_merged_name_by_name(tmp_path: Path) -> None:
     assert prepared.plan.environ["ALL"] == "own"
 
 
-def test_the_environment_of_the_config_beats_the_inherited_one(tmp_path: Path) -> None:
+def test_env_of_the_config_wins_over_the_inherited_environment(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "build",
@@ -617,7 +615,7 @@ def test_the_environment_of_the_config_beats_the_inherited_one(tmp_path: Path) -
     )
     assert prepared.plan is not None
     assert prepared.plan.environ["EDITOR"] == "true"
-    assert "GONE" not in prepared.plan.environ, "null takes a variable away"
+    assert "GONE" not in prepared.plan.environ, "null removes a variable"
 
 
 @pytest.mark.parametrize(
@@ -635,7 +633,9 @@ def test_the_environment_of_the_config_beats_the_inherited_one(tmp_path: Path) -
         ("2024-01-01", "2024-01-01"),
     ],
 )
-def test_a_variable_gets_what_was_written(written: str, value: str, tmp_path: Path) -> None:
+def test_value_of_a_variable_is_its_text_in_the_file(
+    written: str, value: str, tmp_path: Path
+) -> None:
     prepared = planned(tmp_path, "build", workspace=loop(f"env: {{NAME: {written}}}"))
     assert prepared.values[ENV] == {"NAME": value}
 
@@ -643,7 +643,7 @@ def test_a_variable_gets_what_was_written(written: str, value: str, tmp_path: Pa
 # -- procedures ----------------------------------------------------------------------------
 
 
-def test_procedures_merge_field_by_field_and_a_phase_is_replaced_whole(tmp_path: Path) -> None:
+def test_procedures_merge_by_field_and_a_phase_is_replaced(tmp_path: Path) -> None:
     global_ = """
 procedures:
   build:
@@ -667,7 +667,7 @@ procedures:
     assert prepared.values[BY_KEY["kill_grace"]] == 1.0
 
 
-def test_a_phase_on_the_command_line_beats_both_files(tmp_path: Path) -> None:
+def test_phase_flag_wins_over_both_files(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "build",
@@ -682,7 +682,7 @@ def test_a_phase_on_the_command_line_beats_both_files(tmp_path: Path) -> None:
     assert prepared.plan.prompt().endswith("## ACT\nfirst words\n\nthen more\n")
 
 
-def test_config_names_another_file_than_the_workspaces(tmp_path: Path) -> None:
+def test_config_flag_names_another_file(tmp_path: Path) -> None:
     other = tmp_path / "work" / "sub" / "other.yml"
     other.parent.mkdir(parents=True)
     other.write_text("loop: {failure_threshold: 8}")
@@ -735,20 +735,20 @@ V1 = {
 }
 
 
-@pytest.mark.parametrize("preset,held", [("ralph", RALPH), ("v1", V1), ("rooda", {})])
-def test_a_preset_is_a_layer_just_above_the_built_in_defaults(
-    preset: str, held: dict[str, object], tmp_path: Path
+@pytest.mark.parametrize("preset,expected", [("ralph", RALPH), ("v1", V1), ("rooda", {})])
+def test_preset_is_a_layer_just_above_the_built_in_defaults(
+    preset: str, expected: dict[str, object], tmp_path: Path
 ) -> None:
     values = planned(tmp_path, "build", "--preset", preset).values
-    for key, value in held.items():
+    for key, value in expected.items():
         assert values[BY_KEY[key]] == value
         assert str(values.origin(BY_KEY[key])) == f"preset: {preset}"
-    others = [row for row in SETTINGS if row.key not in held and row.key != "preset"]
+    others = [row for row in SETTINGS if row.key not in expected and row.key != "preset"]
     assert [row.key for row in others if str(values.origin(row)) == f"preset: {preset}"] == []
 
 
 @pytest.mark.parametrize("place", ["flag", "variable", "procedure", "workspace", "global"])
-def test_a_preset_can_be_chosen_anywhere(place: str, tmp_path: Path) -> None:
+def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
     line = "preset: ralph"
     values = planned(
         tmp_path,
@@ -764,7 +764,7 @@ def test_a_preset_can_be_chosen_anywhere(place: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", V1)
 @pytest.mark.parametrize("place", ["global", "workspace", "variable", "flag"])
-def test_every_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path: Path) -> None:
+def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path: Path) -> None:
     setting = BY_KEY[key]
     given = sample(setting)._replace(value=setting.default)
     text = "other" if given.value is None else setting.kind.show(given.value)
@@ -786,7 +786,7 @@ def test_every_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_pat
     }.get(place, place)
 
 
-def test_what_ralph_listens_to_and_what_v1_ignores(tmp_path: Path) -> None:
+def test_signals_of_the_presets_ralph_and_v1(tmp_path: Path) -> None:
     ralph = planned(tmp_path, "build", "--preset=ralph").values
     assert (ralph[SIGNALS_SUCCESS], ralph[SIGNALS_STREAMS]) == ("COMPLETE", "stdout")
     old = planned(tmp_path, "build", "--preset=v1").values
@@ -794,7 +794,7 @@ def test_what_ralph_listens_to_and_what_v1_ignores(tmp_path: Path) -> None:
     assert old[MAX_ITERS_EXIT_CODE] == 0
 
 
-# -- where the global file is --------------------------------------------------------------
+# -- the folder of the global file ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -811,7 +811,7 @@ def test_what_ralph_listens_to_and_what_v1_ignores(tmp_path: Path) -> None:
         ({}, None),
     ],
 )
-def test_the_folder_of_the_global_file(environ: dict[str, str], folder: str | None) -> None:
+def test_folder_of_the_global_file(environ: dict[str, str], folder: str | None) -> None:
     found = global_folder(World(Path("/here"), environ))
     assert found == (None if folder is None else Path(folder))
 

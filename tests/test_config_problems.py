@@ -1,4 +1,4 @@
-"""What is wrong is said all at once, each thing with its place and what to write instead."""
+"""Problems of the configuration are reported all at once, each with its place and advice."""
 
 import re
 from pathlib import Path
@@ -48,7 +48,7 @@ procedures:
 """
 
 
-def test_all_problems_of_a_file_are_said_at_once() -> None:
+def test_all_problems_of_a_file_are_reported_at_once() -> None:
     _, problems = read(MANY)
     assert places(errors(problems)) == [
         (FILE, 2, "loop.iteration_timeout"),
@@ -74,7 +74,7 @@ def test_all_problems_of_a_file_are_said_at_once() -> None:
     assert all(problem.message and problem.suggestion for problem in problems)
 
 
-def test_problems_of_every_source_are_said_at_once(tmp_path: Path) -> None:
+def test_problems_of_all_sources_are_reported_at_once(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "build",
@@ -104,7 +104,7 @@ def test_problems_of_every_source_are_said_at_once(tmp_path: Path) -> None:
     assert not prepared.valid
 
 
-def test_what_is_right_in_a_wrong_file_still_holds(tmp_path: Path) -> None:
+def test_valid_values_of_an_invalid_file_still_apply(tmp_path: Path) -> None:
     text = "loop: {log_format: logfmt, failure_threshold: 0}\nlop: {}\n"
     prepared = planned(tmp_path, "build", workspace=text)
     assert prepared.values[BY_KEY["log_format"]] == "logfmt"
@@ -137,7 +137,7 @@ def test_what_is_right_in_a_wrong_file_still_holds(tmp_path: Path) -> None:
         ("ai_cmd_aliases: {x: {command: a, adapter: []}}", "not a list"),
     ],
 )
-def test_the_wrong_shape_is_one_problem(text: str, words: str) -> None:
+def test_wrong_shape_is_one_problem(text: str, words: str) -> None:
     _, problems = read(text)
     [problem] = errors(problems)
     assert words in problem.message
@@ -145,14 +145,14 @@ def test_the_wrong_shape_is_one_problem(text: str, words: str) -> None:
     assert problem.suggestion
 
 
-def test_one_mistake_in_a_phase_is_not_said_twice(tmp_path: Path) -> None:
+def test_mistake_in_a_phase_is_reported_once(tmp_path: Path) -> None:
     rest = ", ".join(f"{phase}: [{{content: a}}]" for phase in PHASES[1:])
     text = f"procedures: {{mine: {{observe: 5, {rest}}}}}"
     prepared = planned(tmp_path, "mine", "--ai-cmd=true", workspace=text)
     assert [p.field for p in errors(prepared.all_problems())] == ["procedures.mine.observe"]
 
 
-# -- near misses ---------------------------------------------------------------------------
+# -- suggestions ---------------------------------------------------------------------------
 
 PART, ALIAS = "observe: [{contents: a, path: b}]", "x: {command: a, adaptor: b}"
 BILD = "--observe=builtin:prompts/observe_bild.md"
@@ -179,7 +179,7 @@ BILD = "--observe=builtin:prompts/observe_bild.md"
         (f"ai_cmd_aliases:\n  {ALIAS}", 2, "ai_cmd_aliases.x.adaptor", "'adapter'"),
     ],
 )
-def test_an_unknown_key_is_an_error_with_a_near_miss(
+def test_unknown_key_is_an_error_with_a_suggestion(
     text: str, line: int, field: str, guess: str
 ) -> None:
     _, problems = read(text)
@@ -190,33 +190,33 @@ def test_an_unknown_key_is_an_error_with_a_near_miss(
     assert guess in problem.suggestion
 
 
-def test_a_key_like_no_other_gets_advice_all_the_same() -> None:
+def test_unknown_key_without_a_similar_key_has_advice() -> None:
     [problem] = read("loop: {xyzzy: 1}")[1]
     assert problem.severity is Severity.ERROR
     assert "config schema" in problem.suggestion
 
 
-def test_a_dotted_key_is_not_the_same_as_a_section() -> None:
+def test_dotted_key_is_no_section() -> None:
     layer, problems = read("loop: {signals.success: A}")
     assert layer.loop == {}
     [problem] = problems
     assert "unknown key" in problem.message
 
 
-def test_unknown_keys_forbid_a_run(tmp_path: Path) -> None:
+def test_unknown_keys_prevent_a_run(tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", "--ai-cmd=true", workspace="lop: {}\nloop: {colour: 1}")
     assert not prepared.valid
     assert places(errors(prepared.all_problems())) == [(FILE, 1, "lop"), (FILE, 2, "loop.colour")]
 
 
 @pytest.mark.parametrize("text", ["x_mine: 1", "X-mine: 1", "loop: {x-mine: 1}", "x: {}"])
-def test_only_keys_at_the_top_that_begin_with_x_and_a_dash_are_free(text: str) -> None:
+def test_only_top_level_keys_that_start_with_x_dash_are_free(text: str) -> None:
     [problem] = read(text)[1]
     assert problem.severity is Severity.ERROR
     assert "unknown key" in problem.message
 
 
-def test_a_merge_key_brings_in_an_anchor_and_own_keys_override() -> None:
+def test_merge_key_inserts_an_anchor_and_own_keys_override_it() -> None:
     text = (
         "x-limits: &limits {max_cost: 5, default_max_iterations: 9}\n"
         "x-more: &more {max_cost: 7, max_tokens: 1000}\n"
@@ -228,12 +228,12 @@ def test_a_merge_key_brings_in_an_anchor_and_own_keys_override() -> None:
     assert found == {"max_cost": 5.0, "default_max_iterations": 3, "max_tokens": 1000}
 
 
-def test_a_merge_key_without_a_mapping_is_an_error() -> None:
+def test_merge_key_without_a_mapping_is_an_error() -> None:
     [problem] = read("loop:\n  <<: 5\n")[1]
     assert (problem.line, problem.message) == (2, "`<<` needs a mapping")
 
 
-def test_a_misspelled_key_of_an_anchor_is_an_error_where_it_is_merged() -> None:
+def test_misspelled_key_of_an_anchor_is_an_error_where_it_is_merged() -> None:
     [problem] = read("x-limits: &limits {max_cosst: 5}\nloop: {<<: *limits}\n")[1]
     assert problem.line == 1
     assert "max_cost" in problem.suggestion
@@ -252,7 +252,7 @@ def test_a_misspelled_key_of_an_anchor_is_an_error_where_it_is_merged() -> None:
         (["build"], {"ROODA_LOOP_AI_CMD_ALIAS": "cluade"}, "unknown AI command alias", "'claude'"),
     ],
 )
-def test_other_names_get_a_near_miss_too(
+def test_other_unknown_names_have_suggestions(
     arguments: list[str], env: dict[str, str], words: str, guess: str, tmp_path: Path
 ) -> None:
     found = errors(planned(tmp_path, *arguments, env=env).all_problems())
@@ -260,7 +260,7 @@ def test_other_names_get_a_near_miss_too(
     assert guess in problem.suggestion
 
 
-def test_an_unknown_variable_is_an_error_with_a_near_miss(tmp_path: Path) -> None:
+def test_unknown_variable_is_an_error_with_a_suggestion(tmp_path: Path) -> None:
     env = {"ROODA_LOOP_ITERATION_TIMEOT": "5", "ROODA_OTHER": "x", "ROODA_LOOP_AI_CMD": "true"}
     prepared = planned(tmp_path, "build", env=env)
     [problem] = errors(prepared.all_problems())
@@ -268,14 +268,14 @@ def test_an_unknown_variable_is_an_error_with_a_near_miss(tmp_path: Path) -> Non
     assert "'ROODA_LOOP_ITERATION_TIMEOUT'" in problem.suggestion
 
 
-def test_a_variable_like_no_other_is_told_where_the_settings_are_listed(tmp_path: Path) -> None:
+def test_unknown_variable_without_a_similar_name_has_advice(tmp_path: Path) -> None:
     env = {"ROODA_LOOP_XYZZY": "5", "ROODA_LOOP_AI_CMD": "true"}
     [problem] = errors(planned(tmp_path, "build", env=env).all_problems())
     assert "rooda config show" in problem.suggestion
     assert "Did you mean" not in problem.suggestion
 
 
-def test_an_empty_variable_says_nothing_even_if_it_is_unknown(tmp_path: Path) -> None:
+def test_empty_unknown_variable_is_ignored(tmp_path: Path) -> None:
     env = {"ROODA_LOOP_XYZZY": "", "ROODA_LOOP_AI_CMD": "true"}
     assert planned(tmp_path, "build", env=env).valid
 
@@ -284,7 +284,7 @@ def test_an_empty_variable_says_nothing_even_if_it_is_unknown(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("missing", PHASES)
-def test_a_procedure_that_lacks_a_phase_is_an_error(missing: str, tmp_path: Path) -> None:
+def test_procedure_without_a_phase_is_an_error(missing: str, tmp_path: Path) -> None:
     phases = ", ".join(f"{phase}: [{{content: a}}]" for phase in PHASES if phase != missing)
     text = f"# mine\nprocedures:\n  mine: {{{phases}}}\n"
     for procedure in ("mine", "build"):
@@ -301,7 +301,7 @@ def test_all_missing_phases_are_named_together(tmp_path: Path) -> None:
     assert problem.message == "the procedure 'mine' lacks observe, orient, decide, act"
 
 
-def test_a_phase_may_come_from_the_other_file_or_from_a_flag(tmp_path: Path) -> None:
+def test_phase_may_come_from_the_other_file_or_a_flag(tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "mine",
@@ -313,13 +313,13 @@ def test_a_phase_may_come_from_the_other_file_or_from_a_flag(tmp_path: Path) -> 
     assert errors(prepared.all_problems()) == []
 
 
-def test_a_built_in_procedure_may_be_changed_in_part(tmp_path: Path) -> None:
+def test_built_in_procedure_may_be_changed_in_part(tmp_path: Path) -> None:
     text = "procedures: {build: {act: [{content: mine}]}, bootstrap: }"
     assert planned(tmp_path, "build", "--ai-cmd=true", workspace=text).valid
 
 
 @pytest.mark.parametrize("name", ["list", "run", "config", "version"])
-def test_a_procedure_named_like_a_command_is_warned_of(name: str, tmp_path: Path) -> None:
+def test_procedure_with_the_name_of_a_command_is_warned_about(name: str, tmp_path: Path) -> None:
     text = f"procedures:\n  {name}: {{{FOUR}}}\n"
     prepared = planned(tmp_path, "build", "--ai-cmd=true", workspace=text)
     [problem] = warnings(prepared.all_problems())
@@ -329,7 +329,7 @@ def test_a_procedure_named_like_a_command_is_warned_of(name: str, tmp_path: Path
     assert prepared.valid
 
 
-def test_a_procedure_named_like_a_command_runs_with_run(workspace: Workspace) -> None:
+def test_procedure_with_the_name_of_a_command_runs_with_rooda_run(workspace: Workspace) -> None:
     workspace.config(f"procedures: {{list: {{{FOUR}}}}}")
     agent = workspace.agent("echo '<promise>SUCCESS</promise>'")
     done = workspace.rooda("run", "list", "--ai-cmd", agent)
@@ -338,7 +338,7 @@ def test_a_procedure_named_like_a_command_runs_with_run(workspace: Workspace) ->
     assert "is also the name of a command" in done.err
 
 
-# -- values everywhere, files where they are used ------------------------------------------
+# -- values are checked always, files only if used -----------------------------------------
 
 
 def test_values_of_other_procedures_are_checked(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_values_of_other_procedures_are_checked(tmp_path: Path) -> None:
     assert (problem.line, problem.field) == (3, "procedures.other.failure_threshold")
 
 
-def test_files_and_command_of_other_procedures_are_not(tmp_path: Path) -> None:
+def test_files_and_commands_of_other_procedures_are_not_checked(tmp_path: Path) -> None:
     text = f"""
 procedures:
   files: {{{FOUR}, observe: missing.md}}
@@ -362,7 +362,7 @@ procedures:
     assert problem.field == "procedures.files.observe"
 
 
-def test_config_check_looks_at_the_files_of_every_procedure(tmp_path: Path) -> None:
+def test_config_check_checks_the_files_of_all_procedures(tmp_path: Path) -> None:
     (tmp_path / "work" / "folder").mkdir(parents=True)
     (tmp_path / "work" / "empty.md").write_text(" \n")
     (tmp_path / "work" / "latin.md").write_bytes(b"caf\xe9")
@@ -396,12 +396,12 @@ procedures:
         ("ai_cmd: no-such-program-anywhere", "not found: no-such-program-anywhere", "ai_cmd"),
         ("ai_cmd: ./missing --flag", "not found: ./missing", "ai_cmd"),
         ("ai_cmd: ./rooda-config.yml", "is not an executable file", "ai_cmd"),
-        ("ai_cmd_alias: nobody", "unknown AI command alias 'nobody'", "ai_cmd_alias"),
+        ("ai_cmd_alias: missing", "unknown AI command alias 'missing'", "ai_cmd_alias"),
         ("working_dir: missing", "does not exist", "working_dir"),
     ],
 )
 @pytest.mark.parametrize("section", ["loop", "procedures.build"])
-def test_what_a_file_names_wrongly_has_file_line_and_field(
+def test_wrong_name_in_a_file_is_reported_with_file_line_and_field(
     line: str, words: str, field: str, section: str, tmp_path: Path
 ) -> None:
     head = "loop:" if section == "loop" else "procedures:\n build:"
@@ -418,11 +418,11 @@ def test_what_a_file_names_wrongly_has_file_line_and_field(
     [
         (["--ai-cmd=echo 'never closed"], "--ai-cmd"),
         (["--ai-cmd=no-such-program-anywhere"], "--ai-cmd"),
-        (["--ai-cmd-alias=nobody"], "--ai-cmd-alias"),
+        (["--ai-cmd-alias=missing"], "--ai-cmd-alias"),
         (["--ai-cmd=true", "--working-dir=missing"], "--working-dir"),
     ],
 )
-def test_what_a_flag_names_wrongly_names_the_flag(
+def test_wrong_name_in_a_flag_is_reported_with_the_flag(
     arguments: list[str], field: str, tmp_path: Path
 ) -> None:
     [problem] = errors(planned(tmp_path, "build", *arguments).all_problems())
@@ -430,13 +430,13 @@ def test_what_a_flag_names_wrongly_names_the_flag(
     assert problem.suggestion
 
 
-def test_config_check_finds_a_command_that_can_not_be_split(tmp_path: Path) -> None:
+def test_config_check_finds_a_command_that_cannot_be_split(tmp_path: Path) -> None:
     text = "loop:\n  ai_cmd: echo 'never closed\nai_cmd_aliases:\n  bad: echo \"\n"
     found = errors(inspected(tmp_path, workspace=text).problems)
     assert [(p.file, p.line) for p in found] == [(FILE, 2), (FILE, 4)]
 
 
-def test_config_check_finds_an_unknown_alias_wherever_it_is_used(tmp_path: Path) -> None:
+def test_config_check_finds_each_use_of_an_unknown_alias(tmp_path: Path) -> None:
     text = "loop:\n  ai_cmd_alias: one\nprocedures:\n  build:\n    ai_cmd_alias: two\n"
     found = errors(inspected(tmp_path, workspace=text).problems)
     assert [(p.file, p.line) for p in found] == [(FILE, 2), (FILE, 5)]
@@ -446,17 +446,15 @@ def test_config_check_finds_an_unknown_alias_wherever_it_is_used(tmp_path: Path)
 @pytest.mark.parametrize(
     "line", ["working_dir: {name}", "ai_cmd: ./{name}", "ai_cmd: /{name}/agent"]
 )
-def test_a_name_that_no_file_can_have_is_a_problem_like_any_other(
-    line: str, tmp_path: Path
-) -> None:
+def test_impossible_file_name_is_a_problem(line: str, tmp_path: Path) -> None:
     text = f"loop: {{{line.format(name='x' * 300)}}}"
     prepared = planned(tmp_path, "build", workspace=text)
     assert errors(prepared.all_problems())
 
 
 @pytest.mark.parametrize("value", ["0.5", "0.25"])
-def test_the_advice_for_a_timeout_can_be_followed(value: str) -> None:
-    """Half a second is positive, so "must be positive" alone would send people in circles."""
+def test_advice_for_a_timeout_can_be_followed(value: str) -> None:
+    """Half a second is positive, so the advice "must be positive" alone would not help."""
     [problem] = read(f"loop: {{iteration_timeout: {value}}}")[1]
     assert re.search(r"\b1\b|\b1s\b", problem.message + problem.suggestion)
 
@@ -466,8 +464,8 @@ def test_the_advice_for_a_timeout_can_be_followed(value: str) -> None:
 
 def test_relative_paths_are_relative_to_the_file_that_declares_them(tmp_path: Path) -> None:
     home = tmp_path / "home" / ".config" / "rooda"
-    places_ = {"global": home, "workspace": tmp_path / "work"}
-    for name, folder in places_.items():
+    folders = {"global": home, "workspace": tmp_path / "work"}
+    for name, folder in folders.items():
         (folder / "prompts").mkdir(parents=True)
         (folder / "prompts" / "look.md").write_text(f"the prompt of {name}")
     prepared = planned(
@@ -488,7 +486,7 @@ def test_relative_paths_are_relative_to_the_file_that_declares_them(tmp_path: Pa
     assert prepared.values[LOG_FILE] == str(tmp_path / "work" / "w.log")
 
 
-def test_a_file_of_config_is_what_its_paths_are_relative_to(tmp_path: Path) -> None:
+def test_paths_in_the_file_of_the_config_flag_are_relative_to_that_file(tmp_path: Path) -> None:
     folder = tmp_path / "work" / "deep" / "down"
     folder.mkdir(parents=True)
     (folder / "look.md").write_text("deep words")
@@ -499,7 +497,7 @@ def test_a_file_of_config_is_what_its_paths_are_relative_to(tmp_path: Path) -> N
     assert prepared.plan.working_dir.resolve() == folder.resolve()
 
 
-def test_paths_of_flags_and_variables_are_relative_to_where_rooda_was_started(
+def test_paths_of_flags_and_variables_are_relative_to_the_working_directory(
     tmp_path: Path,
 ) -> None:
     work = tmp_path / "work"
@@ -520,7 +518,7 @@ def test_paths_of_flags_and_variables_are_relative_to_where_rooda_was_started(
 
 
 @pytest.mark.parametrize("name", ["missing.yml", "", "."])
-def test_a_config_file_that_was_asked_for_must_be_there(name: str, tmp_path: Path) -> None:
+def test_missing_file_of_the_config_flag_is_an_error(name: str, tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", "--ai-cmd=true", f"--config={name}")
     [problem] = errors(prepared.all_problems())
     assert problem.suggestion
@@ -531,7 +529,7 @@ def test_a_config_file_that_was_asked_for_must_be_there(name: str, tmp_path: Pat
 TIME = r"\[\d\d:\d\d:\d\d\.\d{3}\]"
 
 
-def test_seed_004_example_5_to_the_letter(workspace: Workspace) -> None:
+def test_invalid_timeout_is_logged_as_in_the_documented_example(workspace: Workspace) -> None:
     workspace.config("# line\n" * 10 + "loop:\n  iteration_timeout: -10\n")
     done = workspace.rooda("build", "--ai-cmd", "true", "--log-format", "logfmt")
     assert done.code == 1
@@ -547,7 +545,7 @@ def test_seed_004_example_5_to_the_letter(workspace: Workspace) -> None:
     )
 
 
-def test_seed_004_example_6_to_the_letter(workspace: Workspace) -> None:
+def test_missing_ai_command_is_logged_as_in_the_documented_example(workspace: Workspace) -> None:
     done = workspace.rooda("build", "--log-format", "logfmt")
     assert done.code == 1
     assert done.out == ""
@@ -564,7 +562,7 @@ def test_seed_004_example_6_to_the_letter(workspace: Workspace) -> None:
     )
 
 
-def test_every_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
+def test_each_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
     workspace.config(MANY)
     done = workspace.rooda("build", "--log-format", "logfmt")
     assert done.code == 1
@@ -574,7 +572,7 @@ def test_every_problem_is_one_line_of_the_log(workspace: Workspace) -> None:
     assert "No AI command configured" in done.err
 
 
-def test_a_problem_for_people(workspace: Workspace) -> None:
+def test_problem_is_printed_with_its_place_and_advice(workspace: Workspace) -> None:
     workspace.config("loop:\n  iteration_timeout: -10\n")
     done = workspace.rooda("build", "--ai-cmd", "true")
     assert done.code == 1
@@ -584,7 +582,7 @@ def test_a_problem_for_people(workspace: Workspace) -> None:
     )
 
 
-def test_nothing_is_started_when_anything_is_wrong(workspace: Workspace) -> None:
+def test_nothing_is_started_if_there_is_a_problem(workspace: Workspace) -> None:
     workspace.config(PROCEDURE + "\nloop: {failure_threshold: 0}")
     done = workspace.work(workspace.agent("touch started"))
     assert done.code == 1
@@ -592,7 +590,7 @@ def test_nothing_is_started_when_anything_is_wrong(workspace: Workspace) -> None
     assert not (workspace.path / ".rooda").exists()
 
 
-def test_warnings_are_said_and_the_run_goes_on(workspace: Workspace) -> None:
+def test_warnings_are_logged_and_the_run_continues(workspace: Workspace) -> None:
     workspace.config(PROCEDURE + "  list: {observe: a, orient: a, decide: a, act: a}\n")
     done = workspace.work(workspace.agent("echo '<promise>SUCCESS</promise>'"))
     assert done.code == 0

@@ -1,4 +1,4 @@
-"""The contract of a row of the table of settings, held by every row there is."""
+"""Rules that each row of the table of settings must follow."""
 
 import re
 import subprocess
@@ -48,15 +48,15 @@ def rows(found: Iterable[Setting[Any]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("setting", list(found), ids=lambda setting: setting.key)
 
 
-every_setting = rows(SETTINGS)
-# The flags of the others are on-off switches, which take no text.
-every_setting_with_text = rows(row for row in SETTINGS if not isinstance(row.kind, Boolean))
-# Those of the others have lines of their own in the examples of the dry run.
-every_setting_with_a_line = rows(
+each_setting = rows(SETTINGS)
+# The flags of the other settings are switches, which take no text.
+each_setting_with_text = rows(row for row in SETTINGS if not isinstance(row.kind, Boolean))
+# The other settings have their own lines in the dry run.
+each_setting_with_a_line = rows(
     row for row in SETTINGS if row not in (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
 )
-# In one row `none` is a value like any other.
-every_setting_without_none = rows(
+# One setting has `none` as an ordinary value.
+each_setting_without_none = rows(
     row
     for row in SETTINGS
     if not isinstance(row.kind, Boolean) and "none" not in row.kind.metavar.split("|")
@@ -64,7 +64,7 @@ every_setting_without_none = rows(
 
 
 def expected(setting: Setting[Any], folder: Path) -> Any:
-    """The sample as it is resolved: paths are absolute by then."""
+    """Return the resolved sample, in which paths are absolute."""
     value = sample(setting).value
     return str(folder / value) if isinstance(setting.kind, PathText) else value
 
@@ -79,85 +79,85 @@ def expected(setting: Setting[Any], folder: Path) -> Any:
     ],
     ids=["keys", "flags", "variables", "titles"],
 )
-def test_no_two_rows_share_a_name(names: Callable[[Setting[Any]], list[str]]) -> None:
+def test_names_are_unique(names: Callable[[Setting[Any]], list[str]]) -> None:
     found = [name for setting in SETTINGS for name in names(setting)]
     assert sorted(found) == sorted(set(found))
 
 
-def test_no_two_flags_of_a_run_are_the_same() -> None:
+def test_flags_of_a_run_are_unique() -> None:
     flags = [name for param in run.params for name in (*param.opts, *param.secondary_opts)]
     assert sorted(flags) == sorted(set(flags))
 
 
-def test_no_key_is_taken_by_something_else() -> None:
+def test_no_key_has_another_meaning() -> None:
     assert not {setting.key.partition(".")[0] for setting in SETTINGS} & {*TOP_LEVEL, *PHASES}
     assert not set(OLD_KEYS) & set(BY_KEY)
     assert set(OLD_KEYS.values()) <= set(BY_KEY)
 
 
-@every_setting
-def test_the_names_have_their_form(setting: Setting[Any]) -> None:
+@each_setting
+def test_names_follow_their_format(setting: Setting[Any]) -> None:
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*(\.[a-z_]+)?", setting.key)
     assert re.fullmatch(r"--[a-z]+(-[a-z]+)*", setting.flag_name)
     assert setting.variable == "ROODA_LOOP_" + re.sub(r"\W", "_", setting.key).upper()
 
 
-@every_setting
-def test_the_default_passes_its_own_check(setting: Setting[Any]) -> None:
+@each_setting
+def test_default_passes_its_own_check(setting: Setting[Any]) -> None:
     if setting.default is None:
         assert setting.nullable
     else:
         assert setting.kind.check(setting.default) == setting.default
 
 
-@every_setting
-def test_the_default_holds_when_nobody_says_anything(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_default_applies_if_nothing_is_set(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(tmp_path, "work", workspace=f"procedures: {{work: {{{FOUR}}}}}")
     assert prepared.values[setting] == setting.default
     assert prepared.values.origin(setting).exact == "built-in"
 
 
-@every_setting
-def test_its_key_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_key_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"# a comment\nloop:\n  {in_section(setting, sample(setting).yaml)}\n"
     prepared = planned(tmp_path, "build", workspace=text)
     assert prepared.values[setting] == expected(setting, tmp_path / "work")
     assert prepared.values.origin(setting).exact == "workspace: ./rooda-config.yml:3"
 
 
-@every_setting
-def test_its_key_in_the_global_file_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_key_in_the_global_file_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
     prepared = planned(tmp_path, "build", global_=text)
     assert prepared.values[setting] == expected(setting, tmp_path / "home/.config/rooda")
     assert prepared.values.origin(setting).exact == "global: ~/.config/rooda/rooda-config.yml:2"
 
 
-@every_setting
-def test_its_variable_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_variable_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", env={setting.variable: sample(setting).text})
     assert prepared.values[setting] == expected(setting, tmp_path / "work")
     assert prepared.values.origin(setting).exact == f"env: {setting.variable}"
 
 
-@every_setting
-def test_its_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_flag_sets_it(setting: Setting[Any], tmp_path: Path) -> None:
     flag = flag_arguments(setting, sample(setting))
     prepared = planned(tmp_path, "build", *flag)
     assert prepared.values[setting] == expected(setting, tmp_path / "work")
     assert prepared.values.origin(setting).exact == f"cli: {flag[0]}"
 
 
-@every_setting
-def test_its_flag_works_with_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_flag_accepts_an_equals_sign(setting: Setting[Any], tmp_path: Path) -> None:
     words = flag_arguments(setting, sample(setting))
     pairs = ["=".join(words[place : place + 2]) for place in range(0, len(words), 2)]
     found = planned(tmp_path, "build", *pairs).values[setting]
     assert found == expected(setting, tmp_path / "work")
 
 
-@every_setting
-def test_a_procedure_overrides_it_unless_it_is_about_logging(
+@each_setting
+def test_procedure_overrides_it_unless_it_is_about_logging(
     setting: Setting[Any], tmp_path: Path
 ) -> None:
     text = f"procedures:\n  build:\n    {in_section(setting, sample(setting).yaml)}\n"
@@ -172,10 +172,8 @@ def test_a_procedure_overrides_it_unless_it_is_about_logging(
         assert prepared.values.origin(setting).exact == "workspace: ./rooda-config.yml:3"
 
 
-@every_setting
-def test_null_in_a_file_unsets_it_where_it_may_be_unset(
-    setting: Setting[Any], tmp_path: Path
-) -> None:
+@each_setting
+def test_null_in_a_file_unsets_it_if_it_is_optional(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(
         tmp_path,
         "build",
@@ -184,15 +182,15 @@ def test_null_in_a_file_unsets_it_where_it_may_be_unset(
     )
     wrong = [p.field for p in errors(prepared.problems)]
     if setting.nullable:
-        assert not prepared.values[setting]  # None, or a map with nothing in it
+        assert not prepared.values[setting]  # None, or an empty map
         assert setting.field not in wrong
     else:
         assert setting.field in wrong
 
 
-@every_setting_without_none
+@each_setting_without_none
 @pytest.mark.parametrize("where", ["variable", "flag"])
-def test_none_unsets_it_where_it_may_be_unset(
+def test_none_unsets_it_if_it_is_optional(
     setting: Setting[Any], where: str, tmp_path: Path
 ) -> None:
     below = f"loop: {{{in_section(setting, sample(setting).yaml)}}}"
@@ -210,8 +208,8 @@ def test_none_unsets_it_where_it_may_be_unset(
         assert name in wrong
 
 
-@every_setting
-def test_a_wrong_value_in_a_file_is_a_problem_with_place_and_advice(setting: Setting[Any]) -> None:
+@each_setting
+def test_invalid_value_in_a_file_is_a_problem_with_place_and_advice(setting: Setting[Any]) -> None:
     layer, problems = read(f"loop:\n  {in_section(setting, '[1]')}\n")
     [problem] = problems
     assert problem.severity is Severity.ERROR
@@ -222,8 +220,10 @@ def test_a_wrong_value_in_a_file_is_a_problem_with_place_and_advice(setting: Set
     assert setting.key not in layer.loop
 
 
-@every_setting
-def test_a_wrong_value_in_a_procedure_is_a_problem_there(setting: Setting[Any]) -> None:
+@each_setting
+def test_invalid_value_in_a_procedure_is_a_problem_with_place_and_advice(
+    setting: Setting[Any],
+) -> None:
     _, problems = read(f"procedures:\n  mine:\n    {in_section(setting, '[1]')}\n")
     [problem] = problems
     assert problem.line == 3
@@ -231,8 +231,8 @@ def test_a_wrong_value_in_a_procedure_is_a_problem_there(setting: Setting[Any]) 
     assert problem.suggestion
 
 
-@every_setting
-def test_a_wrong_variable_is_a_problem_that_names_it(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_invalid_variable_is_a_problem_that_names_it(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", env={setting.variable: wrong_text(setting)})
     [problem] = [p for p in errors(prepared.problems) if p.field == setting.variable]
     assert problem.message
@@ -240,16 +240,16 @@ def test_a_wrong_variable_is_a_problem_that_names_it(setting: Setting[Any], tmp_
     assert prepared.values[setting] == setting.default
 
 
-@every_setting_with_text
-def test_a_wrong_flag_is_a_problem_that_names_it(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting_with_text
+def test_invalid_flag_is_a_problem_that_names_it(setting: Setting[Any], tmp_path: Path) -> None:
     prepared = planned(tmp_path, "build", setting.flag_name, wrong_text(setting))
     [problem] = [p for p in errors(prepared.problems) if p.field == setting.flag_name]
     assert problem.message
     assert problem.suggestion
 
 
-@every_setting
-def test_it_is_in_the_schema(setting: Setting[Any]) -> None:
+@each_setting
+def test_schema_has_it(setting: Setting[Any]) -> None:
     whole = schema()["properties"]
     of_loop = whole["loop"]["anyOf"][0]["properties"]
     of_procedure = whole["procedures"]["anyOf"][0]["additionalProperties"]["anyOf"][0]["properties"]
@@ -262,8 +262,8 @@ def test_it_is_in_the_schema(setting: Setting[Any]) -> None:
         assert of_loop["default"] == setting.default
 
 
-@every_setting
-def test_it_is_in_the_help(setting: Setting[Any]) -> None:
+@each_setting
+def test_help_has_it(setting: Setting[Any]) -> None:
     text = run.get_help(run.make_context("run", ["build"], terminal_width=200))
     line = next(
         line for line in text.splitlines() if setting.flag_name in re.split(r"[\s,/]+", line)
@@ -273,27 +273,27 @@ def test_it_is_in_the_help(setting: Setting[Any]) -> None:
     assert f"\n{setting.group}:\n" in text
 
 
-@every_setting
-def test_it_is_in_the_template_with_its_default(setting: Setting[Any]) -> None:
+@each_setting
+def test_template_has_it_with_its_default(setting: Setting[Any]) -> None:
     name = setting.key.rpartition(".")[2]
     lines = template({"PATH": ""}).splitlines()
     assert [line for line in lines if re.match(rf"\s+#{name}:", line)]
     assert " ".join(setting.help.split()) in " ".join(" ".join(lines).replace("#", " ").split())
 
 
-@every_setting
-def test_it_is_in_config_show_with_its_origin(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting
+def test_config_show_prints_it_with_its_origin(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
     lines = config_view.as_yaml(inspected(tmp_path, workspace=text)).splitlines()
     name = setting.key.rpartition(".")[2]
     if isinstance(setting.kind, TextMap):
-        name = "  ONE"  # of a map every name has its own origin
+        name = "  ONE"  # each name in a map has its own origin
     [line] = [line for line in lines if line.startswith((f"  {name}: ", f"    {name}: "))]
     assert line.endswith("  # workspace: ./rooda-config.yml:2")
 
 
-@every_setting_with_a_line
-def test_a_value_that_somebody_set_is_in_the_dry_run(setting: Setting[Any], tmp_path: Path) -> None:
+@each_setting_with_a_line
+def test_dry_run_shows_it_if_it_is_set(setting: Setting[Any], tmp_path: Path) -> None:
     text = f"loop:\n  {in_section(setting, sample(setting).yaml)}\n"
     shown = dry_run.render(planned(tmp_path, "build", workspace=text), [])
     assert re.search(
@@ -336,7 +336,7 @@ def test_a_value_that_somebody_set_is_in_the_dry_run(setting: Setting[Any], tmp_
         ("signals.failure", "FAILURE"),
     ],
 )
-def test_the_seeds_names_and_defaults_are_kept(key: str, default: object) -> None:
+def test_documented_names_and_defaults(key: str, default: object) -> None:
     assert BY_KEY[key].default == default
 
 
@@ -352,24 +352,26 @@ def test_the_seeds_names_and_defaults_are_kept(key: str, default: object) -> Non
         ("stall_threshold", "1", "0"),
     ],
 )
-def test_the_seeds_bounds_are_kept(key: str, least: str, too_little: str) -> None:
+def test_documented_bounds(key: str, least: str, too_little: str) -> None:
     assert read(f"loop: {{{key}: {least}}}")[1] == []
     [problem] = read(f"loop: {{{key}: {too_little}}}")[1]
     assert problem.field == f"loop.{key}"
 
 
 @pytest.mark.parametrize("name", PRESET.kind.options)  # type: ignore[attr-defined]  # a choice
-def test_there_is_a_layer_for_every_preset(name: str) -> None:
+def test_each_preset_has_a_layer(name: str) -> None:
     layer = read_preset(name)
-    assert all(held.origin.source == name for held in layer.loop.values())
-    for key, held in layer.loop.items():
+    assert all(entry.origin.source == name for entry in layer.loop.values())
+    for key, entry in layer.loop.items():
         setting = BY_KEY[key]
         assert (
-            setting.nullable if held.value is None else setting.kind.check(held.value) == held.value
+            setting.nullable
+            if entry.value is None
+            else setting.kind.check(entry.value) == entry.value
         )
 
 
-def test_the_variables_of_the_seed_work_as_well(tmp_path: Path) -> None:
+def test_old_variables_still_work(tmp_path: Path) -> None:
     for setting in SETTINGS:
         for name in setting.old_variables:
             prepared = planned(tmp_path, "build", env={name: sample(setting).text})
@@ -377,7 +379,7 @@ def test_the_variables_of_the_seed_work_as_well(tmp_path: Path) -> None:
             assert str(prepared.values.origin(setting)) == f"env: {name}"
 
 
-def test_all_of_them_can_be_set_at_once(tmp_path: Path) -> None:
+def test_all_settings_can_be_set_at_once(tmp_path: Path) -> None:
     (tmp_path / "work" / "some" / "folder").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", tmp_path / "work"], check=True)
     flags = [word for row in SETTINGS for word in flag_arguments(row, sample(row))]
@@ -386,14 +388,14 @@ def test_all_of_them_can_be_set_at_once(tmp_path: Path) -> None:
     assert all(prepared.values.origin(setting).tier is Tier.CLI for setting in SETTINGS)
 
 
-def test_the_help_of_the_installed_command_has_every_flag(workspace: Workspace) -> None:
+def test_help_of_the_installed_command_has_each_flag(workspace: Workspace) -> None:
     done = workspace.rooda("run", "--help")
     assert done.code == 0
     words = set(re.split(r"[\s,/]+", done.out))
     assert {setting.flag_name for setting in SETTINGS} <= words
 
 
-def test_the_installed_command_shows_every_setting(workspace: Workspace) -> None:
+def test_config_show_of_the_installed_command_has_each_setting(workspace: Workspace) -> None:
     workspace.config("loop:\n  failure_threshold: 7\n")
     done = workspace.rooda("config", "show", env={"ROODA_LOOP_KILL_GRACE": "2"})
     assert done.code == 0
@@ -406,7 +408,7 @@ def test_the_installed_command_shows_every_setting(workspace: Workspace) -> None
     assert re.search(r"kill_grace: 2\.0 +# env: ROODA_LOOP_KILL_GRACE$", done.out, re.MULTILINE)
 
 
-def test_a_tilde_is_the_home_of_the_world_that_was_passed_in(tmp_path: Path) -> None:
+def test_tilde_is_the_home_of_the_given_environment(tmp_path: Path) -> None:
     given = world(tmp_path, workspace="loop: {working_dir: ~/there}")
     prepared = planned(tmp_path, "build", workspace="loop: {working_dir: ~/there}")
     assert prepared.values[BY_KEY["working_dir"]] == str(given.home) + "/there"

@@ -1,4 +1,4 @@
-"""`verify`, short and long: a command alone stands for `verify.command`."""
+"""`verify` in its short and long form: a plain command stands for `verify.command`."""
 
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,20 @@ LONG = "{command: make all, when: on-success, timeout: 90, feedback: false}"
 
 @pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
 @pytest.mark.parametrize("form", ["make test", "{command: make test}"])
-def test_the_short_form_is_the_command(form: str, where: str, tmp_path: Path) -> None:
+def test_short_form_sets_the_command(form: str, where: str, tmp_path: Path) -> None:
     values = planned(tmp_path, "build", workspace=where % f"verify: {form}").values
     assert values[VERIFY_COMMAND] == "make test"
     assert values[VERIFY_TIMEOUT] == 1800.0
     assert values.origin(VERIFY_COMMAND).exact == "workspace: ./rooda-config.yml:1"
 
 
-def test_the_command_is_not_split_and_may_have_many_lines(tmp_path: Path) -> None:
+def test_command_is_not_split_and_may_have_many_lines(tmp_path: Path) -> None:
     text = "loop:\n  verify: |\n    set -e\n    make 'a b' && ! grep -r TODO src\n"
     values = planned(tmp_path, "build", workspace=text).values
     assert values[VERIFY_COMMAND] == "set -e\nmake 'a b' && ! grep -r TODO src\n"
 
 
-def test_the_short_form_changes_the_command_alone(tmp_path: Path) -> None:
+def test_short_form_overrides_only_the_command(tmp_path: Path) -> None:
     values = planned(
         tmp_path,
         "build",
@@ -46,7 +46,7 @@ def test_the_short_form_changes_the_command_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("null", ["verify: null", "verify: ", "verify: {command: null}"])
 @pytest.mark.parametrize("where", ["loop: {%s}", "procedures: {build: {%s}}"])
-def test_null_means_that_nothing_is_verified(null: str, where: str, tmp_path: Path) -> None:
+def test_null_unsets_the_check(null: str, where: str, tmp_path: Path) -> None:
     values = planned(
         tmp_path, "build", global_="loop: {verify: make test}", workspace=where % null
     ).values
@@ -54,7 +54,7 @@ def test_null_means_that_nothing_is_verified(null: str, where: str, tmp_path: Pa
     assert str(values.origin(VERIFY_COMMAND)) == "workspace: ./rooda-config.yml"
 
 
-def test_a_timeout_of_none_is_no_timeout(tmp_path: Path) -> None:
+def test_timeout_of_null_is_no_timeout(tmp_path: Path) -> None:
     values = planned(tmp_path, "build", workspace="loop: {verify: {timeout: null}}").values
     assert values[VERIFY_TIMEOUT] is None
 
@@ -77,7 +77,7 @@ def test_a_timeout_of_none_is_no_timeout(tmp_path: Path) -> None:
         ({"ROODA_LOOP_VERIFY": "none"}, None, "ROODA_LOOP_VERIFY"),
     ],
 )
-def test_the_variable_has_a_short_form_too(
+def test_variable_has_a_short_form(
     env: dict[str, str], command: str | None, origin: str, tmp_path: Path
 ) -> None:
     prepared = planned(
@@ -85,10 +85,10 @@ def test_the_variable_has_a_short_form_too(
     )
     assert prepared.values[VERIFY_COMMAND] == command
     assert str(prepared.values.origin(VERIFY_COMMAND)) == f"env: {origin}"
-    assert prepared.all_problems() == [], "neither name is unknown"
+    assert prepared.all_problems() == [], "both names are known"
 
 
-def test_the_flag_is_the_short_one(tmp_path: Path) -> None:
+def test_flag_sets_the_command(tmp_path: Path) -> None:
     values = planned(
         tmp_path, "build", "--verify", "make test", workspace="loop: {verify: make}"
     ).values
@@ -109,7 +109,7 @@ def test_the_flag_is_the_short_one(tmp_path: Path) -> None:
     "start,name",
     [("loop:\n  verify: ", "loop"), ("procedures:\n  p:\n    verify: ", "procedures.p")],
 )
-def test_a_wrong_short_form_is_named_as_it_was_written(
+def test_invalid_short_form_is_reported_with_its_own_key(
     start: str, name: str, value: str, words: str
 ) -> None:
     layer, [problem] = read(start + value)
@@ -120,7 +120,7 @@ def test_a_wrong_short_form_is_named_as_it_was_written(
     assert not layer.loop
 
 
-def test_a_wrong_value_inside_is_named_with_the_whole_key() -> None:
+def test_invalid_value_in_the_long_form_is_reported_with_the_whole_key() -> None:
     _, problems = read("loop:\n  verify:\n    command: 5\n    when: sometimes\n    timout: 5\n")
     assert [(p.line, p.field) for p in errors(problems)] == [
         (3, "loop.verify.command"),
@@ -141,7 +141,7 @@ VALIDATOR: Any = jsonschema.Draft202012Validator(schema())
 
 @PROPERTY
 @given(SCALARS | VERIFY | st.lists(SCALARS, max_size=2))
-def test_the_schema_accepts_it_exactly_when_the_reader_has_nothing_to_say(
+def test_schema_accepts_verify_exactly_if_the_reader_does(
     raw: object,
 ) -> None:
     for whole in ({"loop": {"verify": raw}}, {"procedures": {"build": {"verify": raw}}}):

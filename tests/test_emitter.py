@@ -1,4 +1,4 @@
-"""Events reach every listener, and no listener can end a run."""
+"""Events reach each listener, and no listener can end a run."""
 
 from rooda.loop.emitter import Emitter, Stamped
 from rooda.loop.run_events import ListenerFailed, RunStarted
@@ -8,7 +8,7 @@ STARTED = RunStarted("work", 3, "agent")
 
 
 class Broken:
-    """Raises whatever it is told to, every time."""
+    """A listener that raises its error at each call."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -19,24 +19,24 @@ class Broken:
         raise self.error
 
 
-def test_a_listener_that_breaks_is_left_out_and_the_others_are_told() -> None:
-    heard: list[Event] = []
+def test_listener_that_raises_is_removed_and_the_others_get_all_events() -> None:
+    received: list[Event] = []
     broken = Broken(ValueError("no such colour"))
-    emitter = Emitter([broken, lambda stamped: heard.append(stamped.event)])
+    emitter = Emitter([broken, lambda stamped: received.append(stamped.event)])
     emitter(STARTED)
     emitter(STARTED)
     failed = ListenerFailed("Broken", "ValueError: no such colour")
-    assert heard == [failed, STARTED, STARTED]
+    assert received == [failed, STARTED, STARTED]
     assert broken.calls == 1
     assert emitter.failures == [broken.error]
 
 
-def test_a_listener_that_can_not_write_is_told_of_once_and_tried_again() -> None:
-    heard: list[Event] = []
+def test_listener_that_cannot_write_is_reported_once_and_retried() -> None:
+    received: list[Event] = []
     broken = Broken(OSError(28, "No space left on device"))
-    emitter = Emitter([broken, lambda stamped: heard.append(stamped.event)])
+    emitter = Emitter([broken, lambda stamped: received.append(stamped.event)])
     emitter(STARTED)
     emitter(STARTED)
-    assert [type(event) for event in heard] == [ListenerFailed, RunStarted, RunStarted]
-    assert broken.calls == 3, "two events and the news of its own failure"
-    assert emitter.failures == [], "a full disk is no bug of ours"
+    assert [type(event) for event in received] == [ListenerFailed, RunStarted, RunStarted]
+    assert broken.calls == 3, "two events, and the report of the failure itself"
+    assert emitter.failures == [], "a full disk is no bug of rooda"

@@ -1,4 +1,4 @@
-"""What a failed iteration leaves for the reader: seed 004's context."""
+"""The context of a failed iteration: command, reason, advice, and an excerpt of the output."""
 
 import signal
 
@@ -18,7 +18,7 @@ SEGV = Signalled(signal.SIGSEGV)
 
 
 def captured(data: bytes, limit: int = 10 * 1024 * 1024) -> Captured:
-    """What the process room keeps of a stream."""
+    """Return what rooda keeps of a stream."""
     buffer = TailBuffer(limit)
     buffer.append(data)
     return buffer.captured()
@@ -43,7 +43,7 @@ def test_short_output_is_shown_whole_and_once(length: int) -> None:
     assert excerpt(captured(b"x" * length), NOTHING) == ("x" * length, "")
 
 
-def test_no_output_is_nothing() -> None:
+def test_empty_output_gives_an_empty_excerpt() -> None:
     assert excerpt(NOTHING, NOTHING) == ("", "")
     assert excerpt(captured(b"\n\n"), captured(b" \n")) == ("", "")
 
@@ -55,12 +55,12 @@ def test_long_output_is_its_first_and_last_500_characters(length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [600, 3000, 50_000])
-def test_characters_are_counted_and_not_bytes(length: int) -> None:
+def test_excerpt_counts_characters_and_not_bytes(length: int) -> None:
     wide = "\N{GRINNING FACE}" * length
     assert excerpt(captured(f"{wide}\n".encode()), NOTHING) == (wide[:500], wide[-500:])
 
 
-def test_two_streams_are_shown_standard_error_last() -> None:
+def test_excerpt_of_two_streams_ends_with_standard_error() -> None:
     assert excerpt(captured(b"working\n"), captured(b"boom\n")) == ("working\nboom", "")
 
 
@@ -68,38 +68,38 @@ def test_standard_error_alone_is_shown() -> None:
     assert excerpt(NOTHING, captured(b"boom\n")) == ("boom", "")
 
 
-def test_of_two_long_streams_one_gives_the_start_and_the_other_the_end() -> None:
+def test_excerpt_of_two_long_streams_starts_with_stdout_and_ends_with_stderr() -> None:
     preview, suffix = excerpt(captured(b"a" * 20_000), captured(b"b" * 20_000))
     assert (preview, suffix) == ("a" * 500, "b" * 500)
 
 
 @pytest.mark.parametrize("length", [3000, 20_000], ids=["short", "long"])
-def test_a_word_on_standard_error_does_not_hide_the_end_of_standard_output(length: int) -> None:
-    said = b"." * length + b"\nblocked: the database is down\n"
-    _, suffix = excerpt(captured(said), captured(b"deprecated option\n"))
+def test_short_standard_error_does_not_hide_the_end_of_standard_output(length: int) -> None:
+    printed_text = b"." * length + b"\nblocked: the database is down\n"
+    _, suffix = excerpt(captured(printed_text), captured(b"deprecated option\n"))
     assert "blocked: the database is down" in suffix
     assert suffix.endswith("deprecated option")
     assert len(suffix) <= 500
 
 
 @pytest.mark.parametrize("length", [3000, 20_000], ids=["short", "long"])
-def test_a_word_on_standard_output_does_not_hide_the_start_of_standard_error(length: int) -> None:
-    said = b"cannot open the config\n" + b"." * length
-    preview, _ = excerpt(captured(b"hello\n"), captured(said))
+def test_short_standard_output_does_not_hide_the_start_of_standard_error(length: int) -> None:
+    printed_text = b"cannot open the config\n" + b"." * length
+    preview, _ = excerpt(captured(b"hello\n"), captured(printed_text))
     assert preview.startswith("hello")
     assert "cannot open the config" in preview
     assert len(preview) <= 500
 
 
-def test_of_truncated_output_the_first_words_are_kept() -> None:
-    said = b"could not read the key\n" + b"." * 100_000 + b"\nthe end\n"
-    preview, suffix = excerpt(captured(said, limit=1024), NOTHING)
+def test_excerpt_of_truncated_output_has_its_first_words() -> None:
+    printed_text = b"could not read the key\n" + b"." * 100_000 + b"\nthe end\n"
+    preview, suffix = excerpt(captured(printed_text, limit=1024), NOTHING)
     assert preview.startswith("could not read the key")
     assert suffix.endswith("the end")
     assert len(preview) == len(suffix) == 500
 
 
-# -- what a terminal must not see --------------------------------------------------------------
+# -- control codes ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_of_truncated_output_the_first_words_are_kept() -> None:
         ("\x9b31mred".encode(), "red"),
     ],
 )
-def test_control_codes_are_gone(output: bytes, shown: str) -> None:
+def test_control_codes_are_removed(output: bytes, shown: str) -> None:
     assert excerpt(captured(output), NOTHING) == (shown, "")
 
 
-def test_invalid_utf_8_is_shown_as_such() -> None:
+def test_invalid_utf_8_is_replaced() -> None:
     assert excerpt(captured(b"caf\xe9 \xff ok"), NOTHING) == ("caf\ufffd \ufffd ok", "")
 
 
 @given(st.binary(max_size=9000), st.binary(max_size=9000), st.integers(1024, 12_000))
-def test_whatever_was_printed_gives_clean_excerpts(out: bytes, err: bytes, limit: int) -> None:
+def test_any_output_gives_clean_excerpts(out: bytes, err: bytes, limit: int) -> None:
     preview, suffix = excerpt(captured(out, limit), captured(err, limit))
     assert len(preview) <= 500
     assert len(suffix) <= 500
@@ -176,12 +176,12 @@ def test_truncation_of_either_stream_is_noted() -> None:
         (FailureKind.EXIT, Exited(1), 10, "output"),
     ],
 )
-def test_every_failure_says_what_to_try(
+def test_each_failure_has_advice_that_fits_its_end(
     kind: FailureKind, end: Exit, printed: int, word: str
 ) -> None:
     assert word in suggestion(kind, end, printed)
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-def test_no_kind_is_without_advice(kind: FailureKind) -> None:
+def test_each_kind_of_failure_has_advice(kind: FailureKind) -> None:
     assert suggestion(kind, Exited(1), 1)

@@ -1,4 +1,4 @@
-"""`rooda follow` and `rooda stop`: a run that is at work in another terminal."""
+"""`rooda follow` and `rooda stop`: commands for a run that is running in another terminal."""
 
 import json
 import os
@@ -19,16 +19,16 @@ from support.surface import Inside
 from support.workspace import Workspace, alive, wait_for
 
 WAITS = "echo $$ > agent.pid; while ! test -e go; do sleep 0.02; done"
-# Notes that it was asked to end, and goes on.
+# An agent that records SIGTERM and keeps running.
 ASKED = "trap 'echo yes > asked' TERM; echo $$ > agent.pid; while :; do sleep 60 & wait; done"
 STUBBORN = "trap '' TERM; echo $$ > agent.pid; while :; do sleep 60; done"
 
 
 @pytest.fixture
-def look(
+def rooda(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Inside:
-    """`rooda ARGS` in this process, to see what is in the record."""
+    """Run `rooda ARGS` in this process, to read the record."""
     return Inside(workspace, monkeypatch, capfd)
 
 
@@ -52,18 +52,18 @@ def test_follow_shows_a_live_run_and_ends_with_it(
     assert screen.lines[0].endswith("(work), running")
 
 
-def test_a_run_that_is_over_is_shown_whole(workspace: Workspace, look: Inside) -> None:
+def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda: Inside) -> None:
     bodies = [f"echo word {number}; seq 3000" for number in range(2)]
     assert workspace.work(workspace.agents(*bodies), "-n", "2").code == 2
-    (run,) = asked(look, "history")
-    done = look("follow", run["run"][:-1])
+    (run,) = asked(rooda, "history")
+    done = rooda("follow", run["run"][:-1])
     assert done.code == 0
     (folder,) = (workspace.path / ".rooda/runs").iterdir()
     assert done.out == (folder / "session.log").read_text()
     assert "word 0\n" in done.out
     assert "SESSION SUMMARY" in done.out
     assert done.err == f"Run {run['run']} (work), max-iters\n"
-    refused(look("follow", "nonsense"), "there is no run 'nonsense'")
+    refused(rooda("follow", "nonsense"), "there is no run 'nonsense'")
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nurser
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_look_and_not_the_run(
+def test_ctrl_c_ends_follow_and_not_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
     command = workspace.agent(f"echo a word; {WAITS}; {SUCCESS}")
@@ -93,7 +93,7 @@ def test_ctrl_c_ends_the_look_and_not_the_run(
 
 
 @pytest.mark.slow
-def test_what_an_agent_writes_into_the_session_log_can_not_drive_the_terminal(
+def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     workspace: Workspace, screen: Screen
 ) -> None:
     words = r"printf 'forged \033]0;owned\007\033[2J words\n'"
@@ -106,23 +106,23 @@ def test_what_an_agent_writes_into_the_session_log_can_not_drive_the_terminal(
     assert b"\x07" not in screen.sent
 
 
-def test_without_a_session_log_follow_says_so(workspace: Workspace, look: Inside) -> None:
+def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Inside) -> None:
     assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf .rooda/runs; sleep 0.1")).code == 0
     for path in (workspace.path / ".rooda/runs").glob("*/session.log"):
         path.unlink()
-    refused(look("follow"), "has no session log")
+    refused(rooda("follow"), "has no session log")
 
 
 # -- stop ----------------------------------------------------------------------------------
 
 
-def test_stop_ends_a_run_when_its_iteration_is_over(
-    workspace: Workspace, nursery: Nursery, look: Inside
+def test_stop_ends_a_run_after_its_current_iteration(
+    workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
     command = workspace.agents("exit 0", f"{WAITS}; echo > finished", SUCCESS)
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     agent = nursery.pid("agent")
-    done = look("stop")
+    done = rooda("stop")
     assert done.code == 0
     assert re.fullmatch(
         rf"work \(run \S+, pid {running.process.pid}\) stops when its current iteration has ended"
@@ -135,38 +135,38 @@ def test_stop_ends_a_run_when_its_iteration_is_over(
     assert ended.code == 130
     assert (workspace.path / "finished").exists()
     assert workspace.starts == 2
-    run = asked(look, "show")
+    run = asked(rooda, "show")
     assert (run["status"], run["rule"], run["exit_code"]) == ("interrupted", "stopped", 130)
     assert statuses(run) == [(1, "completed"), (2, "completed")]
     assert "rooda stop" in run["reason"]
-    assert "Rule: stopped." in look("why").out
-    refused(look("stop"), "no run is at work here")
-    refused(look("stop", "--now"), "no run is at work here")
+    assert "Rule: stopped." in rooda("why").out
+    refused(rooda("stop"), "no run is at work here")
+    refused(rooda("stop", "--now"), "no run is at work here")
 
 
 @pytest.mark.slow
-def test_a_run_whose_last_iteration_was_the_last_anyway_has_not_been_stopped(
-    workspace: Workspace, nursery: Nursery, look: Inside
+def test_stop_does_not_change_the_outcome_of_a_run_in_its_last_iteration(
+    workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
     command = workspace.agent(f"{WAITS}; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     nursery.pid("agent")
-    assert look("stop").code == 0
+    assert rooda("stop").code == 0
     workspace.write("go", "")
     assert running.finish().code == 0
-    assert asked(look, "show")["status"] == "success"
+    assert asked(rooda, "show")["status"] == "success"
 
 
 def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
-    workspace: Workspace, nursery: Nursery, look: Inside
+    workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
-    done = look("stop", "--now")
+    done = rooda("stop", "--now")
     assert not alive(running.process.pid)
     assert not alive(agent)
     assert running.finish().code == 130
-    run = asked(look, "show")
+    run = asked(rooda, "show")
     assert (done.code, done.err) == (0, "")
     assert done.out == f"Run {run['run']} has ended: interrupted.\n"
     assert (run["status"], run["rule"], run["signal"]) == ("interrupted", "interrupted", "SIGTERM")
@@ -189,7 +189,7 @@ def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
 
 
 @pytest.mark.slow
-def test_stop_now_waits_for_a_stubborn_agent_and_says_that_it_waits(
+def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     command = workspace.agent(STUBBORN)
@@ -204,7 +204,7 @@ def test_stop_now_waits_for_a_stubborn_agent_and_says_that_it_waits(
     assert running.finish().code == 130
 
 
-def test_a_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
+def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     command = workspace.agent(ASKED)
@@ -220,15 +220,17 @@ def test_a_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
         assert re.fullmatch(r"Run \S+ has ended: interrupted\.\n", done.out)
 
 
-def test_stop_now_says_that_a_run_is_still_at_work_and_what_to_do(
-    workspace: Workspace, nursery: Nursery, look: Inside, monkeypatch: pytest.MonkeyPatch
+def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
+    workspace: Workspace, nursery: Nursery, rooda: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rooda.cli.commands.follow_stop._LONGEST_WAIT", 0.2)
     command = workspace.agent(ASKED)
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--kill-grace", "60")
     nursery.pid("agent")
     pid = running.process.pid
-    refused(look("stop", "--now"), f"pid {pid}) is still at work", "rooda follow", f"kill -9 {pid}")
+    refused(
+        rooda("stop", "--now"), f"pid {pid}) is still at work", "rooda follow", f"kill -9 {pid}"
+    )
     assert alive(pid)
     wait_for(workspace.path / "asked")
     running.signal(signal.SIGTERM)
@@ -261,7 +263,7 @@ def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: N
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc for states")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads process states from /proc")
 def test_stop_now_ends_a_run_that_ctrl_z_holds(
     workspace: Workspace, nursery: Nursery, job: Job
 ) -> None:
@@ -275,8 +277,8 @@ def test_stop_now_ends_a_run_that_ctrl_z_holds(
     assert not alive(agent)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel lists its locks there")
-def test_stop_now_ends_a_run_whose_note_is_gone(workspace: Workspace, nursery: Nursery) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
+def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
     note = workspace.path / ".rooda/run.json"
@@ -287,7 +289,7 @@ def test_stop_now_ends_a_run_whose_note_is_gone(workspace: Workspace, nursery: N
     assert running.finish().code == 130
 
 
-def test_a_process_with_the_pid_of_a_run_that_has_ended_is_not_taken_for_it() -> None:
+def test_process_that_reuses_the_pid_of_an_ended_run_gets_no_signal() -> None:
     started = start_time(os.getpid())
     assert started is not None
     run = AtWork(os.getpid(), started - 1, None)
@@ -298,7 +300,7 @@ def test_a_process_with_the_pid_of_a_run_that_has_ended_is_not_taken_for_it() ->
 
 
 @pytest.mark.slow
-def test_a_run_is_stopped_from_a_folder_below(workspace: Workspace, nursery: Nursery) -> None:
+def test_stop_works_from_a_subfolder(workspace: Workspace, nursery: Nursery) -> None:
     versioned(workspace)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
@@ -306,13 +308,13 @@ def test_a_run_is_stopped_from_a_folder_below(workspace: Workspace, nursery: Nur
     assert running.finish().code == 130
 
 
-def test_without_a_run_there_is_nothing_to_stop_and_a_stale_note_stops_nobody(
-    workspace: Workspace, nursery: Nursery, look: Inside
+def test_stop_without_a_run_is_refused_also_if_run_json_is_stale(
+    workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
-    refused(look("stop"), "no run is at work here")
+    refused(rooda("stop"), "no run is at work here")
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
     running.signal(signal.SIGKILL)
     running.finish()
-    assert wait_for(workspace.path / ".rooda/run.json")  # a killed run could not take it away
-    refused(look("stop"), "no run is at work here")
+    assert wait_for(workspace.path / ".rooda/run.json")  # a killed run leaves its run.json behind
+    refused(rooda("stop"), "no run is at work here")

@@ -146,7 +146,7 @@ def test_a_push_goes_to_no_address_that_the_agent_has_set(work: GitWork, deed: s
 
 def planted(work: GitWork, *names: str) -> tuple[str, Path]:
     """What an agent does to plant programs in the work tree's own folder of PATH; their marker."""
-    marker = work.sign("planted-was-run")
+    marker = work.marker("planted-was-run")
     body = f'#!/bin/sh\\necho "$0" "$@" >> {marker}\\nsleep 600 &\\nexit 0\\n'
     folder = work.path / ".venv/bin"
     folder.mkdir(parents=True)
@@ -190,15 +190,17 @@ def test_no_reading_command_runs_a_planted_program(work: GitWork) -> None:
 
 def test_doctor_says_that_it_did_not_run_a_program_of_the_work_tree(work: GitWork) -> None:
     folder = work.path / ".venv/bin"
-    claude = work.write(".venv/bin/claude", f"#!/bin/sh\ntouch {work.sign('was-run')}\necho 1.0\n")
+    claude = work.write(
+        ".venv/bin/claude", f"#!/bin/sh\ntouch {work.marker('was-run')}\necho 1.0\n"
+    )
     claude.chmod(0o755)
     done = work.rooda("doctor", env={"PATH": f"{folder}:{os.environ['PATH']}"})
-    assert not work.sign("was-run").exists()
+    assert not work.marker("was-run").exists()
     assert "it is in the work tree" in done.out
 
 
 def test_a_git_that_exists_only_in_the_work_tree_is_not_used(work: GitWork) -> None:
-    marker = work.sign("was-run")
+    marker = work.marker("was-run")
     work.write("bin/git", f"#!/bin/sh\necho x > {marker}\n").chmod(0o755)
     env = {"PATH": str(work.path / "bin")}
     done = work.work("/bin/true", "-n", "1", "--commit", env=env)
@@ -324,7 +326,7 @@ PLANTED_SETTINGS = {
 def test_a_program_that_the_agent_wrote_into_the_settings_is_not_run(
     work: GitWork, deed: str
 ) -> None:
-    marker = work.sign("was-run")
+    marker = work.marker("was-run")
     program = work.script("planted", f"echo x > {marker}; exit 1")
     agent = work.agent(f"date +%s%N > work.txt; {deed.format(program=program)}")
     work.work(agent, "-n", "2", "--commit", "--failure-threshold", "5")
@@ -355,11 +357,11 @@ def test_a_commit_that_hangs_ends_with_the_run(work: GitWork) -> None:
 def test_a_signal_before_the_first_iteration_ends_a_git_that_hangs(work: GitWork) -> None:
     work.write("sub/file", "x")
     os.mkfifo(work.path / "sub/.gitignore")
-    running = work.begin(work.agent(f"touch {work.sign('agent')}"), "-n", "1")
+    running = work.begin(work.agent(f"touch {work.marker('agent')}"), "-n", "1")
     until(lambda: bool(gits(work)), "a git that hangs")
     running.signal(signal.SIGTERM)
     assert running.finish(timeout=40).code == 130
-    assert not work.sign("agent").exists()
+    assert not work.marker("agent").exists()
     until(lambda: not gits(work), "the end of git")
 
 
@@ -376,7 +378,7 @@ def test_a_huge_tracked_file_is_left_out_of_the_snapshot(work: GitWork) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["pre_iteration", "post_iteration", "on_failure"])
 def test_max_duration_ends_a_hook(work: GitWork, moment: str) -> None:
-    sign = work.sign("hook")
+    sign = work.marker("hook")
     work.settings(hooks={moment: [f"echo $$ > {sign}; exec sleep 600"]})
     running = work.begin(work.agent("exit 1"), "-n", "1", "--max-duration", "2s")
     pid = int(wait_for(sign))
@@ -386,7 +388,7 @@ def test_max_duration_ends_a_hook(work: GitWork, moment: str) -> None:
 
 
 def test_max_duration_ends_verify(work: GitWork) -> None:
-    sign = work.sign("verify")
+    sign = work.marker("verify")
     check = f"echo $$ > {sign}; exec sleep 600"
     running = work.begin(work.agent(SUCCESS), "-n", "1", "--verify", check, "--max-duration", "2s")
     pid = int(wait_for(sign))

@@ -1,4 +1,4 @@
-"""`rooda history`, `show` and `why` through the installed command: for people and for programs."""
+"""`rooda history`, `show` and `why` through the installed command, as text and as JSON."""
 
 import json
 import subprocess
@@ -50,7 +50,7 @@ OF_A_SUMMARY = {
     "total_tests_failed",
 }
 OF_AN_ITERATION = {"number", "started_at", "ended_at", "status", "prompt", "metadata", "result"}
-BESIDE_THEM = {
+MORE_OF_AN_ITERATION = {
     "signal",
     "truncated",
     "kind",
@@ -77,7 +77,7 @@ OF_A_RESULT = {
 }
 OF_TESTS = {"total", "passed", "failed", "skipped", "details"}
 
-# A title for the window, colours, half a character, and a line that is drawn over another.
+# A window title, colours, half a UTF-8 character, and a carriage return.
 RUDE = b"\x1b]0;owned\x07plain \x1b[31mred\x1b[0m caf\xc3\xa9 \xff end\r\nlast\x9b2J"
 PASSES = """echo 'tests/test_a.py .F                  [100%]
 FAILED tests/test_a.py::test_b - assert 1 == 2
@@ -87,7 +87,7 @@ OTHER = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
 
 @dataclass(frozen=True)
 class Past:
-    """A workspace with three runs: one that did its job, one that crashed, one too slow."""
+    """A workspace with three runs: one succeeded, one crashed, one timed out."""
 
     workspace: Workspace
     good: str
@@ -119,21 +119,21 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
 
 
 @pytest.fixture
-def look(past: Past, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Inside:
-    """`rooda ARGS` there, in this process: to start one costs more than to look."""
+def rooda(past: Past, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Inside:
+    """Run `rooda ARGS` in that workspace, in this process, which is faster than a new process."""
     return Inside(past.workspace, monkeypatch, capfd)
 
 
 # -- history -------------------------------------------------------------------------------
 
 
-def test_runs_are_listed_newest_first_and_whole_in_a_pipe(past: Past) -> None:
+def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: Past) -> None:
     done = past.workspace.rooda("history")
     assert done.code == 0
     assert done.err == ""
     titles, *lines = [line.split(maxsplit=7) for line in done.out.splitlines()]
     assert titles == ["RUN", "STARTED", "PROCEDURE", "STATUS", "ITERATIONS", "TIME", "WHY"]
-    # The started time is two words.
+    # The start time has two words.
     assert [(run, *rest) for run, _, _, *rest in ((*w[:3], *w[3:6]) for w in lines)] == [
         (past.slow, "work", "max-iters", "1"),
         (past.crashed, "other", "aborted", "1"),
@@ -142,10 +142,10 @@ def test_runs_are_listed_newest_first_and_whole_in_a_pipe(past: Past) -> None:
     assert all("…" not in " ".join(words) for words in lines)
 
 
-def test_a_list_of_runs_for_programs_has_everything_but_iterations(
-    past: Past, look: Inside
+def test_history_json_has_everything_of_a_run_except_its_iterations(
+    past: Past, rooda: Inside
 ) -> None:
-    runs = asked(look, "history")
+    runs = asked(rooda, "history")
     assert [run["run"] for run in runs] == [past.slow, past.crashed, past.good]
     for run in runs:
         assert run.keys() >= OF_A_RUN
@@ -176,7 +176,7 @@ def test_a_list_of_runs_for_programs_has_everything_but_iterations(
     assert runs[0]["summary"]["total_duration_ms"] >= 1000
 
 
-def test_runs_are_chosen_by_status_procedure_date_and_number(past: Past, look: Inside) -> None:
+def test_history_filters_by_status_procedure_date_and_count(past: Past, rooda: Inside) -> None:
     today = datetime.now().astimezone().date()
     for words, found in {
         ("--status", "aborted"): [past.crashed],
@@ -184,21 +184,21 @@ def test_runs_are_chosen_by_status_procedure_date_and_number(past: Past, look: I
         ("--since", str(today - timedelta(days=1)), "-n", "1"): [past.slow],
         ("--until", str(today - timedelta(days=1))): [],
     }.items():
-        assert [run["run"] for run in asked(look, "history", *words)] == found, words
+        assert [run["run"] for run in asked(rooda, "history", *words)] == found, words
 
 
-def test_that_no_run_matches_is_said(look: Inside) -> None:
-    done = look("history", "--procedure", "nobody")
+def test_history_says_that_no_run_matches(rooda: Inside) -> None:
+    done = rooda("history", "--procedure", "missing")
     assert (done.code, done.out) == (0, "")
     assert "No run matches." in done.err
 
 
 @pytest.mark.parametrize("words", [("--since", "garbage"), ("--until", "2025-13-40")])
-def test_what_is_no_date_is_a_clear_message(look: Inside, words: tuple[str, str]) -> None:
-    refused(look("history", *words), words[1])
+def test_invalid_date_gives_a_clear_error(rooda: Inside, words: tuple[str, str]) -> None:
+    refused(rooda("history", *words), words[1])
 
 
-def test_a_table_fits_a_narrow_terminal(past: Past) -> None:
+def test_tables_fit_a_narrow_terminal(past: Past) -> None:
     for words in (("history",), ("show", past.good)):
         screen = Screen(columns=48)
         try:
@@ -215,8 +215,8 @@ def test_a_table_fits_a_narrow_terminal(past: Past) -> None:
 # -- show ----------------------------------------------------------------------------------
 
 
-def test_a_run_is_shown_with_a_line_for_each_iteration(past: Past, look: Inside) -> None:
-    done = look("show", past.good)
+def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: Inside) -> None:
+    done = rooda("show", past.good)
     assert done.code == 0
     assert "Status      success (exit code 0)\n" in done.out
     assert "Iterations  3 (2 good, 1 failed)\n" in done.out
@@ -228,30 +228,30 @@ def test_a_run_is_shown_with_a_line_for_each_iteration(past: Past, look: Inside)
     assert rows[2][4] == "3/4"
 
 
-def test_without_a_name_the_last_run_is_shown(past: Past, look: Inside) -> None:
-    assert f"Run         {past.slow}\n" in look("show").out
+def test_show_without_a_name_shows_the_last_run(past: Past, rooda: Inside) -> None:
+    assert f"Run         {past.slow}\n" in rooda("show").out
 
 
-def test_an_iteration_is_shown_with_all_that_is_known_of_it(past: Past, look: Inside) -> None:
-    done = look("show", past.good, "2")
+def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Inside) -> None:
+    done = rooda("show", past.good, "2")
     assert done.code == 0
     for line in ("Status     failed", "Exit code  3", "Progress   yes"):
         assert f"{line}\n" in done.out
     assert "Modified:\n  new.txt\n" in done.out
     assert "Deleted:\n  kept.txt\n" in done.out
-    tests = look("show", past.good, "3").out
+    tests = rooda("show", past.good, "3").out
     assert "Tests      4: 3 passed, 1 failed, 0 skipped\n" in tests
     assert "Failed tests:\n  tests/test_a.py::test_b: assert 1 == 2\n" in tests
 
 
-def test_a_run_for_programs_has_the_names_of_the_contract(past: Past) -> None:
+def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
     run = asked(past.workspace.rooda, "show", past.good)
     assert run.keys() >= OF_A_RUN | {"iterations"}
     assert [one["number"] for one in run["iterations"]] == [1, 2, 3]
     for one in run["iterations"]:
-        assert one.keys() >= OF_AN_ITERATION | BESIDE_THEM
+        assert one.keys() >= OF_AN_ITERATION | MORE_OF_AN_ITERATION
         assert one["result"].keys() == OF_A_RESULT
-        # Nobody has supplied these yet.
+        # A shell script as an agent reports none of these.
         unknown = {"model", "session_id", "turns", "tokens", "cost"}
         assert {one[name] for name in unknown} == {None}
         assert one["result"]["context_usage_percent"] is None
@@ -281,22 +281,24 @@ def test_a_run_for_programs_has_the_names_of_the_contract(past: Past) -> None:
     assert run["iterations"][0]["metadata"] == {}
 
 
-def test_an_iteration_for_programs_is_that_object_alone(past: Past, look: Inside) -> None:
-    whole = asked(look, "show", past.crashed)["iterations"][0]
-    alone = asked(look, "show", past.crashed, "1")
+def test_show_json_of_an_iteration_is_the_same_object_as_in_its_run(
+    past: Past, rooda: Inside
+) -> None:
+    whole = asked(rooda, "show", past.crashed)["iterations"][0]
+    alone = asked(rooda, "show", past.crashed, "1")
     assert alone == whole
     assert alone["result"]["exit_code"] == 128 + 9
     assert (alone["status"], alone["kind"]) == ("failed", "crash")
 
 
-def test_after_a_timeout_the_exit_code_is_unknown(look: Inside) -> None:
-    (one,) = asked(look, "show")["iterations"]
+def test_exit_code_is_null_after_a_timeout(rooda: Inside) -> None:
+    (one,) = asked(rooda, "show")["iterations"]
     assert one["status"] == "timed_out"
     assert one["result"]["exit_code"] is None
     assert one["kind"] == "timeout"
 
 
-def test_a_run_that_is_at_work_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> None:
+def test_running_run_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents("exit 0", HANGS))
     nursery.pid("agent")
     run = asked(workspace.rooda, "show")
@@ -310,17 +312,17 @@ def test_a_run_that_is_at_work_has_no_end_yet(workspace: Workspace, nursery: Nur
     running.process.kill()
 
 
-def test_a_run_is_found_by_the_beginning_of_its_name(past: Past, look: Inside) -> None:
+def test_run_is_found_by_a_unique_prefix_of_its_name(past: Past, rooda: Inside) -> None:
     runs = [past.good, past.crashed, past.slow]
     shared = next(n for n in range(30) if len({run[:n] for run in runs}) > 1) - 1
     unique = next(n for n in range(30) if len({run[:n] for run in runs}) == 3)
-    assert asked(look, "show", past.crashed[:unique])["run"] == past.crashed
-    several = look("show", past.good[:shared])
+    assert asked(rooda, "show", past.crashed[:unique])["run"] == past.crashed
+    several = rooda("show", past.good[:shared])
     refused(several, "several runs begin with", *runs)
 
 
 @pytest.mark.parametrize(
-    "words,said",
+    "words,expected",
     [
         (("show", "nonsense"), ("there is no run 'nonsense'", "rooda history")),
         (("show", "7"), ("has no iteration 7", "it has 1")),
@@ -332,13 +334,13 @@ def test_a_run_is_found_by_the_beginning_of_its_name(past: Past, look: Inside) -
     ],
     ids=lambda words: " ".join(words) if words[0] in ("show", "why") else "",
 )
-def test_what_is_not_there_is_one_clear_message(
-    look: Inside, words: tuple[str, ...], said: tuple[str, ...]
+def test_missing_run_or_iteration_gives_one_clear_error(
+    rooda: Inside, words: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
-    refused(look(*words), *said)
+    refused(rooda(*words), *expected)
 
 
-def test_output_in_a_pipe_is_what_was_printed_to_the_byte(past: Past) -> None:
+def test_show_output_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -> None:
     def printed(*words: str) -> bytes:
         return subprocess.run(
             [str(ROODA), "show", past.good, *words, "--output"],
@@ -350,14 +352,14 @@ def test_output_in_a_pipe_is_what_was_printed_to_the_byte(past: Past) -> None:
         ).stdout
 
     first = printed("1")
-    # Two streams in order of arrival, to within the time between two looks.
+    # The two streams are in order of arrival, as exactly as rooda polls them.
     assert first.replace(b"oops\n", b"", 1) == RUDE + b"Summary: made a file\n"
     whole = printed()
     assert whole.startswith(first)
     assert whole.endswith(b"<promise>SUCCESS</promise>\n")
 
 
-def test_output_on_a_terminal_is_paged_and_can_not_drive_it(past: Past) -> None:
+def test_show_output_on_a_terminal_is_paged_and_without_control_codes(past: Past) -> None:
     screen = Screen()
     try:
         pager = "sed s/^/paged:/"
@@ -372,7 +374,7 @@ def test_output_on_a_terminal_is_paged_and_can_not_drive_it(past: Past) -> None:
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]
 
 
-def test_who_reads_only_the_beginning_of_the_output_hears_no_complaint(past: Past) -> None:
+def test_show_output_prints_no_error_if_the_reader_closes_the_pipe_early(past: Past) -> None:
     script = f'{quoted(ROODA)} show "$0" --output | head -c 1; exec sleep 0'
     done = subprocess.run(
         ["sh", "-c", script, past.good],
@@ -389,9 +391,9 @@ def test_who_reads_only_the_beginning_of_the_output_hears_no_complaint(past: Pas
 
 
 def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
-    past: Past, look: Inside
+    past: Past, rooda: Inside
 ) -> None:
-    done = look("why", past.crashed)
+    done = rooda("why", past.crashed)
     assert done.code == 0
     for line in (
         f"Run {past.crashed} (other) ended as aborted, exit code 1.",
@@ -407,8 +409,8 @@ def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
     assert "SIGKILL" in done.out
 
 
-def test_why_of_an_iteration_names_the_bytes_that_decided(past: Past, look: Inside) -> None:
-    done = look("why", past.good, "3")
+def test_why_of_an_iteration_quotes_the_output_that_decided(past: Past, rooda: Inside) -> None:
+    done = rooda("why", past.good, "3")
     assert done.code == 0
     assert "Iteration 3: completed.\n" in done.out
     assert "Evidence: " in done.out
@@ -418,8 +420,8 @@ def test_why_of_an_iteration_names_the_bytes_that_decided(past: Past, look: Insi
     assert "loop.signals.success" in done.out
 
 
-def test_why_for_programs_has_the_same(past: Past, look: Inside) -> None:
-    found = asked(look, "why")
+def test_why_json_has_the_same_facts(past: Past, rooda: Inside) -> None:
+    found = asked(rooda, "why")
     assert {key: found[key] for key in ("run", "status", "rule", "exit_code")} == {
         "run": past.slow,
         "status": "max-iters",
@@ -433,48 +435,48 @@ def test_why_for_programs_has_the_same(past: Past, look: Inside) -> None:
     assert settings["loop.iteration_timeout"] == ("1s", "cli: --iteration-timeout")
 
 
-# -- where ---------------------------------------------------------------------------------
+# -- which folder --------------------------------------------------------------------------
 
 
-def test_the_record_is_found_from_a_folder_below(past: Past) -> None:
+def test_record_is_found_from_a_subfolder(past: Past) -> None:
     below = within(past.workspace, "deep/down")
     assert asked(below.rooda, "show", past.good, "1")["number"] == 1
     assert [run["run"] for run in asked(below.rooda, "history")][-1] == past.good
 
 
-def test_without_a_record_that_is_said_and_nothing_is_made(
+def test_folder_without_a_record_is_reported_and_stays_empty(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    look = Inside(workspace, monkeypatch, capfd)
-    done = look("history")
+    rooda = Inside(workspace, monkeypatch, capfd)
+    done = rooda("history")
     assert (done.code, done.out) == (0, "")
     assert "No run is recorded here yet." in done.err
-    assert asked(look, "history") == []
+    assert asked(rooda, "history") == []
     for words in (("show",), ("why", "1"), ("show", "--output"), ("follow",), ("diff", "1")):
-        refused(look(*words), "no run has been recorded here yet")
+        refused(rooda(*words), "no run has been recorded here yet")
     assert list(workspace.path.iterdir()) == []
 
 
-# -- at the same time ----------------------------------------------------------------------
+# -- readers during a run ------------------------------------------------------------------
 
 
 def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) -> list[Any]:
-    """Let two readers look again and again while a run of quick iterations is at work."""
+    """Run two readers in a loop during a run of quick iterations. Return what `show` read."""
     running = nursery.start(workspace, "work", "--ai-cmd", "true", "-n", str(iterations))
     until((workspace.path / ".rooda/rooda.db").exists, "a record")
 
-    def look(words: tuple[str, ...]) -> list[Any]:
+    def read(words: tuple[str, ...]) -> list[Any]:
         seen: list[Any] = []
         while running.process.poll() is None:
             done = workspace.rooda(*words, "--json")
             if "no run has been recorded here yet" in done.err and not seen:
-                continue  # we were faster than its first row
+                continue  # the first row is not written yet
             assert (done.code, done.err) == (0, ""), done.err
             seen.append(json.loads(done.out))
         return seen
 
     with ThreadPoolExecutor(2) as pool:
-        histories, shows = pool.map(look, [("history",), ("show",)])
+        histories, shows = pool.map(read, [("history",), ("show",)])
     done = running.finish()
     assert done.code == 2
     assert "record" not in done.err
@@ -487,14 +489,16 @@ def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) 
     return shows
 
 
-def test_readers_are_never_in_the_way(workspace: Workspace, nursery: Nursery) -> None:
+def test_reading_the_record_never_disturbs_a_run(workspace: Workspace, nursery: Nursery) -> None:
     read_until_the_end(workspace, nursery, 25)
     assert len(asked(workspace.rooda, "show")["iterations"]) == 25
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_readers_are_never_in_the_way_of_a_long_run(workspace: Workspace, nursery: Nursery) -> None:
+def test_reading_the_record_never_disturbs_a_long_run(
+    workspace: Workspace, nursery: Nursery
+) -> None:
     git(versioned(workspace), "status")
     assert len(read_until_the_end(workspace, nursery, 200)) > 5
     assert len(asked(workspace.rooda, "show")["iterations"]) == 200

@@ -1,4 +1,4 @@
-"""Hooks through the installed command: at their moments, in their own tree, within their time."""
+"""Hooks through the installed command: their events, input, process tree and timeout."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ from support.workspace import Workspace, alive, wait_for
 MOMENTS = ("loop_start", "pre_iteration", "post_iteration", "on_failure", "loop_end")
 SUCCESS = "echo '<promise>SUCCESS</promise>'"
 HANGS = "exec sleep 60"
-# Writes down that it was called, and what it was told.
+# A hook that records its call, its variables and its standard input.
 NOTE = """
 cat > "$0.$ROODA_EVENT$ROODA_ITERATION"
 echo "$ROODA_EVENT:$ROODA_ITERATION:$ROODA_STATUS" >> "$0.order"
@@ -33,17 +33,17 @@ def note(work: GitWork) -> str:
 
 
 def order(work: GitWork) -> list[str]:
-    return work.sign("note.order").read_text().splitlines()
+    return work.marker("note.order").read_text().splitlines()
 
 
-def told(work: GitWork, moment: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(work.sign(f"note.{moment}").read_text())
+def received(work: GitWork, moment: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(work.marker(f"note.{moment}").read_text())
     return found
 
 
 def hangs(work: GitWork, name: str = "hook") -> str:
-    """A command that says its pid and stays."""
-    return f"echo $$ > {work.sign(f'{name}.pid')}; {HANGS}"
+    """Return a command that writes its pid and then hangs."""
+    return f"echo $$ > {work.marker(f'{name}.pid')}; {HANGS}"
 
 
 def pid_in(path: Path) -> int:
@@ -51,10 +51,10 @@ def pid_in(path: Path) -> int:
 
 
 @pytest.mark.slow
-def test_hooks_run_at_their_moments_and_are_told_where_the_run_stands(work: GitWork) -> None:
+def test_hooks_run_at_their_events_with_the_state_of_the_run(work: GitWork) -> None:
     work.settings(hooks={moment: ["echo oops; no-such-command", note(work)] for moment in MOMENTS})
     done = work.work(work.agents("touch new", "exit 7", SUCCESS))
-    assert done.code == 0, "a hook that fails is not missed unless it says so"
+    assert done.code == 0, "a failing hook is ignored by default"
     assert order(work) == [
         "loop_start::running",
         "pre_iteration:1:pre_hooks",
@@ -67,9 +67,9 @@ def test_hooks_run_at_their_moments_and_are_told_where_the_run_stands(work: GitW
         "loop_end:3:success",
     ]
     run = work.run_record()
-    assert set(work.sign("note.names").read_text().splitlines()) == {f"{run['run']} work"}
+    assert set(work.marker("note.names").read_text().splitlines()) == {f"{run['run']} work"}
     first, failed, end = (
-        told(work, moment) for moment in ("post_iteration1", "on_failure2", "loop_end3")
+        received(work, moment) for moment in ("post_iteration1", "on_failure2", "loop_end3")
     )
     assert (first["event"], first["run"], first["iteration"]) == ("post_iteration", run["run"], 1)
     assert first["result"]["files_created"] == ["new"]
@@ -79,11 +79,11 @@ def test_hooks_run_at_their_moments_and_are_told_where_the_run_stands(work: GitW
 
 
 @pytest.mark.slow
-def test_what_hooks_print_is_in_the_record(work: GitWork) -> None:
+def test_output_of_hooks_is_recorded(work: GitWork) -> None:
     flood = "yes | head -c 20000000; echo the end >&2"
     work.settings(
         hooks={
-            "loop_start": "echo begun",
+            "loop_start": "echo started",
             "pre_iteration": [{"command": flood}, "exec <&-; exit 3"],
             "loop_end": "echo ended",
         }
@@ -98,7 +98,7 @@ def test_what_hooks_print_is_in_the_record(work: GitWork) -> None:
     assert shown[0]["output"].endswith("y\nthe end")
     assert shown[0]["command"] == flood
     of_run = [(one["hook"], one["output"]) for one in work.run_record()["hooks"]]
-    assert of_run == [("loop_start", "begun"), ("loop_end", "ended")]
+    assert of_run == [("loop_start", "started"), ("loop_end", "ended")]
 
 
 @pytest.mark.slow
@@ -110,43 +110,41 @@ def test_what_hooks_print_is_in_the_record(work: GitWork) -> None:
     ],
     ids=["max-iters", "aborted"],
 )
-def test_the_last_hook_runs_at_every_end(
+def test_loop_end_hook_runs_whatever_the_status(
     work: GitWork, body: str, args: list[str], status: str
 ) -> None:
     work.settings(hooks={"loop_end": note(work)})
     done = work.work(work.agent(body), *args)
     assert order(work) == [f"loop_end:1:{status}"]
-    assert told(work, "loop_end1")["exit_code"] == done.code
+    assert received(work, "loop_end1")["exit_code"] == done.code
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
-def test_the_last_hook_runs_although_somebody_stopped_the_run(
-    work: GitWork, number: signal.Signals
-) -> None:
+def test_loop_end_hook_runs_after_an_interruption(work: GitWork, number: signal.Signals) -> None:
     work.settings(hooks={"post_iteration": note(work), "loop_end": note(work)})
     running = work.begin(work.agent(hangs(work, "agent")))
-    agent = pid_in(work.sign("agent.pid"))
+    agent = pid_in(work.marker("agent.pid"))
     running.signal(number)
     done = running.finish()
     assert done.code == 130
     assert order(work) == ["loop_end::interrupted"]
-    assert told(work, "loop_end")["exit_code"] == 130
+    assert received(work, "loop_end")["exit_code"] == 130
     assert not alive(agent)
 
 
-# -- what a failing hook means --------------------------------------------------------------
+# -- on_error --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_an_iteration_that_a_hook_objects_to_is_skipped_and_counts_as_a_failure(
+def test_failing_pre_iteration_hook_skips_the_iteration_and_counts_as_failure(
     work: GitWork,
 ) -> None:
     objects = {"command": "echo not now; test $ROODA_ITERATION != 2", "on_error": "fail"}
     work.settings(hooks={"pre_iteration": [objects, note(work)], "on_failure": note(work)})
     done = work.work(work.agents("exit 7", "exit 0"), "-n", "3")
-    assert work.starts == 2, "the agent was not even asked"
+    assert work.starts == 2, "the agent did not start"
     assert done.code == 2
     assert [one["status"] for one in work.record()] == ["failed", "skipped", "completed"]
     assert [one["failures_after"] for one in work.record()] == [1, 2, 0]
@@ -168,7 +166,7 @@ def test_an_iteration_that_a_hook_objects_to_is_skipped_and_counts_as_a_failure(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "logfmt"])
-def test_a_skipped_iteration_is_told_with_its_reason_and_the_count(
+def test_skipped_iteration_is_logged_with_its_reason_and_the_failure_count(
     work: GitWork, form: str
 ) -> None:
     work.settings(hooks={"pre_iteration": {"command": "exit 9", "on_error": "fail"}})
@@ -182,7 +180,7 @@ def test_a_skipped_iteration_is_told_with_its_reason_and_the_count(
 
 
 @pytest.mark.slow
-def test_iterations_that_are_skipped_reach_the_threshold(work: GitWork) -> None:
+def test_skipped_iterations_count_toward_the_failure_threshold(work: GitWork) -> None:
     work.settings(hooks={"pre_iteration": {"command": "false", "on_error": "fail"}})
     done = work.work(work.agents("exit 0"))
     assert (done.code, work.starts) == (1, 0)
@@ -190,7 +188,7 @@ def test_iterations_that_are_skipped_reach_the_threshold(work: GitWork) -> None:
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 
-def test_a_hook_can_turn_a_success_into_a_failure(work: GitWork) -> None:
+def test_post_iteration_hook_can_turn_success_into_failure(work: GitWork) -> None:
     objects = {"command": "test $ROODA_ITERATION != 1", "on_error": "fail"}
     work.settings(hooks={"post_iteration": objects})
     assert work.work(work.agents(SUCCESS), "-n", "4").code == 0
@@ -209,7 +207,7 @@ def test_a_hook_can_turn_a_success_into_a_failure(work: GitWork) -> None:
         pytest.param("on_failure", 1, marks=pytest.mark.slow),
     ],
 )
-def test_a_hook_can_end_the_run(work: GitWork, moment: str, starts: int) -> None:
+def test_hook_with_on_error_abort_ends_the_run(work: GitWork, moment: str, starts: int) -> None:
     abort = {"command": "echo enough; exit 9", "on_error": "abort"}
     work.settings(hooks={moment: [abort, note(work)], "loop_end": note(work)})
     done = work.work(work.agents("exit 7"))
@@ -217,12 +215,12 @@ def test_a_hook_can_end_the_run(work: GitWork, moment: str, starts: int) -> None
     run = work.run_record()
     assert (run["status"], run["rule"]) == ("aborted", "hook")
     assert run["reason"] == f"the {moment} hook failed: exit code 9"
-    assert order(work)[0].startswith("loop_end:"), "the hook after it was not run"
+    assert order(work)[0].startswith("loop_end:"), "the next hook of the same event did not run"
     assert "enough" in done.err
 
 
 @pytest.mark.slow
-def test_a_failing_hook_at_the_end_changes_nothing(work: GitWork) -> None:
+def test_failing_loop_end_hook_changes_nothing(work: GitWork) -> None:
     objects = {"command": "false", "on_error": "abort"}
     work.settings(
         hooks={"loop_end": [objects, note(work)], "on_failure": objects | {"on_error": "fail"}}
@@ -232,13 +230,13 @@ def test_a_failing_hook_at_the_end_changes_nothing(work: GitWork) -> None:
     assert work.run_record()["status"] == "success"
 
 
-# -- time and tree --------------------------------------------------------------------------
+# -- timeout and process tree ----------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_hook_that_takes_too_long_is_stopped_with_all_it_started(work: GitWork) -> None:
-    """Not even a child in a session of its own that ignores SIGTERM is left."""
-    away = f"trap '' TERM; echo $$ > {work.sign('away.pid')}; while :; do sleep 60; done"
+def test_timeout_kills_a_hook_and_all_processes_it_started(work: GitWork) -> None:
+    """Including a child in its own session that ignores SIGTERM."""
+    away = f"trap '' TERM; echo $$ > {work.marker('away.pid')}; while :; do sleep 60; done"
     hook = f"setsid sh -c {json.dumps(away).replace('$', chr(92) + '$')} & {hangs(work)}"
     work.settings(
         kill_grace=0.1,
@@ -248,26 +246,26 @@ def test_a_hook_that_takes_too_long_is_stopped_with_all_it_started(work: GitWork
     assert done.code == 2
     assert done.seconds < 20
     for name in ("hook", "away"):
-        assert not alive(pid_in(work.sign(f"{name}.pid")))
+        assert not alive(pid_in(work.marker(f"{name}.pid")))
     (skipped,) = work.record()
     assert (skipped["status"], skipped["hooks"][0]["error"]) == ("skipped", "timed out after 2s")
 
 
-def test_what_a_hook_leaves_running_is_stopped_and_named(work: GitWork) -> None:
-    left = work.script("left-behind", f"echo $$ > {work.sign('left.pid')}; sleep 60")
-    waits = f"while ! test -s {work.sign('left.pid')}; do sleep 0.01; done"
+def test_orphan_of_a_hook_is_killed_and_named(work: GitWork) -> None:
+    left = work.script("left-behind", f"echo $$ > {work.marker('left.pid')}; sleep 60")
+    waits = f"while ! test -s {work.marker('left.pid')}; do sleep 0.01; done"
     hook = f"setsid {left} > /dev/null 2>&1 & {waits}"
     work.settings(hooks={"post_iteration": hook})
     done = work.work("true", "-n", "1")
     assert done.code == 2
-    assert not alive(pid_in(work.sign("left.pid")))
+    assert not alive(pid_in(work.marker("left.pid")))
     (found,) = work.record()[0]["hooks"]
     assert (found["error"], found["exit_code"]) == ("", 0)
     assert any("left-behind" in json.dumps(one) for one in found["cleaned_up"])
 
 
 @pytest.mark.slow
-def test_the_hooks_changes_are_not_the_agent_s(work: GitWork) -> None:
+def test_changes_by_hooks_are_not_counted_as_the_agent_s(work: GitWork) -> None:
     busy = "date +%N%s >> changed-by-a-hook"
     work.settings(hooks={"pre_iteration": busy, "post_iteration": busy})
     work.work("true", "-n", "2")
@@ -291,7 +289,7 @@ def test_the_hooks_changes_are_not_the_agent_s(work: GitWork) -> None:
 def test_ctrl_c_during_a_hook_ends_the_run(work: GitWork, moment: str, statuses: list[str]) -> None:
     work.settings(hooks={moment: {"command": hangs(work), "timeout": "60s"}})
     running = work.begin("true")
-    hook = pid_in(work.sign("hook.pid"))
+    hook = pid_in(work.marker("hook.pid"))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 130
@@ -302,11 +300,11 @@ def test_ctrl_c_during_a_hook_ends_the_run(work: GitWork, moment: str, statuses:
 
 
 @pytest.mark.slow
-def test_after_ctrl_c_no_further_hook_is_run_but_the_last(work: GitWork) -> None:
+def test_after_ctrl_c_only_the_loop_end_hook_runs(work: GitWork) -> None:
     after = {"post_iteration": [hangs(work), note(work)], "on_failure": note(work)}
     work.settings(hooks=after | {"loop_end": note(work)})
     running = work.begin(work.agent("exit 7"))
-    pid_in(work.sign("hook.pid"))
+    pid_in(work.marker("hook.pid"))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 130
@@ -316,12 +314,12 @@ def test_after_ctrl_c_no_further_hook_is_run_but_the_last(work: GitWork) -> None
 
 
 @pytest.mark.slow
-def test_ctrl_c_during_the_last_hook_stops_the_hook_and_the_end_stays_what_it_was(
+def test_ctrl_c_during_the_loop_end_hook_stops_the_hook_and_keeps_the_outcome(
     work: GitWork,
 ) -> None:
     work.settings(hooks={"loop_end": {"command": hangs(work), "timeout": "60s"}})
     running = work.begin("true", "-n", "1")
-    hook = pid_in(work.sign("hook.pid"))
+    hook = pid_in(work.marker("hook.pid"))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 2

@@ -1,4 +1,4 @@
-"""`rooda.iteration`: seed 003's types and operations, as anybody's program can use them."""
+"""`rooda.iteration`: its types and operations, as another program uses them."""
 
 import gc
 import json
@@ -53,7 +53,7 @@ def ended(number: int, status: IterationStatus = S.COMPLETED, **more: object) ->
 # -- types ---------------------------------------------------------------------------------
 
 
-def test_every_name_of_the_seed_is_there() -> None:
+def test_documented_names_are_exported() -> None:
     assert set(api.__all__) >= {
         "FileChangeTracker",
         "HistoryConfig",
@@ -71,7 +71,7 @@ def test_every_name_of_the_seed_is_there() -> None:
     assert all(getattr(api, name).__doc__ for name in api.__all__)
 
 
-def test_the_statuses_are_those_of_the_seed_and_interrupted() -> None:
+def test_statuses_are_the_documented_ones_and_interrupted() -> None:
     assert [str(status) for status in IterationStatus] == [
         "pending",
         "pre_hooks",
@@ -86,7 +86,7 @@ def test_the_statuses_are_those_of_the_seed_and_interrupted() -> None:
     assert {str(status) for status in TestStatus} >= {"passed", "failed", "skipped", "error"}
 
 
-def test_a_new_iteration_is_pending_and_has_no_end() -> None:
+def test_new_iteration_is_pending_and_has_no_end() -> None:
     before = datetime.now(UTC)
     one = Iteration(3, "do it")
     assert before <= one.started_at <= datetime.now(UTC)
@@ -94,7 +94,7 @@ def test_a_new_iteration_is_pending_and_has_no_end() -> None:
     assert (one.ended_at, one.result, one.metadata, one.duration) == (None, None, {}, None)
 
 
-def test_an_iteration_ends_in_one_of_three_ways() -> None:
+def test_iteration_ends_as_completed_failed_or_timed_out() -> None:
     done, failed, late = Iteration(1), Iteration(2), Iteration(3)
     found = result()
     done.complete(found)
@@ -109,14 +109,14 @@ def test_an_iteration_ends_in_one_of_three_ways() -> None:
         assert timedelta(0) <= one.duration < timedelta(seconds=5)
 
 
-def test_an_iteration_that_failed_keeps_its_result() -> None:
+def test_failed_iteration_keeps_its_result() -> None:
     one = Iteration(1)
     one.fail("tests", result(exit_code=7))
     assert one.result is not None
     assert one.result.exit_code == 7
 
 
-def test_results_of_tests_know_their_rate() -> None:
+def test_results_have_a_success_rate() -> None:
     assert counted(3, 1).success_rate == 75.0
     assert counted(0).success_rate == 100.0
     assert counted(3).all_passed
@@ -125,7 +125,7 @@ def test_results_of_tests_know_their_rate() -> None:
     assert (detail.name, detail.duration_ms, detail.error) == ("test_a", 12, "assert 1 == 2")
 
 
-def test_a_result_says_what_it_knows() -> None:
+def test_result_decodes_output_and_reports_tests() -> None:
     one = result(printed=Printed(b"out \xff", b"err"), test_results=counted(1))
     assert (one.stdout, one.stderr) == ("out \ufffd", "err")
     assert one.tests_run
@@ -136,7 +136,7 @@ def test_a_result_says_what_it_knows() -> None:
 # -- history -------------------------------------------------------------------------------
 
 
-def test_history_keeps_the_last_hundred_unless_told_otherwise() -> None:
+def test_history_keeps_the_last_hundred_by_default() -> None:
     assert IterationHistory().config == HistoryConfig(100, persist=True, persist_path=None)
     history = IterationHistory(HistoryConfig(max_in_memory=3))
     for number in range(1, 6):
@@ -146,37 +146,37 @@ def test_history_keeps_the_last_hundred_unless_told_otherwise() -> None:
     assert history.get_last(0) == []
     assert history.get(2) is None
     assert history.get(4) == history.get_last(2)[1]
-    # What is out of memory still counts.
+    # The summary includes iterations that are no longer in memory.
     assert history.get_summary().total_iterations == 5
 
 
-def test_iterations_are_found_by_whatever_one_asks() -> None:
+def test_filter_returns_matching_iterations() -> None:
     history = IterationHistory(None, [ended(1), ended(2, S.FAILED), ended(3), ended(4, S.FAILED)])
     found = history.filter(lambda one: one.status is S.FAILED)
     assert [one.number for one in found] == [2, 4]
 
 
 @pytest.mark.parametrize(
-    "story,streak",
+    "statuses,streak",
     [
         ((), 0),
         ((S.COMPLETED,), 0),
         ((S.FAILED, S.COMPLETED), 0),
         ((S.COMPLETED, S.FAILED, S.TIMED_OUT), 2),
-        # Neither good nor bad: it breaks no streak.
+        # Neither success nor failure: the streak continues.
         ((S.FAILED, S.INTERRUPTED, S.TIMED_OUT), 2),
         ((S.COMPLETED, S.SKIPPED, S.FAILED), 2),
     ],
     ids=str,
 )
-def test_the_streak_of_failures_ends_with_what_ended_well(
-    story: tuple[IterationStatus, ...], streak: int
+def test_success_ends_the_streak_of_failures(
+    statuses: tuple[IterationStatus, ...], streak: int
 ) -> None:
-    history = IterationHistory(None, [ended(n, status) for n, status in enumerate(story, 1)])
+    history = IterationHistory(None, [ended(n, status) for n, status in enumerate(statuses, 1)])
     assert history.get_failure_streak() == streak
 
 
-def test_the_summary_counts_every_iteration_that_has_a_result() -> None:
+def test_summary_counts_each_iteration_with_a_result() -> None:
     assert {field.name for field in fields(HistorySummary)} == {
         "total_iterations",
         "successful_iterations",
@@ -201,7 +201,7 @@ def test_the_summary_counts_every_iteration_that_has_a_result() -> None:
     assert history.get_summary() == HistorySummary(4, 1, 2, 1, 300, 2, 2, 7, 4, 2)
 
 
-def test_what_is_persisted_is_loaded_and_summed_up_anew(tmp_path: Path) -> None:
+def test_persisted_history_is_loaded_with_its_summary(tmp_path: Path) -> None:
     path = tmp_path / "history.json"
     config = HistoryConfig(persist_path=path)
     detail = TestDetail("test_a", TestStatus.FAILED, 12, "assert 1 == 2")
@@ -217,14 +217,14 @@ def test_what_is_persisted_is_loaded_and_summed_up_anew(tmp_path: Path) -> None:
     )
     history.add(ended(2, S.TIMED_OUT, exit_code=None))
     history.persist()
-    loaded = IterationHistory(config, [ended(9)])  # what was there before is gone
+    loaded = IterationHistory(config, [ended(9)])  # load() replaces these
     loaded.load()
     assert loaded.get_last(9) == history.get_last(9)
     assert loaded.get_summary() == history.get_summary()
     assert json.loads(path.read_text())[0]["prompt"] == "prompt 1"
 
 
-def test_nothing_is_written_or_read_where_that_is_not_wanted(tmp_path: Path) -> None:
+def test_nothing_is_read_or_written_without_persist_or_path(tmp_path: Path) -> None:
     path = tmp_path / "history.json"
     for config in (HistoryConfig(persist=False, persist_path=path), HistoryConfig()):
         history = IterationHistory(config, [ended(1)])
@@ -238,7 +238,7 @@ def test_nothing_is_written_or_read_where_that_is_not_wanted(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "{}", "[7]", '[{"number": 1}]', "[" * 9999])
-def test_a_broken_file_is_an_error_and_changes_nothing(tmp_path: Path, content: str) -> None:
+def test_broken_file_is_an_error_and_changes_nothing(tmp_path: Path, content: str) -> None:
     path = tmp_path / "history.json"
     path.write_text(content)
     history = IterationHistory(HistoryConfig(persist_path=path), [ended(1)])
@@ -264,7 +264,7 @@ def test_a_broken_file_is_an_error_and_changes_nothing(tmp_path: Path, content: 
         ("Summary:\x1b[31m red\x1b[0m", "red"),
     ],
 )
-def test_a_summary_is_five_lines_behind_the_first_marker(text: str, summary: str | None) -> None:
+def test_summary_is_five_lines_from_the_first_marker(text: str, summary: str | None) -> None:
     assert extract_summary(text.encode()) == summary
 
 
@@ -297,7 +297,7 @@ def test_progress_is_files_commits_or_better_tests(
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[CommandSession]:
-    """A session that runs its prompt as a script."""
+    """Yield a session that runs its prompt as a shell script."""
     with CommandSession(["sh"]) as session:
         yield session
 
@@ -306,7 +306,7 @@ def config(folder: Path, **more: object) -> IterationConfig:
     return structs.replace(IterationConfig(working_dir=folder), **more)
 
 
-def test_an_iteration_executes_and_is_measured(tmp_path: Path, shell: CommandSession) -> None:
+def test_executed_iteration_has_its_measured_result(tmp_path: Path, shell: CommandSession) -> None:
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / "gone.txt").write_text("gone")
     script = (
@@ -330,7 +330,7 @@ def test_an_iteration_executes_and_is_measured(tmp_path: Path, shell: CommandSes
     assert found.duration_ms >= 0
 
 
-def test_the_next_iteration_is_compared_with_the_one_before(
+def test_progress_is_relative_to_the_iteration_before(
     tmp_path: Path, shell: CommandSession
 ) -> None:
     executor = IterationExecutor(config(tmp_path))
@@ -345,7 +345,7 @@ def test_the_next_iteration_is_compared_with_the_one_before(
     assert third.files_created == ("new",)
 
 
-def test_what_is_not_wanted_is_not_looked_at(tmp_path: Path, shell: CommandSession) -> None:
+def test_disabled_measurements_are_skipped(tmp_path: Path, shell: CommandSession) -> None:
     executor = IterationExecutor(config(tmp_path, track_file_changes=False, parse_tests=False))
     script = "echo > new; echo '===== 2 passed in 0.10s ====='"
     found = executor.execute(Iteration(1, script), shell)
@@ -357,7 +357,7 @@ def test_what_is_not_wanted_is_not_looked_at(tmp_path: Path, shell: CommandSessi
     "script,code,error",
     [("exit 7", 7, "exit code 7"), ("kill -9 $$", 137, "killed by SIGKILL")],
 )
-def test_a_command_that_fails_has_its_result(
+def test_failing_command_has_a_result(
     tmp_path: Path, shell: CommandSession, script: str, code: int, error: str
 ) -> None:
     one = Iteration(1, f"echo > new; {script}")
@@ -368,13 +368,13 @@ def test_a_command_that_fails_has_its_result(
     assert found.files_created == ("new",)
 
 
-def test_a_timeout_stops_the_whole_tree(tmp_path: Path, shell: CommandSession) -> None:
+def test_timeout_kills_the_whole_process_tree(tmp_path: Path, shell: CommandSession) -> None:
     child = f"{sys.executable} -S -c 'import os, time; os.setsid(); time.sleep(60)'"
     script = f"{child} & echo $! > child.pid; echo half; exec sleep 60"
     one = Iteration(1, script)
-    began = time.monotonic()
+    started = time.monotonic()
     found = IterationExecutor(config(tmp_path, timeout=0.5)).execute(one, shell)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - started < 5
     assert one.status is S.TIMED_OUT
     assert found.exit_code is None
     assert found.stdout == "half\n"
@@ -392,19 +392,19 @@ def test_each_call_of_a_session_closes_its_descriptors(
     assert len(list(Path("/dev/fd").iterdir())) <= before
 
 
-def test_a_command_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
+def test_missing_command_is_a_failure(tmp_path: Path) -> None:
     one = Iteration(1, "anything")
-    with CommandSession([str(tmp_path / "nobody")]) as session:
+    with CommandSession([str(tmp_path / "missing")]) as session:
         found = IterationExecutor(config(tmp_path)).execute(one, session)
     assert one.status is S.FAILED
     assert found.exit_code is None
     assert one.metadata["error"]
 
 
-def test_anything_that_answers_is_a_session(tmp_path: Path) -> None:
+def test_any_object_with_the_methods_is_a_session(tmp_path: Path) -> None:
     class Parrot:
         def execute_prompt(self, prompt: str, config: IterationConfig) -> Response:
-            (config.working_dir / "said").write_text(prompt)
+            (config.working_dir / "answer").write_text(prompt)
             return Response(S.COMPLETED, 0, Printed.of(prompt))
 
         def get_context_usage(self) -> int | None:
@@ -413,10 +413,10 @@ def test_anything_that_answers_is_a_session(tmp_path: Path) -> None:
     found = IterationExecutor(config(tmp_path)).execute(Iteration(1, "Summary: hello"), Parrot())
     assert (found.stdout, found.summary) == ("Summary: hello", "hello")
     assert found.context_usage_percent == 42
-    assert found.files_created == ("said",)
+    assert found.files_created == ("answer",)
 
 
-def test_a_tracker_sees_what_changed_between_two_looks(tmp_path: Path) -> None:
+def test_tracker_detects_changes_between_two_scans(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     tracker = FileChangeTracker(tmp_path)
     tracker.snapshot()

@@ -1,4 +1,4 @@
-"""Waits for limits through the installed command, in real time."""
+"""Waits for usage limits through the installed command, in real time."""
 
 import json
 import signal
@@ -19,19 +19,19 @@ def limited(words: str) -> dict[str, object]:
 
 @pytest.fixture
 def claude(workspace: Workspace) -> Workspace:
-    """A workspace with a `claude` that is limited at first, and done then."""
+    """Return a workspace with its own `bin` folder on the PATH, where `plays` installs `claude`."""
     workspace.config(PROCEDURE)
     workspace.env["PATH"] = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
     return workspace
 
 
 def prints(*events: dict[str, object]) -> str:
-    """A shell command that prints events."""
+    """Return a shell command that prints the events."""
     return "printf '%s\\n' " + " ".join(f"'{json.dumps(event)}'" for event in events)
 
 
 def plays(workspace: Workspace, *events: dict[str, object]) -> tuple[str, ...]:
-    """The command line of a run whose agent prints one event at each start."""
+    """Install a `claude` that prints one event at each start. Return the arguments of the run."""
     script = workspace.agents(*map(prints, events))
     link = workspace.path / "bin" / "claude"
     link.parent.mkdir(exist_ok=True)
@@ -39,7 +39,7 @@ def plays(workspace: Workspace, *events: dict[str, object]) -> tuple[str, ...]:
     return "work", "--ai-cmd-alias", "claude"
 
 
-def test_the_run_says_until_when_it_waits_and_goes_on_with_the_same_iteration(
+def test_wait_for_a_limit_is_logged_and_retries_the_same_iteration(
     claude: Workspace,
 ) -> None:
     words = "Usage limit reached. Please try again in 1 second."
@@ -56,7 +56,7 @@ def test_the_run_says_until_when_it_waits_and_goes_on_with_the_same_iteration(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_wait_at_once(
+def test_signal_ends_a_wait_at_once(
     claude: Workspace, nursery: Nursery, number: signal.Signals
 ) -> None:
     running = nursery.start(claude, *plays(claude, limited("limit reached, resets in 5 hours")))
@@ -77,7 +77,7 @@ def test_rooda_stop_ends_a_wait(claude: Workspace, nursery: Nursery) -> None:
     assert "Stopped" in done.err
 
 
-def test_while_it_waits_the_record_says_what_for(claude: Workspace, nursery: Nursery) -> None:
+def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nursery) -> None:
     running = nursery.start(claude, *plays(claude, limited("limit reached, resets in 5 hours")))
     _until_it_waits(claude)
     shown = json.loads(claude.rooda("show", "--json").out)
@@ -88,7 +88,7 @@ def test_while_it_waits_the_record_says_what_for(claude: Workspace, nursery: Nur
     assert running.finish(10).code == 130
 
 
-def test_the_live_line_counts_down(claude: Workspace, screen: Screen) -> None:
+def test_live_line_counts_the_wait_down(claude: Workspace, screen: Screen) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     process = screen.start(claude, *args)
     screen.wait_for("Usage limit of claude: waiting · 5h00m0")
@@ -98,7 +98,7 @@ def test_the_live_line_counts_down(claude: Workspace, screen: Screen) -> None:
     assert "left · Ctrl+C" not in "\n".join(screen.lines)
 
 
-# -- other agents, other failures, money -----------------------------------------------------
+# -- fallback agents, backoff, budgets -------------------------------------------------------
 
 
 def shown(workspace: Workspace) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def shown(workspace: Workspace) -> dict[str, Any]:
     return found
 
 
-def test_another_agent_takes_over_while_the_limit_lasts(claude: Workspace) -> None:
+def test_fallback_agent_takes_over_during_a_limit(claude: Workspace) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/helper")
     done = claude.rooda(*args, "--ai-cmd-fallbacks", "helper")
@@ -120,7 +120,7 @@ def test_another_agent_takes_over_while_the_limit_lasts(claude: Workspace) -> No
     assert "helper for claude" in claude.rooda("show").out
 
 
-def test_an_agent_that_does_not_start_is_tried_again_later_each_time(claude: Workspace) -> None:
+def test_agent_that_fails_at_startup_is_retried_with_backoff(claude: Workspace) -> None:
     script = claude.agents("exit 1", "exit 1", prints(DONE))
     (claude.path / "bin").mkdir()
     (claude.path / "bin" / "claude").symlink_to(script.strip("'"))
@@ -142,7 +142,7 @@ def test_an_agent_that_does_not_start_is_tried_again_later_each_time(claude: Wor
     ]
 
 
-def test_what_a_run_costs_is_told_and_ends_it(claude: Workspace) -> None:
+def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     usage = {"input_tokens": 1000, "output_tokens": 24}
     good = DONE | {"result": "one task done", "total_cost_usd": 0.75, "usage": usage}
     done = claude.rooda(*plays(claude, good), "--max-cost", "1.5")
@@ -158,7 +158,9 @@ def test_what_a_run_costs_is_told_and_ends_it(claude: Workspace) -> None:
     assert "Rule: max-cost." in claude.rooda("why").out
 
 
-def test_an_agent_that_tells_what_it_spends_is_stopped_in_the_middle(claude: Workspace) -> None:
+def test_agent_that_reports_its_usage_is_stopped_when_the_budget_is_spent(
+    claude: Workspace,
+) -> None:
     tokens = {"input": 900, "output": 100}
     part = {"tokens": tokens, "cost": 0.9, "reason": "tool-calls"}
     step: dict[str, object] = {"type": "step_finish", "part": part}
@@ -173,25 +175,27 @@ def test_an_agent_that_tells_what_it_spends_is_stopped_in_the_middle(claude: Wor
         assert not alive(int((claude.path / "agent.pid").read_text()))
 
 
-def test_a_budget_that_nobody_can_keep_is_warned_of(claude: Workspace) -> None:
+def test_budget_is_warned_about_if_the_agent_reports_no_cost(claude: Workspace) -> None:
     claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/codex")
     done = claude.rooda("work", "--ai-cmd-alias", "codex", "--max-cost", "5")
     assert done.code == 0
     assert "codex does not tell what it costs, so max_cost can't end the run" in done.err
 
 
-def test_a_hook_hears_of_a_wait(claude: Workspace) -> None:
+def test_on_wait_hook_receives_the_wait(claude: Workspace) -> None:
     args = plays(claude, limited("usage limit: try again in 1 second."), DONE)
-    done = claude.rooda(*args, "--hooks-on-wait", "cat > heard; echo $ROODA_STATUS >> heard")
+    done = claude.rooda(
+        *args, "--hooks-on-wait", "cat > hook_input; echo $ROODA_STATUS >> hook_input"
+    )
     assert done.code == 0
-    told, status = (claude.path / "heard").read_text().rstrip("\n").rsplit("\n", 1)
-    assert (json.loads(told)["kind"], status) == ("limit", "waiting")
+    stdin, status = (claude.path / "hook_input").read_text().rstrip("\n").rsplit("\n", 1)
+    assert (json.loads(stdin)["kind"], status) == ("limit", "waiting")
 
 
 def _until_it_waits(workspace: Workspace) -> None:
-    """Until the record says so."""
+    """Return as soon as the record has a wait."""
     for _ in range(200):
         done = workspace.rooda("show", "--json")
         if done.code == 0 and json.loads(done.out)["waits"]:
             return
-    raise AssertionError("it does not wait")
+    raise AssertionError("the run does not wait")

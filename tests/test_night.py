@@ -1,4 +1,4 @@
-"""A night in fast motion: real agents that misbehave, and a clock that only the waits move."""
+"""A whole night in fast motion: fake agents misbehave, and only the waits move the clock."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def event(**fields: Any) -> str:
 
 
 def result(words: str, **fields: Any) -> str:
-    """The last event of claude."""
+    """Return the last event of claude."""
     usual = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1}
     return event(**(usual | {"result": words, "session_id": "s1"} | fields))
 
@@ -55,18 +55,18 @@ DONE = result("All done.\n\n<promise>SUCCESS</promise>", total_cost_usd=0.25, us
 
 @dataclass
 class Night:
-    """A workspace with a scripted `claude`, and the clock on its wall."""
+    """A workspace with a scripted `claude`, and a simulated clock."""
 
     workspace: Workspace
     now: datetime = EVENING
     happened: list[Event] = field(default_factory=list)
     interrupts: Interrupts = field(default_factory=Interrupts)
     listeners: list[Listener] = field(default_factory=list)
-    rest: Callable[[float], None] | None = None  # in place of a clock that just moves on
-    asleep: timedelta = timedelta()  # for how long the machine was, as only the wall clock knows
+    rest: Callable[[float], None] | None = None  # replaces the default, which only moves the clock
+    asleep: timedelta = timedelta()  # how long the machine slept; only the wall clock includes it
 
     def script(self, name: str, *acts: str) -> None:
-        """A program of this name that does one act at each start, the last one for ever."""
+        """Install a program that plays one act at each start, and then repeats the last one."""
         folder = self.workspace.path / "bin"
         count = folder / f"{name}.count"
         cases = "\n".join(f"{n}) {act};;" for n, act in enumerate(acts[:-1], 1))
@@ -90,7 +90,7 @@ class Night:
     def run(
         self, plan: Plan, name: str = "20261115-230000-abcdef", *, resume: bool = False
     ) -> RunEnded:
-        """Run it, with a real record and real children; only time is played."""
+        """Run the plan with a real record and real child processes; only the clock is simulated."""
         make_state_folder(plan.workspace)
         with ExitStack() as closing:
             recording = Recording.open(plan)
@@ -109,7 +109,7 @@ class Night:
                 tracker=recording.tracker(name),
                 history=recording.history(resumed),
                 now=lambda: self.now,
-                rest=self.rest or self._pass,
+                rest=self.rest or self._advance,
                 chance=lambda: 1.0,
             )
             ended = run_loop(plan, edge, resumed.state if resumed else None)
@@ -123,14 +123,14 @@ class Night:
             if isinstance(one, WaitStarted)
         ]
 
-    def tell(self, *args: str) -> str:
-        """What `rooda ARGS` says of it."""
+    def output_of(self, *args: str) -> str:
+        """Return what `rooda ARGS` prints."""
         done = self.workspace.rooda(*args)
         assert done.code == 0, done.err
         return done.out
 
     def show(self) -> dict[str, Any]:
-        shown: dict[str, Any] = json.loads(self.tell("show", "--json"))
+        shown: dict[str, Any] = json.loads(self.output_of("show", "--json"))
         return shown
 
     def _note(self, stamped: Stamped) -> None:
@@ -139,12 +139,12 @@ class Night:
     def _seconds(self) -> float:
         return (self.now - EVENING - self.asleep).total_seconds()
 
-    def _pass(self, seconds: float) -> None:
+    def _advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
 
-def says(*lines: str, code: int = 0) -> str:
-    """A shell command that prints lines and exits."""
+def prints(*lines: str, code: int = 0) -> str:
+    """Return a shell command that prints the lines and exits."""
     quoted = " ".join("'" + line.replace("'", "'\\''") + "'" for line in lines)
     return f"printf '%s\\n' {quoted}; exit {code}"
 
@@ -154,17 +154,17 @@ def night(workspace: Workspace) -> Night:
     return Night(workspace)
 
 
-def test_a_night_is_lived_through_and_every_stop_is_explained(night: Night) -> None:
+def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -> None:
     night.script(
         "claude",
-        says(INIT, failed(LIMIT, 429), code=1),
-        says(INIT, failed("API Error: 529 Overloaded.", 529), code=1),
-        says(INIT, GOOD),
+        prints(INIT, failed(LIMIT, 429), code=1),
+        prints(INIT, failed("API Error: 529 Overloaded.", 529), code=1),
+        prints(INIT, GOOD),
         "exec sleep 600",
         "kill -SEGV $$",
-        says(INIT, failed("OAuth token has expired · Please run /login", 401), code=1),
-        says(INIT, GOOD),
-        says(INIT, DONE),
+        prints(INIT, failed("OAuth token has expired · Please run /login", 401), code=1),
+        prints(INIT, GOOD),
+        prints(INIT, DONE),
     )
     plan = night.plan(iteration_timeout="1", default_max_iterations="9")
     ended = night.run(plan)
@@ -188,63 +188,63 @@ def test_a_night_is_lived_through_and_every_stop_is_explained(night: Night) -> N
         ("overloaded", "interrupted"),
     ]
 
-    why = night.tell("why")
+    why = night.output_of("why")
     assert "Rule: auth." in why
     assert "OAuth token has expired" in why
     assert "Try: Run `claude /login`" in why
     assert "Waited: limit of claude" in why
     assert LIMIT in why
-    assert "529 Overloaded" in night.tell("why", "1")
-    assert "limit: You've hit your limit" in night.tell("why", "1")
-    assert "a time limit ran out" in night.tell("why", "2")
-    assert "killed by SIGSEGV" in night.tell("why", "3")
+    assert "529 Overloaded" in night.output_of("why", "1")
+    assert "limit: You've hit your limit" in night.output_of("why", "1")
+    assert "a time limit ran out" in night.output_of("why", "2")
+    assert "killed by SIGSEGV" in night.output_of("why", "3")
 
-    # In the morning somebody logs in, and the same run goes on to its end.
+    # In the morning the user logs in, and resumes the run to its end.
     ended = night.run(plan, resume=True)
     assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 6)
     assert ended.cost == pytest.approx(0.5 + 0.5 + 0.25)
-    assert "the work is done" in night.tell("why")
+    assert "the work is done" in night.output_of("why")
     run = night.show()
     assert (run["cost"], run["tokens"]) == (pytest.approx(1.25), 360)
     assert run["iterations"][-1]["model"] == "opus"
 
 
-def test_a_limit_is_no_failure_and_uses_no_iteration_up(night: Night) -> None:
-    limited = says(INIT, failed(LIMIT, 429), code=1)
-    night.script("claude", limited, says(INIT, DONE))
+def test_limit_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
+    limited = prints(INIT, failed(LIMIT, 429), code=1)
+    night.script("claude", limited, prints(INIT, DONE))
     ended = night.run(night.plan(default_max_iterations="1", failure_threshold="1"))
     assert (ended.status, ended.iterations, ended.stats.count) == ("success", 1, 1)
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
 
 
-def test_a_limit_whose_end_nobody_names_is_waited_for_longer_each_time(night: Night) -> None:
-    limited = says(INIT, failed("API Error: RunRequest rejected (429)", 429), code=1)
-    night.script("claude", limited, limited, limited, says(INIT, DONE))
+def test_limit_without_reset_time_is_waited_for_longer_each_time(night: Night) -> None:
+    limited = prints(INIT, failed("API Error: RunRequest rejected (429)", 429), code=1)
+    night.script("claude", limited, limited, limited, prints(INIT, DONE))
     ended = night.run(night.plan(limit_wait="60"))
     assert ended.status == "success"
     assert [seconds for _, _, seconds in night.waits()] == [60.0, 120.0, 240.0]
 
 
-def test_nobody_waits_longer_than_max_limit_wait_and_then_tries_once_more(night: Night) -> None:
-    limited = says(INIT, failed(LIMIT, 429), code=1)
+def test_run_waits_at_most_max_limit_wait_and_then_tries_once_more(night: Night) -> None:
+    limited = prints(INIT, failed(LIMIT, 429), code=1)
     night.script("claude", limited)
     ended = night.run(night.plan(max_limit_wait="1h"))
     assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "limit", 1)
     assert [seconds for _, _, seconds in night.waits()] == [3600.0]
     assert "max_limit_wait" in ended.reason
-    assert "max_limit_wait" in night.tell("why")
+    assert "max_limit_wait" in night.output_of("why")
 
 
-def test_who_does_not_want_to_wait_is_told_at_once(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+def test_run_without_wait_for_limits_aborts_at_once(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     ended = night.run(night.plan(wait_for_limits="false"))
     assert (ended.status, ended.rule, night.waits()) == ("aborted", "limit", [])
     assert LIMIT in ended.reason
     assert night.now == EVENING
 
 
-def test_a_run_that_is_resumed_remembers_the_limit(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+def test_resumed_run_remembers_the_limit(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     plan = night.plan()
 
     night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
@@ -255,8 +255,10 @@ def test_a_run_that_is_resumed_remembers_the_limit(night: Night) -> None:
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
 
 
-def test_a_limit_is_the_agent_s_and_not_of_whoever_is_chosen_next(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+def test_limit_belongs_to_its_agent_and_not_to_another_agent_of_the_resumed_run(
+    night: Night,
+) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     night.script("helper", "echo '<promise>SUCCESS</promise>'")
     night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
     assert night.run(night.plan()).status == "interrupted"
@@ -266,8 +268,8 @@ def test_a_limit_is_the_agent_s_and_not_of_whoever_is_chosen_next(night: Night) 
     assert (ended.status, night.waits()) == ("success", waits)
 
 
-def test_whoever_does_not_want_to_wait_is_told_so_when_a_run_goes_on(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+def test_resumed_run_without_wait_for_limits_aborts_at_once(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
     assert night.run(night.plan()).status == "interrupted"
     night.rest, night.interrupts = None, Interrupts()
@@ -276,25 +278,25 @@ def test_whoever_does_not_want_to_wait_is_told_so_when_a_run_goes_on(night: Nigh
     assert LIMIT in ended.reason
 
 
-def test_a_stand_in_that_can_t_be_started_does_not_end_the_night(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+def test_fallback_that_cannot_be_started_does_not_end_the_run(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.workspace.write("bin/gone", "#!/no/such/interpreter\n").chmod(0o755)
     ended = night.run(night.plan(ai_cmd_fallbacks="gone"))
     assert (ended.status, ended.iterations) == ("success", 1)
     assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
 
 
-def test_a_wait_that_was_cut_short_is_not_said_to_have_been_whole(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+def test_interrupted_wait_is_shown_with_the_time_that_was_waited(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
     night.run(night.plan())
     (wait,) = night.show()["waits"]
     assert (wait["waited"], wait["seconds"]) == (0.0, 4.5 * 3600 + 5)
-    assert "0.0s of 4h30m05s" in night.tell("why")
+    assert "0.0s of 4h30m05s" in night.output_of("why")
 
 
-def test_another_agent_takes_over_and_the_first_comes_back(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
     plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9")
     agents: list[str] = []
@@ -320,13 +322,13 @@ def test_another_agent_takes_over_and_the_first_comes_back(night: Night) -> None
     ]
 
 
-def test_when_all_agents_are_at_their_limit_the_first_that_is_free_goes_on(night: Night) -> None:
+def test_if_all_agents_have_a_limit_the_run_waits_for_the_first_that_is_free(night: Night) -> None:
     soon = "You've hit your limit · resets 1am (UTC)"
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script(
         "codex",
-        says(event(type="turn.failed", error={"message": f"{soon} (429)"}), code=1),
-        says(
+        prints(event(type="turn.failed", error={"message": f"{soon} (429)"}), code=1),
+        prints(
             event(type="item.completed", item={"type": "agent_message", "text": "I go on"}),
             event(type="turn.completed", usage={"input_tokens": 7, "output_tokens": 1}),
         ),
@@ -337,20 +339,20 @@ def test_when_all_agents_are_at_their_limit_the_first_that_is_free_goes_on(night
     assert [one["agent"] for one in night.show()["iterations"]] == ["codex", "codex"]
 
 
-def test_a_stand_in_that_is_not_logged_in_does_not_end_the_night(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+def test_fallback_that_is_not_logged_in_does_not_end_the_run(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script(
         "codex",
-        says(event(type="turn.failed", error={"message": "401 Unauthorized"}), code=1),
+        prints(event(type="turn.failed", error={"message": "401 Unauthorized"}), code=1),
     )
     ended = night.run(night.plan(ai_cmd_fallbacks="codex"))
     assert (ended.status, ended.iterations) == ("success", 1)
     assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
-    assert "auth: 401 Unauthorized" in night.tell("why", "1")
+    assert "auth: 401 Unauthorized" in night.output_of("why", "1")
 
 
-def test_backoff_grows_is_capped_and_stops_at_the_threshold(night: Night) -> None:
-    night.script("claude", "echo 'no such thing' >&2; exit 1")  # before its first event
+def test_backoff_grows_up_to_its_cap_and_ends_at_the_threshold(night: Night) -> None:
+    night.script("claude", "echo 'no such thing' >&2; exit 1")  # fails before its first event
     ended = night.run(
         night.plan(failure_threshold="5", default_max_iterations="9", max_backoff="35")
     )
@@ -358,34 +360,40 @@ def test_backoff_grows_is_capped_and_stops_at_the_threshold(night: Night) -> Non
     assert [seconds for _, _, seconds in night.waits()] == [10.0, 20.0, 35.0, 35.0]
     tries = [one.tries for one in night.happened if isinstance(one, WaitStarted)]
     assert tries == [1, 2, 3, 4]
-    assert "The same failure 5 times in a row" in night.tell("why", "5")
+    assert "The same failure 5 times in a row" in night.output_of("why", "5")
 
 
-def test_nothing_is_waited_for_when_no_iteration_follows(night: Night) -> None:
+def test_no_wait_after_the_last_iteration(night: Night) -> None:
     night.script("claude", "echo 'no such thing' >&2; exit 1")
     ended = night.run(night.plan(default_max_iterations="1"))
     assert (ended.status, night.waits()) == ("max-iters", [])
 
 
 def test_max_duration_ends_a_wait(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1))
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     ended = night.run(night.plan(max_duration="1h"))
     assert (ended.status, ended.rule) == ("aborted", "max-duration")
     assert night.now < EVENING + timedelta(hours=1, minutes=1)
 
 
-def test_a_hook_is_told_that_the_run_waits(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
-    heard = night.workspace.path / "heard"
-    plan = night.plan(**{"hooks.on_wait": f"cat > {heard}; echo $ROODA_STATUS >> {heard}"})
+def test_on_wait_hook_receives_the_wait(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
+    stdin_file = night.workspace.path / "stdin_file"
+    plan = night.plan(
+        **{"hooks.on_wait": f"cat > {stdin_file}; echo $ROODA_STATUS >> {stdin_file}"}
+    )
     night.run(plan)
-    first, status = heard.read_text().rsplit("\n", 2)[:2]
-    told = json.loads(first)
-    assert (told["kind"], told["until"][:16], status) == ("limit", "2026-11-16T03:30", "waiting")
+    first, status = stdin_file.read_text().rsplit("\n", 2)[:2]
+    received = json.loads(first)
+    assert (received["kind"], received["until"][:16], status) == (
+        "limit",
+        "2026-11-16T03:30",
+        "waiting",
+    )
 
 
-def test_a_sleeping_machine_does_not_wait_twice(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
+def test_sleep_of_the_machine_shortens_the_wait(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     rests: list[float] = []
 
     def sleeps(seconds: float) -> None:
@@ -405,15 +413,15 @@ def test_a_sleeping_machine_does_not_wait_twice(night: Night) -> None:
         ({"max_cost": "99"}, "max-iters", "max-iterations", 4),
     ],
 )
-def test_a_budget_ends_the_run_before_the_next_iteration(
+def test_budget_ends_the_run_before_the_next_iteration(
     night: Night, flags: dict[str, str], status: str, rule: str, iterations: int
 ) -> None:
-    night.script("claude", says(INIT, GOOD))
+    night.script("claude", prints(INIT, GOOD))
     ended = night.run(night.plan(default_max_iterations="4", **flags))
     assert (ended.status, ended.rule, ended.iterations) == (status, rule, iterations)
 
 
-def test_a_budget_calls_an_agent_off_where_its_stream_tells(night: Night) -> None:
+def test_budget_stops_an_agent_that_reports_its_usage_in_its_stream(night: Night) -> None:
     step = {"tokens": {"input": 1000, "output": 10}, "cost": 0.75, "reason": "tool-calls"}
     line = event(type="step_finish", sessionID="s", part=step)
     work = f"echo $$ > pid; printf '%s\\n' '{line}' '{line}'; exec sleep 600"
@@ -429,13 +437,13 @@ def test_a_budget_calls_an_agent_off_where_its_stream_tells(night: Night) -> Non
 
 # -- outages ---------------------------------------------------------------------------------
 
-OVERLOADED = says(INIT, failed("API Error: 529 Overloaded.", 529), code=1)
-OFFLINE = says(INIT, failed("API Error: Connection error.", 0), code=1)
+OVERLOADED = prints(INIT, failed("API Error: 529 Overloaded.", 529), code=1)
+OFFLINE = prints(INIT, failed("API Error: Connection error.", 0), code=1)
 CRASH = "kill -SEGV $$"
 
 
-def takes(night: Night, minutes: float, agent: str = "claude") -> None:
-    """Let every try of an agent last for so long."""
+def make_tries_last(night: Night, minutes: float, agent: str = "claude") -> None:
+    """Make each try of an agent last that many minutes."""
 
     def tries(stamped: Stamped) -> None:
         if isinstance(stamped.event, IterationStarted) and stamped.event.agent == agent:
@@ -444,9 +452,9 @@ def takes(night: Night, minutes: float, agent: str = "claude") -> None:
     night.listeners.append(tries)
 
 
-def test_an_outage_is_no_failure_and_uses_no_iteration_up(night: Night) -> None:
-    night.script("claude", OVERLOADED, OFFLINE, OVERLOADED, OVERLOADED, OFFLINE, says(INIT, DONE))
-    takes(night, 3)
+def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
+    night.script("claude", OVERLOADED, OFFLINE, OVERLOADED, OVERLOADED, OFFLINE, prints(INIT, DONE))
+    make_tries_last(night, 3)
     ended = night.run(night.plan(default_max_iterations="1", failure_threshold="1"))
     assert (ended.status, ended.iterations, ended.stats.count) == ("success", 1, 1)
     assert ended.consecutive_failures == 0
@@ -462,9 +470,9 @@ def test_an_outage_is_no_failure_and_uses_no_iteration_up(night: Night) -> None:
     }
 
 
-def test_an_outage_that_lasts_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
+def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     night.script("claude", OVERLOADED)
-    takes(night, 3)
+    make_tries_last(night, 3)
     ended = night.run(night.plan())
     assert (ended.status, ended.rule, ended.exit_code) == ("aborted", "max-outage-wait", 1)
     assert (ended.iterations, ended.consecutive_failures) == (0, 0)
@@ -478,18 +486,18 @@ def test_an_outage_that_lasts_longer_than_max_outage_wait_ends_the_run(night: Ni
     assert last.lasted is not None
     assert (last.capped, last.lasted + last.seconds) == (True, 7200)
 
-    why = night.tell("why")
+    why = night.output_of("why")
     assert "Rule: max-outage-wait." in why
     assert "--resume" in why
     assert "this is not a failure" in why
-    assert why.count("Waited: outage of claude") == 1  # one line for the outage
+    assert why.count("Waited: outage of claude") == 1  # one line for the whole outage
     assert "in an outage of 2h00m00s" in why
-    assert "max_outage_wait" in night.tell("history")
-    assert "outage of claude" in night.tell("show")
+    assert "max_outage_wait" in night.output_of("history")
+    assert "outage of claude" in night.output_of("show")
 
 
-def test_an_outage_may_last_for_ever(night: Night) -> None:
-    night.script("claude", *[OVERLOADED] * 6, says(INIT, DONE))
+def test_outage_may_last_forever_without_max_outage_wait(night: Night) -> None:
+    night.script("claude", *[OVERLOADED] * 6, prints(INIT, DONE))
     ended = night.run(night.plan(max_outage_wait="none", backoff="3h", max_backoff="4h"))
     assert ended.status == "success"
     assert night.now - EVENING == timedelta(hours=23)
@@ -502,10 +510,10 @@ def test_max_outage_wait_of_0_ends_the_run_at_once(night: Night) -> None:
     assert "offline" in ended.reason
 
 
-@pytest.mark.parametrize("between", [CRASH, says(INIT, GOOD), says(INIT, failed(LIMIT, 429))])
-def test_an_agent_that_worked_has_ended_the_outage(night: Night, between: str) -> None:
-    spell = [OVERLOADED] * 5  # of 310 seconds
-    night.script("claude", *spell, between, *spell, says(INIT, DONE))
+@pytest.mark.parametrize("between", [CRASH, prints(INIT, GOOD), prints(INIT, failed(LIMIT, 429))])
+def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
+    outage_acts = [OVERLOADED] * 5  # 310 seconds
+    night.script("claude", *outage_acts, between, *outage_acts, prints(INIT, DONE))
     ended = night.run(night.plan(max_outage_wait="6m"))
     assert ended.status == "success"
     waits = [one for one in night.happened if isinstance(one, WaitStarted)]
@@ -514,8 +522,8 @@ def test_an_agent_that_worked_has_ended_the_outage(night: Night, between: str) -
     assert [one.lasted for one in outages] == [0, 10, 30, 70, 150] * 2
 
 
-def test_failures_in_a_row_are_counted_across_an_outage(night: Night) -> None:
-    night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, says(INIT, DONE))
+def test_consecutive_failures_are_counted_across_an_outage(night: Night) -> None:
+    night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, prints(INIT, DONE))
     ended = night.run(night.plan(failure_threshold="3"))
     assert (ended.status, ended.iterations) == ("success", 3)
     night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, CRASH)
@@ -524,8 +532,8 @@ def test_failures_in_a_row_are_counted_across_an_outage(night: Night) -> None:
     assert (ended.rule, ended.consecutive_failures) == ("failure-threshold", 3)
 
 
-def test_a_run_that_ended_in_an_outage_goes_on_with_a_new_allowance(night: Night) -> None:
-    night.script("claude", *[OVERLOADED] * 4, *[OVERLOADED] * 3, says(INIT, DONE))
+def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> None:
+    night.script("claude", *[OVERLOADED] * 4, *[OVERLOADED] * 3, prints(INIT, DONE))
     plan = night.plan(max_outage_wait="1m")
     assert night.run(plan).rule == "max-outage-wait"
     assert [seconds for _, _, seconds in night.waits()] == [10, 20, 30]
@@ -534,11 +542,11 @@ def test_a_run_that_ended_in_an_outage_goes_on_with_a_new_allowance(night: Night
     assert (ended.status, ended.iterations) == ("success", 1)
     assert [seconds for _, _, seconds in night.waits()[3:]] == [10, 20, 30]
     assert night.now - at == timedelta(minutes=1)  # so the first try came at once
-    assert "4 waits" not in night.tell("why")
+    assert "4 waits" not in night.output_of("why")
 
 
-def test_a_run_that_was_stopped_in_an_outage_tries_at_once_when_it_goes_on(night: Night) -> None:
-    night.script("claude", OVERLOADED, says(INIT, DONE))
+def test_resume_of_a_run_that_was_interrupted_in_an_outage_tries_at_once(night: Night) -> None:
+    night.script("claude", OVERLOADED, prints(INIT, DONE))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGTERM)
     assert night.run(night.plan()).status == "interrupted"
     night.rest, night.interrupts = None, Interrupts()
@@ -546,23 +554,23 @@ def test_a_run_that_was_stopped_in_an_outage_tries_at_once_when_it_goes_on(night
     assert night.now == EVENING
 
 
-def test_the_service_is_given_the_time_that_it_asks_for(night: Night) -> None:
+def test_wait_lasts_as_long_as_the_service_asks_for(night: Night) -> None:
     words = "API Error: RunRequest rejected (429) · Too many requests, retry after 45 seconds"
-    night.script("claude", says(INIT, failed(words, 429), code=1), says(INIT, DONE))
+    night.script("claude", prints(INIT, failed(words, 429), code=1), prints(INIT, DONE))
     assert night.run(night.plan(failure_threshold="1")).status == "success"
     assert night.waits() == [("outage", "claude", 45.0)]
 
 
-def test_a_limit_of_requests_is_waited_for_as_an_outage(night: Night) -> None:
+def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     words = "API Error: RunRequest rejected (429) · rate limit of 30,000 input tokens per minute."
-    night.script("claude", says(INIT, failed(words, 429), code=1))
+    night.script("claude", prints(INIT, failed(words, 429), code=1))
     ended = night.run(night.plan(max_outage_wait="5m"))
     assert (ended.rule, ended.iterations) == ("max-outage-wait", 0)
     assert {kind for kind, _, _ in night.waits()} == {"outage"}
 
 
-def test_a_machine_that_sleeps_in_an_outage_goes_on_with_it_when_it_wakes(night: Night) -> None:
-    night.script("claude", OFFLINE, OFFLINE, OFFLINE, says(INIT, DONE))
+def test_sleep_of_the_machine_does_not_count_as_outage(night: Night) -> None:
+    night.script("claude", OFFLINE, OFFLINE, OFFLINE, prints(INIT, DONE))
 
     def sleeps(seconds: float) -> None:
         night.now += timedelta(seconds=seconds)
@@ -572,7 +580,7 @@ def test_a_machine_that_sleeps_in_an_outage_goes_on_with_it_when_it_wakes(night:
 
     night.rest = sleeps
     assert night.run(night.plan()).status == "success"
-    # It tried at once, and the network was not there yet; the sleep does not count.
+    # The first try after the sleep came before the network was there; the sleep does not count.
     waits = [one for one in night.happened if isinstance(one, WaitStarted)]
     assert [one.seconds for one in waits] == [10, 20, 40]
     assert all(one.lasted is not None and one.lasted < 60 for one in waits)
@@ -585,18 +593,18 @@ def test_max_duration_ends_a_wait_for_an_outage(night: Night) -> None:
     assert night.now - EVENING <= timedelta(minutes=15, seconds=2)
 
 
-def test_what_the_tries_of_an_outage_cost_counts_toward_the_budget(night: Night) -> None:
+def test_cost_of_tries_in_an_outage_counts_toward_the_budget(night: Night) -> None:
     costly = result("529 Overloaded", is_error=True, api_error_status=529, total_cost_usd=0.5)
-    night.script("claude", says(INIT, costly, code=1))
+    night.script("claude", prints(INIT, costly, code=1))
     ended = night.run(night.plan(max_cost="1.5"))
     assert (ended.rule, ended.cost, ended.iterations) == ("max-cost", 1.5, 0)
     assert len(night.waits()) == 2
 
 
-def test_another_agent_takes_over_in_an_outage_and_the_first_comes_back(night: Night) -> None:
-    night.script("claude", OVERLOADED, OVERLOADED, says(INIT, DONE))
+def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: Night) -> None:
+    night.script("claude", OVERLOADED, OVERLOADED, prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
-    takes(night, 30, "helper")
+    make_tries_last(night, 30, "helper")
     plan = night.plan(ai_cmd_fallbacks="helper", default_max_iterations="9", max_outage_wait="1m")
     ended = night.run(plan)
     assert (ended.status, night.waits()) == ("success", [])
@@ -605,31 +613,39 @@ def test_another_agent_takes_over_in_an_outage_and_the_first_comes_back(night: N
     assert [one["number"] for one in night.show()["iterations"]] == [1, 2, 3]
 
 
-def test_when_all_agents_have_an_outage_the_run_waits_for_the_first(night: Night) -> None:
-    night.script("claude", OVERLOADED, OVERLOADED, says(INIT, DONE))
-    offline = says(event(type="turn.failed", error={"message": "error sending request"}), code=1)
+def test_if_all_agents_have_an_outage_the_run_waits_for_the_first_agent(night: Night) -> None:
+    night.script("claude", OVERLOADED, OVERLOADED, prints(INIT, DONE))
+    offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)
     night.script("codex", offline)
     ended = night.run(night.plan(ai_cmd_fallbacks="codex"))
     assert (ended.status, ended.iterations) == ("success", 1)
     assert night.waits() == [("outage", "claude", 10.0), ("outage", "claude", 20.0)]
 
 
-def test_an_outage_of_the_fallback_does_not_end_a_run_whose_agent_comes_back(night: Night) -> None:
-    night.script("claude", says(INIT, failed(LIMIT, 429), code=1), says(INIT, DONE))
-    offline = says(event(type="turn.failed", error={"message": "error sending request"}), code=1)
+def test_outage_of_the_fallback_does_not_end_a_run_that_waits_for_a_limit(night: Night) -> None:
+    night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
+    offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)
     night.script("codex", offline)
     ended = night.run(night.plan(ai_cmd_fallbacks="codex", max_outage_wait="10m"))
     assert (ended.status, ended.iterations) == ("success", 1)
     assert night.now >= datetime(2026, 11, 16, 3, 30, tzinfo=UTC)
-    # Ten minutes of tries, and then rooda does not try codex again before the limit is over.
+    # Ten minutes of tries; then rooda does not try codex again before the limit is over.
     kinds = [kind for kind, _, _ in night.waits()]
     assert (kinds.count("outage"), kinds[-1]) == (6, "limit")
 
 
-def test_a_hook_is_told_that_the_run_waits_for_an_outage(night: Night) -> None:
-    night.script("claude", OFFLINE, says(INIT, DONE))
-    heard = night.workspace.path / "heard"
-    night.run(night.plan(**{"hooks.on_wait": f"cat > {heard}"}))
-    told = json.loads(heard.read_text())
-    assert (told["kind"], told["what"], told["outage"]) == ("outage", "claude", "offline")
-    assert (told["seconds"], told["lasted"], told["until"][:19]) == (10, 0, "2026-11-15T23:00:10")
+def test_on_wait_hook_receives_the_outage(night: Night) -> None:
+    night.script("claude", OFFLINE, prints(INIT, DONE))
+    stdin_file = night.workspace.path / "stdin_file"
+    night.run(night.plan(**{"hooks.on_wait": f"cat > {stdin_file}"}))
+    received = json.loads(stdin_file.read_text())
+    assert (received["kind"], received["what"], received["outage"]) == (
+        "outage",
+        "claude",
+        "offline",
+    )
+    assert (received["seconds"], received["lasted"], received["until"][:19]) == (
+        10,
+        0,
+        "2026-11-15T23:00:10",
+    )

@@ -1,4 +1,4 @@
-"""Outages of an agent's service through the installed command: waited for, and no failures."""
+"""Outages of an agent's service through the installed command: rooda waits for their end."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ QUICK = ("--backoff", "0.05", "--max-backoff", "0.1")
 
 
 class Bench:
-    """A workspace with a program of an agent's name; each start prints the next thing."""
+    """A workspace with fake agents; each start of a fake agent plays its next act."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -32,9 +32,9 @@ class Bench:
         workspace.env["PATH"] = f"{self.bin}:{workspace.environ()['PATH']}"
 
     def plays(self, name: str, *acts: tuple[bytes, bytes, int], does: str = ":") -> None:
-        """A program of this name; an act is its standard output, standard error and exit code.
+        """Install a fake agent. An act is its stdout, stderr and exit code.
 
-        `does` is a shell command of every act but the last one.
+        `does` is a shell command that each act except the last one runs first.
         """
         cases = []
         for number, (out, err, code) in enumerate(acts, 1):
@@ -53,16 +53,16 @@ class Bench:
         return len((self.bin / f"{name}.starts").read_text())
 
     def shown(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.tell("show", "--json"))
+        found: dict[str, Any] = json.loads(self.output_of("show", "--json"))
         return found
 
-    def tell(self, *args: str) -> str:
+    def output_of(self, *args: str) -> str:
         done = self.workspace.rooda(*args)
         assert done.code == 0, done.err
         return done.out
 
     def waits(self) -> list[dict[str, Any]]:
-        """What the record says of waits, as soon as there is a run."""
+        """Return the waits in the record, or none if the run is not recorded yet."""
         done = self.workspace.rooda("show", "--json")
         return (json.loads(done.out)["waits"] or []) if done.code == 0 else []
 
@@ -83,18 +83,18 @@ def printed(*events: Sequence[Any]) -> bytes:
 
 
 def good(voice: Voice) -> tuple[bytes, bytes, int]:
-    """A start that does the work and says so."""
+    """Return an act that does the work and prints SUCCESS."""
     words = f"All done.\n\n{SUCCESS}"
     return printed(voice.begins(), voice.says(words), voice.ends(words)), b"", 0
 
 
 def bad(voice: Voice, words: str) -> tuple[bytes, bytes, int]:
-    """A start that ends with an error of the service."""
+    """Return an act that ends with an error of the service."""
     return printed(voice.begins(), voice.fails(words)), b"", 1
 
 
 def again(name: str) -> tuple[bytes, bytes, int]:
-    """A start that prints what the real program printed."""
+    """Return an act that prints what the real CLI printed."""
     one = transcript(name)
     return one.stdout, one.stderr, one.exit_code
 
@@ -107,7 +107,7 @@ CRASHED = (b"", b"Segmentation fault\n", 139)
 # -- no failure ------------------------------------------------------------------------------
 
 
-def test_five_overloads_use_neither_failures_nor_iterations_up(bench: Bench) -> None:
+def test_five_outages_count_neither_as_failures_nor_as_iterations(bench: Bench) -> None:
     bench.plays("claude", *[OVERLOADED] * 5, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "-n", "2", *QUICK)
     assert done.code == 0, done.err
@@ -129,14 +129,14 @@ def test_five_overloads_use_neither_failures_nor_iterations_up(bench: Bench) -> 
     lasted = [wait["lasted"] for wait in run["waits"]]
     assert lasted == sorted(lasted)
     assert all(wait["waited"] is not None for wait in run["waits"])
-    assert "outage of claude: 5 waits of " in bench.tell("show")
-    why = bench.tell("why", "1")
+    assert "outage of claude: 5 waits of " in bench.output_of("show")
+    why = bench.output_of("why", "1")
     assert "Failures in a row: 0 before, 0 after" in why
     assert "Attempts 1 to 5: interrupted (overloaded: API Error: 529" in why
-    assert "Attempts 1 to 5  interrupted (overloaded)" in bench.tell("show", "1")
+    assert "Attempts 1 to 5  interrupted (overloaded)" in bench.output_of("show", "1")
 
 
-def test_the_log_says_what_the_run_waits_for_and_how_long_the_outage_lasts(bench: Bench) -> None:
+def test_log_names_the_outage_and_its_duration(bench: Bench) -> None:
     bench.plays("claude", bad(CLAUDE, "API Error: Connection error."), DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
     assert done.code == 0
@@ -148,16 +148,16 @@ def test_the_log_says_what_the_run_waits_for_and_how_long_the_outage_lasts(bench
 
 
 @pytest.mark.slow
-def test_the_json_log_has_the_outage(bench: Bench) -> None:
+def test_json_log_has_the_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, DONE)
     flags = ("--log-format", "json", *QUICK)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
-    told = [json.loads(text) for text in done.err.splitlines()]
-    (wait,) = [event for event in told if event["event"] == "wait_started"]
+    logged = [json.loads(text) for text in done.err.splitlines()]
+    (wait,) = [event for event in logged if event["event"] == "wait_started"]
     assert (wait["kind"], wait["what"], wait["outage"]) == ("outage", "claude", "overloaded")
     assert wait["level"] == "warn"
     assert wait["lasted"] >= 0
-    first, last = [event for event in told if event["event"] == "iteration_ended"]
+    first, last = [event for event in logged if event["event"] == "iteration_ended"]
     assert (first["verdict"], first["kind"], first["status"]) == (
         "limited",
         "overloaded",
@@ -185,7 +185,7 @@ WORDS = {
     "name",
     ["claude", "codex", *(pytest.param(name, marks=slow) for name in list(WORDS)[2:])],
 )
-def test_an_outage_of_each_agent_is_waited_for(bench: Bench, name: str) -> None:
+def test_rooda_waits_for_an_outage_of_each_agent(bench: Bench, name: str) -> None:
     voice = BY_NAME[name]
     bench.plays(name, bad(voice, WORDS[name]), good(voice))
     flags = ("-n", "1", "--failure-threshold", "1", *QUICK)
@@ -216,7 +216,7 @@ ON_STDERR = {
     "name",
     ["kiro-cli", *(pytest.param(name, marks=slow) for name in ON_STDERR if name != "kiro-cli")],
 )
-def test_an_outage_before_the_first_event_is_waited_for(bench: Bench, name: str) -> None:
+def test_rooda_waits_for_an_outage_before_the_first_event(bench: Bench, name: str) -> None:
     fine = (f"{SUCCESS}\n".encode(), b"", 0) if name == "kiro-cli" else good(BY_NAME[name])
     bench.plays(name, (b"", ON_STDERR[name].encode() + b"\n", 1), fine)
     flags = ("-n", "1", "--failure-threshold", "1", *QUICK)
@@ -238,7 +238,7 @@ def test_an_outage_before_the_first_event_is_waited_for(bench: Bench, name: str)
         "opencode-overloaded",
     ],
 )
-def test_what_a_real_cli_printed_in_an_outage_is_waited_for(bench: Bench, name: str) -> None:
+def test_rooda_waits_for_an_outage_in_a_recorded_transcript(bench: Bench, name: str) -> None:
     one = transcript(name)
     fine = (f"{SUCCESS}\n".encode(), b"", 0)
     bench.plays(one.cli, again(name), fine)
@@ -250,10 +250,10 @@ def test_what_a_real_cli_printed_in_an_outage_is_waited_for(bench: Bench, name: 
 
 
 @pytest.mark.slow
-def test_an_agent_that_only_talks_of_an_outage_is_believed(bench: Bench) -> None:
-    said = "The log says: API Error: 503 Service Unavailable, ECONNREFUSED. I added a retry."
-    answer = printed(CLAUDE.begins(), CLAUDE.tool_prints(said), CLAUDE.says(said))
-    bench.plays("claude", (answer + printed(CLAUDE.ends(said)), b"", 0), (answer, b"", 1))
+def test_agent_that_only_mentions_an_outage_causes_no_wait(bench: Bench) -> None:
+    text = "The log says: API Error: 503 Service Unavailable, ECONNREFUSED. I added a retry."
+    answer = printed(CLAUDE.begins(), CLAUDE.tool_prints(text), CLAUDE.says(text))
+    bench.plays("claude", (answer + printed(CLAUDE.ends(text)), b"", 0), (answer, b"", 1))
     flags = ("-n", "2", "--failure-threshold", "1", *QUICK)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
     run = bench.shown()
@@ -262,7 +262,7 @@ def test_an_agent_that_only_talks_of_an_outage_is_believed(bench: Bench) -> None
 
 
 @pytest.mark.slow
-def test_a_usage_limit_is_still_one(bench: Bench) -> None:
+def test_usage_limit_is_not_taken_for_an_outage(bench: Bench) -> None:
     limit = bad(CLAUDE, "Usage limit reached. Please try again in 1 second.")
     bench.plays("claude", limit, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "--max-outage-wait", "0")
@@ -272,10 +272,10 @@ def test_a_usage_limit_is_still_one(bench: Bench) -> None:
     assert run["iterations"][0]["earlier_attempts"][0]["kind"] == "limit"
 
 
-# -- the end of patience ---------------------------------------------------------------------
+# -- max_outage_wait -------------------------------------------------------------------------
 
 
-def test_an_outage_longer_than_max_outage_wait_aborts_the_run_and_says_why(bench: Bench) -> None:
+def test_outage_longer_than_max_outage_wait_aborts_the_run_with_a_reason(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     flags = ("--max-outage-wait", "0.3s", *QUICK)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags)
@@ -288,10 +288,10 @@ def test_an_outage_longer_than_max_outage_wait_aborts_the_run_and_says_why(bench
     assert "max_outage_wait" in run["reason"]
     (one,) = run["iterations"]
     assert (one["status"], one["kind"], one["failures_after"]) == ("interrupted", "overloaded", 0)
-    why = bench.tell("why")
+    why = bench.output_of("why")
     assert "Rule: max-outage-wait." in why
     assert "0.3s" in why.partition("loop.max_outage_wait")[2].splitlines()[0]
-    assert "max_outage_wait" in bench.tell("history")
+    assert "max_outage_wait" in bench.output_of("history")
 
     bench.plays("claude", DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "--resume", *flags)
@@ -299,7 +299,7 @@ def test_an_outage_longer_than_max_outage_wait_aborts_the_run_and_says_why(bench
 
 
 @pytest.mark.slow
-def test_a_failure_ends_an_outage_and_the_next_one_is_another(bench: Bench) -> None:
+def test_failure_ends_an_outage_and_the_next_outage_starts_its_own_count(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, OVERLOADED, CRASHED, OVERLOADED, OVERLOADED, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
     assert done.code == 0, done.err
@@ -311,7 +311,7 @@ def test_a_failure_ends_an_outage_and_the_next_one_is_another(bench: Bench) -> N
     assert second["lasted"] < first["lasted"]
 
 
-# -- who ends a wait -------------------------------------------------------------------------
+# -- how a wait ends -------------------------------------------------------------------------
 
 FAR = ("--backoff", "1h", "--max-backoff", "1h")
 
@@ -320,7 +320,7 @@ FAR = ("--backoff", "1h", "--max-backoff", "1h")
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=slow)]
 )
-def test_a_signal_ends_a_wait_for_an_outage_at_once(
+def test_signal_ends_a_wait_for_an_outage_at_once(
     bench: Bench, nursery: Nursery, number: signal.Signals
 ) -> None:
     bench.plays("claude", OVERLOADED)
@@ -338,7 +338,7 @@ def test_rooda_stop_ends_a_wait_for_an_outage(bench: Bench, nursery: Nursery) ->
     running = nursery.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
     wait = bench.until_it_waits()
     assert (wait["outage"], wait["waited"]) == ("overloaded", None)
-    shown = bench.tell("show")
+    shown = bench.output_of("show")
     assert "outage of claude: " in shown
     assert " until " in shown
     assert bench.workspace.rooda("stop").code == 0
@@ -354,7 +354,7 @@ def test_max_duration_ends_a_wait_for_an_outage(bench: Bench) -> None:
     assert (done.code, bench.shown()["rule"]) == (1, "max-duration")
 
 
-def test_the_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
+def test_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
     bench.plays("claude", OVERLOADED)
     process = screen.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)
     screen.wait_for("Outage of claude (overloaded): waiting · ")
@@ -365,16 +365,20 @@ def test_the_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
 
 
 @pytest.mark.slow
-def test_the_on_wait_hook_hears_of_an_outage(bench: Bench) -> None:
+def test_on_wait_hook_receives_the_outage(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, DONE)
-    flags = ("--hooks-on-wait", 'cat > "$HOME/heard"', *QUICK)
+    flags = ("--hooks-on-wait", 'cat > "$HOME/hook_input"', *QUICK)
     assert bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *flags).code == 0
-    told = json.loads((bench.workspace.home / "heard").read_text())
-    assert (told["kind"], told["what"], told["outage"]) == ("outage", "claude", "overloaded")
+    received = json.loads((bench.workspace.home / "hook_input").read_text())
+    assert (received["kind"], received["what"], received["outage"]) == (
+        "outage",
+        "claude",
+        "overloaded",
+    )
 
 
 @slow
-def test_the_other_hooks_hear_nothing_of_an_outage(bench: Bench) -> None:
+def test_outage_runs_no_on_failure_and_no_post_iteration_hook(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED, OVERLOADED, DONE)
     hooks = {"on-failure": "failed", "post-iteration": "ended"}
     flags = [text for moment, file in hooks.items() for text in _hook(moment, file)]
@@ -387,11 +391,11 @@ def _hook(moment: str, file: str) -> tuple[str, str]:
     return f"--hooks-{moment}", f'echo x >> "$HOME/{file}"'
 
 
-# -- other agents, other fronts --------------------------------------------------------------
+# -- fallback agents, and ralph --------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_fallback_takes_over_in_an_outage_without_a_wait(bench: Bench) -> None:
+def test_fallback_takes_over_in_an_outage_without_a_wait(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     codex = BY_NAME["codex"]
     bench.plays("codex", good(codex))
@@ -413,21 +417,21 @@ def ralph(workspace: Workspace) -> Iterator[Ralphs]:
 
 
 def plays(ralph: Ralphs, *bodies: str) -> None:
-    """A `claude` for ralph, whose n-th start runs the n-th body."""
+    """Install a `claude` for ralph. Its n-th start runs the n-th body."""
     link = ralph.tools / "claude"
     link.symlink_to(ralph.agents(*bodies).strip("'"))
     ralph.configure(AGENT_CLI=str(link), AGENT_ARGS="-p --output-format stream-json --verbose")
 
 
 def kept(ralph: Ralphs, name: str, data: bytes) -> str:
-    """A shell command that prints this."""
+    """Return a shell command that prints the data."""
     (ralph.tools / name).write_bytes(data)
     return f"cat '{ralph.tools / name}'"
 
 
 @pytest.mark.slow
-def test_an_outage_uses_none_of_ralph_s_attempts_up(ralph: Ralphs) -> None:
-    """And what the agent changed before the outage is a change of the iteration that follows."""
+def test_outage_does_not_count_as_an_attempt_of_ralph(ralph: Ralphs) -> None:
+    """Files that the agent changed before the outage count as changes of the retried iteration."""
     fails = f"echo half > half.txt; {kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1"
     complete = printed(CLAUDE.begins(), CLAUDE.ends("<promise>COMPLETE</promise>"))
     plays(ralph, *[fails] * 4, kept(ralph, "complete", complete))
@@ -437,7 +441,7 @@ def test_an_outage_uses_none_of_ralph_s_attempts_up(ralph: Ralphs) -> None:
     assert ralph.git("show", "--name-only", "--format=", "HEAD").split() == ["half.txt"]
 
 
-def test_an_outage_that_does_not_end_has_ralph_s_exit_code_of_the_agent(ralph: Ralphs) -> None:
+def test_endless_outage_ends_ralph_with_exit_code_4(ralph: Ralphs) -> None:
     plays(ralph, f"{kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1")
     ralph.env["ROODA_LOOP_MAX_OUTAGE_WAIT"] = "0.2"
     done = ralph.ralph("build", "1")

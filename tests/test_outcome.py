@@ -1,4 +1,4 @@
-"""Seed 000's matrix as a table, without a process, and the ends of contract 2 that go beyond it."""
+"""The outcome matrix as a table, and the outcomes of timeouts, interruptions and crashes."""
 
 import signal
 
@@ -32,7 +32,7 @@ ALL_PROMISES = pytest.mark.parametrize(
     ],
     ids=["0", "0+S", "0+F", "0+both", "7", "7+S", "7+F", "7+both"],
 )
-def test_the_eight_rows_of_the_matrix(
+def test_eight_rows_of_the_matrix(
     code: int, promises: Promises, verdict: Verdict, kind: FailureKind | None
 ) -> None:
     outcome = judge(Exited(code), promises)
@@ -49,7 +49,7 @@ def test_the_eight_rows_of_the_matrix(
     ],
     ids=["none", "S", "F", "both"],
 )
-def test_a_crash_is_judged_by_the_matrix_too(
+def test_crash_is_judged_like_a_nonzero_exit_code(
     promises: Promises, verdict: Verdict, kind: FailureKind | None
 ) -> None:
     outcome = judge(Signalled(signal.SIGSEGV), promises)
@@ -57,18 +57,18 @@ def test_a_crash_is_judged_by_the_matrix_too(
 
 
 @ALL_PROMISES
-def test_a_timeout_is_a_failure_whatever_was_said(promises: Promises) -> None:
+def test_timeout_is_a_failure_whatever_was_signaled(promises: Promises) -> None:
     outcome = judge(TimedOut("iteration_timeout", 60.0), promises)
     assert (outcome.verdict, outcome.kind) == (Verdict.FAILURE, FailureKind.TIMEOUT)
 
 
 @ALL_PROMISES
-def test_an_interruption_beats_every_signal(promises: Promises) -> None:
+def test_interruption_overrides_each_signal(promises: Promises) -> None:
     assert judge(Interrupted(signal.SIGTERM), promises).verdict is Verdict.INTERRUPTED
 
 
 @ALL_PROMISES
-def test_an_agent_that_can_not_be_started_aborts(promises: Promises) -> None:
+def test_agent_that_cannot_be_started_aborts_the_run(promises: Promises) -> None:
     outcome = judge(NotStarted("agent: Exec format error"), promises)
     assert outcome == Outcome(
         Verdict.ABORT, FailureKind.NOT_STARTED, reason="agent: Exec format error"
@@ -85,7 +85,7 @@ def test_an_agent_that_can_not_be_started_aborts(promises: Promises) -> None:
         (TimedOut("iteration_timeout", 5.0), "iteration_timeout"),
     ],
 )
-def test_a_failure_says_why(end: Exit, reason: str) -> None:
+def test_failure_has_a_reason(end: Exit, reason: str) -> None:
     assert judge(end, NONE).reason == reason
 
 
@@ -94,7 +94,7 @@ def test_a_failure_says_why(end: Exit, reason: str) -> None:
     [(Exited(0), False), (Exited(1), True), (Signalled(signal.SIGKILL), True)],
     ids=["0", "1", "SIGKILL"],
 )
-def test_a_bad_end_with_success_is_noted(end: Exit, despite: bool) -> None:  # noqa: FBT001
+def test_success_with_a_bad_exit_is_marked(end: Exit, despite: bool) -> None:  # noqa: FBT001
     assert judge(end, SUCCESS) == Outcome(Verdict.COMPLETE, despite_exit=despite)
 
 
@@ -109,12 +109,12 @@ def test_a_bad_end_with_success_is_noted(end: Exit, despite: bool) -> None:  # n
     ],
     ids=["none", "S", "F", "both"],
 )
-def test_ignoring_the_exit_status_leaves_the_signals(
+def test_signals_still_count_with_ignore_exit_status(
     end: Exit, promises: Promises, verdict: Verdict
 ) -> None:
     outcome = judge(end, promises, ignore_exit_status=True)
     assert outcome.verdict is verdict
-    assert not outcome.despite_exit, "a status that nobody asked for is no news"
+    assert not outcome.despite_exit, "an ignored exit code is not reported"
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,7 @@ def test_ignoring_the_exit_status_leaves_the_signals(
     ],
     ids=["timeout", "interrupted", "not started"],
 )
-def test_ignoring_the_exit_status_ignores_no_other_end(end: Exit, verdict: Verdict) -> None:
+def test_ignore_exit_status_ignores_no_timeout_interruption_or_start_error(
+    end: Exit, verdict: Verdict
+) -> None:
     assert judge(end, NONE, ignore_exit_status=True).verdict is verdict

@@ -1,4 +1,4 @@
-"""Presets through the installed command: policy as data, each value of it can be overridden."""
+"""Presets through the installed command: their values, and overrides of single values."""
 
 import pytest
 
@@ -10,7 +10,9 @@ CHANGE = "echo more >> made"
 LOOP = "======================== LOOP {} ========================"
 
 
-def test_v1_runs_to_its_maximum_whatever_the_agent_says_and_does(workspace: Workspace) -> None:
+def test_v1_runs_to_its_maximum_whatever_the_agent_prints_and_exits_with(
+    workspace: Workspace,
+) -> None:
     agent = workspace.agents("exit 7", "echo '<promise>SUCCESS</promise>'", "kill -SEGV $$")
     done = workspace.work(agent, "--preset", "v1", "-n", "3")
     assert done.code == 0
@@ -37,7 +39,7 @@ def test_v1_is_unlimited_by_default_and_with_0(
     assert "Max Iterations: unlimited" in done.out
 
 
-def test_v1_takes_its_own_agent_and_its_own_word_for_the_maximum(workspace: Workspace) -> None:
+def test_v1_uses_kiro_cli_and_accepts_default_iterations(workspace: Workspace) -> None:
     workspace.agent("cat > /dev/null", name="bin/kiro-cli")
     workspace.config("loop: {preset: v1, default_iterations: 2}")
     path = f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"
@@ -47,7 +49,7 @@ def test_v1_takes_its_own_agent_and_its_own_word_for_the_maximum(workspace: Work
 
 
 @pytest.mark.slow
-def test_v1_loops_in_a_folder_without_git_and_says_that_it_cannot_push(
+def test_v1_runs_without_a_repository_and_warns_that_it_cannot_push(
     workspace: Workspace,
 ) -> None:
     done = workspace.work(workspace.agents("exit 0"), "--preset", "v1", "-n", "2")
@@ -57,14 +59,14 @@ def test_v1_loops_in_a_folder_without_git_and_says_that_it_cannot_push(
     assert "git.push" not in quiet.err
 
 
-def test_a_value_of_a_preset_can_be_overridden(workspace: Workspace) -> None:
+def test_setting_overrides_a_value_of_a_preset(workspace: Workspace) -> None:
     agent = workspace.agent("exit 7")
     done = workspace.work(agent, "--preset", "v1", "-n", "9", "--no-ignore-exit-status")
     assert done.code == 1
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 
-def test_ralph_ends_with_complete_on_standard_output_alone(workspace: Workspace) -> None:
+def test_ralph_ends_with_complete_only_on_standard_output(workspace: Workspace) -> None:
     versioned(workspace)
     complete = "<promise>COMPLETE</promise>"
     agent = workspace.agents(
@@ -81,7 +83,7 @@ def test_ralph_ends_with_complete_on_standard_output_alone(workspace: Workspace)
 
 
 @pytest.mark.slow
-def test_ralph_reaches_its_maximum_with_exit_0(workspace: Workspace) -> None:
+def test_ralph_exits_with_0_at_its_maximum(workspace: Workspace) -> None:
     versioned(workspace)
     agent = workspace.agents(CHANGE)
     done = workspace.work(agent, "--preset", "ralph", "-q")
@@ -94,13 +96,13 @@ def test_ralph_needs_a_repository(workspace: Workspace) -> None:
     assert "git.commit is on, but " in done.err
 
 
-def test_an_unknown_preset_is_an_error_with_a_near_miss(workspace: Workspace) -> None:
+def test_unknown_preset_is_an_error_with_a_suggestion(workspace: Workspace) -> None:
     done = workspace.work("true", "--preset", "rlph")
     assert done.code == 1
     assert "Did you mean 'ralph'?" in done.err
 
 
-def test_the_built_in_prompts_speak_the_policy_s_words(workspace: Workspace) -> None:
+def test_built_in_prompts_use_the_configured_signals(workspace: Workspace) -> None:
     workspace.write("mine.md", "My own words: <promise>SUCCESS</promise>\n")
     args = ("--signals-success", "DONE", "--signals-failure", "STUCK", "--orient", "mine.md")
     done = workspace.rooda("build", "--ai-cmd", "true", "--dry-run", *args)
@@ -108,4 +110,6 @@ def test_the_built_in_prompts_speak_the_policy_s_words(workspace: Workspace) -> 
     assert "<promise>DONE</promise>" in done.out
     assert "<promise>STUCK</promise>" in done.out
     assert "<promise>FAILURE</promise>" not in done.out
-    assert "My own words: <promise>SUCCESS</promise>" in done.out, "the user's text stays"
+    assert "My own words: <promise>SUCCESS</promise>" in done.out, (
+        "the user's own prompt is unchanged"
+    )

@@ -1,4 +1,4 @@
-"""Progress through the installed command: what counts, what does not, and when a run gives up."""
+"""Progress through the installed command: which changes count, and when a run has stalled."""
 
 import shutil
 import subprocess
@@ -37,8 +37,8 @@ def pytest_says(passed: int, failed: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_run_that_gets_nowhere_is_given_up(work: GitWork) -> None:
-    """Neither what is ignored nor what a hook or a check writes is progress of the agent."""
+def test_run_without_progress_is_aborted_at_the_stall_threshold(work: GitWork) -> None:
+    """Ignored files, and files that a hook or a check writes, are no progress of the agent."""
     work.write(".gitignore", "ignored\n")
     noise = "date +%s%N >> noise"
     work.settings(stall_threshold=3, verify=noise, hooks={"post_iteration": noise})
@@ -55,7 +55,7 @@ def test_a_run_that_gets_nowhere_is_given_up(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_better_tests_are_progress_and_the_same_again_are_not(work: GitWork) -> None:
+def test_better_test_results_are_progress_and_equal_results_are_not(work: GitWork) -> None:
     agent = work.agents(
         pytest_says(1, 2),
         pytest_says(1, 1),
@@ -69,8 +69,8 @@ def test_better_tests_are_progress_and_the_same_again_are_not(work: GitWork) -> 
     assert (done.code, stalled(work)[0]) == (1, "stall")
 
 
-def test_trees_that_only_go_back_and_forth_are_no_progress(work: GitWork) -> None:
-    """Although every iteration changes a file, and commits it."""
+def test_going_back_and_forth_between_two_trees_is_no_progress(work: GitWork) -> None:
+    """Although each iteration changes a file and commits it."""
     agent = work.agents(
         f"echo a > README; {COMMIT}",
         f"echo b > README; {COMMIT}",
@@ -87,7 +87,7 @@ def test_trees_that_only_go_back_and_forth_are_no_progress(work: GitWork) -> Non
 
 
 @pytest.mark.slow
-def test_back_and_forth_is_recognised_when_the_loop_commits(work: GitWork) -> None:
+def test_going_back_and_forth_is_recognised_when_rooda_commits(work: GitWork) -> None:
     work.settings(stall_threshold=2, git={"commit": True})
     agent = work.agents(*(f"echo {word} > README" for word in "abab"), "exit 0")
     assert work.work(agent, "-n", "9").code == 1
@@ -96,7 +96,7 @@ def test_back_and_forth_is_recognised_when_the_loop_commits(work: GitWork) -> No
 
 
 @pytest.mark.slow
-def test_back_and_forth_is_recognised_without_git_too(workspace: Workspace) -> None:
+def test_going_back_and_forth_is_recognised_without_git(workspace: Workspace) -> None:
     workspace.config(f"loop: {{stall_threshold: 2}}\n{PROCEDURE}")
     agent = workspace.agent('case "$(cat f 2>&1)" in a) echo b > f ;; *) echo a > f ;; esac')
     done = workspace.work(agent, "-n", "9")
@@ -106,7 +106,7 @@ def test_back_and_forth_is_recognised_without_git_too(workspace: Workspace) -> N
 
 
 def files_column(workspace: Workspace) -> list[str]:
-    """What `rooda show` says about the files of each iteration."""
+    """Return the FILES column of `rooda show`, one value for each iteration."""
     lines = workspace.rooda("show").out.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("NO "))
     return [line.split()[3] for line in lines[start + 1 :]]
@@ -136,7 +136,7 @@ def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
 
 
 @pytest.mark.slow
-def test_one_step_back_is_forgiven(work: GitWork) -> None:
+def test_single_return_to_an_earlier_tree_is_no_stall(work: GitWork) -> None:
     agent = work.agents("echo a > f", "rm f", "echo b > f", "rm f", "echo c > f")
     done = work.work(agent, "-n", "5", "--stall-threshold", "2")
     assert done.code == 2
@@ -144,7 +144,7 @@ def test_one_step_back_is_forgiven(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_where_nobody_looks_at_files_nobody_says_that_nothing_changed(work: GitWork) -> None:
+def test_without_track_file_changes_a_run_never_stalls(work: GitWork) -> None:
     work.settings(track_file_changes=False, stall_threshold=1)
     done = work.work(work.agents("date +%s%N > f"), "-n", "3")
     assert (done.code, work.starts) == (2, 3)
@@ -154,7 +154,7 @@ def test_where_nobody_looks_at_files_nobody_says_that_nothing_changed(work: GitW
 
 
 @pytest.mark.slow
-def test_an_agent_that_changed_nothing_has_failed_where_changes_are_required(
+def test_iteration_without_changes_fails_if_changes_are_required(
     work: GitWork,
 ) -> None:
     work.settings(git={"require_changes": True}, failure_threshold=2)
@@ -166,7 +166,7 @@ def test_an_agent_that_changed_nothing_has_failed_where_changes_are_required(
         SUCCESS,
     )
     done = work.work(agent)
-    assert done.code == 0, "who is done has nothing to change"
+    assert done.code == 0, "SUCCESS needs no change"
     kinds = [one["kind"] for one in work.record()]
     assert kinds == ["no-changes", None, "no-changes", None, None]
     assert work.record()[0]["reason"] == "No changes detected"
@@ -175,24 +175,24 @@ def test_an_agent_that_changed_nothing_has_failed_where_changes_are_required(
 
 
 @pytest.mark.slow
-def test_work_that_was_there_before_is_no_change_of_the_agent_s(work: GitWork) -> None:
+def test_uncommitted_user_files_do_not_count_as_changes_of_the_agent(work: GitWork) -> None:
     work.write("draft", "not committed yet\n")
     work.settings(git={"require_changes": True, "commit": True}, failure_threshold=2)
     done = work.work("true", "-n", "5")
     assert done.code == 1
     assert [one["kind"] for one in work.record()] == ["no-changes", "no-changes"]
-    assert work.subjects() == ["the beginning"], "and nothing of it is committed"
+    assert work.subjects() == ["the beginning"], "the user's draft is not committed"
 
 
 @pytest.mark.slow
-def test_a_check_that_fails_is_said_before_that_nothing_changed(work: GitWork) -> None:
+def test_failing_check_is_reported_before_missing_changes(work: GitWork) -> None:
     work.settings(git={"require_changes": True}, verify="false")
     work.work("true", "-n", "1")
     assert work.record()[0]["kind"] == "verify"
 
 
 @pytest.mark.slow
-def test_the_log_is_no_change_of_the_agent_s(work: GitWork) -> None:
+def test_log_file_does_not_count_as_a_change_of_the_agent(work: GitWork) -> None:
     work.settings(git={"require_changes": True})
     done = work.work("true", "-n", "3", "--log-file", "run.log")
     assert done.code == 1
@@ -200,9 +200,11 @@ def test_the_log_is_no_change_of_the_agent_s(work: GitWork) -> None:
     assert (work.path / "run.log").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor knows its file")
-def test_what_rooda_prints_to_is_no_change_of_the_agent_s(work: GitWork) -> None:
-    """`nohup rooda build -v > night.log`: the file grows in every iteration."""
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the path of a descriptor")
+def test_file_that_receives_rooda_s_output_does_not_count_as_a_change_of_the_agent(
+    work: GitWork,
+) -> None:
+    """`nohup rooda build -v > night.log`: the file grows in each iteration."""
     work.settings(git={"require_changes": True, "commit": True})
     with (work.path / "night.log").open("wb") as log:
         command = [str(ROODA), "work", "-v", "-n", "3", "--ai-cmd", "echo idle"]

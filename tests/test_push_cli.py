@@ -1,4 +1,4 @@
-"""`git.push` through the installed command: after every iteration, and never silent."""
+"""`git.push` through the installed command: a push after each iteration, and reported failures."""
 
 import http.server
 import signal
@@ -22,22 +22,22 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
 
 
 def pushed(work: GitWork) -> list[bool]:
-    """Which iterations have brought their commits to the remote, by the record."""
+    """Return, for each iteration of the record, whether its push succeeded."""
     return [one["push"] is not None for one in work.record()]
 
 
 def refusals(work: GitWork) -> list[str]:
-    """Why the pushes failed that did."""
+    """Return the errors of the failed pushes."""
     return [one["push_failed"]["error"] for one in work.record() if one["push_failed"]]
 
 
-def nothing_came(work: GitWork) -> bool:
+def remote_is_empty(work: GitWork) -> bool:
     return work.git("for-each-ref", cwd=work.remote) == ""
 
 
 @pytest.mark.slow
-def test_every_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork) -> None:
-    """A failed one too; and whoever made the commits."""
+def test_each_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork) -> None:
+    """A failed iteration is pushed too, and so are commits that the agent made."""
     agent = work.agents(f"{COMMIT} one", f"{COMMIT} two; exit 7", "touch three")
     done = work.work(agent, "-n", "3", "--push", "--commit")
     assert done.code == 2
@@ -53,17 +53,17 @@ def test_every_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork
     }
     assert sum(line.startswith("Pushed branch=main remote=origin") for line in done.log) == 3
     tags = work.git("for-each-ref", "--format=%(refname)", cwd=work.remote)
-    assert tags == "refs/heads/main", "the snapshots stay at home"
+    assert tags == "refs/heads/main", "snapshots are not pushed"
 
 
-def test_a_remote_that_is_ahead_is_told_of_and_not_overwritten(work: GitWork) -> None:
+def test_remote_that_is_ahead_is_reported_and_not_overwritten(work: GitWork) -> None:
     work.git("push", "-q", "-u", "origin", "main")
     colleague = work.path.parent / "colleague"
     work.git("clone", "-q", str(work.remote), str(colleague))
     work.git("commit", "-q", "--allow-empty", "-m", "by a colleague", cwd=colleague)
     work.git("push", "-q", cwd=colleague)
     done = work.work(work.agent(f"{COMMIT} mine"), "-n", "1", "--push")
-    assert done.code == 2, "the iteration itself was good"
+    assert done.code == 2, "the iteration itself succeeded"
     assert FAILED in done.err
     assert "The remote has commits that are not here: git pull" in done.err
     assert "[rejected]" in refusals(work)[0]
@@ -72,7 +72,7 @@ def test_a_remote_that_is_ahead_is_told_of_and_not_overwritten(work: GitWork) ->
 
 
 @pytest.mark.slow
-def test_a_push_that_failed_is_made_up_for(work: GitWork) -> None:
+def test_next_iteration_pushes_what_a_failed_push_left(work: GitWork) -> None:
     away = f"{work.remote}.away"
     agent = work.agents(
         f"{COMMIT} one; mv {work.remote} {away}",
@@ -95,7 +95,7 @@ def test_a_push_that_failed_is_made_up_for(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_a_pre_push_hook_that_objects_is_quoted(work: GitWork) -> None:
+def test_output_of_a_failing_pre_push_hook_is_quoted(work: GitWork) -> None:
     work.git_hook("pre-push", "test -e neat || { echo 'guard: not neat' >&2; exit 1; }")
     done = work.work(work.agents("exit 0", "touch neat"), "-n", "2", "--push")
     assert pushed(work) == [False, True]
@@ -104,35 +104,37 @@ def test_a_pre_push_hook_that_objects_is_quoted(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_a_push_that_hangs_is_stopped_with_all_that_belongs_to_it(work: GitWork) -> None:
-    work.git_hook("pre-push", f"echo $$ > {work.sign('hook.pid')}; exec sleep 60")
+def test_timeout_kills_a_hanging_push_and_its_whole_process_tree(work: GitWork) -> None:
+    work.git_hook("pre-push", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     work.settings(git={"push": True, "push_timeout": "3s"})
     assert work.work("true", "-n", "1").code == 2
-    assert not alive(int(wait_for(work.sign("hook.pid"))))
+    assert not alive(int(wait_for(work.marker("hook.pid"))))
     (refusal,) = refusals(work)
-    assert refusal.startswith("timed out after 3s")  # git may have a last word of its own
-    assert nothing_came(work)
+    assert refusal.startswith("timed out after 3s")  # git may append its own error
+    assert remote_is_empty(work)
 
 
 @pytest.mark.slow
-def test_a_login_by_ssh_can_ask_nobody(work: GitWork) -> None:
+def test_ssh_cannot_ask_for_a_password(work: GitWork) -> None:
     login = work.script(
         "ssh",
         'if read answer < /dev/tty; then echo asked > "$0.asked"; fi\n'
         'echo "askpass: $SSH_ASKPASS_REQUIRE $(cat < /dev/null)" > "$0.seen"\n'
         "echo 'git@example.org: Permission denied (publickey,password).' >&2; exit 255",
     )
-    work.git("remote", "set-url", "origin", "git@example.org:somebody/project.git")
+    work.git("remote", "set-url", "origin", "git@example.org:user/project.git")
     work.git("config", "core.sshCommand", login)
     done = work.work("true", "-n", "1", "--push")
     assert done.code == 2
-    assert work.sign("ssh.seen").read_text() == "askpass: never \n", "the user's own command"
-    assert not work.sign("ssh.asked").exists()
+    assert work.marker("ssh.seen").read_text() == "askpass: never \n", (
+        "the ssh command of the user's git config ran"
+    )
+    assert not work.marker("ssh.asked").exists()
     assert "Give git a key that needs no question (ssh-add)" in done.err
 
 
 class _Unauthorized(http.server.BaseHTTPRequestHandler):
-    """Wants a password."""
+    """Answers each request with 401 and asks for a password."""
 
     def do_GET(self) -> None:
         self.send_response(401)
@@ -141,12 +143,12 @@ class _Unauthorized(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def locked_server() -> Iterator[str]:
-    """A server on this machine that lets nobody in; its address."""
+    """Yield the address of a local server that refuses each request with 401."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Unauthorized) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -158,45 +160,45 @@ def locked_server() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_login_by_password_can_ask_nobody(work: GitWork) -> None:
-    asks = work.script("asks", f"echo asked >> {work.sign('asked')}; echo secret")
+def test_git_cannot_ask_for_a_password(work: GitWork) -> None:
+    asks = work.script("asks", f"echo asked >> {work.marker('asked')}; echo secret")
     work.git("config", "core.askPass", asks)
     with locked_server() as address:
         work.git("remote", "set-url", "origin", address)
         env = {"GIT_ASKPASS": asks, "SSH_ASKPASS": asks}
         done = work.work("true", "-n", "1", "--push", env=env)
     assert done.code == 2
-    assert not work.sign("asked").exists()
+    assert not work.marker("asked").exists()
     assert FAILED in done.err
     assert "Give git credentials that need no question" in done.err
 
 
 @pytest.mark.slow
-def test_a_remote_that_nobody_answers_for_is_told_of(work: GitWork) -> None:
+def test_unreachable_remote_is_reported(work: GitWork) -> None:
     with locked_server() as address:
-        pass  # nobody listens there any more
+        pass  # the server is closed: nothing listens at the address any more
     work.git("remote", "set-url", "origin", address)
     done = work.work("true", "-n", "1", "--push")
     assert done.code == 2
     assert "127.0.0.1" in refusals(work)[0]
 
 
-def test_what_was_interrupted_is_not_pushed(work: GitWork) -> None:
+def test_interrupted_iteration_is_not_pushed(work: GitWork) -> None:
     running = work.begin(
-        work.agent(f"{COMMIT} half; echo $$ > {work.sign('agent.pid')}; exec sleep 60"), "--push"
+        work.agent(f"{COMMIT} half; echo $$ > {work.marker('agent.pid')}; exec sleep 60"), "--push"
     )
-    wait_for(work.sign("agent.pid"))
+    wait_for(work.marker("agent.pid"))
     running.signal(signal.SIGINT)
     assert running.finish().code == 130
     assert work.subjects() == ["the beginning", "half"]
-    assert nothing_came(work)
+    assert remote_is_empty(work)
 
 
 @pytest.mark.slow
 def test_ctrl_c_during_a_push_ends_the_run(work: GitWork) -> None:
-    work.git_hook("pre-push", f"echo $$ > {work.sign('hook.pid')}; exec sleep 60")
+    work.git_hook("pre-push", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     running = work.begin("true", "--push")
-    hook = int(wait_for(work.sign("hook.pid")))
+    hook = int(wait_for(work.marker("hook.pid")))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 130
@@ -204,4 +206,4 @@ def test_ctrl_c_during_a_push_ends_the_run(work: GitWork) -> None:
     assert FAILED not in done.err
     assert done.err.count("Received SIGINT") == 1
     assert [one["status"] for one in work.record()] == ["completed"]
-    assert nothing_came(work)
+    assert remote_is_empty(work)

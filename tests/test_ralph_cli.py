@@ -1,4 +1,4 @@
-"""`ralph` through the installed command, in real repositories: modes, attempts, ends, files."""
+"""`ralph` through the installed command: modes, attempts, exit codes and files."""
 
 import os
 import shlex
@@ -23,13 +23,13 @@ def work(workspace: Workspace) -> Iterator[Ralphs]:
 
 @pytest.fixture
 def planned(work: Ralphs) -> Ralphs:
-    """One that has a plan already."""
+    """Return a repository that has a plan."""
     work.plan()
     return work
 
 
-def marks(number: int) -> str:
-    """What an agent does that sets a task of the plan to complete."""
+def completes_task(number: int) -> str:
+    """Return a command that sets a task of the plan to complete."""
     expression = f"/Task {number}:/,/Status/s/Status: .*/Status: complete/"
     return f"{WORKS}; sed -i.bak '{expression}' .ralph/implementation_plan.md; rm .ralph/*.bak"
 
@@ -38,7 +38,7 @@ def marks(number: int) -> str:
 
 
 @pytest.mark.slow
-def test_a_new_user_plans_and_builds_in_an_empty_repository(workspace: Workspace) -> None:
+def test_new_user_can_plan_and_build_in_an_empty_repository(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         for name in (".ralph", "specs", "AGENTS.md"):
             work.git("rm", "-qr", name)
@@ -51,8 +51,8 @@ def test_a_new_user_plans_and_builds_in_an_empty_repository(workspace: Workspace
         work.agent_does(
             f"cp {text} .ralph/implementation_plan.md",
             COMPLETE,
-            marks(1),
-            f"{marks(2)}; {COMPLETE}",
+            completes_task(1),
+            f"{completes_task(2)}; {COMPLETE}",
         )
         assert work.ralph("plan").code == 0
         assert work.ralph("build").code == 0
@@ -81,7 +81,7 @@ def test_a_new_user_plans_and_builds_in_an_empty_repository(workspace: Workspace
         pytest.param(("2",), {"DEFAULT_MAX_ITERATIONS": 7}, 2, marks=pytest.mark.slow),
     ],
 )
-def test_how_many_iterations_there_are_at_most(
+def test_maximum_of_iterations(
     work: Ralphs, arguments: tuple[str, ...], config: dict[str, int], maximum: int
 ) -> None:
     work.agent_does(COMPLETE, **config)
@@ -90,7 +90,7 @@ def test_how_many_iterations_there_are_at_most(
     assert done.code == 0
 
 
-def test_at_the_maximum_the_loop_ends_well_but_incomplete(planned: Ralphs) -> None:
+def test_build_ends_with_exit_0_at_the_maximum(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     done = planned.ralph("build", "2")
     assert (done.code, planned.starts) == (0, 2)
@@ -99,24 +99,24 @@ def test_at_the_maximum_the_loop_ends_well_but_incomplete(planned: Ralphs) -> No
 
 
 @pytest.mark.slow
-def test_without_a_number_there_are_ten_and_not_eleven(work: Ralphs) -> None:
+def test_maximum_is_ten_by_default(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert (work.ralph("plan").code, work.starts) == (0, 10)
 
 
 @pytest.mark.slow
-def test_complete_counts_on_standard_output_alone_and_to_the_letter(work: Ralphs) -> None:
+def test_complete_counts_only_on_standard_output_and_exactly_as_written(work: Ralphs) -> None:
     work.agent_does(
         f"{WORKS}; {COMPLETE} >&2",
         f"{WORKS}; echo '<promise>complete</promise>'; echo COMPLETE",
         f"{WORKS}; {COMPLETE}",
     )
     assert (work.ralph("plan").code, work.starts) == (0, 3)
-    assert len(work.commits()) == 3, "the one that said it has completed normally"
+    assert len(work.commits()) == 3, "the iteration with COMPLETE is committed as well"
 
 
 @pytest.mark.parametrize("mode", ["plan", pytest.param("build", marks=pytest.mark.slow)])
-def test_complete_with_nothing_changed_is_complete(planned: Ralphs, mode: str) -> None:
+def test_complete_without_changes_is_complete(planned: Ralphs, mode: str) -> None:
     planned.agent_does(COMPLETE)
     done = planned.ralph(mode)
     assert (done.code, planned.starts) == (0, 1)
@@ -124,7 +124,7 @@ def test_complete_with_nothing_changed_is_complete(planned: Ralphs, mode: str) -
 
 
 @pytest.mark.slow
-def test_a_prompt_runs_once_without_tests_or_signals_and_is_committed(planned: Ralphs) -> None:
+def test_prompt_mode_runs_once_without_tests_or_signals_and_commits(planned: Ralphs) -> None:
     planned.in_home("implementation_plan.md", "")
     planned.write("ideas/tidy.md", "# Tidy the cellar\nin ${MODE} mode, round ${ITERATION}\n")
     planned.agent_does(f"{WORKS}; {COMPLETE}", TEST_COMMAND="false", DEFAULT_MAX_ITERATIONS=5)
@@ -136,7 +136,7 @@ def test_a_prompt_runs_once_without_tests_or_signals_and_is_committed(planned: R
 
 
 @pytest.mark.slow
-def test_a_prompt_that_changes_nothing_is_no_failure(work: Ralphs) -> None:
+def test_prompt_without_changes_is_no_failure(work: Ralphs) -> None:
     work.write("ask.md", "What is this?\n")
     work.agent_does("echo a project")
     assert (work.ralph("prompt", "ask.md").code, work.starts) == (0, 1)
@@ -145,7 +145,7 @@ def test_a_prompt_that_changes_nothing_is_no_failure(work: Ralphs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("deed,code", [("exit 3", 4), (f"{WORKS}; touch ugly", 5)])
-def test_a_prompt_is_not_tried_again(work: Ralphs, deed: str, code: int) -> None:
+def test_prompt_is_not_retried(work: Ralphs, deed: str, code: int) -> None:
     work.write("ask.md", "# Ask\n")
     work.agent_does(deed)
     work.git_hook("pre-commit", "! test -e ugly")
@@ -155,7 +155,7 @@ def test_a_prompt_is_not_tried_again(work: Ralphs, deed: str, code: int) -> None
 # -- the plan ------------------------------------------------------------------------------
 
 
-def test_without_a_plan_nothing_is_built(work: Ralphs) -> None:
+def test_build_without_a_plan_is_refused(work: Ralphs) -> None:
     work.agent_does(WORKS)
     done = work.ralph("build")
     assert (done.code, work.starts) == (2, 0)
@@ -164,7 +164,7 @@ def test_without_a_plan_nothing_is_built(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_that_vanishes_ends_the_build_before_the_next_iteration(planned: Ralphs) -> None:
+def test_deleted_plan_ends_the_build_before_the_next_iteration(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; rm .ralph/implementation_plan.md")
     done = planned.ralph("build", "5")
     assert (done.code, planned.starts) == (2, 1)
@@ -172,11 +172,11 @@ def test_a_plan_that_vanishes_ends_the_build_before_the_next_iteration(planned: 
     assert planned.commits() == ["build: iteration 1 - Read the file"]
 
 
-# -- attempts and how they end ---------------------------------------------------------------
+# -- attempts and exit codes -----------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_tests_that_fail_three_times_end_the_run_and_the_work_stays(planned: Ralphs) -> None:
+def test_tests_that_fail_three_times_end_the_run_and_keep_the_changes(planned: Ralphs) -> None:
     planned.agent_does("date +%N > work", TEST_COMMAND="echo 2 of 9 failed; exit 1")
     done = planned.ralph("build")
     assert (done.code, planned.starts) == (3, 3)
@@ -193,7 +193,7 @@ def test_plan_mode_runs_no_tests(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_attempts_are_counted_anew_after_a_success_and_get_the_same_prompt(
+def test_success_resets_the_attempts_and_a_retry_gets_the_same_prompt(
     planned: Ralphs,
 ) -> None:
     good, bad = f"{WORKS}; touch good", f"{WORKS}; rm -f good"
@@ -215,9 +215,7 @@ def test_attempts_are_counted_anew_after_a_success_and_get_the_same_prompt(
         ("echo I thought about it", "No changes detected"),
     ],
 )
-def test_an_agent_that_fails_three_times_ends_the_run(
-    planned: Ralphs, deed: str, words: str
-) -> None:
+def test_agent_that_fails_three_times_ends_the_run(planned: Ralphs, deed: str, words: str) -> None:
     planned.agent_does(deed)
     done = planned.ralph("build")
     assert (done.code, planned.starts) == (4, 3)
@@ -227,7 +225,7 @@ def test_an_agent_that_fails_three_times_ends_the_run(
 
 
 @pytest.mark.slow
-def test_an_agent_that_runs_out_of_time_has_failed(planned: Ralphs) -> None:
+def test_agent_that_exceeds_the_timeout_has_failed(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; {COMPLETE}; sleep 60", MAX_RETRIES=1)
     done = planned.ralph("build", env={"ROODA_LOOP_ITERATION_TIMEOUT": "1"})
     assert (done.code, planned.starts) == (4, 1)
@@ -245,7 +243,7 @@ def test_complete_with_failing_tests_is_a_failed_attempt(planned: Ralphs) -> Non
 
 
 @pytest.mark.slow
-def test_a_hook_that_refuses_three_times_ends_the_run_in_its_own_words(planned: Ralphs) -> None:
+def test_git_hook_that_fails_three_times_ends_the_run_with_its_message(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     planned.git_hook("pre-commit", "echo 'lint: not neat' >&2; exit 1")
     done = planned.ralph("build")
@@ -256,7 +254,7 @@ def test_a_hook_that_refuses_three_times_ends_the_run_in_its_own_words(planned: 
 
 
 @pytest.mark.slow
-def test_there_is_no_commit_without_a_branch(planned: Ralphs) -> None:
+def test_nothing_is_committed_on_a_detached_head(planned: Ralphs) -> None:
     planned.agent_does(WORKS, MAX_RETRIES=1)
     planned.git("checkout", "-q", "--detach")
     done = planned.ralph("build")
@@ -265,9 +263,9 @@ def test_there_is_no_commit_without_a_branch(planned: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_changes_are_looked_for_since_the_start_of_the_iteration(planned: Ralphs) -> None:
-    """What the first attempt left is still to be committed."""
-    ran = planned.sign("ran")
+def test_changes_are_detected_since_the_start_of_the_iteration(planned: Ralphs) -> None:
+    """The changes of a failed attempt are committed with the retry."""
+    ran = planned.marker("ran")
     flaky = f"test -e {ran} || {{ touch {ran}; exit 1; }}"
     planned.agent_does(WORKS, "echo nothing left to do", TEST_COMMAND=flaky)
     assert (planned.ralph("build", "1").code, planned.starts) == (0, 2)
@@ -275,7 +273,7 @@ def test_changes_are_looked_for_since_the_start_of_the_iteration(planned: Ralphs
 
 
 @pytest.mark.slow
-def test_an_agent_that_commits_by_itself_has_changed_something(planned: Ralphs) -> None:
+def test_commit_by_the_agent_counts_as_a_change(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; git add work; git commit -qm 'by the agent'")
     assert (planned.ralph("build", "1").code, planned.starts) == (0, 1)
     assert planned.subjects()[-1] == "by the agent"
@@ -286,27 +284,29 @@ def test_an_agent_that_commits_by_itself_has_changed_something(planned: Ralphs) 
 
 
 @pytest.mark.slow
-def test_the_commit_names_the_task_that_became_complete(planned: Ralphs) -> None:
-    planned.agent_does(marks(2), WORKS)
+def test_commit_message_names_the_task_that_became_complete(planned: Ralphs) -> None:
+    planned.agent_does(completes_task(2), WORKS)
     assert planned.ralph("build", "2").code == 0
     assert planned.commits() == [
         "build: iteration 1 - Write the file",
         "build: iteration 2 - Read the file",
     ]
-    assert "Task: Read the file\nSpec: specs/reader.md\n" in planned.log(), "before the agent ran"
+    assert "Task: Read the file\nSpec: specs/reader.md\n" in planned.log(), (
+        "the task is chosen before the agent runs"
+    )
 
 
 @pytest.mark.slow
-def test_the_task_in_progress_comes_before_the_first_open_one(work: Ralphs) -> None:
+def test_task_in_progress_comes_before_the_first_open_task(work: Ralphs) -> None:
     work.plan(PLAN.replace("Write the file\nStatus: open", "Write the file\nStatus: in progress"))
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0
     assert work.commits() == ["build: iteration 1 - Write the file"]
 
 
-def test_a_retry_is_about_the_same_task(planned: Ralphs) -> None:
-    """The first attempt calls the task complete, and the tests say no."""
-    planned.agent_does(marks(1), "touch fixed", TEST_COMMAND="test -e fixed")
+def test_retry_has_the_same_task(planned: Ralphs) -> None:
+    """The first attempt sets the task to complete, but the tests fail."""
+    planned.agent_does(completes_task(1), "touch fixed", TEST_COMMAND="test -e fixed")
     assert (planned.ralph("build", "1").code, planned.starts) == (0, 2)
     assert planned.log().count("Task: Read the file\n") == 2
     assert planned.commits() == ["build: iteration 1 - Read the file"]
@@ -316,15 +316,15 @@ def test_a_retry_is_about_the_same_task(planned: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_the_agent_works_in_the_root_wherever_ralph_was_started(work: Ralphs) -> None:
+def test_agent_runs_in_the_project_root_wherever_ralph_was_started(work: Ralphs) -> None:
     work.write("deep/down/note", "here\n")
-    work.agent_does(f"pwd > {work.sign('cwd')}; {WORKS}")
+    work.agent_does(f"pwd > {work.marker('cwd')}; {WORKS}")
     assert work.ralph("plan", "1", within="deep/down").code == 0
-    assert Path(work.sign("cwd").read_text().strip()) == work.path.resolve()
+    assert Path(work.marker("cwd").read_text().strip()) == work.path.resolve()
     assert (work.path / ".ralph/logs").is_dir()
 
 
-def test_exactly_the_named_words_of_a_prompt_are_replaced(work: Ralphs) -> None:
+def test_only_known_names_in_a_prompt_are_replaced(work: Ralphs) -> None:
     names = ("MODE", "ITERATION", "PLAN_PATH", "SPECS_DIR", "TEST_COMMAND", "MAX_RETRIES")
     others = "${HOME} $MODE $(pwd) ${mode} ${DEFAULT_MAX_ITERATIONS} ${AGENT_ARGS}|"
     work.in_home("prompts/plan.md", " ".join(f"${{{name}}}" for name in names) + "\n" + others)
@@ -337,57 +337,57 @@ def test_exactly_the_named_words_of_a_prompt_are_replaced(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_another_config_may_be_named(work: Ralphs) -> None:
+def test_config_flag_names_another_file(work: Ralphs) -> None:
     work.agent_does(COMPLETE)
     work.write("mine", (work.path / ".ralph/config").read_text() + "DEFAULT_MAX_ITERATIONS=2\n")
-    work.in_home("config", "AGENT_CLI=nobody-has-this\n")
+    work.in_home("config", "AGENT_CLI=no-such-agent\n")
     done = work.ralph("plan", "--config", "../mine", within="specs")
     assert done.code == 0
     assert "(max 2 iterations)" in done.log[0]
 
 
 @pytest.mark.slow
-def test_the_config_is_never_executed(work: Ralphs) -> None:
-    agent = work.agent(f"cat > {work.sign('prompt')}; {COMPLETE}")
-    words = f"AGENT_CLI={agent}\nAGENT_ARGS=$(touch {work.sign('ran')})\n"
+def test_config_is_never_executed(work: Ralphs) -> None:
+    agent = work.agent(f"cat > {work.marker('prompt')}; {COMPLETE}")
+    words = f"AGENT_CLI={agent}\nAGENT_ARGS=$(touch {work.marker('ran')})\n"
     work.in_home("config", words)
     work.ralph("plan")
-    assert work.sign("prompt").exists()
-    assert not work.sign("ran").exists()
+    assert work.marker("prompt").exists()
+    assert not work.marker("ran").exists()
 
 
 @pytest.mark.slow
-def test_a_known_agent_without_arguments_is_started_without_questions(work: Ralphs) -> None:
-    said = f'echo "$@" > {work.sign("words")}; cat > {work.sign("prompt")}'
-    claude = Path(work.agent(f"{said}; {WORKS}", "claude"))
+def test_known_agent_without_arguments_is_started_non_interactively(work: Ralphs) -> None:
+    saves = f'echo "$@" > {work.marker("words")}; cat > {work.marker("prompt")}'
+    claude = Path(work.agent(f"{saves}; {WORKS}", "claude"))
     work.configure(AGENT_CLI="claude")
     work.ralph("plan", "1", env={"PATH": f"{claude.parent}:{os.environ['PATH']}"})
-    assert work.sign("words").read_text().startswith("-p --dangerously-skip-permissions ")
-    assert work.sign("prompt").read_text().startswith("# Refresh the implementation plan\n")
+    assert work.marker("words").read_text().startswith("-p --dangerously-skip-permissions ")
+    assert work.marker("prompt").read_text().startswith("# Refresh the implementation plan\n")
 
 
 @pytest.mark.slow
-def test_the_agent_s_arguments_are_split_like_a_shell_s(work: Ralphs) -> None:
-    agent = work.agent(f"printf '<%s>' \"$@\" > {work.sign('words')}; {WORKS}", "my agent")
+def test_agent_arguments_are_split_like_shell_words(work: Ralphs) -> None:
+    agent = work.agent(f"printf '<%s>' \"$@\" > {work.marker('words')}; {WORKS}", "my agent")
     work.configure(AGENT_CLI=shlex.split(agent)[0], AGENT_ARGS="-p 'two words' $HOME")
     assert work.ralph("plan", "1").code == 0
-    assert work.sign("words").read_text() == "<-p><two words><$HOME>"
+    assert work.marker("words").read_text() == "<-p><two words><$HOME>"
 
 
 @pytest.mark.slow
-def test_the_config_may_name_another_root(work: Ralphs) -> None:
+def test_config_may_name_another_project_root(work: Ralphs) -> None:
     other = work.path.parent / "other"
     work.git("clone", "-q", str(work.path), str(other))
-    work.agent_does(f"pwd > {work.sign('cwd')}; {WORKS}", PROJECT_ROOT=str(other))
+    work.agent_does(f"pwd > {work.marker('cwd')}; {WORKS}", PROJECT_ROOT=str(other))
     assert work.ralph("plan", "1").code == 0
-    assert Path(work.sign("cwd").read_text().strip()) == other.resolve()
+    assert Path(work.marker("cwd").read_text().strip()) == other.resolve()
     assert work.commits() == []
     assert work.git("log", "-1", "--format=%s", cwd=other).startswith("plan: iteration 1 - ")
-    assert len(work.logs) == 1, "the home is where it was"
+    assert len(work.logs) == 1, "the home of ralph is unchanged"
 
 
 @pytest.mark.slow
-def test_the_project_itself_may_be_the_home(workspace: Workspace) -> None:
+def test_project_itself_may_be_the_home(workspace: Workspace) -> None:
     with ralph_work(workspace, ".") as work:
         work.plan()
         work.agent_does(WORKS)
@@ -398,9 +398,7 @@ def test_the_project_itself_may_be_the_home(workspace: Workspace) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("home", [pytest.param(".", marks=pytest.mark.slow), ".ralph"])
-def test_logs_are_not_committed_even_where_git_does_not_ignore_them(
-    workspace: Workspace, home: str
-) -> None:
+def test_logs_are_never_committed(workspace: Workspace, home: str) -> None:
     with ralph_work(workspace, home) as work:
         (work.path / home / ".gitignore").unlink()
         work.configure(AGENT_CLI=work.agent(f"{WORKS}; git add -A"))
@@ -414,14 +412,14 @@ def test_logs_are_not_committed_even_where_git_does_not_ignore_them(
 
 
 @pytest.mark.slow
-def test_the_log_is_no_change_of_the_agent_s(workspace: Workspace) -> None:
+def test_log_does_not_count_as_a_change_of_the_agent(workspace: Workspace) -> None:
     with ralph_work(workspace, ".") as work:
         (work.path / ".gitignore").unlink()
         work.agent_does("echo idle", MAX_RETRIES=1)
         assert work.ralph("plan", "1").code == 4
 
 
-def test_variables_set_the_environment_and_the_fallbacks_of_ralph_s_agent(work: Ralphs) -> None:
+def test_variables_set_the_environment_and_the_fallbacks_of_the_agent(work: Ralphs) -> None:
     work.agent_does(f'echo "$MARK" > mark; {COMPLETE}')
     assert work.ralph("plan", env={"ROODA_LOOP_ENV": "MARK=here"}).code == 0
     assert (work.path / "mark").read_text() == "here\n"
@@ -430,13 +428,13 @@ def test_variables_set_the_environment_and_the_fallbacks_of_ralph_s_agent(work: 
     assert "AI command binary not found: no-such-agent" in done.err
 
 
-def test_a_variable_can_t_move_ralph_s_agent_out_of_the_project(work: Ralphs) -> None:
+def test_variable_cannot_move_the_agent_out_of_the_project(work: Ralphs) -> None:
     work.agent_does(f"pwd > where; {COMPLETE}")
     assert work.ralph("plan", env={"ROODA_LOOP_WORKING_DIR": "/"}).code == 0
     assert (work.path / "where").read_text() == f"{work.path}\n"
 
 
-def test_nothing_of_rooda_s_own_config_is_read(work: Ralphs) -> None:
+def test_rooda_s_own_config_files_are_ignored(work: Ralphs) -> None:
     work.config("loop: [broken")
     work.global_config(f"loop: {{max_attempts: 1, git: {{commit: false}}}}\n{PROCEDURE}")
     work.agent_does("exit 1", f"{WORKS}; {COMPLETE}")
@@ -461,11 +459,11 @@ def test_nothing_of_rooda_s_own_config_is_read(work: Ralphs) -> None:
         pytest.param(None, None, None, None, marks=pytest.mark.slow),
     ],
 )
-def test_where_the_test_command_is_found(
+def test_places_of_the_test_command(
     planned: Ralphs, config: str | None, root: str | None, home: str | None, found: str | None
 ) -> None:
     def command(place: str | None) -> str:
-        return f"echo {place} > {planned.sign('tested')}" if place else ""
+        return f"echo {place} > {planned.marker('tested')}" if place else ""
 
     for folder, place in ((".", root), (".ralph", home)):
         words = "" if place is None else f"```sh\nTEST_COMMAND='{command(place)}'\n```\n"
@@ -473,14 +471,14 @@ def test_where_the_test_command_is_found(
     planned.agent_does(WORKS, **({} if config is None else {"TEST_COMMAND": command(config)}))
     done = planned.ralph("build", "1")
     assert done.code == 0
-    tested = planned.sign("tested")
+    tested = planned.marker("tested")
     assert (tested.read_text().strip() if tested.exists() else None) == found
     assert ("WARN: no test command was found" in done.err) == (found is None)
     assert ("Tests: none found\n" in planned.log()) == (found is None)
 
 
 @pytest.mark.slow
-def test_a_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
+def test_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
     planned.write("AGENTS.md", "# Notes\n\n- **Test**: `test -e tested`\n")
     planned.agent_does(WORKS, "touch tested")
     assert (planned.ralph("build", "1").code, planned.starts) == (0, 2)
@@ -501,7 +499,7 @@ def test_a_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
         pytest.param(["plan", "--verbose"], "No such option", marks=pytest.mark.slow),
     ],
 )
-def test_wrong_words_are_exit_1(work: Ralphs, arguments: list[str], words: str) -> None:
+def test_wrong_arguments_give_exit_code_1(work: Ralphs, arguments: list[str], words: str) -> None:
     work.agent_does(WORKS)
     done = work.ralph(*arguments)
     assert (done.code, work.starts, done.out) == (1, 0, "")
@@ -509,7 +507,7 @@ def test_wrong_words_are_exit_1(work: Ralphs, arguments: list[str], words: str) 
     assert "--help" in done.err
 
 
-def test_everything_that_is_missing_is_said_at_once(work: Ralphs) -> None:
+def test_all_problems_are_reported_at_once(work: Ralphs) -> None:
     work.in_home("config", "MAX_RETRIES=many\nAGENT_CLI=/nowhere/agent\nFOO=1\n\nwhat is this\n")
     (work.path / ".ralph/prompts/plan.md").unlink()
     (work.path / ".git").rename(work.tools / "git")
@@ -524,7 +522,7 @@ def test_everything_that_is_missing_is_said_at_once(work: Ralphs) -> None:
     assert not (work.path / ".ralph/logs").exists()
 
 
-def test_a_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ralphs) -> None:
+def test_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ralphs) -> None:
     planned.agent_does(WORKS, MAX_RETRYS=1)
     done = planned.ralph("build")
     assert (done.code, planned.starts) == (1, 0)
@@ -532,7 +530,7 @@ def test_a_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: R
     assert "  Did you mean 'MAX_RETRIES'?\n" in done.err
 
 
-def test_a_misspelled_variable_is_an_error_of_ralph_too(planned: Ralphs) -> None:
+def test_misspelled_variable_is_an_error(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     done = planned.ralph("build", env={"ROODA_LOOP_MAX_COSTS": "5"})
     assert (done.code, planned.starts) == (1, 0)
@@ -550,7 +548,9 @@ def test_a_misspelled_variable_is_an_error_of_ralph_too(planned: Ralphs) -> None
         ("config", "elsewhere: the file does not exist"),
     ],
 )
-def test_each_prerequisite_alone_is_exit_1(planned: Ralphs, missing: str, words: str) -> None:
+def test_each_missing_prerequisite_gives_exit_code_1(
+    planned: Ralphs, missing: str, words: str
+) -> None:
     planned.agent_does(WORKS)
     arguments = {"file": ["prompt", "nofile.md"], "config": ["build", "--config", "elsewhere"]}
     match missing:
@@ -597,10 +597,10 @@ def test_help_names_the_modes_and_the_exit_codes(work: Ralphs) -> None:
     assert work.ralph("--version").out.startswith("ralph ")
 
 
-# -- the same engine -------------------------------------------------------------------------
+# -- shared with rooda -----------------------------------------------------------------------
 
 
-def test_what_the_agent_prints_goes_to_standard_error_and_the_log(work: Ralphs) -> None:
+def test_output_of_the_agent_goes_to_standard_error_and_the_log(work: Ralphs) -> None:
     work.agent_does(f"echo aloud; echo aside >&2; {COMPLETE}")
     done = work.ralph("plan")
     assert done.out == ""
@@ -610,8 +610,8 @@ def test_what_the_agent_prints_goes_to_standard_error_and_the_log(work: Ralphs) 
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_leaves_nobody_behind_and_can_be_resumed(planned: Ralphs) -> None:
-    pid = planned.sign("pid")
+def test_interrupted_run_leaves_no_orphan_and_can_be_resumed(planned: Ralphs) -> None:
+    pid = planned.marker("pid")
     planned.agent_does(WORKS, f"echo $$ > {pid}; exec sleep 60", f"{WORKS}; {COMPLETE}")
     running = planned.begin_ralph("build", "5")
     agent = int(wait_for(pid))
@@ -622,14 +622,14 @@ def test_an_interrupted_run_leaves_nobody_behind_and_can_be_resumed(planned: Ral
     done = planned.ralph("build", "--resume")
     assert (done.code, planned.starts) == (0, 3)
     assert planned.commits() == [f"build: iteration {n} - Read the file" for n in (1, 2)]
-    assert len(planned.rooda("history").out.splitlines()) == 2, "it is one run"
+    assert len(planned.rooda("history").out.splitlines()) == 2, "the resume is part of the same run"
     again = planned.ralph("build", "--resume")
     assert again.code == 1
     assert "ended as success" in again.err
 
 
 def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
-    pid = planned.sign("pid")
+    pid = planned.marker("pid")
     planned.agent_does(f"echo $$ > {pid}; exec sleep 60")
     running = planned.begin_ralph("build")
     agent = int(wait_for(pid))
@@ -641,8 +641,8 @@ def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_a_resumed_build_keeps_its_number_and_its_config(planned: Ralphs) -> None:
-    pid = planned.sign("pid")
+def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None:
+    pid = planned.marker("pid")
     agent = planned.agents(WORKS, f"echo $$ > {pid}; exec sleep 60", WORKS)
     planned.configure(AGENT_CLI="false")
     other = planned.write("other/config", f"AGENT_CLI={shlex.quote(agent)}\n")
@@ -672,7 +672,7 @@ def test_a_resumed_build_keeps_its_number_and_its_config(planned: Ralphs) -> Non
 
 
 @pytest.mark.slow
-def test_a_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
+def test_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
     work.write("ideas/tidy.md", "# Tidy the cellar\n")
     work.agent_does("exit 3", "exit 3", COMPLETE)
     assert work.ralph("prompt", "tidy.md", within="ideas").code == 4
@@ -691,7 +691,7 @@ def test_a_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_rooda_shows_what_ralph_did_and_why(planned: Ralphs) -> None:
+def test_rooda_show_and_why_explain_a_run_of_ralph(planned: Ralphs) -> None:
     planned.agent_does(WORKS, TEST_COMMAND="exit 1", MAX_RETRIES=2)
     assert planned.ralph("build").code == 3
     run = planned.run_record()
@@ -707,7 +707,7 @@ def test_rooda_shows_what_ralph_did_and_why(planned: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_why_names_the_limit_that_ended_the_run_and_where_it_is_set(planned: Ralphs) -> None:
+def test_why_names_the_limit_that_ended_the_run_and_its_origin(planned: Ralphs) -> None:
     planned.agent_does("echo idle", MAX_RETRIES=1)
     assert planned.ralph("build").code == 4
     limits = planned.rooda("why").out.partition("Limits and settings:")[2]

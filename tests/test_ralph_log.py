@@ -1,4 +1,4 @@
-"""The session log of `ralph`: made once all was checked, with the seed's blocks to the letter."""
+"""The session log of `ralph`: when it is created, and the format of its blocks."""
 
 import re
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ral
 
 
 @pytest.mark.slow
-def test_a_failure_is_in_the_log_with_its_retries(work: Ralphs) -> None:
+def test_failure_is_logged_with_its_retries(work: Ralphs) -> None:
     work.agent_does("echo idle", TEST_COMMAND="true")
     assert work.ralph("build", "5").code == 4
     log = work.log()
@@ -78,7 +78,7 @@ def test_a_failure_is_in_the_log_with_its_retries(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_a_refused_commit_is_in_the_log_as_a_failed_attempt(work: Ralphs) -> None:
+def test_refused_commit_is_logged_as_a_failed_attempt(work: Ralphs) -> None:
     work.agent_does(WORKS, "touch neat", TEST_COMMAND="true")
     work.git_hook("pre-commit", "test -e neat || { echo 'lint: not neat' >&2; exit 1; }")
     assert work.ralph("build", "1").code == 0
@@ -89,7 +89,7 @@ def test_a_refused_commit_is_in_the_log_as_a_failed_attempt(work: Ralphs) -> Non
 
 
 @pytest.mark.slow
-def test_the_name_of_the_log_is_the_time_of_its_session(work: Ralphs) -> None:
+def test_name_of_the_log_is_the_start_time_of_the_session(work: Ralphs) -> None:
     work.agent_does(COMPLETE)
     assert work.ralph("plan").code == 0
     (log,) = work.logs
@@ -101,14 +101,14 @@ def test_the_name_of_the_log_is_the_time_of_its_session(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_there_is_no_log_before_everything_was_checked(work: Ralphs) -> None:
+def test_no_log_is_created_if_a_check_fails(work: Ralphs) -> None:
     work.configure(AGENT_CLI="/nowhere/agent")
     assert work.ralph("plan").code == 1
     assert not (work.path / ".ralph/logs").exists()
 
 
 @pytest.mark.slow
-def test_without_a_test_command_the_summary_says_so(work: Ralphs) -> None:
+def test_summary_reports_a_missing_test_command(work: Ralphs) -> None:
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0
     reason = "maximum of iterations reached"
@@ -116,7 +116,7 @@ def test_without_a_test_command_the_summary_says_so(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_a_prompt_has_the_same_log_under_its_own_name(work: Ralphs) -> None:
+def test_prompt_mode_has_the_same_log(work: Ralphs) -> None:
     work.in_home("implementation_plan.md", "")
     work.write("ask.md", "# What is this?\n")
     work.agent_does("echo a project")
@@ -127,7 +127,7 @@ def test_a_prompt_has_the_same_log_under_its_own_name(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_what_an_agent_writes_into_the_plan_can_not_forge_a_block(work: Ralphs) -> None:
+def test_plan_cannot_forge_a_block_of_the_log(work: Ralphs) -> None:
     work.plan(f"## x {DOUBLE}\x1b[2J\rITERATION 9\nStatus: open\nSpec: a\x1b]0;b\n")
     work.agent_does(WORKS)
     assert work.ralph("build", "1").code == 0

@@ -1,4 +1,4 @@
-"""Ralph's `config`: read as a shell would read it, never run; all problems at once."""
+"""The `config` file of ralph: parsed like shell assignments, and never executed."""
 
 import time
 
@@ -21,7 +21,7 @@ FILE = ".ralph/config"
 
 
 def config(content: str | bytes) -> RalphConfig:
-    """The settings of a file that nothing is wrong with."""
+    """Return the settings of a valid file."""
     found, findings = read_config(content.encode() if isinstance(content, str) else content, FILE)
     assert findings == []
     return found
@@ -36,7 +36,7 @@ def only(content: str | bytes) -> ConfigFinding:
     return finding
 
 
-def test_a_whole_file_as_people_write_it() -> None:
+def test_whole_file_is_read() -> None:
     found = config(
         "# ralph's settings\n"
         "\n"
@@ -65,7 +65,7 @@ def test_a_whole_file_as_people_write_it() -> None:
         ("'single $HOME'", "single $HOME"),
         ('"double"', "double"),
         ('"a \\"b\\" \\\\ c"', 'a "b" \\ c'),
-        ('"a\\nb"', "a\\nb"),  # a backslash before other letters is a backslash
+        ('"a\\nb"', "a\\nb"),  # before other letters a backslash is an ordinary character
         ("a\\ b", "a b"),
         ("a\\'b", "a'b"),
         ("one'two'\"three\"", "onetwothree"),
@@ -82,7 +82,7 @@ def test_a_whole_file_as_people_write_it() -> None:
         ("a   ", "a"),
     ],
 )
-def test_quotes_are_taken_off_as_a_shell_does(written: str, text: str) -> None:
+def test_quotes_are_removed_as_a_shell_does(written: str, text: str) -> None:
     assert config(f"AGENT_ARGS={written}\n").agent_args == text
 
 
@@ -96,28 +96,28 @@ def test_quotes_are_taken_off_as_a_shell_does(written: str, text: str) -> None:
         b"   # x\n\tMAX_RETRIES=7\n",
     ],
 )
-def test_line_ends_blanks_and_marks_make_no_difference(content: bytes) -> None:
+def test_line_endings_blanks_and_byte_order_mark_are_ignored(content: bytes) -> None:
     assert config(content).max_retries == 7
 
 
-def test_nothing_is_set_by_an_empty_file() -> None:
+def test_empty_file_sets_nothing() -> None:
     assert config("") == RalphConfig()
     assert config("# only words\n\n") == RalphConfig()
 
 
-def test_an_empty_test_command_is_not_the_same_as_none() -> None:
+def test_empty_test_command_is_not_the_same_as_a_missing_one() -> None:
     assert config("").test_command is None
     for empty in ("", "''", '""', "  # no tests", '"  "'):
         assert config(f"TEST_COMMAND={empty}\n").test_command == ""
 
 
-def test_any_other_key_that_is_set_to_nothing_is_not_set() -> None:
+def test_empty_value_of_another_key_counts_as_missing() -> None:
     keys = [key for key in KEYS if key != "TEST_COMMAND"]
     found = config("".join(f'{key}=""\n' for key in keys))
     assert {getattr(found, key.lower()) for key in keys} == {None}
 
 
-def test_several_words_without_quotes_are_taken_as_meant_with_a_warning() -> None:
+def test_unquoted_words_are_joined_with_a_warning() -> None:
     found, (finding,) = read_config(b'TEST_COMMAND=pytest -k "a b" # all\n', FILE)
     assert found.test_command == 'pytest -k "a b"'
     assert not finding.is_error
@@ -126,7 +126,7 @@ def test_several_words_without_quotes_are_taken_as_meant_with_a_warning() -> Non
 
 
 @pytest.mark.parametrize("text", ["$HOME/x", "${HOME}", "$(id)", "`id`", '"$HOME"', '"`id`"', "$1"])
-def test_nothing_is_expanded_and_that_is_said(text: str) -> None:
+def test_variables_are_not_expanded_with_a_warning(text: str) -> None:
     found, (finding,) = read_config(f"PROJECT_ROOT={text}\n".encode(), FILE)
     assert found.project_root == text.strip('"')
     assert not finding.is_error
@@ -134,11 +134,11 @@ def test_nothing_is_expanded_and_that_is_said(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["'$HOME'", '"\\$HOME"', "\\$HOME", "a$", "'`x`'", "5$"])
-def test_a_dollar_that_a_shell_would_leave_alone_is_nothing_to_warn_of(text: str) -> None:
+def test_literal_dollar_gives_no_warning(text: str) -> None:
     assert config(f"PROJECT_ROOT={text}\n").project_root
 
 
-def test_the_shell_of_the_tests_expands_what_the_config_leaves() -> None:
+def test_dollar_in_the_test_command_gives_no_warning() -> None:
     assert config('TEST_COMMAND="pytest $ARGS"\n').test_command == "pytest $ARGS"
 
 
@@ -151,7 +151,7 @@ def test_the_shell_of_the_tests_expands_what_the_config_leaves() -> None:
         ("ZEBRA", "known keys: PROJECT_ROOT"),
     ],
 )
-def test_an_unknown_key_is_an_error_that_names_what_was_meant(key: str, guess: str) -> None:
+def test_unknown_key_is_an_error_with_a_suggestion(key: str, guess: str) -> None:
     found, (finding,) = read_config(f"\n{key}=1\n".encode(), FILE)
     assert found == RalphConfig()
     assert (finding.line, finding.key, finding.is_error) == (2, key, True)
@@ -159,7 +159,7 @@ def test_an_unknown_key_is_an_error_that_names_what_was_meant(key: str, guess: s
     assert finding.file == FILE
 
 
-def test_the_last_of_two_lines_wins_with_a_warning() -> None:
+def test_last_of_two_assignments_wins_with_a_warning() -> None:
     found, (finding,) = read_config(b"MAX_RETRIES=1\n#\nMAX_RETRIES=2\n", FILE)
     assert found.max_retries == 2
     assert found.lines == {"MAX_RETRIES": 3}
@@ -196,7 +196,7 @@ def test_the_last_of_two_lines_wins_with_a_warning() -> None:
         ("DEFAULT_MAX_ITERATIONS=" + "9" * 5000, "whole number"),
     ],
 )
-def test_a_broken_line_is_an_error_with_its_number(line: str, word: str) -> None:
+def test_invalid_line_is_an_error_with_its_number(line: str, word: str) -> None:
     finding = only(f"# first\nSPECS_DIR=s\n{line}\n")
     assert finding.is_error
     assert finding.line == 3
@@ -206,7 +206,7 @@ def test_a_broken_line_is_an_error_with_its_number(line: str, word: str) -> None
     assert finding.message.isprintable()
 
 
-def test_all_problems_are_told_at_once_and_the_rest_is_read() -> None:
+def test_all_problems_are_reported_at_once_and_valid_lines_are_read() -> None:
     found, problems = read_config(
         b"AGENT_CLI='x\nMAX_RETRIES=x\nNOPE=1\n\xff=1\nSPECS_DIR=s\n", FILE
     )
@@ -215,7 +215,7 @@ def test_all_problems_are_told_at_once_and_the_rest_is_read() -> None:
     assert found.specs_dir == "s"
 
 
-def test_a_file_that_is_too_large_is_not_read() -> None:
+def test_file_that_is_too_large_is_not_read() -> None:
     found, (finding,) = read_config(b"SPECS_DIR=s\n" + b"#" * LARGEST_FILE, FILE)
     assert found == RalphConfig()
     assert finding.is_error
@@ -226,16 +226,16 @@ def test_a_file_that_is_too_large_is_not_read() -> None:
     [b"A=1\n", b"\n", b"'a'", b"A=", b'"\\', b"\xff\n", b"MAX_RETRIES=1\n", b"A='x' "],
     ids=repr,
 )
-def test_a_hostile_file_takes_a_moment_and_says_a_bounded_lot(unit: bytes) -> None:
+def test_hostile_file_is_read_in_linear_time_with_a_bounded_number_of_problems(unit: bytes) -> None:
     content = b"AGENT_ARGS=" + unit * (200_000 // len(unit))
-    began = time.process_time()
+    started = time.process_time()
     assert len(findings(content)) <= MOST_FINDINGS + 2
-    assert time.process_time() - began < 3
+    assert time.process_time() - started < 3
 
 
 @PROPERTY
 @given(st.binary(max_size=300) | st.text("AGENT_CLI='\"\\ #$`\n\r=x", max_size=80).map(str.encode))
-def test_whatever_is_in_the_file_it_is_read_or_refused(data: bytes) -> None:
+def test_any_file_is_read_or_refused(data: bytes) -> None:
     found, problems = read_config(data, FILE)
     assert isinstance(found, RalphConfig)
     last = data.count(b"\n") + data.count(b"\r") + 1
@@ -244,7 +244,7 @@ def test_whatever_is_in_the_file_it_is_read_or_refused(data: bytes) -> None:
 
 @PROPERTY
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1))
-def test_a_value_in_single_quotes_comes_back_as_it_is(text: str) -> None:
+def test_any_value_in_single_quotes_is_read_back(text: str) -> None:
     quoted = text.replace("'", "'\\''")
     assert config(f"AGENT_ARGS='{quoted}'\n").agent_args == (text.strip() or None)
 
@@ -267,11 +267,11 @@ def test_a_value_in_single_quotes_comes_back_as_it_is(text: str) -> None:
         ("`${MODE}`\n", "`build`\n"),
     ],
 )
-def test_exactly_the_given_names_are_replaced(text: str, result: str) -> None:
+def test_only_given_names_are_replaced(text: str, result: str) -> None:
     assert fill(text, {"MODE": "build", "TRICKY": "${MODE} \\1 $$"}, SHELL) == result
 
 
 @PROPERTY
 @given(st.text("${}MODE:- \n"))
-def test_without_names_a_prompt_stays_as_it_is(text: str) -> None:
+def test_without_names_a_prompt_is_unchanged(text: str) -> None:
     assert fill(text, {}, SHELL) == text

@@ -1,4 +1,4 @@
-"""What `ralph init` writes: usable as it is, and never over anything of the user's."""
+"""The files that `ralph init` writes: usable as they are, and never over a file of the user."""
 
 import errno
 import re
@@ -42,8 +42,8 @@ def text_of(path: str) -> str:
     return files()[path].decode()
 
 
-def there(root: Path) -> dict[str, str]:
-    """Every file below a folder, and what is in it."""
+def contents_of(root: Path) -> dict[str, str]:
+    """Return each file below a folder with its text."""
     return {
         str(path.relative_to(root)): path.read_text()
         for path in root.rglob("*")
@@ -51,21 +51,21 @@ def there(root: Path) -> dict[str, str]:
     }
 
 
-def test_an_empty_project_gets_all_of_it(tmp_path: Path) -> None:
+def test_empty_project_gets_all_files(tmp_path: Path) -> None:
     created, kept = write(tmp_path)
     assert created == ALL
     assert kept == ()
-    assert there(tmp_path) == {path: data.decode() for path, data in files().items()}
+    assert contents_of(tmp_path) == {path: data.decode() for path, data in files().items()}
 
 
-def test_a_second_time_nothing_is_left_to_write(tmp_path: Path) -> None:
+def test_second_init_writes_nothing(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "AGENTS.md").write_text("mine")
     assert write(tmp_path) == ((), ALL)
     assert (tmp_path / "AGENTS.md").read_text() == "mine"
 
 
-def test_what_the_user_has_stays_and_the_rest_is_added(tmp_path: Path) -> None:
+def test_files_of_the_user_stay_and_missing_files_are_added(tmp_path: Path) -> None:
     (tmp_path / ".ralph").mkdir()
     (tmp_path / ".ralph/config").write_text("AGENT_CLI=mine\n")
     (tmp_path / "specs").mkdir()
@@ -77,12 +77,12 @@ def test_what_the_user_has_stays_and_the_rest_is_added(tmp_path: Path) -> None:
     assert (tmp_path / "specs/README.md").read_bytes() == b""
 
 
-def test_the_home_may_be_the_project_itself(tmp_path: Path) -> None:
+def test_project_itself_may_be_the_home(tmp_path: Path) -> None:
     created, _ = write(tmp_path, "")
     assert set(created) == {path.removeprefix(".ralph/") for path in ALL}
 
 
-def test_a_link_in_a_files_place_is_kept_and_not_followed(tmp_path: Path) -> None:
+def test_link_in_place_of_a_file_is_kept_and_not_followed(tmp_path: Path) -> None:
     root, outside = tmp_path / "project", tmp_path / "outside"
     (root / ".ralph").mkdir(parents=True)
     (root / "AGENTS.md").symlink_to(outside)
@@ -107,7 +107,7 @@ def test_specs_that_are_a_link_or_a_file_are_kept(tmp_path: Path, is_link: bool)
 
 
 @pytest.mark.parametrize("name", [".ralph", ".ralph/prompts"])
-def test_a_home_behind_a_link_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+def test_home_behind_a_link_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     root, outside = tmp_path / "project", tmp_path / "outside"
     (root / name).parent.mkdir(parents=True)
     outside.mkdir()
@@ -119,7 +119,7 @@ def test_a_home_behind_a_link_is_refused_by_its_name(tmp_path: Path, name: str) 
     assert list(outside.iterdir()) == []
 
 
-def test_a_file_in_the_homes_place_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_file_in_place_of_the_home_is_refused_by_its_name(tmp_path: Path) -> None:
     (tmp_path / ".ralph").write_text("mine")
     with pytest.raises(OSError, match="not a folder; move it away") as caught:
         write(tmp_path)
@@ -127,34 +127,34 @@ def test_a_file_in_the_homes_place_is_refused_by_its_name(tmp_path: Path) -> Non
     assert (tmp_path / ".ralph").read_text() == "mine"
 
 
-def test_a_project_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_project_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "missing")
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     name = "x" * 300
     with pytest.raises(OSError, match="too long") as caught:
         write(tmp_path, name)
     assert caught.value.filename == str(tmp_path / name)
 
 
-def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path) -> None:
+def test_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert done.stdout == str(tmp_path / ".ralph/config")
-    assert there(tmp_path) == {}
+    assert contents_of(tmp_path) == {}
 
 
-def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     (tmp_path / "specs").write_text("in the way")
     before = len(list(Path("/dev/fd").iterdir()))
     write(tmp_path)
     assert len(list(Path("/dev/fd").iterdir())) == before
 
 
-def test_the_config_sets_nothing_and_its_examples_are_right() -> None:
+def test_config_sets_nothing_and_its_examples_are_valid() -> None:
     config = text_of(".ralph/config")
     empty, findings = read_config(config.encode(), "config")
     assert findings == []
@@ -167,7 +167,7 @@ def test_the_config_sets_nothing_and_its_examples_are_right() -> None:
 
 
 @pytest.mark.parametrize("path", PROMPTS)
-def test_prompts_use_their_names_and_no_others(path: str) -> None:
+def test_prompts_use_exactly_the_known_names(path: str) -> None:
     prompt = text_of(path)
     assert set(re.findall(r"\$\{(\w+)\}", prompt)) == set(NAMES)
     assert "${" not in fill(prompt, NAMES, SHELL)
@@ -175,14 +175,14 @@ def test_prompts_use_their_names_and_no_others(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PROMPTS)
-def test_an_agent_that_echoes_the_prompt_does_not_say_complete(path: str) -> None:
+def test_prompt_that_an_agent_echoes_does_not_count_as_complete(path: str) -> None:
     tag = promise_tag("COMPLETE")
     lines = [line for line in text_of(path).splitlines() if tag in line]
-    assert lines  # it says how to end
+    assert lines  # the prompt says how to end
     assert all(line.strip() != tag for line in lines)
 
 
-def test_the_form_that_the_plan_prompt_shows_is_read_as_a_task() -> None:
+def test_example_in_the_plan_prompt_is_read_as_a_task() -> None:
     prompt = fill(text_of(".ralph/prompts/plan.md"), NAMES, SHELL)
     assert tasks_in(prompt) == ()
     example = re.search(r"```markdown\n(.*?)```", prompt, re.DOTALL)
@@ -191,7 +191,7 @@ def test_the_form_that_the_plan_prompt_shows_is_read_as_a_task() -> None:
     assert task.spec == "specs/the-spec.md"
 
 
-def test_the_notes_name_no_test_command_until_somebody_fills_it_in() -> None:
+def test_agents_md_names_no_test_command_until_the_user_fills_it_in() -> None:
     notes = text_of("AGENTS.md")
     assert find_test_command(notes) is None
     lint = notes.replace("- Lint:", "- Lint: `make lint`").replace("- Build:", "- Build: `make`")
@@ -200,6 +200,6 @@ def test_the_notes_name_no_test_command_until_somebody_fills_it_in() -> None:
         assert find_test_command(lint.replace("- Test:", filled)) == "make test"
 
 
-def test_logs_are_ignored_and_nothing_else() -> None:
+def test_only_logs_are_ignored() -> None:
     lines = text_of(".ralph/.gitignore").splitlines()
     assert [line for line in lines if not line.startswith("#")] == ["/logs/"]

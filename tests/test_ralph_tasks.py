@@ -1,4 +1,4 @@
-"""The tasks of implementation_plan.md, as agents and people write them."""
+"""The tasks of implementation_plan.md, in the forms that agents and people write."""
 
 import time
 
@@ -62,7 +62,7 @@ Status: Not started
 """
 
 
-def test_a_plan_of_headings_with_status_lines() -> None:
+def test_headings_with_status_lines_are_tasks() -> None:
     assert tasks_in(PLAN) == (
         Task("Read the config", "specs/config.md", DONE),
         Task("Write ralph init", "specs/init.md", WIP),
@@ -70,7 +70,7 @@ def test_a_plan_of_headings_with_status_lines() -> None:
     )
 
 
-def test_a_plan_of_check_boxes() -> None:
+def test_check_boxes_are_tasks() -> None:
     text = """\
 # Tasks
 
@@ -124,7 +124,7 @@ def test_a_plan_of_check_boxes() -> None:
         "### Status: done",
     ],
 )
-def test_words_and_signs_for_complete(line: str) -> None:
+def test_status_words_and_signs_for_complete(line: str) -> None:
     assert status(line) is DONE
 
 
@@ -145,7 +145,7 @@ def test_words_and_signs_for_complete(line: str) -> None:
         "🚧 nearly done",
     ],
 )
-def test_words_and_signs_for_in_progress(words: str) -> None:
+def test_status_words_and_signs_for_in_progress(words: str) -> None:
     assert status(f"**Status:** {words}") is WIP
 
 
@@ -169,7 +169,7 @@ def test_words_and_signs_for_in_progress(words: str) -> None:
         "to be done",
     ],
 )
-def test_everything_else_is_open(words: str) -> None:
+def test_any_other_status_is_open(words: str) -> None:
     assert status(f"Status: {words}") is OPEN
 
 
@@ -207,11 +207,11 @@ def test_everything_else_is_open(words: str) -> None:
         ("Add login\n---", "Add login"),
     ],
 )
-def test_a_name_is_plain_words_without_its_number(heading: str, name: str) -> None:
+def test_task_name_is_plain_text_without_its_number(heading: str, name: str) -> None:
     assert names(f"{heading}\n\nStatus: open\n") == [name]
 
 
-def test_a_long_name_is_cut_between_words() -> None:
+def test_long_name_is_shortened_between_words() -> None:
     (name,) = names(f"## {'many words ' * 50}\nStatus: open\n")
     assert len(name) <= 100
     assert name.endswith(" words…")
@@ -245,7 +245,7 @@ def test_a_long_name_is_cut_between_words() -> None:
         ("####### seven\nStatus: open\n", []),
     ],
 )
-def test_what_is_a_task_and_what_is_a_part_of_one(text: str, found: list[str]) -> None:
+def test_tasks_and_parts_of_tasks(text: str, found: list[str]) -> None:
     assert names(text) == found
 
 
@@ -270,7 +270,7 @@ def test_what_is_a_task_and_what_is_a_part_of_one(text: str, found: list[str]) -
         "- [ ] b\n<!-- never closed\n- [ ] a\n",
     ],
 )
-def test_what_is_in_code_or_comments_is_no_task(text: str) -> None:
+def test_code_and_comments_contain_no_tasks(text: str) -> None:
     assert names(text) == ["b"]
 
 
@@ -292,11 +292,11 @@ def test_what_is_in_code_or_comments_is_no_task(text: str) -> None:
         ("## Task 1: A\nStatus: open\n### Spec: specs/a.md\n", "specs/a.md"),
     ],
 )
-def test_the_spec_of_a_task(text: str, spec: str | None) -> None:
+def test_spec_of_a_task(text: str, spec: str | None) -> None:
     assert [task.spec for task in tasks_in(text)] == [spec]
 
 
-def test_the_current_task_is_the_one_in_progress_else_the_first_open_one() -> None:
+def test_current_task_is_the_one_in_progress_or_else_the_first_open_one() -> None:
     done, first, second, busy = Task("a", None, DONE), Task("b"), Task("c"), Task("d", None, WIP)
     assert current_task((done, first, busy)) is busy
     assert current_task((done, first, second)) is first
@@ -320,7 +320,7 @@ def test_the_current_task_is_the_one_in_progress_else_the_first_open_one() -> No
         ("- [ ] Add login", "- [x] add login", "add login"),
     ],
 )
-def test_the_task_that_became_complete(before: str, after: str, name: str | None) -> None:
+def test_task_that_became_complete(before: str, after: str, name: str | None) -> None:
     task = became_complete(tasks_in(before), tasks_in(after))
     assert (task and task.name) == name
 
@@ -338,7 +338,7 @@ def test_the_task_that_became_complete(before: str, after: str, name: str | None
         ("", None),
     ],
 )
-def test_the_first_heading_of_a_prompt(prompt: str, heading: str | None) -> None:
+def test_first_heading_of_a_prompt(prompt: str, heading: str | None) -> None:
     assert first_heading(prompt) == heading
 
 
@@ -367,13 +367,14 @@ def test_the_first_heading_of_a_prompt(prompt: str, heading: str | None) -> None
     ],
     ids=repr,
 )
-def test_a_hostile_plan_takes_a_moment(unit: str) -> None:
+def test_hostile_plan_is_parsed_in_linear_time(unit: str) -> None:
     text = unit * (25_000 // len(unit))
-    began = time.process_time()
+    started = time.process_time()
     tasks_in(text)
     tasks_in(text.replace("\n", ""))
     tasks_in("# a\nStatus: " + text)
-    assert time.process_time() - began < 2  # linear takes a tenth of it, quadratic many of them
+    # Linear time is a tenth of this, quadratic time a multiple.
+    assert time.process_time() - started < 2
 
 
 MARKDOWN = st.lists(
@@ -385,7 +386,7 @@ MARKDOWN = st.lists(
 
 @PROPERTY
 @given(MARKDOWN)
-def test_whatever_is_written_names_are_short_printable_lines(text: str) -> None:
+def test_names_of_any_plan_are_short_single_lines(text: str) -> None:
     for task in tasks_in(text):
         assert 0 < len(task.name) <= 100
         assert len(task.name.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""The test command in AGENTS.md: what a person would run, and nothing that only looks like it."""
+"""The test command in AGENTS.md: recognised in its usual forms, and not in prose."""
 
 import time
 
@@ -29,7 +29,7 @@ from support.config import PROPERTY
         ("```\nTEST_COMMAND=\n```\nTest: make", ""),
     ],
 )
-def test_an_assignment_is_found(text: str, command: str) -> None:
+def test_assignment_is_found(text: str, command: str) -> None:
     assert find_test_command(text) == command
 
 
@@ -71,7 +71,7 @@ def test_an_assignment_is_found(text: str, command: str) -> None:
         ("```\nBuild: make\nTest: make test\n```", "make test"),
     ],
 )
-def test_a_label_is_found_bold_or_plain_in_a_list_or_not(text: str, command: str) -> None:
+def test_label_is_found_in_bold_or_plain_text_and_in_lists(text: str, command: str) -> None:
     assert find_test_command(f"# Notes\n\nSome words.\n\n{text}\n\nMore.\n") == command
 
 
@@ -103,7 +103,7 @@ def test_a_label_is_found_bold_or_plain_in_a_list_or_not(text: str, command: str
         ("Test:\n<!-- the fast ones -->\n```\nmake fast\n```", "make fast"),
     ],
 )
-def test_the_command_may_stand_in_code_below(text: str, command: str) -> None:
+def test_command_in_code_below_a_label_is_found(text: str, command: str) -> None:
     assert find_test_command(f"# Notes\n\n{text}\n") == command
 
 
@@ -164,22 +164,22 @@ def test_the_command_may_stand_in_code_below(text: str, command: str) -> None:
         "Test: " + "x" * 10_000,
     ],
 )
-def test_prose_placeholders_and_hostile_words_are_no_command(text: str) -> None:
+def test_prose_placeholders_and_hostile_text_are_no_command(text: str) -> None:
     assert find_test_command(text) is None
 
 
-def test_an_assignment_beats_a_label_and_the_first_of_each_wins() -> None:
+def test_assignment_wins_over_a_label_and_the_first_of_each_wins() -> None:
     labels = "- Test: `first`\n- Test: `second`\n"
     assert find_test_command(labels) == "first"
     assignments = "```\nTEST_COMMAND=third\nTEST_COMMAND=fourth\n```\n"
     assert find_test_command(labels + assignments) == "third"
 
 
-def test_a_label_without_a_command_leaves_the_word_to_the_next() -> None:
+def test_label_without_a_command_is_skipped() -> None:
     assert find_test_command("Test: TODO\n\n## Commands\n\n- Test: `make test`\n") == "make test"
 
 
-def test_line_ends_and_a_mark_at_the_start_make_no_difference() -> None:
+def test_line_endings_and_byte_order_mark_are_ignored() -> None:
     assert find_test_command("\ufeffTest:\r\n\r\n```\r\nnpm test\r\n```\r\n") == "npm test"
 
 
@@ -205,12 +205,13 @@ def test_line_ends_and_a_mark_at_the_start_make_no_difference() -> None:
         "a\n--\n",
     ],
 )
-def test_a_hostile_document_takes_a_moment(unit: str) -> None:
+def test_hostile_document_is_parsed_in_linear_time(unit: str) -> None:
     text = unit * (25_000 // len(unit))
-    began = time.process_time()
+    started = time.process_time()
     for prefix in ("", "```\n", "Test: "):
         find_test_command(prefix + text)
-    assert time.process_time() - began < 2  # linear takes a tenth of it, quadratic many of them
+    # Linear time is a tenth of this, quadratic time a multiple.
+    assert time.process_time() - started < 2
 
 
 MARKDOWN = st.lists(
@@ -238,7 +239,7 @@ MARKDOWN = st.lists(
 
 @PROPERTY
 @given(MARKDOWN)
-def test_whatever_is_written_the_answer_is_one_line_that_a_shell_can_take(text: str) -> None:
+def test_command_in_any_document_is_one_line_without_nul(text: str) -> None:
     command = find_test_command(text)
     assert command is None or ("\n" not in command and "\x00" not in command)
     assert command is None or command == command.strip()

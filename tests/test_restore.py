@@ -1,4 +1,4 @@
-"""Restoring: the exact bytes, executable bits and links of any snapshot; and back again."""
+"""Restore: the exact bytes, executable bits and links of a snapshot, and its undo."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
 from rooda.workspace.tree_changes import Changes, Difference
-from support.gitrepo import Repo, Walk, naive, repository, walk
+from support.gitrepo import Repo, Walk, compare, repository, walk
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +41,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def havoc(repo: Repo) -> None:
+def change_everything(repo: Repo) -> None:
     """Change one thing of each kind."""
     repo.write("a.txt", b"\r\n\0other\xff")
     (repo.path / "src/main.c").unlink()
@@ -54,23 +54,23 @@ def havoc(repo: Repo) -> None:
     repo.write("new.o", "ignored, and new")
 
 
-def make_way(repo: Repo) -> None:
+def delete_blocking_file(repo: Repo) -> None:
     (repo.path / "src/untracked.c").unlink()
 
 
-# -- there and back ------------------------------------------------------------------------
+# -- restore and undo ----------------------------------------------------------------------
 
 
-def test_a_restored_tree_is_the_same_and_so_is_the_one_after_an_undo(repo: Repo) -> None:
+def test_restore_and_undo_bring_back_the_exact_tree(repo: Repo) -> None:
     snapshots = repo.open()
     before = walk(repo.path)
     first = snapshots.take("r1", "0")
-    make_way(repo)
-    havoc(repo)
-    messed = walk(repo.path)
-    mine = repo.own_things()
+    delete_blocking_file(repo)
+    change_everything(repo)
+    changed = walk(repo.path)
+    git_before = repo.git_files()
     restored = snapshots.restore("r1", "0", "u1")
-    ignored = {"main.o": messed["main.o"], "new.o": messed["new.o"]}
+    ignored = {"main.o": changed["main.o"], "new.o": changed["new.o"]}
     assert walk(repo.path) == before | ignored
     assert (restored.tree, restored.commit) == (first.tree, first.commit)
     assert restored.changes == Changes(
@@ -81,14 +81,14 @@ def test_a_restored_tree_is_the_same_and_so_is_the_one_after_an_undo(repo: Repo)
     assert restored.left_out == ()
     assert not (repo.path / "new").exists()
     snapshots.restore("r1", "u1", "u2")
-    assert walk(repo.path) == messed
+    assert walk(repo.path) == changed
     snapshots.restore("r1", "u2", "u3")
     assert walk(repo.path) == before | ignored
     assert snapshots.names("r1") == ("0", "u1", "u2", "u3")
-    assert repo.own_things() == mine
+    assert repo.git_files() == git_before
 
 
-def test_what_changes_after_a_restore_is_compared_with_what_was_restored(repo: Repo) -> None:
+def test_changes_after_a_restore_are_relative_to_the_restored_tree(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.write("a.txt", "beta\n")
@@ -98,11 +98,11 @@ def test_what_changes_after_a_restore_is_compared_with_what_was_restored(repo: R
     assert snapshots.take("r1", "2").changes == Changes(modified=("src/main.c",))
 
 
-def test_a_restore_in_another_process_needs_nothing_but_the_repository(repo: Repo) -> None:
+def test_restore_in_another_process_needs_only_the_repository(repo: Repo) -> None:
     before = walk(repo.path)
     repo.open().take("r1", "0")
-    make_way(repo)
-    havoc(repo)
+    delete_blocking_file(repo)
+    change_everything(repo)
     shutil.rmtree(repo.path / ".rooda")
     repo.open().restore("r1", "0", "u1")
     after = walk(repo.path)
@@ -115,7 +115,7 @@ def times_of(repo: Repo) -> dict[str, int]:
     return {name: (repo.path / name).lstat().st_ctime_ns for name in walk(repo.path)}
 
 
-def test_a_restore_of_what_is_there_does_nothing(repo: Repo) -> None:
+def test_restore_of_the_current_tree_does_nothing(repo: Repo) -> None:
     snapshots = repo.open()
     first = snapshots.take("r1", "0")
     times = times_of(repo)
@@ -125,7 +125,7 @@ def test_a_restore_of_what_is_there_does_nothing(repo: Repo) -> None:
     assert times_of(repo) == times
 
 
-def test_there_is_nothing_to_restore_under_another_name(repo: Repo) -> None:
+def test_restore_of_an_unknown_snapshot_is_refused(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     before = walk(repo.path)
@@ -139,7 +139,7 @@ def test_there_is_nothing_to_restore_under_another_name(repo: Repo) -> None:
 # -- permissions ---------------------------------------------------------------------------
 
 
-def test_what_is_private_stays_private(repo: Repo) -> None:
+def test_private_files_stay_private(repo: Repo) -> None:
     expected = {0o600: 0o600, 0o640: 0o640, 0o644: 0o644, 0o444: 0o444, 0o700: 0o600}
     for now in expected:
         repo.write(f"x{now:o}", "then")
@@ -154,7 +154,7 @@ def test_what_is_private_stays_private(repo: Repo) -> None:
     assert {now: mode(repo.path / f"x{now:o}") for now in expected} == expected
 
 
-def test_whoever_may_read_a_program_may_run_it(repo: Repo) -> None:
+def test_restored_program_is_executable_for_each_reader(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.write("run.sh", "changed")
@@ -163,10 +163,10 @@ def test_whoever_may_read_a_program_may_run_it(repo: Repo) -> None:
     assert mode(repo.path / "run.sh") == 0o750
 
 
-# -- what is not touched -------------------------------------------------------------------
+# -- what a restore keeps ------------------------------------------------------------------
 
 
-def test_what_is_in_no_snapshot_is_not_touched(repo: Repo) -> None:
+def test_files_outside_of_the_snapshot_are_kept(repo: Repo) -> None:
     snapshots = repo.open(largest=50)
     snapshots.take("r1", "0")
     repo.write("large", "x" * 100)
@@ -178,7 +178,7 @@ def test_what_is_in_no_snapshot_is_not_touched(repo: Repo) -> None:
     assert (repo.path / "nested/x").read_text() == "x\n"
 
 
-def test_what_was_left_out_at_the_time_is_not_taken_for_new(repo: Repo) -> None:
+def test_file_that_the_snapshot_skipped_is_not_taken_for_new(repo: Repo) -> None:
     snapshots = repo.open("src", largest=50)
     repo.write("large", "x" * 100)
     repo.sh("git init -q nested; cd nested; echo x > x; git add x; git commit -qm x")
@@ -191,7 +191,7 @@ def test_what_was_left_out_at_the_time_is_not_taken_for_new(repo: Repo) -> None:
     assert restored.left_out == ("../large", "../nested/x")
 
 
-def test_a_file_that_is_ignored_by_now_is_kept_before_it_is_overwritten(repo: Repo) -> None:
+def test_newly_ignored_file_is_saved_before_it_is_overwritten(repo: Repo) -> None:
     repo.write("notes", "then")
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -205,20 +205,20 @@ def test_a_file_that_is_ignored_by_now_is_kept_before_it_is_overwritten(repo: Re
     assert (repo.path / "notes").read_text() == "now"
 
 
-def test_an_ignored_file_survives_even_if_a_restore_takes_the_rules_away(repo: Repo) -> None:
+def test_ignored_file_survives_a_restore_that_removes_the_rule(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.write("precious", "x")
     repo.write("later/.gitignore", "*\n")
     repo.write(".gitignore", "*.o\nprecious\n/later\n")
-    messed = walk(repo.path)
+    changed = walk(repo.path)
     snapshots.restore("r1", "0", "u1")
     assert (repo.path / "precious").read_text() == "x"
     snapshots.restore("r1", "u1", "u2")
-    assert walk(repo.path) == messed
+    assert walk(repo.path) == changed
 
 
-def test_an_undo_deletes_what_the_restore_had_brought_back_even_if_it_is_ignored(
+def test_undo_deletes_restored_files_even_if_they_are_ignored(
     repo: Repo,
 ) -> None:
     repo.write("notes/old", "x")
@@ -226,14 +226,14 @@ def test_an_undo_deletes_what_the_restore_had_brought_back_even_if_it_is_ignored
     snapshots.take("r1", "0")
     shutil.rmtree(repo.path / "notes")
     repo.write(".gitignore", "*.o\nnotes\n")
-    messed = walk(repo.path)
+    changed = walk(repo.path)
     snapshots.restore("r1", "0", "u1")
     assert (repo.path / "notes/old").exists()
     snapshots.restore("r1", "u1", "u2")
-    assert walk(repo.path) == messed
+    assert walk(repo.path) == changed
 
 
-def test_a_file_that_could_not_be_kept_is_not_overwritten(repo: Repo) -> None:
+def test_file_that_cannot_be_saved_is_not_overwritten(repo: Repo) -> None:
     repo.write("data", "small")
     snapshots = repo.open(largest=50)
     snapshots.take("r1", "0")
@@ -246,7 +246,7 @@ def test_a_file_that_could_not_be_kept_is_not_overwritten(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ignored file below", "ignored file", "link away"])
-def test_what_is_in_the_way_and_not_ours_stays(repo: Repo, tmp_path: Path, kind: str) -> None:
+def test_ignored_file_or_link_in_the_way_is_kept(repo: Repo, tmp_path: Path, kind: str) -> None:
     repo.write("place/file" if kind != "ignored file below" else "place", "then")
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -261,18 +261,20 @@ def test_what_is_in_the_way_and_not_ours_stays(repo: Repo, tmp_path: Path, kind:
         repo.write("place", "precious")
     else:
         place.symlink_to(elsewhere)
-    messed = walk(repo.path)
+    changed = walk(repo.path)
     restored = snapshots.restore("r1", "0", "u1")
     assert restored.left_out == ("place" if kind == "ignored file below" else "place/file",)
     name = "place/x.o" if kind == "ignored file below" else "place"
-    assert walk(repo.path)[name] == messed[name]
+    assert walk(repo.path)[name] == changed[name]
     assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     "make", [os.mkfifo, lambda path: (path / "void" / "deeper").mkdir(parents=True)]
 )
-def test_what_holds_nothing_is_not_in_the_way(repo: Repo, make: Callable[[Path], object]) -> None:
+def test_pipe_or_empty_folder_in_the_way_is_replaced(
+    repo: Repo, make: Callable[[Path], object]
+) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     (repo.path / "a.txt").unlink()
@@ -282,7 +284,7 @@ def test_what_holds_nothing_is_not_in_the_way(repo: Repo, make: Callable[[Path],
     assert restored.left_out == ()
 
 
-def test_the_folder_that_somebody_works_in_stays_even_if_it_is_empty(repo: Repo) -> None:
+def test_folder_of_the_caller_stays_even_if_it_is_empty(repo: Repo) -> None:
     snapshots = repo.open("src")
     shutil.rmtree(repo.path / "src")
     (repo.path / "src").mkdir()
@@ -300,7 +302,7 @@ def test_the_folder_that_somebody_works_in_stays_even_if_it_is_empty(repo: Repo)
     assert not (repo.path / "other").exists()
 
 
-def test_a_submodule_stays_as_it_is_and_is_named(repo: Repo, tmp_path: Path) -> None:
+def test_submodule_is_kept_and_named(repo: Repo, tmp_path: Path) -> None:
     library = repository(tmp_path / "library")
     library.write("lib.c", "1")
     library.commit()
@@ -316,7 +318,7 @@ def test_a_submodule_stays_as_it_is_and_is_named(repo: Repo, tmp_path: Path) -> 
     assert (repo.path / "second/lib.c").read_text() == "1"
 
 
-def test_bytes_come_back_although_the_users_git_would_convert_them(repo: Repo) -> None:
+def test_restore_writes_the_exact_bytes_whatever_the_user_s_git_converts(repo: Repo) -> None:
     repo.git("config", "filter.lfs.clean", "sed s/.*/pointer/")
     repo.git("config", "filter.lfs.smudge", "false")
     repo.git("config", "filter.lfs.required", "true")
@@ -333,10 +335,10 @@ def test_bytes_come_back_although_the_users_git_would_convert_them(repo: Repo) -
     assert {name: (repo.path / name).read_bytes() for name in contents} == contents
 
 
-# -- the decision --------------------------------------------------------------------------
+# -- the plan of a restore -----------------------------------------------------------------
 
 
-def test_each_name_is_deleted_written_or_left() -> None:
+def test_plan_deletes_writes_or_keeps_each_name() -> None:
     file, module = 0o100644, 0o160000
     differences = [
         Difference("new", 0, file, "0", "1"),
@@ -375,8 +377,8 @@ OPERATIONS = st.one_of(
 )
 
 
-def make_room(path: Path, top: Path) -> None:
-    """Let nothing be there, and folders above it."""
+def clear_path(path: Path, top: Path) -> None:
+    """Remove the path and create the folders above it."""
     for above in reversed(path.relative_to(top).parents):
         folder = top / above
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
@@ -393,7 +395,7 @@ def remove(path: Path) -> None:
 
 
 def is_real(path: Path, top: Path) -> bool:
-    """Whether it is there, and not behind a link or a file."""
+    """Whether the path exists and is not behind a link or a file."""
     above = [top / folder for folder in path.relative_to(top).parents]
     return all(f.is_dir() and not f.is_symlink() for f in above) and os.path.lexists(path)
 
@@ -413,11 +415,11 @@ def perform(repo: Repo, operation: tuple[str, str, bytes | str]) -> None:
         target = repo.path / os.fsdecode(what)
         if target.is_relative_to(path) or path.is_relative_to(target):
             return
-        make_room(target, repo.path)
+        clear_path(target, repo.path)
         if is_real(path, repo.path):
             path.rename(target)
         return
-    make_room(path, repo.path)
+    clear_path(path, repo.path)
     if kind == "link":
         path.symlink_to(os.fsdecode(what))
     elif kind == "empty folder":
@@ -441,19 +443,19 @@ def check(original: Repo, batches: list[list[tuple[str, str, bytes | str]]], tar
             walks.append(walk(repo.path))
             taken = snapshots.take("r1", str(number))
             trees.append(taken.tree)
-            assert taken.changes == naive(walks[-2], walks[-1])
+            assert taken.changes == compare(walks[-2], walks[-1])
             assert taken.left_out == ()
         chosen = target % len(walks)
         restored = snapshots.restore("r1", str(chosen), "u1")
         assert restored.left_out == ()
         assert walk(repo.path) == walks[chosen]
         assert restored.tree == trees[chosen]
-        assert restored.changes == naive(walks[-1], walks[chosen])
+        assert restored.changes == compare(walks[-1], walks[chosen])
         snapshots.restore("r1", "u1", "u2")
         assert walk(repo.path) == walks[-1]
 
 
-# Rules that ignore anything but themselves.
+# Ignore rules that never ignore themselves.
 RULES = st.one_of(
     st.tuples(
         st.just("write"),
@@ -475,7 +477,7 @@ MORE = st.lists(
 def check_ignoring(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:
-    """Whatever the rules are: they hold for every snapshot, and nothing is ever lost."""
+    """Check that any ignore rules apply to each snapshot, and that no file is ever lost."""
     with tempfile.TemporaryDirectory() as folder:
         repo = original.copy(Path(folder) / "repo")
         snapshots = repo.open()
@@ -501,7 +503,7 @@ def check_ignoring(
 
 
 def not_ignored(repo: Repo) -> Walk:
-    """What git itself does not ignore."""
+    """Return the files that git does not ignore."""
     ignored = repo.git("ls-files", "-z", "-o", "-i", "--exclude-standard").split("\0")
     return {name: content for name, content in walk(repo.path).items() if name not in ignored}
 
@@ -532,7 +534,7 @@ def test_any_tree_can_be_restored_exactly(
 @pytest.mark.timeout(300)
 @given(batches=MORE, target=st.integers(0, 4))
 @settings(max_examples=30, deadline=None, suppress_health_check=QUIET)
-def test_rules_for_ignoring_may_change_at_any_time_and_nothing_is_lost(
+def test_ignore_rules_may_change_at_any_time_and_no_file_is_lost(
     original: Repo, batches: list[list[tuple[str, str, bytes | str]]], target: int
 ) -> None:
     check_ignoring(original, batches, target)

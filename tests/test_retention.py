@@ -1,4 +1,4 @@
-"""How much of the past is kept: by number, age and size, and never what is at work."""
+"""Retention of runs by number, age and size; running runs are never deleted."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ HOUR = 3600.0
 
 
 def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") -> list[KeptRun]:
-    """Runs a, b, c ... that were started so many hours ago."""
+    """Return runs a, b, c ... that were started so many hours ago."""
     return [
         KeptRun(name, NOW - timedelta(hours=age), sizes[place] if sizes else 1, name in running)
         for place, (name, age) in enumerate(zip("abcdefgh", ages, strict=False))
@@ -38,13 +38,13 @@ def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") ->
         (kept([5, 4, 3, 2, 1]), RetentionLimits(3), "ab"),
         (kept([1, 2, 3, 4, 5]), RetentionLimits(3), "ed"),
         (kept([5, 4, 3, 2, 1]), RetentionLimits(1), "abcd"),
-        (kept([5, 4, 3, 2, 1]), RetentionLimits(0), "abcd"),  # the newest stays
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(0), "abcd"),  # the newest run stays
         (kept([5, 4, 3, 2, 1], running="a"), RetentionLimits(3), "bc"),
         (kept([5, 4, 3, 2, 1], running="abc"), RetentionLimits(1), "d"),
         (kept([5, 4, 3, 2, 1]), RetentionLimits(9, max_age=2.5 * HOUR), "abc"),
         (kept([5, 4, 3, 2, 1], running="b"), RetentionLimits(9, max_age=2.5 * HOUR), "ac"),
         (kept([5, 4]), RetentionLimits(9, max_age=HOUR), "a"),
-        (kept([5, 4, -3]), RetentionLimits(9, max_age=4.5 * HOUR), "a"),  # a clock was put back
+        (kept([5, 4, -3]), RetentionLimits(9, max_age=4.5 * HOUR), "a"),  # the clock was set back
         (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(9, max_size=30), ""),
         (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(9, max_size=29), "a"),
         (kept([5, 4, 3], [1, 10, 10]), RetentionLimits(9, max_size=15), "ab"),
@@ -55,26 +55,26 @@ def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") ->
         (kept([1]), RetentionLimits(0, 0, 0), ""),
     ],
 )
-def test_the_oldest_go_until_the_rest_is_within_the_limits(
+def test_oldest_runs_are_pruned_until_the_rest_is_within_the_limits(
     runs: list[KeptRun], limits: RetentionLimits, pruned: str
 ) -> None:
     assert to_prune(runs, limits, NOW) == list(pruned)
 
 
-def test_the_run_at_hand_is_never_pruned() -> None:
+def test_current_run_is_never_pruned() -> None:
     assert to_prune(kept([5, 4, 3]), RetentionLimits(0), NOW, current="a") == ["b"]
 
 
-# -- doing it ------------------------------------------------------------------------------
+# -- deletion ------------------------------------------------------------------------------
 
 
 class Archive(Bench):
-    """Runs with rows and files: `run(1)` is the oldest."""
+    """A store of runs with rows and files: `run(1)` is the oldest."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.open = self.store()
-        self.told: list[list[str]] = []
+        self.pruned: list[list[str]] = []
 
     def run(self, day: int) -> str:
         return f"202506{day:02}-120000-abcdef"
@@ -98,7 +98,7 @@ class Archive(Bench):
             limits,
             NOW,
             current=current,
-            before=lambda runs: self.told.append(list(runs)),
+            before=lambda runs: self.pruned.append(list(runs)),
             on_trouble=self.troubles.append,
         )
 
@@ -120,27 +120,27 @@ def test_pruned_runs_leave_neither_rows_nor_files(archive: Archive) -> None:
     assert archive.prune(RetentionLimits(2)) == old
     assert archive.rows == run_folders(archive.path) == new
     assert [archive.numbers(run) for run in (*old, *new)] == [[], [], [1], [1]]
-    assert archive.told == [old]
+    assert archive.pruned == [old]
     assert archive.prune(RetentionLimits(2)) == []
-    assert archive.told == [old]
+    assert archive.pruned == [old]
 
 
-def test_whoever_hangs_on_a_run_is_told_before_it_is_touched(archive: Archive) -> None:
+def test_callback_runs_before_a_run_is_deleted(archive: Archive) -> None:
     for day in (1, 2):
         archive.add(day)
     there: list[bool] = []
 
-    def look(runs: Sequence[str]) -> None:
+    def check(runs: Sequence[str]) -> None:
         there.extend(run_folder(archive.path, run).exists() and run in archive.rows for run in runs)
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        prune(archive.open, RetentionLimits(1), NOW, before=look)
+        prune(archive.open, RetentionLimits(1), NOW, before=check)
     assert there == [True]
     assert archive.rows == [archive.run(1), archive.run(2)]
 
 
-def test_a_running_run_and_the_one_at_hand_keep_everything(archive: Archive) -> None:
+def test_running_and_current_runs_keep_everything(archive: Archive) -> None:
     running, gone, current = (
         archive.add(day, status=status)
         for day, status in ((1, "running"), (2, "success"), (3, "interrupted"))
@@ -150,9 +150,9 @@ def test_a_running_run_and_the_one_at_hand_keep_everything(archive: Archive) -> 
     assert archive.rows == run_folders(archive.path) == [running, current, newest]
 
 
-def test_runs_are_weighed_by_what_they_take_on_the_disk(archive: Archive) -> None:
+def test_size_of_a_run_is_its_space_on_the_disk(archive: Archive) -> None:
     with new_file(archive.path, f"{place_of(archive.run(1), 1)}/stdout.log") as file:
-        file.truncate(1 << 30)  # a hole
+        file.truncate(1 << 30)  # a sparse file
     archive.add(2, size=600_000)
     archive.add(3, size=600_000)
     assert size_on_disk(archive.path, archive.run(1)) < 100_000
@@ -161,24 +161,24 @@ def test_runs_are_weighed_by_what_they_take_on_the_disk(archive: Archive) -> Non
     assert archive.prune(RetentionLimits(9, max_size=1_000_000)) == [archive.run(1), archive.run(2)]
 
 
-def test_folders_whose_rows_were_lost_go_like_any_other_run(archive: Archive) -> None:
+def test_folders_without_rows_are_pruned_like_other_runs(archive: Archive) -> None:
     for day in (1, 2):
         archive.fill(archive.run(day))
-    archive.fill("notes")  # not a name that a run has
+    archive.fill("notes")  # not a valid name of a run
     archive.add(3)
     assert archive.prune(RetentionLimits(2)) == [archive.run(1)]
     assert archive.prune(RetentionLimits(1)) == [archive.run(2)]
     assert run_folders(archive.path) == [archive.run(3), "notes"]
 
 
-def test_without_any_row_nothing_is_known_and_nothing_is_deleted(archive: Archive) -> None:
+def test_nothing_is_deleted_if_the_record_has_no_row(archive: Archive) -> None:
     for day in (1, 2):
         archive.fill(archive.run(day))
     assert archive.prune(RetentionLimits(0)) == []
     assert len(run_folders(archive.path)) == 2
 
 
-def test_a_run_without_files_goes_as_well(archive: Archive) -> None:
+def test_run_without_files_is_pruned(archive: Archive) -> None:
     archive.add(1)
     archive.add(2)
     shutil.rmtree(archive.folder / "runs")
@@ -187,7 +187,7 @@ def test_a_run_without_files_goes_as_well(archive: Archive) -> None:
 
 
 @pytest.mark.parametrize("place", ["a run", "an iteration", "all runs"])
-def test_what_is_behind_a_link_is_not_ours(archive: Archive, place: str) -> None:
+def test_links_are_not_followed(archive: Archive, place: str) -> None:
     run = archive.add(1, size=100_000)
     archive.add(2)
     outside = archive.path / "outside"
@@ -202,7 +202,7 @@ def test_what_is_behind_a_link_is_not_ours(archive: Archive, place: str) -> None
     assert size_on_disk(archive.path, run) < 50_000
     gone = archive.prune(RetentionLimits(1))
     assert sorted(outside.rglob("*")) == before
-    if place == "all runs":  # nothing can be deleted there, so nothing is forgotten
+    if place == "all runs":  # nothing can be deleted there, so the rows stay
         assert gone == []
         assert len(archive.troubles) == 1
         assert archive.rows == [archive.run(1), archive.run(2)]
@@ -211,7 +211,7 @@ def test_what_is_behind_a_link_is_not_ours(archive: Archive, place: str) -> None
         assert not os.path.lexists(run_folder(archive.path, run))
 
 
-def test_a_name_that_leads_elsewhere_is_no_run(archive: Archive) -> None:
+def test_name_with_a_path_is_no_run(archive: Archive) -> None:
     outside = archive.path / "outside"
     outside.mkdir()
     for name in ("../../outside", "..", "", "/", "a/b", "a\0b", ".hidden"):
@@ -222,7 +222,7 @@ def test_a_name_that_leads_elsewhere_is_no_run(archive: Archive) -> None:
     assert outside.exists()
 
 
-def test_attempts_have_places_of_their_own(tmp_path: Path) -> None:
+def test_each_attempt_has_its_own_folder(tmp_path: Path) -> None:
     folder = run_folder(tmp_path, "r")
     assert folder == tmp_path / ".rooda" / "runs" / "r"
     assert iteration_folder(tmp_path, "r", 3) == folder / "3"

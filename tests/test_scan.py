@@ -1,4 +1,4 @@
-"""What changed in a folder that has no git repository: by content, with rooda's own index."""
+"""Changes in a folder without a git repository, detected by content with rooda's own index."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ from support.faults import powerless
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    """A folder with a few files, a program, a link and rules."""
+    """Return a folder with a few files, a program, a link and ignore rules."""
     return filled(tmp_path / "work")
 
 
@@ -44,7 +44,7 @@ def filled(folder: Path) -> Path:
 
 
 def scans_of(top: Path, largest: int = LARGEST, state: Path | None = None) -> Snapshots:
-    """Scans with a git that reads no settings of the machine."""
+    """Return scans with a git that reads no settings of the machine."""
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     return Snapshots.without_repository(top, (state or top) / ".rooda", Tools(environ), largest)
 
@@ -54,7 +54,7 @@ def sh(top: Path, script: str) -> None:
 
 
 def changed(top: Path, script: str, largest: int = LARGEST) -> Changes | None:
-    """What two scans find after a script has run between them."""
+    """Return the changes between two scans, before and after a script."""
     scans = scans_of(top, largest)
     scans.take(None)
     sh(top, script)
@@ -62,7 +62,7 @@ def changed(top: Path, script: str, largest: int = LARGEST) -> Changes | None:
 
 
 def everything(top: Path) -> tuple[str, ...]:
-    """The names of all files that a scan finds."""
+    """Return the names of all files that a scan finds."""
     names = {path.name for path in top.iterdir()} - {".rooda"}
     aside = top.parent / f"{top.name}.aside"
     aside.mkdir()
@@ -79,14 +79,14 @@ def everything(top: Path) -> tuple[str, ...]:
 
 
 def rewrite_in_place(path: Path, content: bytes) -> None:
-    """Write other content of the same size into the same inode, and set the old date."""
+    """Write other content of the same size into the same inode, and restore the old date."""
     old = path.stat()
     with path.open("r+b") as file:
         file.write(content)
     os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
 
 
-# -- what is a change ----------------------------------------------------------------------
+# -- changes -------------------------------------------------------------------------------
 
 SRC = ("src/deep/main.c", "src/run.sh")
 IN_PLACE = "touch -r notes ../date; printf 'SOME WORDS' 1<>notes; touch -r ../date notes"
@@ -117,7 +117,7 @@ CHANGES = {
         Changes(created=("lib/deep/main.c", "lib/run.sh", "src"), deleted=SRC),
     ),
     "a pipe in place of a file": ("rm notes; mkfifo notes", Changes(deleted=("notes",))),
-    "a name that no text can hold": (
+    "a name that is not UTF-8": (
         "touch \"$(printf '\\377\\nx')\"",
         Changes(created=("\udcff\nx",)),
     ),
@@ -145,11 +145,11 @@ def check_no_change(scans: Snapshots, top: Path, script: str) -> None:
 
 
 @pytest.mark.parametrize("script, found", CHANGES.values(), ids=CHANGES)
-def test_a_change_is_told_as_what_it_is(top: Path, script: str, found: Changes) -> None:
+def test_each_kind_of_change_is_detected(top: Path, script: str, found: Changes) -> None:
     check_change(scans_of(top), top, script, found)
 
 
-def test_a_folder_that_is_deleted_has_no_files(top: Path) -> None:
+def test_deleted_folder_reports_its_files_as_deleted(top: Path) -> None:
     everything = (".gitignore", "link", "notes", *SRC)
     assert changed(top, "rm -r .gitignore link notes src") == Changes(deleted=everything)
 
@@ -158,29 +158,29 @@ NO_CHANGES = {
     "nothing": ":",
     "touched": "touch notes",
     "an old date": "touch -t 199912310000 notes",
-    "a date before all dates": "touch -t 190112310000 notes",
-    "written as it was": "printf 'some words' >notes",
+    "a date before 1970": "touch -t 190112310000 notes",
+    "rewritten with the same content": "printf 'some words' >notes",
     "replaced by a copy": "cp notes copy; mv copy notes",
     "the same link": "rm link; ln -s notes link",
     "its permissions": "chmod 600 notes",
     "an empty folder": "mkdir src/empty",
     "a pipe": "mkfifo pipe",
-    "something hidden": "touch src/x.log",
-    "a hidden folder": "cp -r src build",
-    "a link to itself that is hidden": "ln -s . x.log",
-    "rooda's own": "cp -r src .rooda/copy",
-    "rooda's own below": "mkdir src/deep/.rooda; touch src/deep/.rooda/x",
+    "an ignored file": "touch src/x.log",
+    "an ignored folder": "cp -r src build",
+    "an ignored link to itself": "ln -s . x.log",
+    "a state folder of rooda": "cp -r src .rooda/copy",
+    "a state folder of rooda in a subfolder": "mkdir src/deep/.rooda; touch src/deep/.rooda/x",
     "a file that points to a repository": "echo gitdir: x >.git",
 }
 
 
 @pytest.mark.parametrize("script", NO_CHANGES.values(), ids=NO_CHANGES)
-def test_what_is_no_change_is_not_told(top: Path, script: str) -> None:
+def test_other_events_are_no_change(top: Path, script: str) -> None:
     check_no_change(scans_of(top), top, script)
 
 
 @pytest.mark.slow
-def test_changes_of_files_that_are_old_are_told_as_what_they_are(tmp_path: Path) -> None:
+def test_changes_of_old_files_are_detected(tmp_path: Path) -> None:
     scripts = {**CHANGES, **{name: (script, None) for name, script in NO_CHANGES.items()}}
     tops = {name: filled(tmp_path / str(number) / "work") for number, name in enumerate(scripts)}
     opened = {name: scans_of(top) for name, top in tops.items()}
@@ -195,26 +195,26 @@ def test_changes_of_files_that_are_old_are_told_as_what_they_are(tmp_path: Path)
             check_change(opened[name], tops[name], script, expected)
 
 
-def test_a_socket_is_not_looked_at(top: Path) -> None:
+def test_sockets_are_skipped(top: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server, contextlib.chdir(top):
-        server.bind("socket")  # the whole path may be too long for it
+        server.bind("socket")  # the whole path may be too long for a socket
     assert (top / "socket").is_socket()
     assert everything(top) == (".gitignore", "link", "notes", *SRC)
 
 
-def test_what_is_behind_a_link_is_not_looked_at(top: Path) -> None:
+def test_links_are_not_followed(top: Path) -> None:
     sh(top, "mkdir ../outside; ln -s ../outside out; ln -s . around; ln -s nothing nowhere")
     assert changed(top, "touch ../outside/x") == Changes()
 
 
-def test_the_folder_itself_may_be_a_link(top: Path, tmp_path: Path) -> None:
+def test_folder_itself_may_be_a_link(top: Path, tmp_path: Path) -> None:
     link = tmp_path / "shortcut"
     link.symlink_to(top)
     found = changed(link, "rm src/run.sh; echo notes >.gitignore")
     assert found == Changes(modified=(".gitignore",), deleted=("src/run.sh",))
 
 
-# -- repositories within the folder --------------------------------------------------------
+# -- nested repositories -------------------------------------------------------------------
 
 REPOSITORIES = """
 export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x
@@ -224,7 +224,7 @@ git init -q empty
 """
 
 
-def test_changes_within_repositories_below_the_folder_are_told(top: Path) -> None:
+def test_changes_in_nested_repositories_are_detected(top: Path) -> None:
     sh(top, REPOSITORIES)
     script = "echo x >one/a; rm one/two/b; touch one/c one/two/c.o empty/e; git init -q src"
     assert changed(top, script) == Changes(
@@ -232,23 +232,23 @@ def test_changes_within_repositories_below_the_folder_are_told(top: Path) -> Non
     )
 
 
-def test_a_new_repository_below_the_folder_is_told_file_by_file(top: Path) -> None:
+def test_files_of_a_new_nested_repository_are_reported_one_by_one(top: Path) -> None:
     found = changed(top, REPOSITORIES)
     assert found == Changes(created=("one/a", "one/two/.gitignore", "one/two/b"))
 
 
-def test_a_commit_within_a_repository_below_the_folder_is_no_change(top: Path) -> None:
+def test_commit_in_a_nested_repository_is_no_change(top: Path) -> None:
     sh(top, REPOSITORIES)
     commit = "git -C one -c user.name=x -c user.email=x commit -q --allow-empty -m b"
     assert changed(top, commit) == Changes()
 
 
-def test_a_repository_in_place_of_a_file_is_told_file_by_file(top: Path) -> None:
+def test_files_of_a_repository_in_place_of_a_file_are_reported_one_by_one(top: Path) -> None:
     found = changed(top, "rm notes; git init -q notes; touch notes/x")
     assert found == Changes(created=("notes/x",), deleted=("notes",))
 
 
-def test_a_repository_that_git_refuses_is_scanned_all_the_same(top: Path) -> None:
+def test_repository_that_git_refuses_is_scanned(top: Path) -> None:
     sh(top, "git init -q .; echo broken >.git/config")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     tracker = FileChangeTracker(top, Tools(environ))
@@ -257,7 +257,7 @@ def test_a_repository_that_git_refuses_is_scanned_all_the_same(top: Path) -> Non
     assert tracker.detect_changes().changes == Changes(created=("new",))
 
 
-def test_a_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
+def test_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
     tracker = FileChangeTracker(top, run="run", keep=True)
     for name in ("0", "1", "2"):
         found = tracker.detect_changes(name)
@@ -265,38 +265,38 @@ def test_a_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
     assert not any((top / ".rooda" / "git" / "refs").iterdir())
 
 
-# -- files that a rule hides, and files that no rule hides any more -----------------------------
+# -- ignore rules ----------------------------------------------------------------------------
 
 
-def test_a_file_that_a_new_rule_hides_was_not_deleted(top: Path) -> None:
+def test_newly_ignored_file_is_not_reported_as_deleted(top: Path) -> None:
     hidden = changed(top, "echo notes >.gitignore; echo src >>.gitignore")
     assert hidden == Changes(modified=(".gitignore",))
 
 
-def test_a_file_that_is_hidden_and_gone_was_deleted(top: Path) -> None:
+def test_newly_ignored_and_deleted_file_is_reported_as_deleted(top: Path) -> None:
     found = changed(top, "rm notes src/run.sh; echo notes >.gitignore; echo src >>.gitignore")
     assert found == Changes(modified=(".gitignore",), deleted=("notes", "src/run.sh"))
 
 
-def test_a_file_that_comes_into_sight_counts_as_created(top: Path) -> None:
+def test_file_that_is_no_longer_ignored_counts_as_created(top: Path) -> None:
     sh(top, "touch old.log; cp -r src build")
     assert changed(top, "echo build/deep >.gitignore") == Changes(
         created=("build/run.sh", "old.log"), modified=(".gitignore",)
     )
 
 
-def test_the_rules_of_a_folder_come_before_those_above_it(top: Path) -> None:
+def test_rules_of_a_folder_override_those_above_it(top: Path) -> None:
     sh(top, "mkdir -p a/b a/c; echo '!keep.log' >a/.gitignore; echo /b >>a/.gitignore")
     found = changed(top, "touch keep.log a/keep.log a/c/keep.log a/other.log a/b/x a/c/b")
     assert found == Changes(created=("a/c/b", "a/c/keep.log", "a/keep.log"))
 
 
-def test_an_ignore_file_that_is_a_link_or_a_folder_says_nothing(top: Path) -> None:
+def test_ignore_file_that_is_a_link_or_a_folder_is_skipped(top: Path) -> None:
     sh(top, "mv .gitignore rules; ln -s rules .gitignore; mkdir -p a/.gitignore")
     assert changed(top, "touch x.log a/y.log") == Changes(created=("a/y.log", "x.log"))
 
 
-def test_the_users_own_ignore_rules_count(top: Path, tmp_path: Path) -> None:
+def test_ignore_rules_of_the_user_apply(top: Path, tmp_path: Path) -> None:
     (tmp_path / "ignore").write_text("*.tmp\n")
     (tmp_path / "config").write_text(f"[core]\n\texcludesFile = {tmp_path}/ignore\n")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(tmp_path / "config")}
@@ -306,10 +306,10 @@ def test_the_users_own_ignore_rules_count(top: Path, tmp_path: Path) -> None:
     assert scans.take(None).changes == Changes(created=("y",))
 
 
-# -- where reading is too much, or not allowed ---------------------------------------------
+# -- large and unreadable files ------------------------------------------------------------
 
 
-def test_a_large_file_is_not_read_and_its_inode_decides(top: Path) -> None:
+def test_large_file_is_compared_by_its_inode(top: Path) -> None:
     (top / "large").touch()
     os.truncate(top / "large", LARGEST + 1)
     assert changed(top, ":") == Changes()
@@ -317,20 +317,20 @@ def test_a_large_file_is_not_read_and_its_inode_decides(top: Path) -> None:
     assert changed(top, "rm large") == Changes(deleted=("large",))
 
 
-def test_a_file_is_read_up_to_the_size_that_is_large(top: Path) -> None:
+def test_largest_file_that_is_read(top: Path) -> None:
     assert changed(top, "touch notes", largest=10) == Changes()
     assert changed(top, "touch notes", largest=9) == Changes(modified=("notes",))
 
 
-def test_only_so_much_is_read_in_one_scan(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scan_reads_a_bounded_number_of_bytes(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = len("*.log\nbuild/\n")
     sh(top, "rm -r src link notes; for name in a b c d; do printf 0123456789 >$name; done")
     monkeypatch.setattr(file_selection, "MOST_READ", rules + 2 * len("0123456789"))
     found = changed(top, "touch a b c d")
-    assert found == Changes(modified=("c", "d")), "where nothing is read, a date is a change"
+    assert found == Changes(modified=("c", "d")), "without a read, a new date counts as a change"
 
 
-def test_what_could_not_be_read_did_not_change_because_it_now_can(
+def test_file_that_becomes_readable_has_not_changed(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scans = scans_of(top)
@@ -363,13 +363,13 @@ for name, step in steps.items():
 """
 
 
-def test_what_must_not_be_read_is_skipped_and_not_taken_for_deleted(top: Path) -> None:
+def test_unreadable_file_is_skipped_and_not_reported_as_deleted(top: Path) -> None:
     command = [*powerless(), sys.executable, "-c", LOCKED, str(top)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = dict(json.loads(line) for line in printed.splitlines())
     nothing: dict[str, list[str]] = {"created": [], "modified": [], "deleted": []}
     assert found == {
-        "lock": {**nothing, "modified": ["notes"]},  # rooda can't compare it any more
+        "lock": {**nothing, "modified": ["notes"]},  # rooda cannot compare its content any more
         "leave": nothing,
         "touch": {**nothing, "modified": ["notes"]},
         "delete": {**nothing, "deleted": ["link"]},
@@ -377,10 +377,10 @@ def test_what_must_not_be_read_is_skipped_and_not_taken_for_deleted(top: Path) -
     }
 
 
-# -- files that change at the very moment of a scan ----------------------------------------
+# -- files that change during a scan -------------------------------------------------------
 
 
-def test_a_change_within_the_same_tick_of_the_clock_is_seen(top: Path) -> None:
+def test_change_within_one_tick_of_the_clock_is_seen(top: Path) -> None:
     path = top / "src" / "deep" / "main.c"
     scans = scans_of(top)
     for number in range(20):
@@ -390,7 +390,7 @@ def test_a_change_within_the_same_tick_of_the_clock_is_seen(top: Path) -> None:
         assert scans.take(None).changes == Changes(modified=("src/deep/main.c",))
 
 
-MEDDLING = [
+CHANGES_DURING_A_SCAN = [
     "rm notes",
     "rm link",
     "echo other >notes",
@@ -405,9 +405,9 @@ MEDDLING = [
 ]
 
 
-@pytest.mark.parametrize("script", MEDDLING)
+@pytest.mark.parametrize("script", CHANGES_DURING_A_SCAN)
 @pytest.mark.parametrize("is_first", [True, False], ids=["first", "second"])
-def test_a_change_in_the_middle_of_a_scan_does_not_spoil_the_next(
+def test_change_during_a_scan_does_not_corrupt_the_next_scan(
     top: Path, script: str, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
 ) -> None:
     scans = scans_of(top)
@@ -416,23 +416,23 @@ def test_a_change_in_the_middle_of_a_scan_does_not_spoil_the_next(
         sh(top, "echo new >src/new")
     select = FileSelector.select
 
-    def meddle(selector: FileSelector, *arguments: Any) -> SelectedFiles:
+    def select_then_change(selector: FileSelector, *arguments: Any) -> SelectedFiles:
         found = select(selector, *arguments)
-        sh(top, script)  # git has listed the files, and has not read them yet
+        sh(top, script)  # git has listed the files, but not read them yet
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileSelector, "select", meddle)
+        patch.setattr(FileSelector, "select", select_then_change)
         scans.take(None)
     fresh = top.parent / "fresh"
     fresh.mkdir()
     assert scans.take(None).tree == scans_of(top, state=fresh).take(None).tree
 
 
-# -- the price of a scan -------------------------------------------------------------------
+# -- cost of a scan ------------------------------------------------------------------------
 
 
-def test_a_scan_stores_no_content(top: Path) -> None:
+def test_scan_stores_no_content(top: Path) -> None:
     scans = scans_of(top)
     scans.take(None)
     sh(top, "echo other >notes; ln -sf src link")
@@ -443,7 +443,7 @@ def test_a_scan_stores_no_content(top: Path) -> None:
     assert {*done.stdout.split()} == {"tree"}
 
 
-def test_the_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None:
+def test_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None:
     scans = scans_of(top)
     trees = [scans.take(None).tree]
     for number in range(5):
@@ -457,7 +457,7 @@ def test_the_next_process_deletes_the_trees_of_the_one_before(top: Path) -> None
     assert again.take(None).changes == Changes()
 
 
-def test_a_path_that_is_too_long_for_the_system_is_skipped(top: Path) -> None:
+def test_path_that_is_too_long_for_the_os_is_skipped(top: Path) -> None:
     name, opened = "d" * 250, [os.open(top, os.O_RDONLY)]
     for _ in range(20):
         os.mkdir(name, dir_fd=opened[-1])
@@ -468,7 +468,7 @@ def test_a_path_that_is_too_long_for_the_system_is_skipped(top: Path) -> None:
     assert changed(top, "rm notes") == Changes(deleted=("notes",))
 
 
-# -- what an agent does to rooda's own index -----------------------------------------------
+# -- damage to rooda's own index -----------------------------------------------------------
 
 DAMAGE = {
     "all of it": "rm -r .rooda",
@@ -484,7 +484,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("script", DAMAGE.values(), ids=DAMAGE)
-def test_a_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> None:
+def test_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> None:
     scans = scans_of(top)
     before = scans.take(None)
     sh(top, f"{script}; touch new")
@@ -498,7 +498,7 @@ def test_a_scan_repairs_what_an_agent_has_damaged(top: Path, script: str) -> Non
 # -- a machine without git -----------------------------------------------------------------
 
 
-def test_without_git_changes_are_unknown_and_the_reason_is_told(top: Path) -> None:
+def test_changes_are_unknown_without_git_and_the_reason_is_reported(top: Path) -> None:
     tracker = FileChangeTracker(top, Tools({"PATH": "/nonexistent"}))
     tracker.snapshot()
     (top / "new").touch()
@@ -507,10 +507,10 @@ def test_without_git_changes_are_unknown_and_the_reason_is_told(top: Path) -> No
     assert "git is not installed" in found.trouble
 
 
-# -- the tree as a whole -------------------------------------------------------------------
+# -- the id of the tree --------------------------------------------------------------------
 
 
-def test_a_tree_that_goes_back_has_the_name_that_it_had(top: Path) -> None:
+def test_tree_that_returns_to_earlier_content_has_the_earlier_id(top: Path) -> None:
     scans = scans_of(top)
     first = scans.take(None).tree
     (top / "notes").write_text("other words")
@@ -519,7 +519,7 @@ def test_a_tree_that_goes_back_has_the_name_that_it_had(top: Path) -> None:
     assert first == scans.take(None).tree != second
 
 
-def test_a_copy_made_in_another_order_has_the_same_tree(top: Path, tmp_path: Path) -> None:
+def test_copy_made_in_another_order_has_the_same_tree(top: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     for path in sorted(top.rglob("*"), reverse=True):
         to = copy / path.relative_to(top)
@@ -539,7 +539,7 @@ STEP = st.tuples(st.sampled_from(ACTS.split()), NAME, NAME)
 
 
 def take(top: Path, step: Step) -> None:
-    """Take a step, if it can be taken as the tree is now."""
+    """Take a step if it is possible in the current tree."""
     what, path, other = step[0], top / step[1], top / step[2]
     with contextlib.suppress(OSError):
         match what:
@@ -560,8 +560,8 @@ def take(top: Path, step: Step) -> None:
                 path.replace(other)
 
 
-def truth(top: Path) -> dict[str, tuple[str, bytes]]:
-    """Every file, read from disk."""
+def read_all(top: Path) -> dict[str, tuple[str, bytes]]:
+    """Return each file, read from the disk."""
     found = {}
     for folder, folders, files in os.walk(top):
         if ".rooda" in folders:
@@ -576,23 +576,23 @@ def truth(top: Path) -> dict[str, tuple[str, bytes]]:
     return found
 
 
-def are_told_as_they_are(top: Path, rounds: list[list[Step]]) -> None:
+def check_changes(top: Path, rounds: list[list[Step]]) -> None:
     scans = scans_of(top)
-    found, truths = [scans.take(None)], [truth(top)]
+    found, contents = [scans.take(None)], [read_all(top)]
     for steps in rounds:
         for step in steps:
             take(top, step)
         found.append(scans.take(None))
-        truths.append(truth(top))
-        old, new = truths[-2:]
+        contents.append(read_all(top))
+        old, new = contents[-2:]
         both = old.keys() & new.keys()
         assert found[-1].changes == Changes(
             created=tuple(sorted(new.keys() - both)),
             modified=tuple(sorted(name for name in both if old[name] != new[name])),
             deleted=tuple(sorted(old.keys() - both)),
         )
-    for scan, one in zip(found, truths, strict=True):
-        for other, another in zip(found, truths, strict=True):
+    for scan, one in zip(found, contents, strict=True):
+        for other, another in zip(found, contents, strict=True):
             assert (scan.tree == other.tree) == (one == another)
 
 
@@ -602,10 +602,10 @@ ROUNDS = st.lists(st.lists(STEP, max_size=6), min_size=1, max_size=4)
 @pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(rounds=ROUNDS)
-def test_any_changes_are_told_as_they_are(
+def test_any_changes_are_detected(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Step]]
 ) -> None:
     top = tmp_path_factory.mktemp("any")
     for name in NAMES[:5]:
         take(top, ("write", name, name))
-    are_told_as_they_are(top, rounds)
+    check_changes(top, rounds)

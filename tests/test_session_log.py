@@ -1,4 +1,4 @@
-"""The session log of a run: seed 002's blocks to the letter, bounded, one file for all sessions."""
+"""The session log of a run: the format of its blocks, its size limit, one file for all sessions."""
 
 import re
 import signal
@@ -25,7 +25,7 @@ DOUBLE, SINGLE = "=" * 80, "-" * 80
 # -- the blocks ----------------------------------------------------------------------------
 
 
-def test_the_header_is_the_one_of_the_seed() -> None:
+def test_header_has_the_documented_format() -> None:
     assert blocks.header(3, "build", "Add the parser", "specs/parser.md", AT) == dedent(f"""\
         {DOUBLE}
         ITERATION 3
@@ -38,7 +38,7 @@ def test_the_header_is_the_one_of_the_seed() -> None:
         """)
 
 
-def test_the_footer_is_the_one_of_the_seed() -> None:
+def test_footer_has_the_documented_format() -> None:
     numbers = blocks.Numbers(requests=7, model="big-1", messages=12, cost="$0.42")
     assert blocks.footer(3, AT, 84.0, "completed", numbers=numbers) == dedent(f"""\
         {SINGLE}
@@ -55,7 +55,7 @@ def test_the_footer_is_the_one_of_the_seed() -> None:
         """)
 
 
-def test_what_is_not_available_is_left_out_of_the_footer() -> None:
+def test_footer_omits_unknown_numbers() -> None:
     assert blocks.footer(1, AT, 2.0, "failed", retries=2) == dedent(f"""\
         {SINGLE}
         ITERATION 1 COMPLETE
@@ -68,7 +68,7 @@ def test_what_is_not_available_is_left_out_of_the_footer() -> None:
         """)
 
 
-def test_the_summary_is_the_one_of_the_seed() -> None:
+def test_summary_has_the_documented_format() -> None:
     assert blocks.summary(5, 4, 1, 61.0, "max iterations", 2) == dedent(f"""\
         {DOUBLE}
         SESSION SUMMARY
@@ -83,7 +83,7 @@ def test_the_summary_is_the_one_of_the_seed() -> None:
         """)
 
 
-def test_a_task_can_not_forge_a_block() -> None:
+def test_task_text_cannot_forge_a_block() -> None:
     forged = blocks.header(1, "build", f"nice\n{DOUBLE}\nSESSION SUMMARY\x1b[2J", "none", AT)
     assert len(forged.splitlines()) == 8
     assert "\x1b" not in forged
@@ -92,8 +92,8 @@ def test_a_task_can_not_forge_a_block() -> None:
 # -- the log -------------------------------------------------------------------------------
 
 
-class Pad:
-    """A log in memory, and what happens to it."""
+class MemoryLog:
+    """A session log in memory."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -102,16 +102,16 @@ class Pad:
     def _write(self, words: str) -> None:
         self.text += words
 
-    def tell(self, event: object) -> None:
+    def send(self, event: object) -> None:
         self._log(Stamped(event, AT, 0.0))  # type: ignore[arg-type]  # each test names its event
 
     def iteration(self, number: int, *pieces: bytes) -> str:
-        """What is written for one that prints this."""
+        """Return what the log writes for an iteration that prints the pieces."""
         before = len(self.text)
-        self.tell(IterationStarted("work", number, 9))
+        self.send(IterationStarted("work", number, 9))
         for piece in pieces:
-            self.tell(Output("stdout", piece))
-        self.tell(_ended(number))
+            self.send(Output("stdout", piece))
+        self.send(_ended(number))
         return self.text[before:]
 
 
@@ -131,8 +131,8 @@ def _ended(number: int) -> IterationEnded:
     )
 
 
-def test_of_a_flood_the_beginning_and_the_end_are_in_the_log() -> None:
-    pad = Pad()
+def test_flood_of_output_keeps_its_start_and_its_end() -> None:
+    pad = MemoryLog()
     lines = [b"the very first\n", *[b"%09d\n" % n * 1000 for n in range(400)], b"the very last\n"]
     written = pad.iteration(1, *lines)
     assert len(written) < 1_200_000
@@ -142,41 +142,43 @@ def test_of_a_flood_the_beginning_and_the_end_are_in_the_log() -> None:
     assert found is not None
     total = sum(map(len, lines))
     body = len(written) - len(pad.iteration(2)) - len(found[0])
-    assert abs(body + int(found[1]) - total) <= 3  # a newline here and there
-    # And the next iteration has room of its own.
-    assert "anew\n" in pad.iteration(3, b"anew\n")
+    assert abs(body + int(found[1]) - total) <= 3  # a few newlines may be added
+    # The next iteration has its own limit.
+    assert "again\n" in pad.iteration(3, b"again\n")
 
 
-def test_what_is_a_little_too_much_is_whole() -> None:
-    written = Pad().iteration(1, b"x" * (1024 * 1024 + 1000), b"\n")
+def test_output_slightly_over_the_limit_is_kept_whole() -> None:
+    written = MemoryLog().iteration(1, b"x" * (1024 * 1024 + 1000), b"\n")
     assert "left out" not in written
     assert written.count("x") >= 1024 * 1024 + 1000
 
 
-def test_an_agent_that_ends_no_line_does_not_spoil_a_block() -> None:
-    assert f"no end of line\n{SINGLE}\n" in Pad().iteration(1, b"no end of line")
+def test_output_without_a_final_newline_does_not_break_the_next_block() -> None:
+    assert f"no end of line\n{SINGLE}\n" in MemoryLog().iteration(1, b"no end of line")
 
 
-def test_control_codes_and_broken_text_are_cleaned_wherever_they_were_cut() -> None:
-    written = Pad().iteration(1, b"a\x1b[3", b"1mred\x1b]0;ow", b"ned\x07 caf\xc3", b"\xa9 \xff\n")
+def test_control_codes_and_invalid_utf_8_are_cleaned_across_chunks() -> None:
+    written = MemoryLog().iteration(
+        1, b"a\x1b[3", b"1mred\x1b]0;ow", b"ned\x07 caf\xc3", b"\xa9 \xff\n"
+    )
     assert "ared café \ufffd\n" in written
     assert "\x1b" not in written
 
 
-# -- of a run ------------------------------------------------------------------------------
+# -- in a run ------------------------------------------------------------------------------
 
 
 def session(workspace: Workspace) -> str:
     (folder,) = (workspace.path / ".rooda/runs").iterdir()
-    return timeless((folder / "session.log").read_text())
+    return without_times((folder / "session.log").read_text())
 
 
-def timeless(text: str) -> str:
+def without_times(text: str) -> str:
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", text)
     return re.sub(r"(Duration: )\S+|(?<= in )[\d.]+s", r"\1TIME", text)
 
 
-def test_a_run_writes_its_blocks_around_what_its_agents_print(workspace: Workspace) -> None:
+def test_run_writes_its_blocks_around_the_output_of_its_agents(workspace: Workspace) -> None:
     described = PROCEDURE.replace("  work:\n", "  work:\n    description: Mend the roof\n")
     workspace.config(described)
     command = workspace.agents("echo hammering; exit 4", f"echo done; {SUCCESS}")
@@ -201,7 +203,7 @@ def test_a_run_writes_its_blocks_around_what_its_agents_print(workspace: Workspa
 
 
 @pytest.mark.slow
-def test_a_resumed_run_goes_on_in_the_same_log(workspace: Workspace, nursery: Nursery) -> None:
+def test_resumed_run_appends_to_the_same_log(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("echo one", HANGS, f"echo two; {SUCCESS}")
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     nursery.pid("agent")
@@ -215,13 +217,15 @@ def test_a_resumed_run_goes_on_in_the_same_log(workspace: Workspace, nursery: Nu
     assert after.startswith(before)
     assert after.count("SESSION SUMMARY") == 2
     assert after.count("\nITERATION 2\n") == 2
-    # It is the run that is summed up, as its duration is.
+    # The summary covers the whole run, and so does its duration.
     assert "Total Iterations: 2\nSuccessful: 2\nFailed: 0\n" in after.rpartition("SESSION")[2]
 
 
-@pytest.mark.parametrize("deed", ["rm $f", "rm $f; mkdir $f", "rm $f; mkfifo $f"])
-def test_a_log_that_an_agent_spoils_holds_nobody_up(workspace: Workspace, deed: str) -> None:
-    command = workspace.agents(f"for f in .rooda/runs/*/session.log; do {deed}; done", SUCCESS)
+@pytest.mark.parametrize("attack", ["rm $f", "rm $f; mkdir $f", "rm $f; mkfifo $f"])
+def test_session_log_that_an_agent_deletes_or_replaces_does_not_stop_the_run(
+    workspace: Workspace, attack: str
+) -> None:
+    command = workspace.agents(f"for f in .rooda/runs/*/session.log; do {attack}; done", SUCCESS)
     done = workspace.work(command)
     assert "Internal error" not in done.err, done.err
     assert done.code == 0

@@ -1,4 +1,4 @@
-"""Snapshots: what is in them, what changed between them, and what they never touch."""
+"""Snapshots: their content, the changes between them, and what they must not touch."""
 
 import os
 import shutil
@@ -14,14 +14,14 @@ from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.snapshots import LARGEST, Snapshots
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import Changes
-from support.gitrepo import Repo, Walk, naive, repository, some_slow, walk
+from support.gitrepo import Repo, Walk, compare, repository, some_slow, walk
 
 Step = Callable[[Repo], object]
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """A repository with a commit, and with things that are not in it."""
+    """Return a repository with one commit and with uncommitted, untracked and ignored files."""
     found = repository(tmp_path_factory.mktemp("original") / "repo")
     found.write("a.txt", "alpha\n")
     found.write("src/main.c", "int main;\n")
@@ -39,12 +39,12 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture
 def repo(original: Repo, tmp_path: Path) -> Repo:
-    """A copy of it, and of its home."""
+    """Return a copy of the repository and of its home."""
     return original.copy(tmp_path / "repo")
 
 
 def changes_by(repo: Repo, step: Step, folder: str = "") -> Changes:
-    """What a step changes, by two snapshots around it."""
+    """Return the changes between two snapshots, before and after a step."""
     snapshots = repo.open(folder)
     snapshots.take("r1", "0")
     step(repo)
@@ -53,10 +53,10 @@ def changes_by(repo: Repo, step: Step, folder: str = "") -> Changes:
     return found
 
 
-# -- what is in a snapshot -----------------------------------------------------------------
+# -- the content of a snapshot -------------------------------------------------------------
 
 
-def test_a_snapshot_holds_every_file_that_is_not_ignored(repo: Repo) -> None:
+def test_snapshot_has_each_file_that_is_not_ignored(repo: Repo) -> None:
     snapshot = repo.open().take("r1", "0")
     assert repo.files_of(snapshot) == on_disk(repo)
     assert {"main.o", "build/out"} & repo.files_of(snapshot).keys() == set()
@@ -65,11 +65,11 @@ def test_a_snapshot_holds_every_file_that_is_not_ignored(repo: Repo) -> None:
     assert snapshot.trouble == ""
 
 
-def test_the_first_snapshot_has_nothing_to_be_compared_with(repo: Repo) -> None:
+def test_first_snapshot_has_no_changes(repo: Repo) -> None:
     assert repo.open().take("r1", "0").changes is None
 
 
-def test_a_snapshot_is_a_commit_by_rooda_upon_the_one_before_and_the_users_head(
+def test_parents_of_a_snapshot_are_the_one_before_and_the_user_s_head(
     repo: Repo,
 ) -> None:
     snapshots = repo.open()
@@ -86,7 +86,7 @@ def test_a_snapshot_is_a_commit_by_rooda_upon_the_one_before_and_the_users_head(
     assert second.head == head
 
 
-def test_a_look_without_a_run_leaves_no_ref(repo: Repo) -> None:
+def test_snapshot_without_a_run_leaves_no_ref(repo: Repo) -> None:
     snapshots = repo.open()
     before = snapshots.take(None)
     repo.write("new", "x")
@@ -97,7 +97,7 @@ def test_a_look_without_a_run_leaves_no_ref(repo: Repo) -> None:
     assert snapshots.runs() == ()
 
 
-def test_when_nothing_has_changed_the_snapshot_is_the_same_commit(repo: Repo) -> None:
+def test_unchanged_tree_gives_the_same_commit(repo: Repo) -> None:
     snapshots = repo.open()
     first, second = snapshots.take("r1", "0"), snapshots.take("r1", "1")
     assert (second.tree, second.commit) == (first.tree, first.commit)
@@ -106,7 +106,7 @@ def test_when_nothing_has_changed_the_snapshot_is_the_same_commit(repo: Repo) ->
     assert snapshots.names("r1") == ("0", "1")
 
 
-def test_a_new_commit_of_the_user_is_kept_even_if_no_file_has_changed(repo: Repo) -> None:
+def test_new_commit_of_the_user_is_kept_even_without_changed_files(repo: Repo) -> None:
     snapshots = repo.open()
     first = snapshots.take("r1", "0")
     head = repo.commit()
@@ -116,7 +116,7 @@ def test_a_new_commit_of_the_user_is_kept_even_if_no_file_has_changed(repo: Repo
     assert head in repo.git("rev-list", "refs/rooda/r1/1").split()
 
 
-def test_the_exact_bytes_are_kept_whatever_the_users_git_makes_of_them(repo: Repo) -> None:
+def test_snapshot_has_the_exact_bytes_whatever_the_user_s_git_converts(repo: Repo) -> None:
     repo.git("config", "core.autocrlf", "true")
     repo.git("config", "filter.upper.clean", "tr a-z A-Z")
     repo.git("config", "filter.upper.smudge", "tr A-Z a-z")
@@ -139,7 +139,7 @@ def test_the_exact_bytes_are_kept_whatever_the_users_git_makes_of_them(repo: Rep
 
 
 @pytest.mark.parametrize("place", some_slow(["info", "home", "config"], "info"))
-def test_attributes_from_outside_of_the_tree_do_not_matter_either(repo: Repo, place: str) -> None:
+def test_attributes_outside_of_the_tree_are_ignored(repo: Repo, place: str) -> None:
     attributes = {
         "info": repo.path / ".git" / "info" / "attributes",
         "home": Path(repo.environ["HOME"]) / ".config" / "git" / "attributes",
@@ -154,7 +154,7 @@ def test_attributes_from_outside_of_the_tree_do_not_matter_either(repo: Repo, pl
     assert repo.files_of(repo.open().take("r1", "0"))["dos.txt"] == ("file", b"dos\r\n")
 
 
-def test_what_the_user_tracks_is_kept_although_it_is_ignored(repo: Repo) -> None:
+def test_tracked_file_is_kept_although_it_is_ignored(repo: Repo) -> None:
     repo.write("forced.o", "wanted")
     repo.git("add", "-f", "forced.o")
     snapshots = repo.open()
@@ -167,7 +167,7 @@ def test_what_the_user_tracks_is_kept_although_it_is_ignored(repo: Repo) -> None
     assert snapshots.take("r1", "2").changes == Changes(modified=("later.o",))
 
 
-def test_what_is_ignored_from_now_on_is_neither_kept_nor_called_deleted(repo: Repo) -> None:
+def test_newly_ignored_file_is_neither_kept_nor_reported_as_deleted(repo: Repo) -> None:
     repo.write("noise/log", "1")
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -180,7 +180,7 @@ def test_what_is_ignored_from_now_on_is_neither_kept_nor_called_deleted(repo: Re
     assert snapshots.take("r1", "2").changes == Changes()
 
 
-def test_what_the_user_no_longer_tracks_and_ignores_is_not_kept(repo: Repo) -> None:
+def test_ignored_file_that_the_user_untracks_is_not_kept(repo: Repo) -> None:
     repo.write("forced.o", "wanted")
     repo.git("add", "-f", "forced.o")
     snapshots = repo.open()
@@ -192,7 +192,7 @@ def test_what_the_user_no_longer_tracks_and_ignores_is_not_kept(repo: Repo) -> N
 
 
 @pytest.mark.parametrize("place", some_slow(["info", "home"], "info"))
-def test_the_users_own_rules_for_ignoring_hold(repo: Repo, place: str) -> None:
+def test_ignore_rules_of_the_user_apply(repo: Repo, place: str) -> None:
     rules = repo.path / ".git" / "info" / "exclude"
     if place == "home":
         rules = Path(repo.environ["HOME"]) / "ignore"
@@ -203,7 +203,7 @@ def test_the_users_own_rules_for_ignoring_hold(repo: Repo, place: str) -> None:
     assert "x.private" not in repo.files_of(repo.open().take("r1", "0"))
 
 
-def test_roodas_own_folder_is_in_no_snapshot_even_if_the_rules_want_it(repo: Repo) -> None:
+def test_state_folder_of_rooda_is_in_no_snapshot(repo: Repo) -> None:
     repo.write(".gitignore", "!.rooda\n!.rooda/**\n")
     repo.write(".rooda/prompt.md", "1")
     repo.git("add", "-f", ".rooda/prompt.md")
@@ -213,7 +213,7 @@ def test_roodas_own_folder_is_in_no_snapshot_even_if_the_rules_want_it(repo: Rep
     assert snapshots.take("r1", "1").changes == Changes()
 
 
-# -- what changed --------------------------------------------------------------------------
+# -- changes -------------------------------------------------------------------------------
 
 
 def same_size_and_date(repo: Repo) -> None:
@@ -224,7 +224,7 @@ def same_size_and_date(repo: Repo) -> None:
 
 
 def swap(name: str, make: Callable[[Path], object]) -> Step:
-    """Something else in the place of a file."""
+    """Return a step that replaces a file."""
 
     def step(repo: Repo) -> None:
         path = repo.path / name
@@ -283,7 +283,7 @@ STEPS: dict[str, tuple[Step, Changes]] = {
         Changes(created=("a.txt/b",), deleted=("a.txt",)),
     ),
     "an ignored file": (lambda repo: repo.write("build/new", "x"), Changes()),
-    "a dirty file goes on": (
+    "a dirty file is changed again": (
         lambda repo: repo.write("src/main.c", "again"),
         Changes(modified=("src/main.c",)),
     ),
@@ -291,7 +291,7 @@ STEPS: dict[str, tuple[Step, Changes]] = {
         lambda repo: repo.git("checkout", "-q", "src/main.c"),
         Changes(modified=("src/main.c",)),
     ),
-    "an untracked file goes on": (
+    "an untracked file is changed": (
         lambda repo: repo.write("untracked.txt", "more"),
         Changes(modified=("untracked.txt",)),
     ),
@@ -303,15 +303,15 @@ STEPS: dict[str, tuple[Step, Changes]] = {
 
 
 @pytest.mark.slow
-def test_what_changed_is_told_by_content(repo: Repo, original: Repo) -> None:
+def test_changes_are_detected_by_content(repo: Repo, original: Repo) -> None:
     snapshots = repo.open()
-    told = {}
+    reported = {}
     for kind, (step, _) in STEPS.items():
         repo.become(original)
         snapshots.take("r1", "0")
         step(repo)
-        told[kind] = snapshots.take("r1", "1").changes
-    assert told == {kind: expected for kind, (_, expected) in STEPS.items()}
+        reported[kind] = snapshots.take("r1", "1").changes
+    assert reported == {kind: expected for kind, (_, expected) in STEPS.items()}
 
 
 HISTORY: dict[str, str] = {
@@ -346,24 +346,22 @@ HISTORY: dict[str, str] = {
 
 
 @pytest.mark.parametrize("what", some_slow(HISTORY, "committed", "stashed", "conflict"))
-def test_whatever_an_agent_does_with_git_changes_are_what_changed_on_disk(
-    repo: Repo, what: str
-) -> None:
+def test_changes_match_the_disk_whatever_an_agent_does_with_git(repo: Repo, what: str) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     before = on_disk(repo)
     repo.sh(HISTORY[what])
-    mine = repo.own_things()
+    git_before = repo.git_files()
     snapshot = snapshots.take("r1", "1")
     after = on_disk(repo)
-    assert snapshot.changes == naive(before, after)
+    assert snapshot.changes == compare(before, after)
     assert repo.files_of(snapshot) == after
-    assert repo.own_things() == mine
+    assert repo.git_files() == git_before
     assert snapshots.take("r1", "2").changes == Changes()
 
 
 def on_disk(repo: Repo) -> Walk:
-    """What is there and not ignored."""
+    """Return the files on the disk that are not ignored."""
     found = walk(repo.path)
     if ".gitignore" not in found:
         return found
@@ -380,20 +378,20 @@ def on_disk(repo: Repo) -> Walk:
         ["conflict", "rebase in progress", "locked index", "an orphan"], "rebase in progress"
     ),
 )
-def test_a_run_may_begin_in_any_state_of_the_repository(repo: Repo, what: str) -> None:
+def test_first_snapshot_works_in_any_state_of_the_repository(repo: Repo, what: str) -> None:
     repo.sh(HISTORY[what])
-    mine = repo.own_things()
+    git_before = repo.git_files()
     snapshots = repo.open()
     first = snapshots.take("r1", "0")
     before = on_disk(repo)
     assert repo.files_of(first) == before
     repo.write("a.txt", "resolved\n")
-    assert snapshots.take("r1", "1").changes == naive(before, on_disk(repo))
-    assert repo.own_things() == mine
+    assert snapshots.take("r1", "1").changes == compare(before, on_disk(repo))
+    assert repo.git_files() == git_before
 
 
 @pytest.mark.parametrize("content", ["", "x"])
-def test_before_the_first_commit_there_is_no_head(tmp_path: Path, content: str) -> None:
+def test_repository_without_a_commit_has_no_head(tmp_path: Path, content: str) -> None:
     repo = repository(tmp_path / "repo")
     if content:
         repo.write("first", content)
@@ -445,7 +443,7 @@ def test_commits_are_counted_however_the_history_was_rewritten(repo: Repo) -> No
     assert snapshots.commits_between("0" * 40, amended) == 0
 
 
-def test_what_an_agent_commits_and_throws_away_can_still_be_found(repo: Repo) -> None:
+def test_commit_that_an_agent_discards_stays_reachable(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     lost = repo.commit("precious")
@@ -489,7 +487,7 @@ NAMES = [
 ]
 
 
-def test_any_name_that_a_file_can_have_is_told_as_it_is(repo: Repo) -> None:
+def test_any_file_name_is_reported_unchanged(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     for name in NAMES:
@@ -509,7 +507,7 @@ def test_any_name_that_a_file_can_have_is_told_as_it_is(repo: Repo) -> None:
     assert walk(repo.path) == there
 
 
-def test_names_are_relative_to_the_folder_that_was_asked_for(repo: Repo) -> None:
+def test_names_are_relative_to_the_given_folder(repo: Repo) -> None:
     def step(repo: Repo) -> None:
         repo.write("a.txt", "x")
         repo.write("src/new", "x")
@@ -522,10 +520,10 @@ def test_names_are_relative_to_the_folder_that_was_asked_for(repo: Repo) -> None
     assert not (repo.path / ".rooda").exists()
 
 
-# -- what is left out ----------------------------------------------------------------------
+# -- skipped files -------------------------------------------------------------------------
 
 
-def test_an_untracked_file_over_50_mb_is_left_out_and_named(repo: Repo) -> None:
+def test_untracked_file_over_50_mb_is_skipped_and_named(repo: Repo) -> None:
     assert LARGEST == 50 * 1024 * 1024
     snapshots = repo.open("src")
     snapshots.take("r1", "0")
@@ -539,19 +537,19 @@ def test_an_untracked_file_over_50_mb_is_left_out_and_named(repo: Repo) -> None:
     assert 'Left out: "large"' in repo.git("show", "-s", "--format=%B", "refs/rooda/r1/1")
 
 
-def test_changes_of_what_is_left_out_are_told_too(repo: Repo) -> None:
+def test_changes_of_skipped_files_are_reported(repo: Repo) -> None:
     repo.write("small", "x")
     repo.write("large", "x" * 100)
     snapshots = repo.open(largest=50)
     assert snapshots.take("r1", "0").left_out == ("large",)
-    told = []
+    reported = []
     for size in {"large": 100, "small": 1}, {"large": 101}, {"small": 200}, {"large": 5}, {}:
         for name, count in size.items():
             repo.write(name, "y" * count)
-        told.append(snapshots.take("r1", "1").changes)
+        reported.append(snapshots.take("r1", "1").changes)
     (repo.path / "small").unlink()
-    told.append(snapshots.take("r1", "1").changes)
-    assert told == [
+    reported.append(snapshots.take("r1", "1").changes)
+    assert reported == [
         Changes(modified=("large", "small")),
         Changes(modified=("large",)),
         Changes(modified=("small",)),
@@ -561,7 +559,7 @@ def test_changes_of_what_is_left_out_are_told_too(repo: Repo) -> None:
     ]
 
 
-def test_a_large_file_that_the_user_tracks_is_kept(repo: Repo) -> None:
+def test_large_tracked_file_is_kept(repo: Repo) -> None:
     repo.write("large", "x" * 100)
     repo.write("dangling", "x" * 100)
     repo.git("add", "large")
@@ -575,7 +573,7 @@ def test_a_large_file_that_the_user_tracks_is_kept(repo: Repo) -> None:
     assert repo.files_of(second)["large"] == ("file", b"y" * 100)
 
 
-def test_a_repository_within_the_tree_is_left_out_and_named(repo: Repo) -> None:
+def test_nested_repository_is_skipped_and_named(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.sh("git init -q nested; cd nested; echo x > x; git add x; git commit -qm x")
@@ -589,7 +587,8 @@ def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
     def step(repo: Repo) -> None:
         os.mkfifo(repo.path / "pipe")
         swap("a.txt", os.mkfifo)(repo)
-        if sys.platform == "linux":  # there by a short name: an address has hardly a hundred bytes
+        # A short name, because the address of a socket has about a hundred bytes.
+        if sys.platform == "linux":
             with socket.socket(socket.AF_UNIX) as end:
                 fd = os.open(repo.path, os.O_RDONLY)
                 end.bind(f"/proc/self/fd/{fd}/socket")
@@ -601,7 +600,7 @@ def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
 # -- submodules and work trees -------------------------------------------------------------
 
 
-def test_of_a_submodule_only_its_commit_counts(repo: Repo, tmp_path: Path) -> None:
+def test_only_the_commit_of_a_submodule_counts(repo: Repo, tmp_path: Path) -> None:
     library = Repo(repository(tmp_path / "library").path, repo.environ)
     library.write("lib.c", "1")
     library.commit()
@@ -620,7 +619,7 @@ def test_of_a_submodule_only_its_commit_counts(repo: Repo, tmp_path: Path) -> No
     assert after.left_out == ()
 
 
-def test_a_run_in_a_submodule_is_a_run_in_its_work_tree(repo: Repo, tmp_path: Path) -> None:
+def test_run_in_a_submodule_uses_its_work_tree(repo: Repo, tmp_path: Path) -> None:
     library = repository(tmp_path / "library")
     library.write("lib.c", "1")
     library.commit()
@@ -630,25 +629,25 @@ def test_a_run_in_a_submodule_is_a_run_in_its_work_tree(repo: Repo, tmp_path: Pa
     )
 
 
-def test_linked_work_trees_have_snapshots_of_their_own(repo: Repo, tmp_path: Path) -> None:
+def test_linked_work_trees_have_their_own_snapshots(repo: Repo, tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked", repo.environ)
-    ours, theirs = repo.open(), linked.open()
-    ours.take("r1", "0")
-    theirs.take("r2", "0")
+    main_snapshots, linked_snapshots = repo.open(), linked.open()
+    main_snapshots.take("r1", "0")
+    linked_snapshots.take("r2", "0")
     linked.write("a.txt", "linked")
-    assert ours.take("r1", "1").changes == Changes()
-    after = theirs.take("r2", "1")
+    assert main_snapshots.take("r1", "1").changes == Changes()
+    after = linked_snapshots.take("r2", "1")
     assert after.changes == Changes(modified=("a.txt",))
     assert after.head == linked.git("rev-parse", "HEAD")
-    assert ours.runs() == theirs.runs() == ("r1", "r2")
-    assert ours.names("r2") == ("0", "1")
+    assert main_snapshots.runs() == linked_snapshots.runs() == ("r1", "r2")
+    assert main_snapshots.names("r2") == ("0", "1")
 
 
 # -- unusual repositories ------------------------------------------------------------------
 
 
-def test_a_repository_that_names_its_objects_by_sha256(tmp_path: Path) -> None:
+def test_sha256_repository_works(tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", "--object-format=sha256")
     repo.write("a.txt", "x")
     repo.commit()
@@ -680,7 +679,7 @@ INDEXES: dict[str, str] = {
 
 
 @pytest.mark.parametrize("kind", some_slow(INDEXES, "split", "assume unchanged"))
-def test_whatever_the_users_index_is_the_snapshot_is_what_is_on_disk(repo: Repo, kind: str) -> None:
+def test_snapshot_matches_the_disk_whatever_the_user_s_index(repo: Repo, kind: str) -> None:
     repo.sh(INDEXES[kind])
     snapshots = repo.open()
 
@@ -693,8 +692,8 @@ def test_whatever_the_users_index_is_the_snapshot_is_what_is_on_disk(repo: Repo,
     assert "src/main.c" in after.changes.modified
 
 
-def test_what_the_users_git_knows_of_a_file_is_not_more_than_it_claims(repo: Repo) -> None:
-    """Git doubts what it knows of a file that is as old as its index; so do we."""
+def test_stale_stat_data_of_the_user_s_index_is_not_trusted(repo: Repo) -> None:
+    """Git rereads a file that is as old as its index, and so does rooda."""
     repo.commit_as_old()
     os.utime(repo.path / ".git" / "index", (10**9, 10**9))
     repo.write("a.txt", "ALPHA\n")
@@ -702,7 +701,7 @@ def test_what_the_users_git_knows_of_a_file_is_not_more_than_it_claims(repo: Rep
     assert repo.files_of(repo.open().take("r1", "0"))["a.txt"] == ("file", b"ALPHA\n")
 
 
-def test_settings_of_the_user_change_nothing(repo: Repo) -> None:
+def test_git_settings_of_the_user_change_nothing(repo: Repo) -> None:
     hooks = repo.path.parent / "hooks"
     hooks.mkdir()
     marker = repo.path.parent / "was-run"
@@ -753,17 +752,17 @@ def test_settings_of_the_user_change_nothing(repo: Repo) -> None:
     assert not marker.exists()
 
 
-def test_what_a_hook_or_a_shell_has_set_does_not_mislead(repo: Repo, tmp_path: Path) -> None:
+def test_git_variables_of_the_environment_are_ignored(repo: Repo, tmp_path: Path) -> None:
     other = repository(tmp_path / "other")
     other.write("theirs", "x")
     other.commit()
-    mine, theirs = repo.own_things(), other.own_things()
+    git_before, theirs = repo.git_files(), other.git_files()
     repo.environ |= {
         "GIT_DIR": str(other.path / ".git"),
         "GIT_WORK_TREE": str(other.path),
         "GIT_INDEX_FILE": str(other.path / "index"),
         "GIT_OBJECT_DIRECTORY": str(other.path / "objects"),
-        "GIT_AUTHOR_NAME": "Somebody",
+        "GIT_AUTHOR_NAME": "Another User",
         "GIT_COMMITTER_DATE": "garbage",
         "GIT_AUTHOR_DATE": "garbage",
         "GIT_LITERAL_PATHSPECS": "1",
@@ -781,13 +780,13 @@ def test_what_a_hook_or_a_shell_has_set_does_not_mislead(repo: Repo, tmp_path: P
         del repo.environ[name]
     assert repo.git("show", "-s", "--format=%an", "refs/rooda/r1/1") == "rooda"
     assert repo.git("show", "refs/rooda/r1/1:a.txt") == "dos\r"
-    assert (repo.own_things(), other.own_things()) == (mine, theirs)
+    assert (repo.git_files(), other.git_files()) == (git_before, theirs)
 
 
-# -- where there is none -------------------------------------------------------------------
+# -- without a work tree -------------------------------------------------------------------
 
 
-def test_without_a_work_tree_there_are_no_snapshots(repo: Repo, tmp_path: Path) -> None:
+def test_no_snapshots_without_a_work_tree(repo: Repo, tmp_path: Path) -> None:
     bare = repository(tmp_path / "bare", "--bare")
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -797,15 +796,13 @@ def test_without_a_work_tree_there_are_no_snapshots(repo: Repo, tmp_path: Path) 
         assert not (folder / ".rooda").exists()
 
 
-def test_a_work_tree_elsewhere_is_not_the_one_that_the_user_is_in(
-    repo: Repo, tmp_path: Path
-) -> None:
+def test_no_snapshots_if_core_worktree_is_elsewhere(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     repo.git("config", "core.worktree", str(tmp_path / "elsewhere"))
     assert Snapshots.open(repo.path, repo.path / ".rooda", Tools(repo.environ)) is None
 
 
-def test_without_git_there_are_no_snapshots(repo: Repo, tmp_path: Path) -> None:
+def test_no_snapshots_without_git(repo: Repo, tmp_path: Path) -> None:
     environ = repo.environ | {"PATH": str(tmp_path)}
     assert Snapshots.open(repo.path, repo.path / ".rooda", Tools(environ)) is None
 
@@ -813,7 +810,7 @@ def test_without_git_there_are_no_snapshots(repo: Repo, tmp_path: Path) -> None:
 # -- refs ----------------------------------------------------------------------------------
 
 
-def test_snapshots_are_listed_in_their_order_and_forgotten_by_run(repo: Repo) -> None:
+def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     snapshots = repo.open()
     for run, name in (("a", "0"), ("a", "10"), ("a", "9"), ("a", "u1"), ("b", "0"), ("ab", "0")):
         repo.write("a.txt", run + name)
@@ -831,7 +828,7 @@ def test_snapshots_are_listed_in_their_order_and_forgotten_by_run(repo: Repo) ->
     assert snapshots.names("a") == ("11",)
 
 
-def test_what_is_forgotten_is_freed_by_git(repo: Repo) -> None:
+def test_git_gc_frees_deleted_snapshots(repo: Repo) -> None:
     snapshots = repo.open()
     repo.write("secret", "x" * 1000)
     old = snapshots.take("old", "0")
@@ -844,19 +841,19 @@ def test_what_is_forgotten_is_freed_by_git(repo: Repo) -> None:
     assert snapshots.take("new", "1").changes == Changes()
 
 
-def test_a_diff_of_two_snapshots_is_a_command_of_the_users_git(repo: Repo) -> None:
+def test_diff_of_two_snapshots_is_a_git_command(repo: Repo) -> None:
     snapshots = repo.open("src")
     snapshots.take("r1", "0")
     repo.write("a.txt", "beta\n")
     repo.write("b.txt", "new\n")
     snapshots.take("r1", "1")
     command = snapshots.diff("r1", "0", "1", "--stat=80", "--", ":/a.txt")
-    said = subprocess.run(command, env=repo.environ, check=True, capture_output=True, text=True)
-    assert "a.txt | 2 +-" in said.stdout
-    assert "b.txt" not in said.stdout
+    done = subprocess.run(command, env=repo.environ, check=True, capture_output=True, text=True)
+    assert "a.txt | 2 +-" in done.stdout
+    assert "b.txt" not in done.stdout
 
 
-def test_a_word_that_can_not_be_in_a_ref_is_no_snapshot(repo: Repo) -> None:
+def test_invalid_ref_name_is_no_snapshot(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     words = ["", "a/b", "..", "-d", "a b", "x.lock", ".x", "x.", "@{0}", "a\n", "*"]
@@ -871,7 +868,7 @@ def test_a_word_that_can_not_be_in_a_ref_is_no_snapshot(repo: Repo) -> None:
     assert snapshots.names("r1") == ("0",)
 
 
-def test_a_later_run_goes_on_with_what_an_earlier_one_has_learned(repo: Repo) -> None:
+def test_later_run_reuses_the_index_of_an_earlier_run(repo: Repo) -> None:
     repo.open().take("r1", "0")
     repo.write("a.txt", "between the runs")
     snapshots = repo.open()

@@ -1,4 +1,4 @@
-"""What an iteration does to the counters, and which condition ends a run."""
+"""How an iteration changes the counters, and which condition ends a run."""
 
 import functools
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ ABORT = Outcome(Verdict.ABORT, FailureKind.NOT_STARTED, "agent: No such file or 
 STOPPED = Outcome(Verdict.INTERRUPTED, reason="SIGINT")
 
 
-def played(outcomes: Iterable[Outcome], state: State | None = None) -> State:
-    """The state after iterations of a second each."""
+def state_after(outcomes: Iterable[Outcome], state: State | None = None) -> State:
+    """Return the state after iterations of one second each."""
     return functools.reduce(lambda s, o: s.after(o, 1.0), outcomes, state or State())
 
 
@@ -30,8 +30,13 @@ def status(state: State, maximum: int | None = 5, threshold: int = 3) -> Status 
     return found.status if found else None
 
 
-def ran(outcomes: Iterable[Outcome], maximum: int | None, threshold: int = 3) -> tuple[int, str]:
-    """Play outcomes until a condition holds: how many iterations, and the status."""
+def run_until_stop(
+    outcomes: Iterable[Outcome], maximum: int | None, threshold: int = 3
+) -> tuple[int, str]:
+    """Play outcomes until a condition ends the run.
+
+    Return the number of iterations and the status.
+    """
     state = State()
     for number, outcome in enumerate(outcomes):
         found = stop(state, Limits(maximum, threshold))
@@ -41,13 +46,13 @@ def ran(outcomes: Iterable[Outcome], maximum: int | None, threshold: int = 3) ->
     return state.iteration, (status(state, maximum, threshold) or Status.RUNNING).value
 
 
-def test_a_run_starts_with_nothing_counted() -> None:
+def test_new_run_has_counted_nothing() -> None:
     state = State()
     assert (state.iteration, state.consecutive_failures, state.stats.count) == (0, 0, 0)
     assert status(state) is None
 
 
-def test_each_failure_counts_and_a_success_resets() -> None:
+def test_each_failure_counts_and_a_success_resets_the_count() -> None:
     counts, state = [], State()
     for outcome in (BAD, BAD, GOOD, BAD, GOOD, GOOD, BAD):
         state = state.after(outcome, 1.0)
@@ -57,57 +62,57 @@ def test_each_failure_counts_and_a_success_resets() -> None:
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-def test_every_kind_of_failure_counts_alike(kind: FailureKind) -> None:
-    assert played([Outcome(Verdict.FAILURE, kind, "why")] * 2).consecutive_failures == 2
+def test_each_kind_of_failure_counts(kind: FailureKind) -> None:
+    assert state_after([Outcome(Verdict.FAILURE, kind, "why")] * 2).consecutive_failures == 2
 
 
-def test_the_iteration_that_said_success_counts() -> None:
-    state = played([BAD, DONE])
+def test_iteration_with_success_signal_counts() -> None:
+    state = state_after([BAD, DONE])
     assert (state.iteration, state.consecutive_failures, state.stats.count) == (2, 0, 2)
 
 
-def test_an_interrupted_iteration_has_a_time_but_is_not_completed() -> None:
-    state = played([GOOD, STOPPED])
+def test_interrupted_iteration_has_a_time_but_is_not_completed() -> None:
+    state = state_after([GOOD, STOPPED])
     assert (state.iteration, state.stats.count) == (1, 2)
 
 
-def test_an_iteration_that_never_ran_has_neither() -> None:
-    state = played([GOOD, ABORT])
+def test_iteration_that_never_ran_has_no_time_and_is_not_completed() -> None:
+    state = state_after([GOOD, ABORT])
     assert (state.iteration, state.stats.count) == (1, 1)
 
 
-def test_an_interruption_is_no_failure() -> None:
-    assert played([BAD, BAD, STOPPED]).consecutive_failures == 2
+def test_interruption_is_no_failure() -> None:
+    assert state_after([BAD, BAD, STOPPED]).consecutive_failures == 2
 
 
 @pytest.mark.parametrize("threshold", [1, 2, 3, 7])
-def test_the_threshold_is_reached_exactly(threshold: int) -> None:
-    assert ran([BAD] * 20, 10, threshold) == (threshold, "aborted")
-    assert status(played([BAD] * (threshold - 1)), 10, threshold) is None
+def test_run_aborts_exactly_at_the_failure_threshold(threshold: int) -> None:
+    assert run_until_stop([BAD] * 20, 10, threshold) == (threshold, "aborted")
+    assert status(state_after([BAD] * (threshold - 1)), 10, threshold) is None
 
 
-def test_two_failures_and_a_success_go_on() -> None:
-    assert ran([BAD, BAD, GOOD, BAD, BAD, GOOD], 100) == (6, "running")
+def test_two_failures_and_a_success_do_not_end_a_run() -> None:
+    assert run_until_stop([BAD, BAD, GOOD, BAD, BAD, GOOD], 100) == (6, "running")
 
 
 @pytest.mark.parametrize("maximum", [1, 5])
-def test_as_many_iterations_run_as_were_asked_for(maximum: int) -> None:
-    assert ran([GOOD] * 20, maximum) == (maximum, "max-iters")
+def test_run_ends_exactly_at_the_maximum(maximum: int) -> None:
+    assert run_until_stop([GOOD] * 20, maximum) == (maximum, "max-iters")
 
 
-def test_one_iteration_that_fails_is_max_iters_or_aborted_by_the_threshold() -> None:
-    assert ran([BAD], 1, threshold=3) == (1, "max-iters")
-    assert ran([BAD], 1, threshold=1) == (1, "aborted")
+def test_single_failed_iteration_ends_as_max_iters_or_aborted_by_the_threshold() -> None:
+    assert run_until_stop([BAD], 1, threshold=3) == (1, "max-iters")
+    assert run_until_stop([BAD], 1, threshold=1) == (1, "aborted")
 
 
-def test_the_threshold_is_looked_at_before_the_maximum() -> None:
-    assert ran([GOOD, GOOD, BAD, BAD, BAD], 5) == (5, "aborted")
+def test_failure_threshold_is_checked_before_the_maximum() -> None:
+    assert run_until_stop([GOOD, GOOD, BAD, BAD, BAD], 5) == (5, "aborted")
 
 
-def test_without_a_maximum_only_failures_and_success_end_a_run() -> None:
-    assert ran([GOOD] * 1000, None) == (1000, "running")
-    assert ran([*[GOOD] * 50, DONE, GOOD], None) == (51, "success")
-    assert ran([*[GOOD] * 50, BAD, BAD, BAD, GOOD], None) == (53, "aborted")
+def test_unlimited_run_ends_only_by_failures_or_success() -> None:
+    assert run_until_stop([GOOD] * 1000, None) == (1000, "running")
+    assert run_until_stop([*[GOOD] * 50, DONE, GOOD], None) == (51, "success")
+    assert run_until_stop([*[GOOD] * 50, BAD, BAD, BAD, GOOD], None) == (53, "aborted")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +129,7 @@ def test_without_a_maximum_only_failures_and_success_end_a_run() -> None:
         (State(iteration=4, consecutive_failures=2, last=BAD), None),
     ],
 )
-def test_the_strongest_condition_decides(state: State, expected: Status | None) -> None:
+def test_strongest_condition_decides(state: State, expected: Status | None) -> None:
     assert status(state) is expected
 
 
@@ -139,7 +144,7 @@ def test_the_strongest_condition_decides(state: State, expected: Status | None) 
     ],
     ids=["interrupted", "signal", "not started", "threshold", "maximum"],
 )
-def test_a_stop_names_its_rule(state: State, expected: Stop) -> None:
+def test_stop_names_its_rule(state: State, expected: Stop) -> None:
     assert stop(state, Limits(5, 3)) == expected
 
 
@@ -148,12 +153,12 @@ def test_a_stop_names_its_rule(state: State, expected: Stop) -> None:
     st.integers(1, 12) | st.none(),
     st.integers(1, 6),
 )
-def test_a_run_never_passes_its_limits(
+def test_run_never_exceeds_its_limits(
     outcomes: list[Outcome], maximum: int | None, threshold: int
 ) -> None:
-    count, end = ran(outcomes, maximum, threshold)
+    count, end = run_until_stop(outcomes, maximum, threshold)
     assert maximum is None or count <= maximum
-    state = played(outcomes[:count])
+    state = state_after(outcomes[:count])
     assert state.consecutive_failures <= threshold
     assert (end == "aborted") == (state.consecutive_failures == threshold)
     assert (end == "max-iters") == (count == maximum and end != "aborted")
@@ -163,12 +168,14 @@ KEYS = {setting.key for setting in SETTINGS}
 
 
 @pytest.mark.parametrize("row", [*FailureKind, *StopRule], ids=repr)
-def test_each_row_has_a_sentence_and_names_settings_that_exist(row: FailureKind | StopRule) -> None:
+def test_each_kind_and_rule_has_a_sentence_and_names_existing_settings(
+    row: FailureKind | StopRule,
+) -> None:
     assert row.row.sentence
     assert set(row.row.settings) <= KEYS
 
 
-def test_a_name_of_another_version_is_no_error() -> None:
+def test_name_of_another_version_is_no_error() -> None:
     assert known_kind("auth") is FailureKind.AUTH
     assert known_rule("auth") is StopRule.AUTH
     assert known_kind("of-another-version") is None

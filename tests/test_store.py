@@ -1,4 +1,4 @@
-"""The store: what was saved is there, whatever agents, disks and other programs do to it."""
+"""The store keeps what was saved, whatever agents, disks and other programs do to it."""
 
 import contextlib
 import json
@@ -24,7 +24,16 @@ from rooda.record.record_reader import RecordReader, moment
 from rooda.record.rows import IterationRow, NoRecord, RunRow, StoreError
 from rooda.record.tables import STEPS, Steps, bring_up_to_date
 from support.faults import powerless, small_disk
-from support.record import BEFORE, EARLIER, RUN, Bench, a_run, an_iteration, anybody, nobody
+from support.record import (
+    BEFORE,
+    EARLIER,
+    RUN,
+    Bench,
+    a_run,
+    all_are_alive,
+    all_are_dead,
+    an_iteration,
+)
 from support.workspace import Workspace
 
 ODD = "na\0me \udcff \ud800 \\udcff 日本 \x1b[31m"
@@ -47,16 +56,16 @@ bench = Bench(Path.cwd())
 
 
 def killed_after(body: str, folder: Path) -> None:
-    """A Python program did this in the folder, and was killed."""
+    """Run Python code in the folder, in a process that is killed afterwards."""
     body = f"{SCRIPT}{body}\nos.kill(os.getpid(), 9)"
     done = subprocess.run([sys.executable, "-c", body], cwd=folder, check=False, timeout=50)
     assert done.returncode == -signal.SIGKILL
 
 
-# -- what is kept --------------------------------------------------------------------------
+# -- rows ----------------------------------------------------------------------------------
 
 
-def test_what_was_saved_is_read_as_it_was(bench: Bench) -> None:
+def test_saved_rows_are_read_back_unchanged(bench: Bench) -> None:
     store = bench.store()
     run, iteration = a_run(), an_iteration(1)
     store.save_run(run)
@@ -66,7 +75,7 @@ def test_what_was_saved_is_read_as_it_was(bench: Bench) -> None:
     assert bench.troubles == []
 
 
-def test_a_later_row_takes_the_place_of_an_earlier_one(bench: Bench) -> None:
+def test_later_row_replaces_an_earlier_one(bench: Bench) -> None:
     store = bench.store()
     store.save(a_run(), an_iteration(1, "executing"))
     done = a_run(status="success", ended_at="2025-03-01T11:00:00+01:00", exit_code=0)
@@ -75,7 +84,7 @@ def test_a_later_row_takes_the_place_of_an_earlier_one(bench: Bench) -> None:
     assert bench.reader.iterations(RUN) == [an_iteration(1)]
 
 
-def test_attempts_at_an_iteration_are_rows_of_their_own(bench: Bench) -> None:
+def test_each_attempt_at_an_iteration_has_its_own_row(bench: Bench) -> None:
     store = bench.store()
     store.save(run=a_run())
     first, other = an_iteration(2, "failed"), an_iteration(10)
@@ -87,7 +96,7 @@ def test_attempts_at_an_iteration_are_rows_of_their_own(bench: Bench) -> None:
     assert bench.reader.iteration(RUN, 3) == []
 
 
-def test_no_text_breaks_it_and_every_text_comes_back(bench: Bench) -> None:
+def test_any_text_is_saved_and_read_back(bench: Bench) -> None:
     store = bench.store()
     run = a_run(
         procedure=ODD, status=ODD, host=ODD, boot=ODD, workspace=ODD, reason=ODD, stats={ODD: 1.5}
@@ -99,7 +108,7 @@ def test_no_text_breaks_it_and_every_text_comes_back(bench: Bench) -> None:
     assert bench.troubles == []
 
 
-def test_nobody_else_may_read_it(bench: Bench) -> None:
+def test_database_files_are_private(bench: Bench) -> None:
     before = os.umask(0)
     try:
         bench.store().save_run(a_run())
@@ -111,14 +120,14 @@ def test_nobody_else_may_read_it(bench: Bench) -> None:
     assert stat.S_IMODE(bench.folder.stat().st_mode) == 0o700
 
 
-def test_a_file_that_others_could_read_is_made_private(bench: Bench) -> None:
-    bench.at_work().close()
+def test_database_that_others_could_read_is_made_private(bench: Bench) -> None:
+    bench.store_in_use().close()
     bench.file.chmod(0o644)
     bench.store()
     assert stat.S_IMODE(bench.file.stat().st_mode) == 0o600
 
 
-def test_each_commit_is_on_the_disk_before_it_is_over(bench: Bench) -> None:
+def test_each_commit_is_synced_to_the_disk(bench: Bench) -> None:
     bench.folder.mkdir()
     database = Database(bench.file, STEPS)
     with contextlib.closing(database):
@@ -129,17 +138,17 @@ def test_each_commit_is_on_the_disk_before_it_is_over(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "name", ["what?mode=memory#x", "100%41", "sp ace", os.fsdecode(b"n\xffn"), "日本"], ids=ascii
 )
-def test_the_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
+def test_workspace_may_have_any_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     bench = Bench(tmp_path / name)
-    bench.at_work().close()
+    bench.store_in_use().close()
     assert bench.numbers() == [1]
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert bench.file.stat().st_size > 0
 
 
-def test_rows_that_somebody_else_made_up_are_left_out(bench: Bench) -> None:
-    bench.at_work().close()
+def test_invalid_rows_are_ignored(bench: Bench) -> None:
+    bench.store_in_use().close()
     with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
         insert = "INSERT INTO runs SELECT ?, procedure, status, started_at, ended_at, ?, "
         insert += "pid_started, host, boot, workspace, ? FROM runs WHERE run = ?"
@@ -157,14 +166,14 @@ def test_rows_that_somebody_else_made_up_are_left_out(bench: Bench) -> None:
 
 
 def changed_data(bench: Bench, data: str) -> None:
-    """Something writes other JSON into every row of the current run."""
+    """Write other JSON into all rows of the current run."""
     with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
         for table in ("runs", "iterations"):
             connection.execute(f"UPDATE {table} SET data = ? WHERE run = ?", (data, RUN))
 
 
 def test_fields_of_a_later_version_are_ignored(bench: Bench) -> None:
-    bench.at_work().close()
+    bench.store_in_use().close()
     changed_data(bench, '{"reason": "known", "mood": {"deep": [1]}, "unreadable": {"run": "x"}}')
     run, [iteration] = bench.reader.run(RUN), bench.reader.iterations(RUN)
     assert (run.reason, run.unreadable) == ("known", {})
@@ -176,10 +185,8 @@ def test_fields_of_a_later_version_are_ignored(bench: Bench) -> None:
     ["7", '"text"', "[7]", "[[7]]", '{"deep": {}}', "1e999", "-1e999", "9" * 5000, "NaN", "true"],
     ids=lambda value: value[:9],
 )
-def test_a_field_that_makes_no_sense_is_named_and_harms_no_other_field(
-    bench: Bench, value: str
-) -> None:
-    bench.at_work().close()
+def test_invalid_field_is_named_and_the_other_fields_are_kept(bench: Bench, value: str) -> None:
+    bench.store_in_use().close()
     for kind in (RunRow, IterationRow):
         columns = {"run", "number", "attempt", "status", "started_at", "ended_at", "unreadable"}
         for name in {*kind.__struct_fields__} - columns - {"command", "agent"}:
@@ -230,22 +237,22 @@ def moods(bench: Bench) -> list[str]:
         return [mood for (mood,) in connection.execute("SELECT mood FROM moods")]
 
 
-def test_an_older_store_is_brought_up_to_date_and_loses_nothing(bench: Bench) -> None:
-    bench.at_work().close()
+def test_older_store_is_migrated_without_loss(bench: Bench) -> None:
+    bench.store_in_use().close()
     store = bench.store(NEXT)
     store.save(iteration=an_iteration(2))
     assert moods(bench) == ["calm", "calm"]
-    reader = RecordReader(bench.path, anybody, NEXT)
+    reader = RecordReader(bench.path, all_are_alive, NEXT)
     assert [row.run for row in reader.runs()] == [RUN, EARLIER]
     assert [row.number for row in reader.iterations(RUN)] == [1, 2]
     store.close()
     bench.store(NEXT)
-    assert moods(bench) == ["calm", "calm"]  # each step is taken once
+    assert moods(bench) == ["calm", "calm"]  # each step runs once
     assert bench.troubles == []
 
 
-def test_steps_are_taken_all_or_none(bench: Bench) -> None:
-    bench.at_work().close()
+def test_migration_is_one_transaction(bench: Bench) -> None:
+    bench.store_in_use().close()
     with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as connection:
         with pytest.raises(sqlite3.OperationalError):
             bring_up_to_date(connection, "it", (*NEXT, ("nonsense",)))
@@ -255,31 +262,34 @@ def test_steps_are_taken_all_or_none(bench: Bench) -> None:
     assert bench.numbers() == [1]
 
 
-def test_an_older_store_can_be_read_without_touching_it(bench: Bench) -> None:
-    bench.at_work().close()
+def test_older_store_is_read_without_a_migration(bench: Bench) -> None:
+    bench.store_in_use().close()
     before = bench.file.read_bytes()
-    assert [row.run for row in RecordReader(bench.path, anybody, NEXT).runs()] == [RUN, EARLIER]
+    assert [row.run for row in RecordReader(bench.path, all_are_alive, NEXT).runs()] == [
+        RUN,
+        EARLIER,
+    ]
     assert bench.file.read_bytes() == before
 
 
-def test_a_newer_store_is_refused_and_left_as_it_is(bench: Bench) -> None:
+def test_newer_store_is_refused_and_unchanged(bench: Bench) -> None:
     bench.store(NEXT).close()
     with contextlib.closing(sqlite3.connect(bench.file)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # whatever they will think of
+        connection.execute("PRAGMA journal_mode = DELETE")  # whatever a later version may do
     before = bench.file.read_bytes()
     words = (
         "`.rooda/rooda.db` was written by a newer rooda (schema 3, this one knows 1): "
         "update rooda, or move the file away"
     )
-    for look in (bench.store, bench.reader.runs, bench.reader.run):
+    for operation in (bench.store, bench.reader.runs, bench.reader.run):
         with pytest.raises(StoreError) as refused:
-            look()
+            operation()
         assert str(refused.value) == words
     assert bench.file.read_bytes() == before
     assert bench.troubles == []
 
 
-# -- what agents do to it ------------------------------------------------------------------
+# -- what agents do to the files -----------------------------------------------------------
 
 
 def garbage(file: Path) -> None:
@@ -337,35 +347,35 @@ def moved_away(file: Path) -> None:
     file.rename(file.with_name("elsewhere"))
 
 
-def everywhere(deed: Callable[[Path], None], names: str = "rooda.db*") -> Callable[[Path], None]:
+def everywhere(damage: Callable[[Path], None], names: str = "rooda.db*") -> Callable[[Path], None]:
     def do(file: Path) -> None:
         for found in sorted(file.parent.glob(names)):
-            deed(found)
+            damage(found)
 
     return do
 
 
-def beside(suffix: str, deed: Callable[[Path], None]) -> Callable[[Path], None]:
-    return lambda file: deed(file.with_name(file.name + suffix))
+def beside(suffix: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
+    return lambda file: damage(file.with_name(file.name + suffix))
 
 
 def emptied(file: Path) -> None:
     file.write_bytes(b"")
 
 
-# Deeds after which what earlier runs left can still be read, from the file or from memory.
-GENTLE: dict[str, Callable[[Path], None]] = {
+# After these, the rows of earlier runs can still be read, from the file or from memory.
+KEEPS_EARLIER_RUNS: dict[str, Callable[[Path], None]] = {
     "the folder is deleted": lambda file: shutil.rmtree(file.parent),
     "the file is deleted": Path.unlink,
-    "the log is deleted": beside("-wal", Path.unlink),
-    "the map is deleted": beside("-shm", Path.unlink),
+    "the WAL is deleted": beside("-wal", Path.unlink),
+    "the shared memory is deleted": beside("-shm", Path.unlink),
     "all files are deleted": everywhere(Path.unlink),
-    "the log is garbage": beside("-wal", garbage),
-    "the log is garbage in place": beside("-wal", garbage_in_place),
-    "the log is empty": beside("-wal", emptied),
-    "the log is a pipe": beside("-wal", a_pipe),
-    "the map is a link": beside("-shm", a_link),
-    "the map is a folder": beside("-shm", a_folder),
+    "the WAL is garbage": beside("-wal", garbage),
+    "the WAL is garbage in place": beside("-wal", garbage_in_place),
+    "the WAL is empty": beside("-wal", emptied),
+    "the WAL is a pipe": beside("-wal", a_pipe),
+    "the shared memory is a link": beside("-shm", a_link),
+    "the shared memory is a folder": beside("-shm", a_folder),
     "the file is a pipe": a_pipe,
     "the file is a link": a_link,
     "the file is a folder": a_folder,
@@ -373,7 +383,7 @@ GENTLE: dict[str, Callable[[Path], None]] = {
     "the file is a future database": a_future_database,
     "the file is moved away": moved_away,
 }
-ROUGH: dict[str, Callable[[Path], None]] = {
+LOSES_EARLIER_RUNS: dict[str, Callable[[Path], None]] = {
     "the file is garbage": garbage,
     "the file is garbage in place": garbage_in_place,
     "half of the file is garbage": garbage_in_its_second_half,
@@ -383,40 +393,40 @@ ROUGH: dict[str, Callable[[Path], None]] = {
     "all files are empty": everywhere(emptied),
     "a table is gone": without_tables,
 }
-SILENT: dict[str, Callable[[Path], None]] = {
-    "the map is garbage": beside("-shm", garbage),
-    "the map is empty": beside("-shm", emptied),
-    "the log and the map are garbage": everywhere(garbage, "rooda.db-*"),
+HARMLESS: dict[str, Callable[[Path], None]] = {
+    "the shared memory is garbage": beside("-shm", garbage),
+    "the shared memory is empty": beside("-shm", emptied),
+    "the WAL and the shared memory are garbage": everywhere(garbage, "rooda.db-*"),
     "the file is touched": os.utime,
     "the folder is open to all": lambda file: file.parent.chmod(0o777),
 }
 
 
-@pytest.mark.parametrize("deed", [*GENTLE, *ROUGH])
-def test_a_spoilt_store_is_written_anew(bench: Bench, deed: str) -> None:
-    store = bench.at_work()
-    (GENTLE | ROUGH)[deed](bench.file)
+@pytest.mark.parametrize("damage", [*KEEPS_EARLIER_RUNS, *LOSES_EARLIER_RUNS])
+def test_corrupted_store_is_rewritten(bench: Bench, damage: str) -> None:
+    store = bench.store_in_use()
+    (KEEPS_EARLIER_RUNS | LOSES_EARLIER_RUNS)[damage](bench.file)
     store.save(a_run(reason="step 2"), an_iteration(2, "executing"))
     assert bench.numbers() == [1, 2]
     assert bench.reader.run(RUN).reason == "step 2"
     store.save_iteration(an_iteration(2))
     assert bench.reader.iterations(RUN) == [an_iteration(1), an_iteration(2)]
-    if deed in GENTLE:
+    if damage in KEEPS_EARLIER_RUNS:
         assert bench.reader.run(EARLIER).status == "success"
         assert bench.numbers(EARLIER) == BEFORE
-    [told] = bench.troubles
-    assert told.startswith("`.rooda/rooda.db` ")
-    assert "while the run was at work" in told
+    [trouble] = bench.troubles
+    assert trouble.startswith("`.rooda/rooda.db` ")
+    assert "while the run was at work" in trouble
     outside = bench.path / "outside"
     assert not outside.exists() or outside.read_text() == "mine"
     store.close()
     assert bench.numbers() == [1, 2]
 
 
-@pytest.mark.parametrize("deed", SILENT)
-def test_what_does_no_harm_is_not_spoken_of(bench: Bench, deed: str) -> None:
-    store = bench.at_work()
-    SILENT[deed](bench.file)
+@pytest.mark.parametrize("damage", HARMLESS)
+def test_harmless_changes_are_not_reported(bench: Bench, damage: str) -> None:
+    store = bench.store_in_use()
+    HARMLESS[damage](bench.file)
     store.save_iteration(an_iteration(2))
     assert bench.numbers() == [1, 2]
     assert bench.numbers(EARLIER) == BEFORE
@@ -426,8 +436,8 @@ def test_what_does_no_harm_is_not_spoken_of(bench: Bench, deed: str) -> None:
     assert list(bench.folder.glob("*broken*")) == []
 
 
-def test_what_another_program_wrote_stays_but_for_the_run_at_hand(bench: Bench) -> None:
-    store = bench.at_work()
+def test_changes_by_another_program_stay_except_in_the_current_run(bench: Bench) -> None:
+    store = bench.store_in_use()
     with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
         connection.execute("DELETE FROM runs WHERE run = ?", (EARLIER,))
         connection.execute("DELETE FROM iterations")
@@ -439,17 +449,17 @@ def test_what_another_program_wrote_stays_but_for_the_run_at_hand(bench: Bench) 
 
 
 @pytest.mark.parametrize(
-    "deed", ["the folder is deleted", "the map is empty", "all files are empty"]
+    "damage", ["the folder is deleted", "the shared memory is empty", "all files are empty"]
 )
-def test_what_was_spoilt_last_is_whole_when_the_run_has_ended(bench: Bench, deed: str) -> None:
-    store = bench.at_work()
-    (GENTLE | ROUGH | SILENT)[deed](bench.file)
+def test_store_that_was_corrupted_last_is_complete_after_close(bench: Bench, damage: str) -> None:
+    store = bench.store_in_use()
+    (KEEPS_EARLIER_RUNS | LOSES_EARLIER_RUNS | HARMLESS)[damage](bench.file)
     store.close()
     assert bench.numbers() == [1]
 
 
-def test_a_store_that_is_spoilt_again_and_again_stays_complete(bench: Bench) -> None:
-    store = bench.at_work()
+def test_store_that_is_corrupted_repeatedly_stays_complete(bench: Bench) -> None:
+    store = bench.store_in_use()
     for number in range(2, 9):
         garbage(bench.file)
         store.save_iteration(an_iteration(number))
@@ -459,8 +469,8 @@ def test_a_store_that_is_spoilt_again_and_again_stays_complete(bench: Bench) -> 
     assert set(names) == {"5", "6", "7"}
 
 
-def test_what_a_killed_run_left_is_safe_before_anything_else_happens(bench: Bench) -> None:
-    killed_after("bench.at_work()", bench.path)
+def test_rows_of_a_killed_run_are_checkpointed_when_the_store_is_opened(bench: Bench) -> None:
+    killed_after("bench.store_in_use()", bench.path)
     assert bench.file.with_name("rooda.db-wal").stat().st_size > 0
     store = bench.store()
     for suffix in ("-wal", "-shm"):
@@ -471,8 +481,8 @@ def test_what_a_killed_run_left_is_safe_before_anything_else_happens(bench: Benc
 
 
 @pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a file"])
-def test_what_can_not_be_written_now_is_written_later(bench: Bench, *, is_link: bool) -> None:
-    store = bench.at_work()
+def test_rows_that_cannot_be_written_now_are_written_later(bench: Bench, *, is_link: bool) -> None:
+    store = bench.store_in_use()
     outside = bench.path / "outside"
     outside.mkdir()
     shutil.rmtree(bench.folder)
@@ -482,8 +492,8 @@ def test_what_can_not_be_written_now_is_written_later(bench: Bench, *, is_link: 
         bench.folder.write_text("mine")
     for number in (2, 3, 4):
         store.save_iteration(an_iteration(number))
-    [told] = bench.troubles
-    assert told.endswith("; move it away): it is kept in memory until that works")
+    [trouble] = bench.troubles
+    assert trouble.endswith("; move it away): it is kept in memory until that works")
     assert list(outside.iterdir()) == []
     bench.folder.unlink()
     store.save_iteration(an_iteration(5))
@@ -492,33 +502,35 @@ def test_what_can_not_be_written_now_is_written_later(bench: Bench, *, is_link: 
 
 
 @pytest.mark.parametrize(
-    "deed",
+    "damage",
     [
-        *(deed for deed in ROUGH if deed not in ("the file is empty", "all files are empty")),
+        *(
+            damage
+            for damage in LOSES_EARLIER_RUNS
+            if damage not in ("the file is empty", "all files are empty")
+        ),
         "the file is a pipe",
         "the file is a link",
         "the file is a folder",
         "the file is a foreign database",
     ],
 )
-def test_a_store_that_was_broken_before_the_run_is_put_aside(bench: Bench, deed: str) -> None:
-    bench.at_work().close()
-    (GENTLE | ROUGH)[deed](bench.file)
+def test_store_that_was_corrupt_before_the_run_is_put_aside(bench: Bench, damage: str) -> None:
+    bench.store_in_use().close()
+    (KEEPS_EARLIER_RUNS | LOSES_EARLIER_RUNS)[damage](bench.file)
     store = bench.store()
     store.save(a_run(), an_iteration(7))
     assert bench.numbers() == [7]
-    [told] = bench.troubles
-    assert told.endswith("put aside as `rooda.db.broken-1`")
+    [trouble] = bench.troubles
+    assert trouble.endswith("put aside as `rooda.db.broken-1`")
     assert os.path.lexists(bench.folder / "rooda.db.broken-1")
 
 
 @pytest.mark.parametrize("was_killed", [True, False], ids=["killed", "closed"])
-def test_what_is_left_beside_a_file_that_is_gone_does_no_harm(
-    bench: Bench, *, was_killed: bool
-) -> None:
-    # Who only reads leaves files beside it, too.
+def test_leftover_wal_of_a_deleted_database_does_no_harm(bench: Bench, *, was_killed: bool) -> None:
+    # Readers leave a WAL, too.
     rest = "" if was_killed else "; store.close(); bench.reader.runs()"
-    killed_after(f"store = bench.at_work(){rest}", bench.path)
+    killed_after(f"store = bench.store_in_use(){rest}", bench.path)
     assert bench.file.with_name("rooda.db-wal").exists()
     bench.file.unlink()
     bench.store().save(a_run("another"), an_iteration(1, run="another"))
@@ -527,8 +539,8 @@ def test_what_is_left_beside_a_file_that_is_gone_does_no_harm(
     assert bench.troubles == []
 
 
-def test_a_draft_that_was_left_is_not_in_the_way(bench: Bench) -> None:
-    store = bench.at_work()
+def test_leftover_draft_does_not_block_the_rewrite(bench: Bench) -> None:
+    store = bench.store_in_use()
     a_folder(bench.file)
     (bench.folder / "rooda.db.new" / "deep").mkdir(parents=True)
     os.mkfifo(bench.folder / "rooda.db.new-journal")
@@ -537,18 +549,18 @@ def test_a_draft_that_was_left_is_not_in_the_way(bench: Bench) -> None:
     assert list(bench.folder.glob("rooda.db.new*")) == []
 
 
-def test_a_file_without_any_beside_it_can_be_watched(tmp_path: Path) -> None:
+def test_file_without_a_wal_can_be_watched(tmp_path: Path) -> None:
     file = tmp_path / "some.db"
     file.write_bytes(bytes(4096))
     with contextlib.closing(FileWatch(file)) as watch:
         assert watch.found() is None
         emptied(file)
         assert watch.found() == CHANGED
-        assert file.stat().st_size == 0  # it is not ours to fill up
+        assert file.stat().st_size == 0  # FileWatch only detects the change; it repairs nothing
 
 
-def test_a_pipe_in_place_of_a_journal_holds_nobody_up(bench: Bench) -> None:
-    bench.at_work().close()
+def test_pipe_in_place_of_the_journal_does_not_block(bench: Bench) -> None:
+    bench.store_in_use().close()
     os.mkfifo(bench.folder / "rooda.db-journal")
     with pytest.raises(StoreError, match=r"rooda\.db-journal is not a file"):
         bench.reader.runs()
@@ -556,11 +568,11 @@ def test_a_pipe_in_place_of_a_journal_holds_nobody_up(bench: Bench) -> None:
     assert [row.run for row in bench.reader.runs()] == [RUN]
 
 
-# -- what the machine does to it -----------------------------------------------------------
+# -- what the machine does to the files -----------------------------------------------------
 
 
 def in_a_child(before: tuple[str, ...], workspace: Workspace, body: str) -> list[object]:
-    """What a Python program in the workspace says."""
+    """Run Python code in the workspace, in a child process. Return the list that it prints."""
     done = subprocess.run(
         [*before, sys.executable, "-c", SCRIPT + body],
         cwd=workspace.path,
@@ -575,12 +587,12 @@ def in_a_child(before: tuple[str, ...], workspace: Workspace, body: str) -> list
     return found
 
 
-def test_a_full_disk_is_told_once_and_made_up_for(workspace: Workspace) -> None:
+def test_full_disk_is_reported_once_and_all_rows_are_written_later(workspace: Workspace) -> None:
     full, later, troubles = in_a_child(
         small_disk(workspace, "700k"),
         workspace,
         """
-store = bench.at_work()
+store = bench.store_in_use()
 ballast = Path("ballast").open("wb", buffering=0)
 try:
     while True:
@@ -601,16 +613,16 @@ print(json.dumps([full, bench.numbers(), bench.troubles]))
     assert 149 not in full
     assert later == list(range(1, 151))
     assert isinstance(troubles, list)
-    [told] = troubles
-    assert "(database or disk is full): it is kept in memory until that works" in told
+    [trouble] = troubles
+    assert "(database or disk is full): it is kept in memory until that works" in trouble
 
 
-def test_a_folder_that_nobody_may_enter_any_more_keeps_its_record(workspace: Workspace) -> None:
+def test_record_survives_removed_permissions_of_its_folder(workspace: Workspace) -> None:
     numbers, troubles = in_a_child(
         powerless(),
         workspace,
         """
-store = bench.at_work()
+store = bench.store_in_use()
 bench.folder.chmod(0)
 store.save_iteration(an_iteration(2))
 store.close()
@@ -622,12 +634,12 @@ print(json.dumps([bench.numbers(), bench.troubles]))
     assert troubles == []
 
 
-def test_a_run_does_not_start_where_nothing_can_be_kept(workspace: Workspace) -> None:
-    [told] = in_a_child(
+def test_run_is_refused_if_the_record_cannot_be_written(workspace: Workspace) -> None:
+    [trouble] = in_a_child(
         powerless(),
         workspace,
         """
-bench.at_work().close()
+bench.store_in_use().close()
 bench.folder.chmod(0o500)
 try:
     bench.store()
@@ -636,20 +648,20 @@ except Exception as error:
 bench.folder.chmod(0o700)
 """,
     )
-    assert isinstance(told, str)
-    assert told.startswith("`.rooda/rooda.db` can't be written: ")
+    assert isinstance(trouble, str)
+    assert trouble.startswith("`.rooda/rooda.db` can't be written: ")
 
 
-KILLED = "if os.fork() == 0: bench.at_work(); os.kill(os.getpid(), 9)\nos.wait()\n"
+KILLED = "if os.fork() == 0: bench.store_in_use(); os.kill(os.getpid(), 9)\nos.wait()\n"
 LEFT = {
-    "closed": "bench.at_work().close()",
+    "closed": "bench.store_in_use().close()",
     "killed": KILLED,
     "killed and copied": f"{KILLED}(bench.folder / 'rooda.db-shm').unlink()",
 }
 
 
 @pytest.mark.parametrize("left", LEFT)
-def test_it_can_be_read_where_nothing_may_be_written(workspace: Workspace, left: str) -> None:
+def test_record_can_be_read_without_write_permission(workspace: Workspace, left: str) -> None:
     runs, numbers, is_same = in_a_child(
         powerless(),
         workspace,
@@ -670,7 +682,7 @@ print(json.dumps([runs, numbers, is_same]))
     assert is_same
 
 
-def test_it_can_be_read_on_a_disk_that_can_not_be_written(workspace: Workspace) -> None:
+def test_record_can_be_read_on_a_read_only_disk(workspace: Workspace) -> None:
     found = in_a_child(
         small_disk(workspace, "4m"),
         workspace,
@@ -684,14 +696,14 @@ print(json.dumps([[row.run for row in bench.reader.runs()], bench.numbers()]))
 
 
 @pytest.mark.slow
-def test_a_store_that_somebody_locks_is_waited_for_and_written_later(bench: Bench) -> None:
-    store = bench.at_work()
+def test_locked_store_is_waited_for_and_written_later(bench: Bench) -> None:
+    store = bench.store_in_use()
     with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         store.save_iteration(an_iteration(2))
-        assert bench.numbers() == [1]  # readers are not locked out
+        assert bench.numbers() == [1]  # readers are not blocked
         other.execute("ROLLBACK")
-    assert [told.partition("(")[2].partition(")")[0] for told in bench.troubles] == [
+    assert [trouble.partition("(")[2].partition(")")[0] for trouble in bench.troubles] == [
         "database is locked"
     ]
     store.save_iteration(an_iteration(3))
@@ -699,16 +711,16 @@ def test_a_store_that_somebody_locks_is_waited_for_and_written_later(bench: Benc
     assert list(bench.folder.glob("*broken*")) == []
 
 
-# -- runs that could not end in order ------------------------------------------------------
+# -- runs that did not end cleanly ---------------------------------------------------------
 
 
-def test_a_run_whose_process_is_gone_was_interrupted(bench: Bench) -> None:
+def test_run_of_a_dead_process_is_marked_as_interrupted(bench: Bench) -> None:
     store = bench.store()
     store.save(a_run(EARLIER), an_iteration(1, run=EARLIER))
     store.save_iteration(an_iteration(2, "executing", EARLIER))
     store.close()
     store = bench.store()
-    assert store.close_stale(nobody) == [EARLIER]
+    assert store.close_stale(all_are_dead) == [EARLIER]
     row = bench.reader.run(EARLIER)
     assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
     iterations = bench.reader.iterations(EARLIER)
@@ -716,27 +728,27 @@ def test_a_run_whose_process_is_gone_was_interrupted(bench: Bench) -> None:
         ("completed", False),
         ("interrupted", True),
     ]
-    assert store.close_stale(nobody) == []
+    assert store.close_stale(all_are_dead) == []
 
 
-def test_runs_that_live_or_have_ended_are_left_alone(bench: Bench) -> None:
+def test_running_and_ended_runs_are_not_marked_as_interrupted(bench: Bench) -> None:
     store = bench.store()
     store.save(a_run(EARLIER, "aborted"))
     store.close()
     store = bench.store()
     store.save(a_run(), an_iteration(1, "executing"))
-    assert store.close_stale(nobody) == []  # the run at hand, whatever they say
+    assert store.close_stale(all_are_dead) == []  # the current run is never stale
     store.close()
-    assert bench.store().close_stale(anybody) == []
+    assert bench.store().close_stale(all_are_alive) == []
     assert [row.status for row in bench.reader.runs()] == ["running", "aborted"]
 
 
 @pytest.mark.parametrize("status", ["pending", "pre_hooks", "executing", "post_hooks"])
-def test_a_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> None:
+def test_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> None:
     store = bench.store()
     store.save(a_run(), an_iteration(1))
     store.save_iteration(an_iteration(2, status))
-    dead, alive = RecordReader(bench.path, nobody), bench.reader
+    dead, alive = RecordReader(bench.path, all_are_dead), bench.reader
     row = dead.run()
     assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
     assert [one.status for one in dead.iterations(RUN)] == ["completed", "interrupted"]
@@ -747,7 +759,7 @@ def test_a_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> 
     assert [one.status for one in alive.iterations(RUN)] == ["completed", status]
 
 
-def test_a_run_that_ends_while_somebody_looks_was_not_interrupted(bench: Bench) -> None:
+def test_run_that_ends_during_a_read_is_not_shown_as_interrupted(bench: Bench) -> None:
     store = bench.store()
     store.save(a_run(), an_iteration(1, "executing"))
 
@@ -760,10 +772,10 @@ def test_a_run_that_ends_while_somebody_looks_was_not_interrupted(bench: Bench) 
     assert [row.status for row in reader.iterations(RUN)] == ["completed"]
 
 
-# -- questions -----------------------------------------------------------------------------
+# -- queries -------------------------------------------------------------------------------
 
 
-def test_the_newest_run_comes_first_wherever_the_clock_stood(bench: Bench) -> None:
+def test_runs_are_sorted_by_time_across_time_zones(bench: Bench) -> None:
     store = bench.store()
     times = {
         "a": "2025-03-30T00:30:00+01:00",
@@ -780,7 +792,7 @@ def test_the_newest_run_comes_first_wherever_the_clock_stood(bench: Bench) -> No
 
 @pytest.fixture
 def many(bench: Bench) -> RecordReader:
-    """Six runs on three days, by turns of two procedures and three ends."""
+    """Return a reader of six runs on three days, with two procedures and three statuses."""
     store = bench.store()
     for hour in range(6):
         started = moment(f"2025-06-0{1 + hour // 2}T{10 + hour}:00").isoformat()
@@ -809,21 +821,19 @@ def many(bench: Bench) -> RecordReader:
     ],
     ids=str,
 )
-def test_runs_are_found_by_what_they_are(
-    many: RecordReader, asked: dict[str, str], found: str
-) -> None:
-    rows = many.runs(**asked)  # type: ignore[arg-type]  # a table of questions
+def test_runs_are_filtered(many: RecordReader, asked: dict[str, str], found: str) -> None:
+    rows = many.runs(**asked)  # type: ignore[arg-type]  # the table has all keywords
     assert [row.run for row in rows] == [f"r{number}" for number in found]
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2025-13-01", "", "2025-06-01T25:00", "9999-12-31"])
-def test_what_is_no_time_is_said_to_be_none(many: RecordReader, text: str) -> None:
+def test_invalid_time_is_an_error(many: RecordReader, text: str) -> None:
     with pytest.raises(ValueError, match=r"[Ii]nvalid|month|hour|out of range"):
         many.runs(until=text)
 
 
-def test_a_run_is_found_by_the_beginning_of_its_name(bench: Bench) -> None:
-    bench.at_work()
+def test_run_is_found_by_a_unique_prefix_of_its_name(bench: Bench) -> None:
+    bench.store_in_use()
     assert bench.reader.run("20250301").run == RUN
     assert bench.reader.run(EARLIER).run == EARLIER
     with pytest.raises(NoRecord, match=f"several runs begin with '2025': {RUN}, {EARLIER}"):
@@ -833,14 +843,14 @@ def test_a_run_is_found_by_the_beginning_of_its_name(bench: Bench) -> None:
             bench.reader.run(nothing)
 
 
-def test_a_name_that_is_the_beginning_of_another_is_enough(bench: Bench) -> None:
+def test_exact_name_wins_over_a_longer_name(bench: Bench) -> None:
     store = bench.store()
     for name in ("ab", "abc", "abd"):
         store.save_run(a_run(name))
     assert bench.reader.run("ab").run == "ab"
 
 
-def test_where_nothing_was_recorded_nothing_is_found_or_made(bench: Bench) -> None:
+def test_reader_without_a_record_finds_nothing_and_creates_nothing(bench: Bench) -> None:
     assert bench.reader.runs() == []
     assert bench.numbers() == []
     with pytest.raises(NoRecord, match="no run has been recorded here yet"):
@@ -851,7 +861,7 @@ def test_where_nothing_was_recorded_nothing_is_found_or_made(bench: Bench) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage " * 500], ids=["empty", "garbage"])
-def test_a_reader_of_something_else_says_so_and_leaves_it(bench: Bench, content: bytes) -> None:
+def test_reader_of_another_file_fails_and_does_not_change_it(bench: Bench, content: bytes) -> None:
     bench.folder.mkdir()
     bench.file.write_bytes(content)
     if content:
@@ -862,26 +872,28 @@ def test_a_reader_of_something_else_says_so_and_leaves_it(bench: Bench, content:
     assert bench.file.read_bytes() == content
 
 
-@pytest.mark.parametrize("deed", [a_pipe, a_link, a_folder, a_foreign_database])
-def test_a_reader_follows_and_waits_for_nothing(bench: Bench, deed: Callable[[Path], None]) -> None:
-    bench.at_work().close()
-    deed(bench.file)
+@pytest.mark.parametrize("damage", [a_pipe, a_link, a_folder, a_foreign_database])
+def test_reader_follows_no_link_and_never_blocks(
+    bench: Bench, damage: Callable[[Path], None]
+) -> None:
+    bench.store_in_use().close()
+    damage(bench.file)
     for ask in (bench.reader.run, bench.reader.runs, bench.numbers):
         with pytest.raises(StoreError, match="can't be read"):
             ask()
 
 
-def test_a_reader_of_half_a_store_says_what_is_missing(bench: Bench) -> None:
-    bench.at_work().close()
+def test_reader_of_a_store_without_a_table_names_the_table(bench: Bench) -> None:
+    bench.store_in_use().close()
     without_tables(bench.file)
     with pytest.raises(StoreError, match=r"can't be read \(no such table: iterations\)"):
         bench.numbers()
 
 
-def test_a_reader_from_before_sees_what_comes_after(bench: Bench) -> None:
+def test_reader_that_was_opened_before_the_store_sees_new_rows(bench: Bench) -> None:
     reader = bench.reader
     assert reader.runs() == []
-    store = bench.at_work()
+    store = bench.store_in_use()
     assert len(reader.runs()) == 2
     shutil.rmtree(bench.folder)
     assert reader.runs() == []

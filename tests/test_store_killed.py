@@ -1,4 +1,4 @@
-"""A writer is killed at any moment: what it was told to be saved is there, and others can read."""
+"""A writer is killed at any moment: the rows it saved are complete, and readers see no error."""
 
 import contextlib
 import hashlib
@@ -16,17 +16,18 @@ import pytest
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import IterationRow
 from rooda.record.store import Store
-from support.record import Bench, anybody, nobody
+from support.record import Bench, all_are_alive, all_are_dead
 
 HEAD = f"""
 import hashlib, itertools, os, sys
 from msgspec.structs import replace
 from pathlib import Path
 sys.path[:0] = {[str(Path(__file__).parent)]!r}
-from support.record import Bench, a_run, an_iteration, anybody
+from support.record import Bench, a_run, an_iteration, all_are_alive
 bench = Bench(Path.cwd())
 """
-# It says what was saved only after it was saved. Sizes differ, so that pages are split and freed.
+# The writer prints a row only after it saved the row. Sizes differ, so that pages are split and
+# freed.
 WRITER = """
 run, asks = sys.argv[1], "asks" in sys.argv
 store = bench.store()
@@ -40,10 +41,10 @@ for number in itertools.count(1):
         store.save(a_run(run, iterations=number, reason=status), row)
         os.write(1, f"{number} {status}\\n".encode())
 """
-# It looks until its standard input ends, and says how often.
+# The reader reads in a loop until its standard input ends, and prints how often it read.
 READER = """
 import select
-reader, looks, most, may_shrink = bench.reader, 0, {}, "shrinks" in sys.argv
+reader, reads, most, may_shrink = bench.reader, 0, {}, "shrinks" in sys.argv
 os.write(1, b"ready\\n")
 while not select.select([0], [], [], 0.002)[0]:
     for row in reader.runs(limit=1):
@@ -51,14 +52,14 @@ while not select.select([0], [], [], 0.002)[0]:
         assert found == list(range(1, len(found) + 1)), found
         assert may_shrink or len(found) >= most.get(row.run, 0), (row.run, len(found), most)
         most[row.run] = len(found)
-    looks += 1
-print(looks)
+    reads += 1
+print(reads)
 """
 
 
 @contextlib.contextmanager
 def child(folder: Path, body: str, *args: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python program in a folder, which doesn't outlive the block."""
+    """Run Python code in a folder, in a child process that is killed at the end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-c", HEAD + body, *args],
         cwd=folder,
@@ -76,28 +77,29 @@ def child(folder: Path, body: str, *args: str) -> Iterator[subprocess.Popen[byte
                 pipe.close()
 
 
-def said(process: subprocess.Popen[bytes]) -> bytes:
+def next_line(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.readline()
 
 
 def rest_of(process: subprocess.Popen[bytes], code: int) -> list[bytes]:
-    """What it said until its end, which is not far."""
+    """Close its standard input and return the rest of its output."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdin.close()
-    lines = process.stdout.readlines()  # communicate() would lose what readline() has read ahead
+    # communicate() would lose the lines that readline() has buffered.
+    lines = process.stdout.readlines()
     errors = process.stderr.read().decode()
     assert process.wait() == code, errors
     return lines
 
 
 def killed(folder: Path, run: str) -> list[tuple[int, str]]:
-    """Kill a writer at some moment; what it said was saved."""
+    """Kill a writer at a random moment. Return the rows that it printed as saved."""
     with child(folder, WRITER, run) as process:
-        lines = [said(process) for _ in range(random.choice((0, 1, 2, 10, 40)))]
-        # A moment between two words of it, or while it still makes or opens the store.
+        lines = [next_line(process) for _ in range(random.choice((0, 1, 2, 10, 40)))]
+        # A moment between two rows, or while the writer still creates or opens the store.
         time.sleep(random.uniform(0, 0.003 if lines else 0.15))
         process.send_signal(signal.SIGKILL)
         lines += rest_of(process, -signal.SIGKILL)
@@ -106,8 +108,8 @@ def killed(folder: Path, run: str) -> list[tuple[int, str]]:
 
 
 def check(folder: Path, run: str, saved: list[tuple[int, str]]) -> None:
-    """Everything that was saved is there, whole, and at most one step more."""
-    reader = RecordReader(folder, nobody)
+    """Check that all saved rows are there and complete, with at most one more."""
+    reader = RecordReader(folder, all_are_dead)
     rows = reader.iterations(run)
     assert all(map(is_whole, rows))
     steps = [(row.number, status) for row in rows for status in steps_of(row)]
@@ -119,8 +121,9 @@ def check(folder: Path, run: str, saved: list[tuple[int, str]]) -> None:
 
 
 def check_pair(file: Path, run: str) -> None:
-    """The run and its last iteration were saved in one go. One question sees one moment: what the
-    writer had just finished when it died may come to light between two.
+    """Check that the run and its last iteration were saved in one transaction.
+
+    One query sees one state: the last commit of the killed writer may become visible between two.
     """
     ask = """
     SELECT json_extract(runs.data, '$.iterations'), json_extract(runs.data, '$.reason'), number,
@@ -128,8 +131,8 @@ def check_pair(file: Path, run: str) -> None:
     ORDER BY number DESC LIMIT 1
     """
     with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
-        last, said_status, number, status = connection.execute(ask, (run,)).fetchone()
-    assert (last, said_status) == (number, status)
+        last, run_status, number, status = connection.execute(ask, (run,)).fetchone()
+    assert (last, run_status) == (number, status)
 
 
 def steps_of(row: IterationRow) -> list[str]:
@@ -145,22 +148,22 @@ def is_whole(row: IterationRow) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("moments", [10, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.timeout(120)
-def test_what_was_saved_survives_the_death_of_the_writer(tmp_path: Path, moments: int) -> None:
-    with child(tmp_path, READER) as looking:
-        assert said(looking) == b"ready\n"
+def test_saved_rows_survive_the_death_of_the_writer(tmp_path: Path, moments: int) -> None:
+    with child(tmp_path, READER) as reading:
+        assert next_line(reading) == b"ready\n"
         runs = {f"20250101-{number:06}-abcdef": 0 for number in range(moments)}
         for run in runs:
             saved = killed(tmp_path, run)
             check(tmp_path, run, saved)
             runs[run] = len(saved)
-        [looks] = rest_of(looking, 0)
-        assert int(looks) > 0
+        [reads] = rest_of(reading, 0)
+        assert int(reads) > 0
     troubles: list[str] = []
     with contextlib.closing(Store(tmp_path, troubles.append)) as store:
-        assert set(store.close_stale(nobody)) >= {run for run, steps in runs.items() if steps}
+        assert set(store.close_stale(all_are_dead)) >= {run for run, steps in runs.items() if steps}
     assert troubles == []
     for run, steps in runs.items():
-        assert len(RecordReader(tmp_path, anybody).iterations(run)) >= steps // 2
+        assert len(RecordReader(tmp_path, all_are_alive).iterations(run)) >= steps // 2
     assert sum(runs.values()) > 0
 
 
@@ -176,7 +179,7 @@ def rename_file(bench: Bench) -> None:
     bench.file.rename(bench.file.with_name("mine"))
 
 
-DEEDS: tuple[Callable[[Bench], None], ...] = (
+DAMAGES: tuple[Callable[[Bench], None], ...] = (
     rename_folder,
     lambda bench: bench.file.unlink(),
     lambda bench: bench.file.with_name("rooda.db-wal").unlink(),
@@ -185,26 +188,26 @@ DEEDS: tuple[Callable[[Bench], None], ...] = (
 )
 
 
-def test_nobody_who_reads_gets_an_error_while_the_store_is_deleted_again_and_again(
+def test_readers_get_no_error_while_the_store_is_deleted_repeatedly(
     tmp_path: Path,
 ) -> None:
     bench = Bench(tmp_path)
-    reader = bench.reader  # from before there is anything to read
+    reader = bench.reader  # opened before there is a store
     saved: list[str] = []
     with (
-        child(tmp_path, READER, "shrinks") as looking,
+        child(tmp_path, READER, "shrinks") as reading,
         child(tmp_path, WRITER, "a-run", "asks") as writing,
     ):
-        assert said(looking) == b"ready\n"
+        assert next_line(reading) == b"ready\n"
         assert writing.stdin is not None
-        for deed in (nothing, *DEEDS * 2):
+        for deed in (nothing, *DAMAGES * 2):
             deed(bench)
             for _ in range(5):
                 writing.stdin.write(b"x")
                 writing.stdin.flush()
-                saved.append(said(writing).decode().split()[0])
+                saved.append(next_line(writing).decode().split()[0])
                 rows = reader.iterations("a-run")
                 assert [str(row.number) for row in rows] == sorted(set(saved), key=int)
                 assert all(map(is_whole, rows))
-        [looks] = rest_of(looking, 0)
-        assert int(looks) > 0
+        [reads] = rest_of(reading, 0)
+        assert int(reads) > 0

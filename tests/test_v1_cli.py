@@ -1,4 +1,4 @@
-"""Preset `v1`: seed 001 to its letter, with a `kiro-cli` that a script plays."""
+"""Preset `v1` behaves like `rooda.sh` of version 1; a script plays `kiro-cli`."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
 
 
 class V1:
-    """`rooda.sh` as people called it, with a `kiro-cli` on their PATH."""
+    """A run of `rooda PROCEDURE` with preset `v1` and a fake `kiro-cli` on the PATH."""
 
     def __init__(self, work: GitWork, body: str, config: str = "") -> None:
         self.work = work
@@ -42,13 +42,13 @@ class V1:
 
     @property
     def calls(self) -> list[list[str]]:
-        """The pid and the arguments of each call."""
-        lines = self.work.sign("bin/kiro-cli.calls").read_text().splitlines()
+        """Return the pid and the arguments of each call."""
+        lines = self.work.marker("bin/kiro-cli.calls").read_text().splitlines()
         return [line.split() for line in lines]
 
     @property
     def prompt(self) -> str:
-        return self.work.sign("bin/kiro-cli.prompt").read_text()
+        return self.work.marker("bin/kiro-cli.prompt").read_text()
 
     @property
     def pushed(self) -> list[str]:
@@ -61,13 +61,13 @@ def separators(done: Finished) -> list[int]:
 
 
 def ends_with_maximum(done: Finished, number: int) -> bool:
-    """The message comes after the last separator, and the exit is clean."""
+    """Whether the message follows the last separator and the exit code is 0."""
     end = done.err.partition(LOOP.format(number))[2]
     return done.code == 0 and f"Reached max iterations: {number}" in end
 
 
 def test_example_1_limited_iterations(work: GitWork) -> None:
-    """Boxes 1, 2, 3, 6 and 7, with the branch made on the remote by the first push."""
+    """Each iteration has a separator, a new process and a push; the run ends at its maximum."""
     v1 = V1(work, COMMIT)
     done = v1.run("build", "--max-iterations", "3")
     assert ends_with_maximum(done, 3)
@@ -75,7 +75,7 @@ def test_example_1_limited_iterations(work: GitWork) -> None:
     assert [call[1:] for call in v1.calls] == [
         ["chat", "--no-interactive", "--trust-all-tools"]
     ] * 3
-    assert len({call[0] for call in v1.calls}) == 3, "a new process each time"
+    assert len({call[0] for call in v1.calls}) == 3, "a new process for each iteration"
     assert v1.prompt.startswith("# OODA Loop Iteration\n")
     assert v1.pushed == ["iteration 1", "iteration 2", "iteration 3"]
     assert [one["push"]["commit"] for one in work.record()] == work.git(
@@ -90,12 +90,12 @@ def test_example_1_limited_iterations(work: GitWork) -> None:
         ("bootstrap", ["--max-iterations", "0"]),
         pytest.param("build", [], marks=pytest.mark.slow),
     ],
-    ids=["0", "nothing said"],
+    ids=["0", "no flag"],
 )
 @pytest.mark.slow
 def test_example_2_unlimited_iterations(work: GitWork, procedure: str, args: list[str]) -> None:
-    """Boxes 1, 4 and 5, and the edge case of Ctrl+C: each finished iteration was pushed."""
-    pid = work.sign("agent.pid")
+    """Without a maximum the run ends with Ctrl+C, and each finished iteration was pushed."""
+    pid = work.marker("agent.pid")
     v1 = V1(work, f"{COMMIT}; test $n -lt 7 || {{ echo $$ > {pid}; exec sleep 60; }}")
     running = v1.start(procedure, *args)
     agent = int(wait_for(pid))
@@ -113,7 +113,7 @@ def test_example_2_unlimited_iterations(work: GitWork, procedure: str, args: lis
     ids=["example 4", "example 3"],
 )
 @pytest.mark.slow
-def test_the_config_gives_the_default(work: GitWork, procedure: str, number: int) -> None:
+def test_config_sets_the_default_maximum(work: GitWork, procedure: str, number: int) -> None:
     v1 = V1(work, COMMIT, f"procedures: {{{procedure}: {{default_iterations: {number}}}}}")
     done = v1.run(procedure)
     assert ends_with_maximum(done, number)
@@ -122,8 +122,8 @@ def test_the_config_gives_the_default(work: GitWork, procedure: str, number: int
 
 
 @pytest.mark.slow
-def test_the_loop_goes_on_whatever_fails(work: GitWork) -> None:
-    """The edge cases of a failing kiro-cli and of a failing push; FAILURE is no word of v1's."""
+def test_failing_agent_and_failing_push_do_not_end_the_loop(work: GitWork) -> None:
+    """Preset v1 ignores exit codes and signals of the agent, and retries the push later."""
     away = f"{work.remote}.away"
     v1 = V1(
         work,
@@ -135,5 +135,5 @@ def test_the_loop_goes_on_whatever_fails(work: GitWork) -> None:
     assert ends_with_maximum(done, 5)
     assert separators(done) == [1, 2, 3, 4, 5]
     assert [one["push"] is not None for one in work.record()] == [True, False, False, True, True]
-    assert done.err.count("WARN: Push failed") == 2, "never silent"
+    assert done.err.count("WARN: Push failed") == 2, "each failed push is reported"
     assert v1.pushed == [f"iteration {n}" for n in range(1, 6)]

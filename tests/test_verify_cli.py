@@ -1,4 +1,4 @@
-"""`verify` through the installed command: the loop's own check has the last word."""
+"""`verify` through the installed command: an iteration succeeds only if rooda's own check does."""
 
 import json
 import signal
@@ -34,17 +34,17 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
 
 
 def counted(work: GitWork, command: str) -> str:
-    """A check that leaves a mark each time it is run."""
-    return f"echo . >> {work.sign('checks')}; {command}"
+    """Return a check that counts its runs in a file."""
+    return f"echo . >> {work.marker('checks')}; {command}"
 
 
 def checks(work: GitWork) -> int:
-    file = work.sign("checks")
+    file = work.marker("checks")
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
 @pytest.mark.slow
-def test_a_check_that_fails_beats_success_and_the_next_prompt_says_what_it_printed(
+def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     work: GitWork,
 ) -> None:
     work.settings(verify="echo the roof is missing; test -e roof")
@@ -66,7 +66,9 @@ def test_a_check_that_fails_beats_success_and_the_next_prompt_says_what_it_print
 
 
 @pytest.mark.slow
-def test_a_check_can_wait_for_success_and_keep_its_words_to_itself(work: GitWork) -> None:
+def test_check_with_on_success_and_no_feedback_runs_only_after_success_and_adds_no_prompt(
+    work: GitWork,
+) -> None:
     command = counted(work, "test -e roof")
     work.settings(verify={"command": command, "when": "on-success", "feedback": False})
     agent = work.agents("exit 0", SUCCESS, "exit 0", f"touch roof; {SUCCESS}")
@@ -76,16 +78,16 @@ def test_a_check_can_wait_for_success_and_keep_its_words_to_itself(work: GitWork
     assert not any("FEEDBACK" in one["prompt"] for one in work.record())
 
 
-def test_an_agent_that_failed_is_not_checked(work: GitWork) -> None:
+def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
     work.settings(verify=counted(work, "true"))
     agent = work.agents("exit 7", FAILURE, f"{SUCCESS}; exit 7")
     assert work.work(agent).code == 0
-    assert checks(work) == 1, "the one that promised success is checked, whatever its exit"
+    assert checks(work) == 1, "SUCCESS is checked whatever the exit code"
     assert [one["kind"] for one in work.record()] == ["exit", "signal", None]
 
 
 @pytest.mark.slow
-def test_checks_that_fail_reach_the_threshold(work: GitWork) -> None:
+def test_failing_checks_count_toward_the_failure_threshold(work: GitWork) -> None:
     done = work.work(work.agents(SUCCESS), "--verify", "no-such-command-at-all")
     assert (done.code, work.starts) == (1, 3)
     assert work.run_record()["status"] == "aborted"
@@ -93,16 +95,16 @@ def test_checks_that_fail_reach_the_threshold(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_the_environment_may_name_the_check_and_the_flag_takes_it_away(work: GitWork) -> None:
+def test_variable_sets_the_check_and_the_flag_unsets_it(work: GitWork) -> None:
     variable = {"ROODA_LOOP_VERIFY": "exit 5"}
     assert work.work(work.agent(SUCCESS), "-n", "1", env=variable).code == 2
     assert work.record()[0]["reason"] == "verify failed: exit code 5"
     assert work.work(work.agent(SUCCESS), "-n", "1", "--verify", "none", env=variable).code == 0
 
 
-def test_the_tests_of_a_check_are_read(work: GitWork) -> None:
-    work.sign("report").write_text(PYTEST)
-    work.settings(verify=f"cat {work.sign('report')}; false")
+def test_results_in_the_output_of_the_check_are_read(work: GitWork) -> None:
+    work.marker("report").write_text(PYTEST)
+    work.settings(verify=f"cat {work.marker('report')}; false")
     work.work(work.agents("exit 0"), "-n", "1")
     result = work.record()[0]["result"]
     assert result["tests_run"] is True
@@ -113,16 +115,16 @@ def test_the_tests_of_a_check_are_read(work: GitWork) -> None:
 
 
 @pytest.mark.slow
-def test_a_check_that_floods_and_leaves_something_behind_does_no_harm(work: GitWork) -> None:
-    """It gets nothing on its standard input, and its words can't pass for headings of ours."""
-    left = work.script("left-behind", f"echo $$ > {work.sign('left.pid')}; sleep 60")
-    waits = f"while ! test -s {work.sign('left.pid')}; do sleep 0.01; done"
+def test_check_with_a_flood_of_output_and_an_orphan_does_no_harm(work: GitWork) -> None:
+    """The check has an empty standard input. Its output cannot forge a heading of the prompt."""
+    left = work.script("left-behind", f"echo $$ > {work.marker('left.pid')}; sleep 60")
+    waits = f"while ! test -s {work.marker('left.pid')}; do sleep 0.01; done"
     work.settings(
         verify="cat; yes | head -c 20000000; printf '\\033[1m## ACT\\n  the end\\n' >&2; "
         f"setsid {left} > /dev/null 2>&1 & {waits}; exit 3"
     )
     assert work.work("true", "-n", "2").code == 2
-    assert not alive(int(wait_for(work.sign("left.pid"))))
+    assert not alive(int(wait_for(work.marker("left.pid"))))
     first, second = work.record()
     assert any("left-behind" in json.dumps(one) for one in first["verify"]["cleaned_up"])
     assert len(second["prompt"]) < 15_000
@@ -131,14 +133,14 @@ def test_a_check_that_floods_and_leaves_something_behind_does_no_harm(work: GitW
 
 
 @pytest.mark.slow
-def test_a_check_that_takes_too_long_is_stopped_with_all_it_started(work: GitWork) -> None:
+def test_timeout_kills_a_check_and_all_processes_it_started(work: GitWork) -> None:
     away = work.script(
-        "away", f"trap '' TERM; echo $$ > {work.sign('away.pid')}; sleep 60; sleep 60"
+        "away", f"trap '' TERM; echo $$ > {work.marker('away.pid')}; sleep 60; sleep 60"
     )
     command = f"setsid {away} & echo so far so good; sleep 60"
     work.settings(kill_grace=0.1, verify={"command": command, "timeout": "3s"})
     assert work.work(work.agents(SUCCESS), "-n", "2").code == 2
-    assert not alive(int(wait_for(work.sign("away.pid"))))
+    assert not alive(int(wait_for(work.marker("away.pid"))))
     first, second = work.record()
     assert (first["status"], first["kind"]) == ("failed", "verify")
     assert first["reason"] == "verify failed: timed out after 3s"
@@ -147,13 +149,13 @@ def test_a_check_that_takes_too_long_is_stopped_with_all_it_started(work: GitWor
 
 
 @pytest.mark.slow
-def test_ctrl_c_during_a_check_ends_the_run_and_nothing_is_published(work: GitWork) -> None:
+def test_ctrl_c_during_a_check_ends_the_run_without_commit_or_push(work: GitWork) -> None:
     work.settings(
-        verify=f"echo $$ > {work.sign('check.pid')}; exec sleep 60",
+        verify=f"echo $$ > {work.marker('check.pid')}; exec sleep 60",
         git={"commit": True, "push": True},
     )
     running = work.begin(work.agent("touch new"))
-    check = int(wait_for(work.sign("check.pid")))
+    check = int(wait_for(work.marker("check.pid")))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 130

@@ -1,4 +1,4 @@
-"""`log_format: json`: one event a line, in a schema that programs can rely on."""
+"""`log_format: json`: one event per line, in a stable schema."""
 
 import json
 from datetime import datetime
@@ -31,7 +31,7 @@ LOGGED = [event for event in SAMPLES if not isinstance(event, UNLOGGED)]
 
 
 def record(event: Event, time: str | None = None) -> dict[str, Any]:
-    """The event as a program reads it."""
+    """Return the event as a program reads it from the log."""
     log = written("json", ("10:00:45.250", event), threshold=LogLevel.DEBUG, time=time)
     assert log.endswith("\n")
     (line,) = log.splitlines()
@@ -39,7 +39,7 @@ def record(event: Event, time: str | None = None) -> dict[str, Any]:
     return read
 
 
-def test_a_whole_line() -> None:
+def test_whole_line_of_an_event() -> None:
     log = written("json", ("10:00:45.250", IterationStarted("build", 1, 3)))
     assert log == (
         '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
@@ -54,7 +54,7 @@ def test_there_is_a_sample_of_every_event() -> None:
 
 
 @pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
-def test_every_event_has_the_same_head(event: Event) -> None:
+def test_each_event_starts_with_the_same_keys(event: Event) -> None:
     read = record(event)
     assert list(read)[:5] == ["schema_version", "time", "elapsed", "level", "event"]
     assert read["schema_version"] == SCHEMA_VERSION
@@ -64,20 +64,22 @@ def test_every_event_has_the_same_head(event: Event) -> None:
 
 
 @pytest.mark.parametrize("event", LOGGED, ids=lambda event: type(event).__name__)
-def test_every_field_of_an_event_is_there(event: Event) -> None:
+def test_each_field_of_an_event_is_in_its_line(event: Event) -> None:
     read = record(event)
-    ours = {"state"} if isinstance(event, IterationEnded) else set()  # for the record alone
-    assert {field.name for field in structs.fields(event)} - ours <= set(read)
-    assert not ours & set(read)
+    record_only = (
+        {"state"} if isinstance(event, IterationEnded) else set()
+    )  # part of the record only
+    assert {field.name for field in structs.fields(event)} - record_only <= set(read)
+    assert not record_only & set(read)
 
 
-def test_no_field_hides_a_part_of_the_head() -> None:
+def test_no_field_has_the_name_of_a_common_key() -> None:
     head = {"schema_version", "time", "elapsed", "level", "event"}
     for kind in EVENT_CLASSES:
         assert not head & {field.name for field in structs.fields(kind)}
 
 
-def test_events_have_names_of_their_own() -> None:
+def test_each_event_has_its_own_name() -> None:
     kinds = {type(event): record(event)["event"] for event in LOGGED}
     assert len(set(kinds.values())) == len(EVENT_CLASSES) - len(UNLOGGED)
     assert kinds[RunStarted] == "run_started"
@@ -85,55 +87,55 @@ def test_events_have_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("event", [process.Output("stdout", b"\xff"), process.Tick()], ids=str)
-def test_the_agent_s_output_is_not_in_the_log(event: Event) -> None:
+def test_output_of_the_agent_is_not_in_the_log(event: Event) -> None:
     assert written("json", ("10:00:00", event), threshold=LogLevel.DEBUG) == ""
 
 
-def test_statuses_levels_and_kinds_are_plain_words() -> None:
+def test_statuses_levels_and_kinds_are_words() -> None:
     assert record(ABORTED)["status"] == "aborted"
     assert record(WARNING)["severity"] == "warning"
     assert record(ERROR)["severity"] == "error"
     assert record(failed(1, 3, 5.0, 1, 3, FAILURE))["failure"]["kind"] == "exit"
 
 
-def test_what_is_unknown_is_null() -> None:
+def test_unknown_values_are_null() -> None:
     read = record(RunStarted("build", None, "agent"))
     assert read["max_iterations"] is None
     assert record(WARNING)["line"] is None
 
 
-def test_a_failure_carries_its_context() -> None:
+def test_failure_has_its_context() -> None:
     failure = structs.replace(FAILURE, preview="first\nwords", suffix="last")
     read = record(failed(2, 5, 5.1, 1, 3, failure))
     assert (read["iteration"], read["consecutive_failures"], read["threshold"]) == (2, 1, 3)
     assert read["failure"] == structs.asdict(failure)
 
 
-def test_the_end_carries_codes_and_counts() -> None:
+def test_run_end_has_exit_code_and_counts() -> None:
     read = record(SUCCEEDED)
     assert (read["status"], read["exit_code"], read["iterations"]) == ("success", 0, 3)
     assert read["total"] == 136.0
 
 
-def test_the_end_carries_the_statistics_that_the_other_views_show() -> None:
+def test_run_end_has_the_statistics_of_the_other_views() -> None:
     found = record(ENDED)["stats"]
     names = ("count", "minimum", "maximum", "mean", "stddev")
     assert [round(found[name], 1) for name in names] == [3, 38.7, 52.1, 45.3, 5.5]
 
 
 @pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
-def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
+def test_hostile_text_cannot_send_control_codes_or_forge_a_line(event: Event) -> None:
     (line,) = written("json", ("10:00:00", event), threshold=LogLevel.DEBUG).split("\n")[:-1]
     assert line.isprintable()
     json.loads(line)
 
 
-def test_letters_of_every_script_stay_readable() -> None:
+def test_non_ascii_letters_stay_readable() -> None:
     assert "größe → 大" in written("json", ("10:00:00", RunStarted("größe → 大", 1, "agent")))
 
 
 @pytest.mark.parametrize("threshold", LogLevel)
-def test_nothing_below_the_level_is_written(threshold: LogLevel) -> None:
+def test_events_below_the_log_level_are_not_written(threshold: LogLevel) -> None:
     log = written("json", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
     levels = {json.loads(line)["level"] for line in log.splitlines()}
     assert levels == {one.name.lower() for one in LogLevel if one >= threshold}
@@ -150,5 +152,5 @@ def test_nothing_below_the_level_is_written(threshold: LogLevel) -> None:
         ("none", None),
     ],
 )
-def test_forms_of_the_time(form: str | None, time: str | None) -> None:
+def test_formats_of_the_time(form: str | None, time: str | None) -> None:
     assert record(process.ProcessStopped(1), form).get("time") == time

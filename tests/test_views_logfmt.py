@@ -1,4 +1,4 @@
-"""`log_format: logfmt`: the lines of seed 004's examples, their fields first and in order."""
+"""`log_format: logfmt`: the lines of the documented examples, with their fields in order."""
 
 import json
 import re
@@ -34,8 +34,8 @@ from support.happenings import (
 )
 
 
-def starts(log: str, example: str) -> None:
-    """Each line begins as the example's line does; more fields may follow."""
+def check_line_starts(log: str, example: str) -> None:
+    """Check that each line starts like its line of the example; more fields may follow."""
     lines, expected = log.splitlines(), example.splitlines()
     assert len(lines) == len(expected)
     for line, start in zip(lines, expected, strict=True):
@@ -43,7 +43,7 @@ def starts(log: str, example: str) -> None:
 
 
 def fields(line: str) -> dict[str, str]:
-    """Read a line as a program would: the fields of the end, quoted or not."""
+    """Return the fields at the end of a line, as a program parses them."""
     found = re.findall(r' ([a-z_]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)', line)
     return {key: json.loads(value) if value[:1] == '"' else value for key, value in found}
 
@@ -56,7 +56,7 @@ def failed_at(clock: str, number: int) -> tuple[str, Event]:
     return clock, failed(number, 5, 5.1, number, 3, FAILURE)
 
 
-# -- the examples of seed 004 ------------------------------------------------------------------
+# -- the documented examples -------------------------------------------------------------------
 
 
 def test_example_1_consecutive_failures_leading_to_abort() -> None:
@@ -71,7 +71,7 @@ def test_example_1_consecutive_failures_leading_to_abort() -> None:
         failed_at("21:00:15.500", 3),
         ("21:00:15.600", ABORTED),
     )
-    starts(
+    check_line_starts(
         log,
         """\
 [21:00:00.000] INFO Starting iteration 1/5 procedure=build
@@ -98,7 +98,7 @@ def test_example_2_failure_followed_by_success() -> None:
         ),
         ("21:00:20.400", ended),
     )
-    starts(
+    check_line_starts(
         log,
         """\
 [21:00:00.000] INFO Starting iteration 1/5 procedure=build
@@ -110,7 +110,7 @@ def test_example_2_failure_followed_by_success() -> None:
     )
 
 
-def test_example_3_the_signal_overrides_the_exit_code() -> None:
+def test_example_3_signal_overrides_the_exit_code() -> None:
     ended = structs.replace(SUCCEEDED, iterations=1, total=15.2, stats=stats(15.1))
     log = written(
         "logfmt",
@@ -122,7 +122,7 @@ def test_example_3_the_signal_overrides_the_exit_code() -> None:
         ),
         ("21:00:15.200", ended),
     )
-    starts(
+    check_line_starts(
         log,
         """\
 [21:00:00.000] INFO Starting iteration 1/5 procedure=build
@@ -142,7 +142,7 @@ def test_example_4_timeout_kills_the_process() -> None:
         ("21:01:05.300", failed(1, 5, 65.3, 1, 3, TIMEOUT)),
         started("21:01:05.400", 2),
     )
-    starts(
+    check_line_starts(
         log,
         """\
 [21:00:00.000] INFO Starting iteration 1/5 procedure=build
@@ -155,7 +155,7 @@ def test_example_4_timeout_kills_the_process() -> None:
 
 
 def test_example_5_config_validation_failure() -> None:
-    starts(
+    check_line_starts(
         written("logfmt", ("21:00:00", ERROR)),
         "[21:00:00.000] ERROR Config validation failed file=rooda-config.yml line=12 "
         'field=loop.iteration_timeout error="timeout must be positive, not -10" '
@@ -173,7 +173,7 @@ def test_example_6_missing_ai_command() -> None:
         None,
         "",
     )
-    starts(
+    check_line_starts(
         written("logfmt", ("21:00:00", event)),
         "[21:00:00.000] ERROR No AI command configured "
         'error="must specify AI command via CLI flag (--ai-cmd or --ai-cmd-alias)" '
@@ -188,7 +188,7 @@ def test_example_7_output_buffer_overflow() -> None:
         ("21:00:15.100", OutputTruncated(1, "stdout", 5242880, 1048576)),
         ("21:00:15.200", completed(1, 5, 15.2, truncated=True)),
     )
-    starts(
+    check_line_starts(
         log,
         """\
 [21:00:00.000] INFO Starting iteration 1/5 procedure=build
@@ -209,7 +209,7 @@ def test_example_8_sigint_during_an_iteration() -> None:
         ("21:00:05.300", interrupted(2, 5, 5.3)),
         ("21:00:05.400", INTERRUPTED),
     )
-    starts(
+    check_line_starts(
         log,
         """\
 [21:00:00.000] INFO Starting iteration 2/5 procedure=build
@@ -221,20 +221,20 @@ def test_example_8_sigint_during_an_iteration() -> None:
     )
 
 
-# -- what else there is to say -----------------------------------------------------------------
+# -- more lines --------------------------------------------------------------------------------
 
 
-def test_an_iteration_that_kept_everything_does_not_speak_of_truncation() -> None:
+def test_iteration_without_truncation_has_no_field_for_it() -> None:
     line = written("logfmt", ("10:00:00", completed(1, 5, 15.2, truncated=False)))
     assert line == "[10:00:00.000] INFO Completed iteration 1/5 elapsed=15.2s status=success\n"
 
 
-def test_without_a_limit_there_is_no_slash() -> None:
+def test_unlimited_run_shows_no_maximum() -> None:
     line = IterationStarted("build", 7, None).as_logfmt()
     assert line == "INFO Starting iteration 7 procedure=build"
 
 
-def test_the_end_at_the_maximum_has_status_and_statistics() -> None:
+def test_end_at_the_maximum_has_status_and_statistics() -> None:
     line = ENDED.as_logfmt()
     assert line is not None
     assert line.startswith("INFO Loop completed status=max-iters iterations=3 total_elapsed=2m16s")
@@ -257,7 +257,7 @@ def test_the_end_at_the_maximum_has_status_and_statistics() -> None:
     ],
     ids=["exit", "crash", "FAILURE", "timeout"],
 )
-def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -> None:
+def test_failure_has_its_reason_first(failure: FailureContext, expected: dict[str, str]) -> None:
     line = failed(2, 5, 5.0, 1, 3, failure).as_logfmt() or ""
     found = fields(line)
     assert list(found.items())[: len(expected)] == list(expected.items())
@@ -265,7 +265,7 @@ def test_a_failure_says_how(failure: FailureContext, expected: dict[str, str]) -
     assert found["suggestion"] == "Run the command by hand"
 
 
-def test_the_output_of_a_failure_stays_on_its_line() -> None:
+def test_output_of_a_failure_is_escaped_on_one_line() -> None:
     failure = structs.replace(FAILURE, preview='first "words"\nand more', suffix="last\twords")
     line = failed(1, 5, 5.0, 1, 3, failure).as_logfmt() or ""
     assert "\n" not in line
@@ -297,16 +297,16 @@ def test_the_output_of_a_failure_stays_on_its_line() -> None:
         (1.5, "1.5"),
     ],
 )
-def test_values_are_quoted_where_they_must_be(value: str | float, shown: str) -> None:
+def test_values_are_quoted_only_if_needed(value: str | float, shown: str) -> None:
     assert logfmt_fields((("key", value),)) == f" key={shown}"
 
 
-def test_a_field_without_a_value_is_left_out() -> None:
+def test_field_without_a_value_is_omitted() -> None:
     assert logfmt_fields((("a", 1), ("b", None), ("c", 0))) == " a=1 c=0"
 
 
 @pytest.mark.parametrize("value", ["a b", 'a"b', "a\nb", "a=b", "a\\b", "é ✓", " a "])
-def test_a_program_reads_back_what_was_written(value: str) -> None:
+def test_quoted_values_can_be_parsed_back(value: str) -> None:
     line = f"INFO words{logfmt_fields((('key', value), ('next', 'x')))}"
     assert fields(line) == {"key": value, "next": "x"}
 
@@ -319,19 +319,19 @@ def test_there_is_a_sample_of_every_event() -> None:
 
 
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
-def test_every_event_is_one_line_or_none(event: Event) -> None:
+def test_each_event_is_one_line_or_none(event: Event) -> None:
     line = event.as_logfmt()
     assert line is None or ("\n" not in line and line.startswith(f"{event.log_level.name} "))
 
 
 @pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
-def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
+def test_hostile_text_cannot_send_control_codes_or_forge_a_line(event: Event) -> None:
     line = event.as_logfmt() or ""
     assert line.isprintable()
 
 
 @pytest.mark.parametrize("threshold", LogLevel)
-def test_nothing_below_the_level_is_written(threshold: LogLevel) -> None:
+def test_events_below_the_log_level_are_not_written(threshold: LogLevel) -> None:
     log = written("logfmt", *(("10:00:00", event) for event in SAMPLES), threshold=threshold)
     levels = {line.split()[1] for line in log.splitlines()}
     assert levels == {one.name for one in LogLevel if one >= threshold}
@@ -348,6 +348,6 @@ def test_nothing_below_the_level_is_written(threshold: LogLevel) -> None:
         ("none", ""),
     ],
 )
-def test_forms_of_the_time(form: str | None, start: str) -> None:
+def test_formats_of_the_time(form: str | None, start: str) -> None:
     line = written("logfmt", ("10:02:16.250", process.ProcessStopped(1)), time=form)
     assert line == f"{start}INFO AI CLI terminated\n"

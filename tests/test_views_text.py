@@ -1,4 +1,4 @@
-"""`log_format: text`: seed 000's lines to the letter, and the lines that contract 5 adds."""
+"""`log_format: text`: the lines of the documented examples, and further lines."""
 
 import os
 from typing import Any
@@ -53,7 +53,10 @@ from support.happenings import (
 def iterations(
     durations: list[float], clocks: list[str], maximum: int | None, failing: range = range(0)
 ) -> list[tuple[str, Event]]:
-    """Iterations one after the other; `clocks` has one time more than there are iterations."""
+    """Return the events of consecutive iterations.
+
+    `clocks` has one more time than there are iterations.
+    """
     happened: list[tuple[str, Event]] = []
     failures = 0
     for number, seconds in enumerate(durations, 1):
@@ -67,12 +70,12 @@ def iterations(
 
 
 def without_context(log: str) -> str:
-    """The lines of seed 000: those with a time, and the timing."""
+    """Return the lines that start with a time, and the timing."""
     lines = log.splitlines(keepends=True)
     return "".join(line for line in lines if line.startswith(("[", "  Iteration timing")))
 
 
-# -- the examples of seed 000 ------------------------------------------------------------------
+# -- the documented examples -------------------------------------------------------------------
 
 
 def test_example_1_limited_iterations() -> None:
@@ -109,7 +112,7 @@ def test_example_2_consecutive_failure_abort() -> None:
         *iterations(durations, clocks, 10, failing=range(4, 7)),
         ("10:02:35", ended),
     )
-    # The example itself says 12.3s, which is wrong (contract 2).
+    # The mean of the documented example, 12.3s, is wrong.
     assert (
         without_context(log)
         == """\
@@ -132,7 +135,7 @@ def test_example_2_consecutive_failure_abort() -> None:
     )
 
 
-def test_example_3_the_end_has_its_timing_too() -> None:
+def test_example_3_run_end_has_its_timing() -> None:
     ended = structs.replace(ENDED, max_iterations=2, total=84.0, stats=stats(45.2, 38.7))
     assert (
         written("text", ("10:01:24", ended))
@@ -164,7 +167,7 @@ def test_example_6_unlimited_with_recovery() -> None:
     )
 
 
-# -- the lines that contract 5 adds ------------------------------------------------------------
+# -- further lines -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,20 +250,20 @@ def test_example_6_unlimited_with_recovery() -> None:
         ),
     ],
 )
-def test_further_lines(event: Event, line: str) -> None:
+def test_further_lines_of_the_log(event: Event, line: str) -> None:
     assert written("text", ("10:00:00", event)) == f"[10:00:00] {line}\n"
 
 
 @pytest.mark.parametrize(
     "ended", [INTERRUPTED, structs.replace(ABORTED, rule=StopRule.MAX_COST, reason="too much")]
 )
-def test_the_command_that_continues_a_run_is_the_last_line(ended: RunEnded) -> None:
+def test_last_line_is_the_command_that_continues_the_run(ended: RunEnded) -> None:
     *lines, last = (structs.replace(ended, resume="rooda resume R").as_text() or "").split("\n")
     assert "\n".join(lines) == ended.as_text()
     assert last == "  To continue: rooda resume R"
 
 
-def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
+def test_timing_stays_the_last_line_after_consecutive_failures() -> None:
     assert structs.replace(ABORTED, resume="rooda resume R").as_text() == ABORTED.as_text()
 
 
@@ -295,7 +298,7 @@ def test_after_failures_in_a_row_the_timing_stays_the_last_line() -> None:
         ),
     ],
 )
-def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], line: str) -> None:
+def test_resumed_run_names_the_origin_of_its_flags(change: dict[str, Any], line: str) -> None:
     event = structs.replace(RESUMED, **change)
     assert event.as_text() == f"Resuming run 20260301-230000-abcdef {line}"
 
@@ -304,7 +307,7 @@ def test_a_resumed_run_says_where_its_flags_are_from(change: dict[str, Any], lin
     "given,words",
     [((), ""), (("-n", "8"), " with the flags given now: -n 8")],
 )
-def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str) -> None:
+def test_resumed_run_without_recorded_flags_warns(given: tuple[str, ...], words: str) -> None:
     event = structs.replace(RESUMED, recorded=False, flags=(), given=given, replaced=())
     assert written("text", ("10:00:00", event), threshold=LogLevel.WARN) == (
         "[10:00:00] WARN: Resuming run 20260301-230000-abcdef at iteration 4"
@@ -312,7 +315,7 @@ def test_a_run_without_recorded_flags_says_so(given: tuple[str, ...], words: str
     )
 
 
-def test_one_iteration_has_a_timing_without_spread() -> None:
+def test_timing_of_one_iteration_has_no_stddev() -> None:
     ended = structs.replace(SUCCEEDED, iterations=1, stats=stats(3.0))
     assert (ended.as_text() or "").splitlines()[1:] == [
         "  Iteration timing: min=3.0s, max=3.0s, mean=3.0s"
@@ -320,7 +323,7 @@ def test_one_iteration_has_a_timing_without_spread() -> None:
 
 
 @pytest.mark.parametrize("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
-def test_every_end_has_its_timing(ended: RunEnded) -> None:
+def test_each_run_end_has_its_timing(ended: RunEnded) -> None:
     timing = "  Iteration timing: min=38.7s, max=52.1s, mean=45.3s, stddev=5.5s"
     assert (ended.as_text() or "").splitlines()[1:] == [timing]
 
@@ -339,7 +342,7 @@ def test_every_end_has_its_timing(ended: RunEnded) -> None:
         (100_000.0, "27h46m40s"),
     ],
 )
-def test_durations(seconds: float, shown: str) -> None:
+def test_formats_of_durations(seconds: float, shown: str) -> None:
     event = completed(1, 3, seconds, truncated=False)
     assert event.as_text() == f"Iteration 1/3 completed in {shown} (success)"
 
@@ -348,7 +351,7 @@ def test_durations(seconds: float, shown: str) -> None:
 
 
 def context(failure: FailureContext) -> list[str]:
-    """The indented lines below a failed iteration."""
+    """Return the indented lines below a failed iteration."""
     line, *below = (failed(1, 3, 5.0, 1, 3, failure).as_text() or "").split("\n")
     assert line == "Iteration 1/3 completed in 5.0s (failure, consecutive: 1/3)"
     assert all(entry.startswith("  ") for entry in below)
@@ -365,7 +368,7 @@ def context(failure: FailureContext) -> list[str]:
     ],
     ids=["exit", "crash", "FAILURE", "timeout"],
 )
-def test_the_context_says_how_and_what_to_try(failure: FailureContext, reason: str) -> None:
+def test_context_has_the_reason_and_advice(failure: FailureContext, reason: str) -> None:
     assert context(failure) == [
         f"  Reason: {reason}",
         "  Command: agent --flag",
@@ -378,7 +381,7 @@ def test_short_output_is_shown_whole() -> None:
     assert below[2:-1] == ["  Output:", "    | one", "    | ", "    | <promise>x"]
 
 
-def test_long_output_is_shown_by_its_ends() -> None:
+def test_long_output_is_shown_by_its_start_and_its_end() -> None:
     below = context(structs.replace(FAILURE, preview="start\nof it", suffix="end\nof it"))
     assert below[2:-1] == [
         "  Output, first 500 characters:",
@@ -398,18 +401,18 @@ def test_there_is_a_sample_of_every_event() -> None:
 
 
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
-def test_every_event_has_its_line_or_none(event: Event) -> None:
+def test_each_event_has_a_line_except_output_and_ticks(event: Event) -> None:
     line = event.as_text()
     silent = isinstance(event, process.Output | process.Tick)
     if isinstance(event, IterationEnded):
-        # Else an error has said it before.
+        # An abort without failure was logged before, as an error.
         silent = event.verdict is Verdict.ABORT and event.failure is None
     assert (line is None) == silent
     assert line is None or (line.strip() and not line.endswith("\n"))
 
 
 @pytest.mark.parametrize("event", EVIL_EVENTS, ids=lambda event: type(event).__name__)
-def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event) -> None:
+def test_hostile_text_cannot_send_control_codes_or_forge_a_line(event: Event) -> None:
     lines = (event.as_text() or "").split("\n")
     assert all(char == "\t" or char.isprintable() for line in lines for char in line)
     assert all(line.startswith("  ") for line in lines[1:])
@@ -424,7 +427,7 @@ def test_foreign_words_neither_drive_the_terminal_nor_forge_a_line(event: Event)
         ("error", [LogLevel.ERROR]),
     ],
 )
-def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[LogLevel]) -> None:
+def test_log_level_shows_itself_and_more_severe_levels(name: str, expected: list[LogLevel]) -> None:
     happened = [("10:00:00", event) for event in SAMPLES]
     shown = written("text", *happened, threshold=LogLevel[name.upper()])
     for _, event in happened:
@@ -459,7 +462,7 @@ def test_a_level_shows_itself_and_what_is_worse(name: str, expected: list[LogLev
         (ABORTED, LogLevel.ERROR),
     ],
 )
-def test_how_important_an_event_is(event: Event, expected: LogLevel) -> None:
+def test_log_level_of_each_event(event: Event, expected: LogLevel) -> None:
     assert event.log_level is expected
 
 
@@ -474,12 +477,12 @@ def test_how_important_an_event_is(event: Event, expected: LogLevel) -> None:
         ("none", ""),
     ],
 )
-def test_forms_of_the_time(form: str | None, start: str) -> None:
+def test_formats_of_the_time(form: str | None, start: str) -> None:
     line = written("text", ("10:02:16.250", process.ProcessStopped(1)), time=form)
     assert line == f"{start}AI CLI terminated\n"
 
 
-# -- the agent's output beside the log ---------------------------------------------------------
+# -- the output of the agent -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -487,12 +490,13 @@ def test_forms_of_the_time(form: str | None, start: str) -> None:
     [b"\r", "\x9d".encode(), b"\x1b]", b"\x1b[", b"\x1b[0", b"\x1bP\x1b"],
     ids=["returns", "8-bit strings", "strings", "sequences", "numbers", "device strings"],
 )
-@pytest.mark.timeout(5)  # while it cleans, no clock is watched; quadratic takes 10 s and more
-def test_a_flood_of_control_codes_is_cleaned_in_time(unit: bytes) -> None:
+# Rooda watches no timeout while it cleans. Quadratic code takes 10 s and more.
+@pytest.mark.timeout(5)
+def test_flood_of_control_codes_is_cleaned_in_linear_time(unit: bytes) -> None:
     sink = os.open(os.devnull, os.O_WRONLY)
     try:
         view = AgentOutput(Terminal(Sink(sink), Sink(sink)), to_stderr=False)
-        data = unit * (128 * 1024 // len(unit)) + b"x"  # half of what one read gives
+        data = unit * (128 * 1024 // len(unit)) + b"x"  # half of what one read returns
         view(stamped("10:00:00", Output("stdout", data)))
     finally:
         os.close(sink)

@@ -1,4 +1,4 @@
-"""When a run waits, for how long, and which agent works meanwhile: pure decisions."""
+"""Decisions about waits: when a run waits, for how long, and which agent runs meanwhile."""
 
 import math
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def fault(evidence: str = "limit reached", **more: Any) -> Fault:
 
 
 @pytest.mark.parametrize(
-    "said,repeats,seconds,known",
+    "reported,repeats,seconds,known",
     [
         (fault("resets 3am (UTC)"), 0, 4 * 3600 + 5, True),
         (fault("try again in 2 seconds"), 0, 2, True),
@@ -47,25 +47,23 @@ def fault(evidence: str = "limit reached", **more: Any) -> Fault:
         (fault(), 1, 600, False),
         (fault(), 9, 3600, False),
         (fault(), 10_000, 3600, False),
-        # Told to come back at once, and sent away again: not without end.
+        # The service said "retry now" and refused again: rooda backs off.
         (fault(retry_after=0.0), 0, 0, True),
         (fault(retry_after=0.0), 1, 20, True),
         (fault(retry_after=0.0), 2, 40, True),
         (fault(resets=AT - 999), 3, 80, True),
-        # Nobody means a year from now.
+        # A reset time a year from now is not believed.
         (fault(resets=AT + 1e9), 0, 300, False),
         (fault(resets=1.9e12), 0, 300, False),
-        # What is shown is cut, and what is read is not.
+        # The shown evidence is shortened, but rooda reads the whole text.
         (fault("quota exceeded", words="x" * 400 + " Please retry in 34s"), 0, 34, True),
     ],
 )
-def test_until_when_a_limit_lasts(
-    said: Fault, repeats: int, seconds: float, *, known: bool
-) -> None:
+def test_end_of_a_limit(reported: Fault, repeats: int, seconds: float, *, known: bool) -> None:
     before = UsageLimit("a", "A", AT, known=True, times=repeats) if repeats else None
-    found = limited("a", "A", said, NOW, PATIENCE, before)
+    found = limited("a", "A", reported, NOW, PATIENCE, before)
     assert (found.agent, round(found.until - AT, 3), found.known) == ("a", seconds, known)
-    assert (found.evidence, found.times) == (said.evidence, repeats + 1)
+    assert (found.evidence, found.times) == (reported.evidence, repeats + 1)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +79,7 @@ def test_until_when_a_limit_lasts(
         ({7: 10, 8: 10}, 0, None),
     ],
 )
-def test_the_first_agent_that_no_limit_holds_works(
+def test_first_agent_without_a_limit_is_chosen(
     until: dict[int, float], chosen: int | None, free: float | None
 ) -> None:
     limits = [UsageLimit(str(place), "", AT + left, known=True) for place, left in until.items()]
@@ -90,13 +88,13 @@ def test_the_first_agent_that_no_limit_holds_works(
     assert (first and first.until) == (None if free is None else AT + free)
 
 
-def test_who_can_t_be_mended_by_waiting_is_out() -> None:
+def test_agent_without_login_is_never_chosen_again() -> None:
     refused = Fault(FailureKind.AUTH, "401")
     assert limited("a", "A", refused, NOW, PATIENCE, None).until == math.inf
 
 
 @pytest.mark.parametrize("tries,full", [(1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (10_000, 60)])
-def test_backoff_doubles_is_capped_and_half_of_it_is_chance(tries: int, full: float) -> None:
+def test_backoff_doubles_up_to_its_cap_with_jitter_of_one_half(tries: int, full: float) -> None:
     assert backoff(tries, PATIENCE, 1.0) == full
     assert backoff(tries, PATIENCE, 0.0) == full / 2
     assert full / 2 < backoff(tries, PATIENCE, 0.3) < full
@@ -107,14 +105,14 @@ def outage(evidence: str = "529", kind: FailureKind = FailureKind.OVERLOADED, **
 
 
 @pytest.mark.parametrize(
-    "said,before,seconds,known,times",
+    "reported,before,seconds,known,times",
     [
         (outage(), None, 10, False, 1),
         (outage(), UsageLimit("a", "A", AT, known=False, times=1, outage="offline"), 20, False, 2),
         (outage(), UsageLimit("a", "A", AT, known=False, times=9, outage="offline"), 60, False, 10),
-        # A usage limit before it has a count of its own.
+        # A usage limit before the outage has its own count.
         (outage(), UsageLimit("a", "A", AT, known=False, times=9), 10, False, 1),
-        # At least as long as the service says, in whatever words.
+        # The wait is at least as long as the service asks for.
         (outage(retry_after=45.0), None, 45, True, 1),
         (outage(retry_after=2.0), None, 10, False, 1),
         (outage("Overloaded. Please retry after 20s"), None, 20, True, 1),
@@ -124,26 +122,26 @@ def outage(evidence: str = "529", kind: FailureKind = FailureKind.OVERLOADED, **
         (outage("ENOTFOUND", FailureKind.OFFLINE), None, 10, False, 1),
     ],
 )
-def test_until_when_an_outage_is_waited_for(
-    said: Fault, before: UsageLimit | None, seconds: float, times: int, *, known: bool
+def test_end_of_a_wait_for_an_outage(
+    reported: Fault, before: UsageLimit | None, seconds: float, times: int, *, known: bool
 ) -> None:
-    found = limited("a", "A", said, NOW, PATIENCE, before, chance=1.0)
+    found = limited("a", "A", reported, NOW, PATIENCE, before, chance=1.0)
     assert (round(found.until - AT, 3), found.known, found.times) == (seconds, known, times)
-    assert (found.outage, found.evidence) == (str(said.kind), said.evidence)
+    assert (found.outage, found.evidence) == (str(reported.kind), reported.evidence)
 
 
-def test_a_usage_limit_after_an_outage_has_a_count_of_its_own() -> None:
+def test_usage_limit_after_an_outage_has_its_own_count() -> None:
     before = UsageLimit("a", "A", AT, known=False, times=9, outage="offline")
     found = limited("a", "A", fault(), NOW, PATIENCE, before)
     assert (found.until - AT, found.times, found.outage) == (300, 1, "")
 
 
-def test_the_pauses_of_an_outage_have_jitter() -> None:
+def test_pauses_of_an_outage_have_jitter() -> None:
     assert limited("a", "A", outage(), NOW, PATIENCE, None, chance=0.0).until - AT == 5
 
 
 @pytest.mark.parametrize("tries,least", [(1, 0.0), (5, 0.01), (10, 1.0), (20, 10.0), (9999, 10.0)])
-def test_without_backoff_a_long_outage_is_no_busy_loop(tries: int, least: float) -> None:
+def test_long_outage_without_backoff_is_no_busy_loop(tries: int, least: float) -> None:
     pause = outage_pause(tries, Patience(backoff=0, max_backoff=0), 0.0)
     assert least <= pause <= 10.0
 
@@ -164,7 +162,7 @@ def after(*outcomes: Outcome) -> State:
     return state
 
 
-def test_a_limit_moves_nothing_but_the_attempt() -> None:
+def test_limit_changes_only_the_attempt() -> None:
     state = after(BAD, LIMIT, LIMIT)
     assert (state.iteration, state.attempt, state.consecutive_failures) == (1, 3, 1)
     assert state.stats.count == 1
@@ -172,7 +170,7 @@ def test_a_limit_moves_nothing_but_the_attempt() -> None:
     assert (state.iteration, state.attempt, state.limit_waited) == (2, 1, 0.0)
 
 
-def test_transient_failures_are_counted_beside_the_others() -> None:
+def test_transient_failures_also_count_as_failures() -> None:
     state = after(BAD, STARTUP, STARTUP)
     assert (state.consecutive_failures, state.backoffs, state.backoff_due) == (3, 2, True)
     state = state.after(BAD, 1.0)
@@ -180,7 +178,7 @@ def test_transient_failures_are_counted_beside_the_others() -> None:
 
 
 @pytest.mark.parametrize("kind", [OVERLOADED, OFFLINE])
-def test_an_outage_moves_nothing_but_the_attempt(kind: Outcome) -> None:
+def test_outage_changes_only_the_attempt(kind: Outcome) -> None:
     state = after(BAD, kind, kind, kind, kind)
     assert (state.iteration, state.attempt, state.consecutive_failures) == (1, 5, 1)
     assert (state.stats.count, state.backoff_due) == (1, False)
@@ -190,30 +188,30 @@ def test_an_outage_moves_nothing_but_the_attempt(kind: Outcome) -> None:
     "outcomes,since",
     [
         ([], None),
-        ([OVERLOADED], 1.0),  # from the end of the first try: before that the agent was at work
+        ([OVERLOADED], 1.0),  # from the end of the first try: the agent was running before
         ([BAD, OVERLOADED, OFFLINE, OVERLOADED], 2.0),
-        ([OVERLOADED, LEFT_OUT], 1.0),  # that fallback says nothing of the service
+        ([OVERLOADED, LEFT_OUT], 1.0),  # a missing login says nothing about the service
         ([OVERLOADED, GOOD], None),
         ([OVERLOADED, BAD], None),
         ([OVERLOADED, LIMIT], None),
         ([OVERLOADED, STARTUP], None),
-        ([OVERLOADED, BAD, OVERLOADED], 3.0),  # another outage
+        ([OVERLOADED, BAD, OVERLOADED], 3.0),  # a new outage
     ],
 )
-def test_when_an_outage_began(outcomes: list[Outcome], since: float | None) -> None:
+def test_start_of_an_outage(outcomes: list[Outcome], since: float | None) -> None:
     state = after(*outcomes)
     assert state.outage_since == since
     later = replace(state, elapsed=60.0)
     assert later.outage_lasted == (0.0 if since is None else 60.0 - since)
 
 
-def test_the_same_failure_in_a_row_is_counted() -> None:
+def test_equal_failures_in_a_row_are_counted() -> None:
     assert after(BAD, BAD, BAD).same == 3
     assert after(BAD, OVERLOADED, BAD).same == 1
     assert after(BAD, GOOD, BAD).same == 1
 
 
-def test_what_was_used_adds_up_whatever_came_of_it() -> None:
+def test_usage_adds_up_whatever_the_outcome() -> None:
     usage = Usage(tokens=Tokens(total=100), cost=0.5)
     state = State()
     for outcome in (GOOD, BAD, LIMIT):
@@ -223,21 +221,21 @@ def test_what_was_used_adds_up_whatever_came_of_it() -> None:
     assert State.restored(state.saved()).cost == 1.5
 
 
-def test_a_state_from_before_there_were_budgets_can_be_read() -> None:
+def test_saved_state_without_budget_keys_can_be_read() -> None:
     written = to_builtins(State(iteration=2).saved())
     for key in ("cost", "tokens", "limited", "limit_waited"):
         del written[key]
     assert State.restored(convert(written, SavedState)) == State(iteration=2)
 
 
-def test_limits_survive_in_the_state() -> None:
+def test_limits_are_saved_in_the_state() -> None:
     limit = UsageLimit("claude -p", "claude", AT, known=False, evidence="limit", times=3)
     out = UsageLimit("codex", "codex", math.inf, known=False)
     found = State.restored(State(limited=(limit, out), limit_waited=60.0).saved())
     assert (found.limited, found.limit_waited) == ((limit,), 60.0)
 
 
-def test_a_run_that_goes_on_has_forgotten_the_outage() -> None:
+def test_outage_is_not_saved_in_the_state() -> None:
     away = UsageLimit("claude -p", "claude", AT, known=False, times=3, outage="offline")
     found = State.restored(State(limited=(away,), outage_since=1.0).saved())
     assert (found.limited, found.outage_since) == ((), None)
@@ -272,7 +270,8 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
         (IN_OUTAGE, Limits(5, 3, patience=A_MINUTE), StopRule.MAX_OUTAGE_WAIT),
         (IN_OUTAGE, Limits(5, 3, patience=NO_TIME), StopRule.MAX_OUTAGE_WAIT),
         (IN_OUTAGE, Limits(5, 3, patience=Patience(max_outage_wait=None)), None),
-        # Each bound is about its own: a limit of hours is no outage, and an outage is no limit.
+        # Each bound applies to its own kind: a limit of hours is no outage, and an outage is no
+        # limit.
         (replace(IN_OUTAGE, blocked=HELD), Limits(5, 3, patience=NO_TIME), None),
         (IN_OUTAGE, Limits(5, 3, patience=Patience(wait_for_limits=False)), None),
         (
@@ -280,9 +279,9 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
             Limits(5, 3, patience=Patience(max_limit_wait=60)),
             None,
         ),
-        # The wait is over, or another agent works: one more try.
+        # The wait is over, or another agent runs: one more try.
         (replace(IN_OUTAGE, blocked=None), Limits(5, 3, patience=A_MINUTE), None),
-        # If the user stops the run, or its time is up, that is the reason.
+        # If the user stopped the run, or max_duration is over, that is the reason.
         (replace(IN_OUTAGE, stopping=True), Limits(5, 3, patience=A_MINUTE), StopRule.STOPPED),
         (IN_OUTAGE, Limits(5, 3, 90.0, patience=A_MINUTE), StopRule.MAX_DURATION),
         (State(cost=2.0), Limits(5, 3, max_cost=2.0), StopRule.MAX_COST),
@@ -290,7 +289,7 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
         (State(tokens=10), Limits(5, 3, max_tokens=10), StopRule.MAX_TOKENS),
         (State(last=Outcome(Verdict.ABORT, FailureKind.AUTH, "no")), Limits(5, 3), StopRule.AUTH),
         (State(last=Outcome(Verdict.ABORT, FailureKind.USAGE, "no")), Limits(5, 3), StopRule.USAGE),
-        # Work that is done is done, whatever it has cost.
+        # SUCCESS wins over a spent budget.
         (
             State(last=Outcome(Verdict.COMPLETE), cost=9.0),
             Limits(5, 3, max_cost=2.0),
@@ -298,7 +297,7 @@ AN_HOUR, A_MINUTE, NO_TIME = (Patience(max_outage_wait=most) for most in (3600, 
         ),
     ],
 )
-def test_what_ends_a_run(state: State, limits: Limits, rule: StopRule | None) -> None:
+def test_rule_that_ends_a_run(state: State, limits: Limits, rule: StopRule | None) -> None:
     found = stop(state, limits)
     assert (found and found.rule) == rule
     if isinstance(found, Stop) and rule not in (StopRule.SIGNAL, StopRule.STOPPED):
@@ -318,12 +317,12 @@ def test_what_ends_a_run(state: State, limits: Limits, rule: StopRule | None) ->
         (Budget(tokens=10), Usage(tokens=Tokens(total=10)), "max_tokens"),
     ],
 )
-def test_when_an_agent_is_called_off(budget: Budget, usage: Usage, rule: str | None) -> None:
+def test_budget_that_is_exceeded(budget: Budget, usage: Usage, rule: str | None) -> None:
     found = budget.exceeded(usage)
     assert (found and found.rule) == rule
 
 
-def test_the_zone_here_knows_its_summer_time(tmp_path: Path) -> None:
+def test_local_zone_is_a_zone_with_daylight_saving_time(tmp_path: Path) -> None:
     link = tmp_path / "localtime"
     link.symlink_to("/usr/share/zoneinfo/Europe/Berlin")
     assert str(local_zone("", link)) == "Europe/Berlin"

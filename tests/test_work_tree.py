@@ -1,4 +1,4 @@
-"""What counts as a change of the work tree: the last look before an idle agent is stopped."""
+"""`changed_within`: the last scan of the work tree before rooda stops an idle agent."""
 
 import os
 import time
@@ -16,7 +16,7 @@ LONG_AGO = time.time() - 10_000
 
 
 def filled(folder: Path) -> Path:
-    """A work tree with a few files."""
+    """Return a work tree with a few files."""
     folder.mkdir()
     (folder / "notes").touch()
     (folder / "src").mkdir()
@@ -25,13 +25,13 @@ def filled(folder: Path) -> Path:
 
 
 def at_rest(folder: Path) -> Path:
-    """The same, once nothing was changed for a moment."""
+    """Return the folder once nothing in it has changed for a moment."""
     until(lambda: changed_within(folder, 0.1) is None, "a tree at rest")
     return folder
 
 
 def is_seen(top: Path, change: Callable[[Path], object], patch: pytest.MonkeyPatch) -> bool:
-    """Whether a change is seen by a look that is too short for anything older."""
+    """Whether a scan finds the change; its window is too short for older changes."""
     at_rest(top)
     before = time.time()
     change(top)
@@ -64,7 +64,7 @@ def is_seen(top: Path, change: Callable[[Path], object], patch: pytest.MonkeyPat
         "deleted at the top",
     ],
 )
-def test_every_change_of_a_work_tree_is_seen(
+def test_each_change_of_a_work_tree_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
     assert is_seen(filled(tmp_path / "work"), change, monkeypatch)
@@ -78,9 +78,9 @@ def test_every_change_of_a_work_tree_is_seen(
         lambda top: (top / ".rooda" / "runs" / "1" / "stdout.log").write_text("x"),
         lambda top: (top / ".rooda" / "run.json").touch(),
     ],
-    ids=["nothing", "read", "rooda's transcript", "rooda's note"],
+    ids=["nothing", "read", "rooda's transcript", "rooda's run.json"],
 )
-def test_what_is_no_change_of_a_work_tree_is_not_seen(
+def test_reads_and_writes_of_rooda_are_not_seen_as_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
     top = filled(tmp_path / "work")
@@ -88,14 +88,14 @@ def test_what_is_no_change_of_a_work_tree_is_not_seen(
     assert not is_seen(top, change, monkeypatch)
 
 
-def test_a_file_from_the_future_is_no_change(tmp_path: Path) -> None:
-    """A clock that was set back, or an archive from a machine whose clock is wrong."""
+def test_file_with_a_time_in_the_future_is_no_change(tmp_path: Path) -> None:
+    """The clock was set back, or an archive comes from a machine with a wrong clock."""
     top = filled(tmp_path / "work")
     future = time.time() + 10_000
     os.utime(top / "src" / "main.c", (future, future))
     until(lambda: changed_within(top, 0.05) is None, "a tree at rest", timeout=3)
 
 
-def test_a_hurried_look_ends_at_once(tmp_path: Path) -> None:
+def test_scan_without_time_counts_as_a_change(tmp_path: Path) -> None:
     top = at_rest(filled(tmp_path / "work"))
-    assert changed_within(top, 0.001, lambda: True) == 0.0, "nobody is stopped for that"
+    assert changed_within(top, 0.001, lambda: True) == 0.0, "so the agent is not stopped"

@@ -1,4 +1,4 @@
-"""The configuration without a process: files, environment and command line in, a plan out."""
+"""The configuration without a process: from files, environment and command line to a plan."""
 
 import json
 import os
@@ -45,17 +45,17 @@ from rooda.prompts.parts import PHASES
 FOUR = ", ".join(f"{phase}: [{{content: words}}]" for phase in PHASES)
 
 
-# A slow machine is no failure; a few dozen examples take well under a second.
+# No deadline, because the machine may be slow; a few dozen examples take well under a second.
 PROPERTY = settings(deadline=None, max_examples=60)
 
 
 def brief_id(value: object) -> str:
-    """A test id that is the same in every worker."""
+    """Return a test id that is the same in each worker."""
     return type(value).__name__ if isinstance(value, Kind) else ascii(value)[:30]
 
 
 def read(content: str | bytes) -> tuple[Layer, list[Problem]]:
-    """A workspace file as the loader reads it."""
+    """Return a workspace file as the loader reads it."""
     data = content.encode() if isinstance(content, str) else content
     return file_reader.read(ConfigFile(Tier.WORKSPACE, data, CONFIG_NAME, Path("/nowhere")))
 
@@ -67,7 +67,7 @@ def world(
     global_: str | bytes | None = None,
     env: Mapping[str, str] | None = None,
 ) -> World:
-    """A work folder and a home below `folder`, with config files where some are given."""
+    """Create a work folder and a home below `folder`, with the given config files."""
     work, home = folder / "work", folder / "home"
     work.mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)
@@ -92,7 +92,10 @@ def planned(
     global_: str | bytes | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Prepared:
-    """What `rooda run ARGUMENTS` would do; the arguments go through the real command line."""
+    """Return what `rooda run ARGUMENTS` would do.
+
+    The arguments go through the real command line.
+    """
     given = run.make_context("run", list(arguments)).params
     request = RunRequest(
         procedure=given["procedure"],
@@ -106,7 +109,7 @@ def planned(
 
 
 def inspected(folder: Path, procedure: str = "", **files: Any) -> Inspection:
-    """What `rooda config show` and `check` look at."""
+    """Return what `rooda config show` and `rooda config check` inspect."""
     found = world(folder, **files)
     return inspect(found, procedure=procedure, commands=frozenset(COMMANDS))
 
@@ -120,7 +123,7 @@ class Sample(NamedTuple):
 
 
 def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, one row a kind
-    """A good value for any row of the table; a new kind of value is taught here."""
+    """Return a valid value for any setting. Add a case here for a new kind of value."""
     match setting.kind:
         case Boolean():
             word = "false" if setting.default else "true"
@@ -137,7 +140,7 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             word = next(w for w in reversed(setting.kind.options) if w != setting.default)
             return Sample(json.dumps(word), word, word)
         case TextList():
-            # They may be commands, and then have to exist.
+            # The words may be commands, which have to exist.
             return Sample("[cat, echo words]", "cat 'echo words'", ("cat", "echo words"))
         case TextMap():
             return Sample("{ONE: two words}", "ONE='two words'", {"ONE": "two words"})
@@ -161,18 +164,18 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
 
 
 def wrong_text(setting: Setting[Any]) -> str:
-    """Text that a variable or flag of this row must not accept."""
+    """Return text that a variable or flag of the setting must refuse."""
     return "   " if isinstance(setting.kind, (Text, TextList, HookList)) else "no such value"
 
 
 def in_section(setting: Setting[Any], value: str) -> str:
-    """`key: value`, or `section: {key: value}` for a dotted key, in flow style."""
+    """Return `key: value`, or `section: {key: value}` for a dotted key, in flow style."""
     section, dot, name = setting.key.partition(".")
     return f"{section}: {{{name}: {value}}}" if dot else f"{section}: {value}"
 
 
 def flag_arguments(setting: Setting[Any], given: Sample) -> list[str]:
-    """The command line that sets the sample."""
+    """Return the command line arguments that set the sample."""
     if isinstance(setting.kind, Boolean):
         name = setting.flag_name
         return [name if given.value else f"--no-{name.removeprefix('--')}"]
@@ -184,5 +187,5 @@ def flag_arguments(setting: Setting[Any], given: Sample) -> list[str]:
 
 
 def dumped(value: object) -> bytes:
-    """Python values as a YAML file."""
+    """Return Python values as a YAML file."""
     return str(yaml.safe_dump(value, allow_unicode=True)).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Real repositories, and an honest look at what is in them."""
+"""Real git repositories, and functions that read their content without rooda."""
 
 import os
 import shutil
@@ -17,8 +17,8 @@ from rooda.workspace.tree_changes import Changes, TreeScan
 
 _CONFIG = """\
 [user]
-    name = Somebody
-    email = somebody@example.org
+    name = A User
+    email = user@example.org
 [init]
     defaultBranch = main
 [protocol "file"]
@@ -27,20 +27,20 @@ _CONFIG = """\
     detachedHead = false
 """
 
-# What a file is: its kind and executable bit, and its bytes or where it points to.
+# The kind of a file with its executable bit, and its bytes or its target.
 Content = tuple[str, bytes]
 Walk = dict[str, Content]
 
 
 @dataclass
 class Repo:
-    """A work tree, with a home of its own beside it."""
+    """A work tree with its own home next to it."""
 
     path: Path
     environ: dict[str, str]
 
     def copy(self, folder: Path) -> "Repo":
-        """The same again elsewhere, with a home of its own."""
+        """Return a copy in another folder, with a copy of the home."""
         home = folder.parent / "home"
         shutil.copytree(self.environ["HOME"], home, symlinks=True)
         shutil.copytree(self.path, folder, symlinks=True)
@@ -48,7 +48,7 @@ class Repo:
         return Repo(folder, self.environ | places)
 
     def become(self, other: "Repo") -> None:
-        """Have the files of another one; its history stays its own."""
+        """Replace the files with those of another repository and keep the history."""
         own = (".git", ".rooda")
         for path in self.path.iterdir():
             if path.name not in own:
@@ -62,7 +62,7 @@ class Repo:
         )
 
     def git(self, *arguments: str, given: bytes = b"") -> str:
-        """What the user's own git, or an agent's, prints."""
+        """Return what git prints for the user or an agent."""
         done = subprocess.run(
             ["git", *arguments],
             cwd=self.path,
@@ -75,7 +75,7 @@ class Repo:
         return os.fsdecode(done.stdout).strip("\n")
 
     def sh(self, script: str) -> None:
-        """Run a script as an agent would; each line must succeed."""
+        """Run a script as an agent would. Each command must succeed."""
         command = ["sh", "-ec", script]
         subprocess.run(command, cwd=self.path, env=self.environ, check=True, capture_output=True)
 
@@ -86,26 +86,26 @@ class Repo:
         return path
 
     def commit(self, message: str = "some work") -> str:
-        """Commit everything; the commit."""
+        """Commit everything. Return the id of the commit."""
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
 
     def commit_as_old(self) -> None:
-        """Commit files that are so old that git has no reason to look at them again."""
+        """Commit files with an old date, so that git trusts its index."""
         for name in walk(self.path):
             os.utime(self.path / name, (10**9, 10**9), follow_symlinks=False)
         self.commit()
 
     def open(self, folder: str = "", largest: int = LARGEST) -> Snapshots:
-        """Snapshots of this work tree, for somebody in a folder of it."""
+        """Open the snapshots of this work tree from one of its folders."""
         there = self.path / folder
         snapshots = Snapshots.open(there, there / ".rooda", Tools(self.environ, [there]), largest)
         assert snapshots is not None
         return snapshots
 
     def files_of(self, snapshot: TreeScan) -> Walk:
-        """What a snapshot holds, by git's own account."""
+        """Return the files of a snapshot, as git lists them."""
         found: Walk = {}
         raw = self.git("ls-tree", "-r", "-z", str(snapshot.tree))
         for entry in raw.split("\0")[:-1]:
@@ -121,16 +121,18 @@ class Repo:
             command, cwd=self.path, env=self.environ, check=True, capture_output=True
         ).stdout
 
-    def own_things(self) -> dict[str, bytes]:
-        """Everything in the user's `.git` but objects and what is below `refs/rooda`."""
+    def git_files(self) -> dict[str, bytes]:
+        """Return the files of `.git`, without objects and without `refs/rooda`."""
         top = self.path / ".git"
         files = (path for path in top.rglob("*") if path.is_file())
-        ours = (str(top / "objects"), str(top / "refs" / "rooda"))
-        return {str(path): path.read_bytes() for path in files if not str(path).startswith(ours)}
+        rooda_paths = (str(top / "objects"), str(top / "refs" / "rooda"))
+        return {
+            str(path): path.read_bytes() for path in files if not str(path).startswith(rooda_paths)
+        }
 
 
 def repository(folder: Path, *options: str) -> Repo:
-    """An empty one, with `.rooda` ignored by nobody but itself."""
+    """Create an empty repository; only `.rooda` itself ignores `.rooda`."""
     home = folder.parent / "home"
     home.mkdir(exist_ok=True)
     folder.mkdir()
@@ -148,13 +150,13 @@ def repository(folder: Path, *options: str) -> Repo:
 
 
 def some_slow(kinds: Iterable[str], *quick: str) -> list[Any]:
-    """For parametrize: each takes a moment; all of them together take too long for every time."""
+    """Return parameters of which all but the quick ones are slow."""
     slow = pytest.mark.slow
     return [kind if kind in quick else pytest.param(kind, marks=slow) for kind in kinds]
 
 
 def walk(top: Path) -> Walk:
-    """Every file below a folder; without repositories, rooda's own, pipes, and empty folders."""
+    """Return each file below a folder, without repositories, `.rooda`, pipes and empty folders."""
     return {
         os.path.relpath(path, top): content
         for path in _files(top)
@@ -179,8 +181,8 @@ def _content(path: Path) -> Content | None:
     return kind, path.read_bytes()
 
 
-def naive(before: Walk, after: Walk) -> Changes:
-    """What changed, by a plain comparison."""
+def compare(before: Walk, after: Walk) -> Changes:
+    """Return the changes between two trees by a plain comparison."""
     both = before.keys() & after.keys()
     return Changes(
         tuple(sorted(after.keys() - both)),

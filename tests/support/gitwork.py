@@ -1,7 +1,7 @@
 """A work folder that is a git repository, with a bare remote next to it.
 
-Agents and the config live outside of it, so that nothing changes in the work tree but what a test
-lets change.
+The agents and the config are outside of the repository, so that only the test itself changes the
+work tree.
 """
 
 import json
@@ -19,8 +19,8 @@ from support.workspace import PROCEDURE, Finished, Running, Workspace
 
 _USER = """\
 [user]
-    name = Somebody
-    email = somebody@example.org
+    name = A User
+    email = user@example.org
 [init]
     defaultBranch = main
 [protocol "file"]
@@ -30,19 +30,19 @@ _USER = """\
 [gc]
     auto = 0
 """
-# Of the machine, and in the way of what a test is about.
+# Variables of the machine that would change what git or gpg does in a test.
 _DROPPED = ("EMAIL", "GPG_TTY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 
 
 @dataclass
 class GitWork(Workspace):
-    """The repository, its remote, and what runs of rooda leave in both."""
+    """The repository, its remote, and the record of the runs."""
 
     started: list[Running] = field(default_factory=list)
 
     @property
     def tools(self) -> Path:
-        """A folder for scripts and signs; nothing in it is part of the work tree."""
+        """The folder of scripts and marker files, outside of the work tree."""
         return self.home / "tools"
 
     @property
@@ -50,7 +50,7 @@ class GitWork(Workspace):
         return self.path.parent / "remote.git"
 
     def git(self, *arguments: str, cwd: Path | None = None) -> str:
-        """What the user's own git prints."""
+        """Return what git prints for the user."""
         done = self.try_git(*arguments, cwd=cwd)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip("\n")
@@ -67,7 +67,7 @@ class GitWork(Workspace):
         )
 
     def commit(self, message: str = "by hand", cwd: Path | None = None) -> str:
-        """Commit everything as the user would; the commit."""
+        """Commit everything as the user would. Return the id of the commit."""
         self.git("add", "-A", cwd=cwd)
         self.git("commit", "-q", "--allow-empty", "-m", message, cwd=cwd)
         return self.git("rev-parse", "HEAD", cwd=cwd)
@@ -79,7 +79,7 @@ class GitWork(Workspace):
         path.chmod(0o755)
 
     def script(self, name: str, body: str) -> str:
-        """A program beside the work tree; its path, fit for a shell."""
+        """Write a program outside of the work tree. Return its path, quoted for a shell."""
         return self.agent(body, name)
 
     def agent(self, body: str, name: str = "agent.sh") -> str:
@@ -97,12 +97,12 @@ class GitWork(Workspace):
         file = self.tools / "starts"
         return int(file.read_text()) if file.exists() else 0
 
-    def sign(self, name: str) -> Path:
-        """A file beside the work tree that somebody writes when something has happened."""
+    def marker(self, name: str) -> Path:
+        """Return the path of a marker file outside of the work tree, for scripts of a test."""
         return self.tools / name
 
     def settings(self, **loop: Any) -> None:
-        """The user's `loop` section, as JSON, which is YAML as well."""
+        """Write the user's `loop` section as JSON, which is also YAML."""
         self.global_config(f"loop: {json.dumps(loop)}\n{PROCEDURE}")
 
     def _args(self, command: str, args: tuple[str, ...]) -> list[str]:
@@ -118,7 +118,7 @@ class GitWork(Workspace):
     def begin(
         self, command: str, *args: str, env: Mapping[str, str | None] | None = None
     ) -> Running:
-        """Start the same, and let the test do something meanwhile."""
+        """Start the same run in the background."""
         return self.start(*self._args(command, args), env=env)
 
     def start(
@@ -129,19 +129,19 @@ class GitWork(Workspace):
         return running
 
     def clear(self) -> None:
-        """End what a test that failed has left; the warden sees to what belongs to it."""
+        """Kill the runs that a failed test left; the warden then stops their process trees."""
         for running in self.started:
             if running.process.poll() is None:
                 running.process.kill()
                 running.process.communicate()
 
     def subjects(self, repository: Path | None = None) -> list[str]:
-        """The first lines of the commits on `main`, the oldest first."""
+        """Return the first lines of the commits on `main`, oldest first."""
         there = repository or self.path
         return self.git("log", "--reverse", "--format=%s", "main", "--", cwd=there).splitlines()
 
     def tracked(self) -> list[str]:
-        """The files of the last commit."""
+        """Return the files of the last commit."""
         return self.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
 
     @property
@@ -149,11 +149,11 @@ class GitWork(Workspace):
         return RecordReader(self.path)
 
     def run_record(self) -> dict[str, Any]:
-        """What `rooda show --json` says of the last run, without its iterations."""
+        """Return the last run as `rooda show --json` prints it, without its iterations."""
         return run_object(self.reader.run())
 
     def record(self) -> list[dict[str, Any]]:
-        """Return the iterations of the last run as `rooda show --json` has them."""
+        """Return the iterations of the last run as `rooda show --json` prints them."""
         rows = self.reader.iterations(self.reader.run().run)
         found = [iteration_object(row, self.path) for row in last_attempts(rows)]
         shown: list[dict[str, Any]] = json.loads(json.dumps(found))
@@ -162,10 +162,10 @@ class GitWork(Workspace):
 
 @contextmanager
 def git_work(workspace: Workspace) -> Iterator[GitWork]:
-    """A repository with one commit, which its remote does not have yet."""
-    nobody: dict[str, Any] = dict.fromkeys(_DROPPED)
+    """Yield a repository with one commit that is not pushed yet."""
+    unset: dict[str, Any] = dict.fromkeys(_DROPPED)
     env = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CEILING_DIRECTORIES": str(workspace.path.parent)}
-    work = GitWork(workspace.path, workspace.home, {**workspace.env, **nobody, **env})
+    work = GitWork(workspace.path, workspace.home, {**workspace.env, **unset, **env})
     (work.home / ".gitconfig").write_text(_USER)
     work.tools.mkdir()
     work.git("init", "-q")

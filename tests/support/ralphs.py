@@ -1,6 +1,6 @@
-"""A git repository with a `.ralph/` in it, in which the installed `ralph` is run as a user does.
+"""A git repository with `.ralph/`, in which tests run the installed `ralph` as a user does.
 
-The scripted agents and their signs live outside of the work tree, as in `gitwork`.
+The scripted agents and their marker files are outside of the work tree, as in `gitwork`.
 """
 
 import re
@@ -33,14 +33,14 @@ Status: open
 
 @dataclass
 class Ralphs(GitWork):
-    """The repository of somebody who works with ralph; `ralph_home` has its files."""
+    """A repository of a user of ralph; `ralph_home` is the folder of ralph's files."""
 
     ralph_home: str = ".ralph"
 
     def begin_ralph(
         self, *args: str, env: Mapping[str, str | None] | None = None, within: str = "."
     ) -> Running:
-        """Start it in a folder of the project, and let the test do something meanwhile."""
+        """Start ralph in a folder of the project, in the background."""
         process = subprocess.Popen(
             [str(RALPH), *args],
             cwd=self.path / within,
@@ -58,31 +58,34 @@ class Ralphs(GitWork):
     def ralph(
         self, *args: str, env: Mapping[str, str | None] | None = None, within: str = "."
     ) -> Finished:
-        """Run it to its end."""
+        """Run ralph to its end."""
         return self.begin_ralph(*args, env=env, within=within).finish(30)
 
     def in_home(self, name: str, content: str) -> Path:
         return self.write(f"{self.ralph_home}/{name}", content)
 
     def plan(self, content: str = PLAN) -> None:
-        """There is an implementation plan, and it is committed."""
+        """Write an implementation plan and commit it."""
         self.in_home("implementation_plan.md", content)
         self.commit("the plan")
 
     def agent_does(self, *bodies: str, **config: str | int) -> None:
-        """Its n-th start keeps the prompt and runs the n-th body; the last one stays."""
+        """Let the n-th start of the agent save the prompt and run the n-th body;
+
+        the last repeats.
+        """
         prompts = shlex.quote(str(self.tools))
         kept = (f"cat > {prompts}/prompt.$n; {body}" for body in bodies)
         self.configure(AGENT_CLI=self.agents(*kept), **config)
 
     def configure(self, **config: str | int) -> None:
-        """Write ralph's config, and commit it so that it is nobody's change."""
+        """Write ralph's config and commit it, so that it is no change of an iteration."""
         lines = (f"{key}={shlex.quote(str(value))}\n" for key, value in config.items())
         self.in_home("config", "".join(lines))
         self.commit("the config")
 
     def prompts(self) -> list[str]:
-        """What the agent was asked, start by start."""
+        """Return the prompts of the agent, one for each start."""
         return [(self.tools / f"prompt.{n}").read_text() for n in range(1, self.starts + 1)]
 
     @property
@@ -90,21 +93,24 @@ class Ralphs(GitWork):
         return sorted((self.path / self.ralph_home / "logs").glob("*"))
 
     def log(self) -> str:
-        """The newest session log, without what differs from run to run."""
+        """Return the newest session log without dates, durations and hashes."""
         text = self.logs[-1].read_text()
         text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", text)
         text = re.sub(r"(?<=commit=)\w+", "HASH", text)
         return re.sub(r"(Duration: | in | after )[\d.]+s", r"\1TIME", text)
 
     def commits(self) -> list[str]:
-        """The subjects of what ralph has committed."""
+        """Return the subjects of ralph's own commits."""
         own = ("plan: ", "build: ", "prompt: ")
         return [subject for subject in self.subjects() if subject.startswith(own)]
 
 
 @contextmanager
 def ralph_work(workspace: Workspace, ralph_home: str = ".ralph") -> Iterator[Ralphs]:
-    """A repository with what `ralph init` writes, committed. The home may be the project: `.`."""
+    """Yield a repository in which `ralph init` was run and committed.
+
+    The home may be the project: `.`.
+    """
     with git_work(workspace) as git:
         found = Ralphs(git.path, git.home, git.env, git.started, ralph_home)
         skeleton.write(found.path, "" if ralph_home == "." else ralph_home)

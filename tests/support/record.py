@@ -1,4 +1,4 @@
-"""A workspace with a record in it, for tests and for the programs that they start."""
+"""A workspace with a record, for tests and for the programs that they start."""
 
 import contextlib
 import tempfile
@@ -13,7 +13,8 @@ from rooda.record.store import Store
 from rooda.record.tables import STEPS, Steps
 
 RUN, EARLIER = "20250301-101500-0a1b2c", "20250228-090000-ffffff"
-BEFORE = list(range(1, 11))  # iterations of the earlier run; so many that some can be spoilt
+# Iterations of the earlier run, enough of them that some can be corrupted.
+BEFORE = list(range(1, 11))
 
 
 def a_run(run: str = RUN, status: str = "running", **more: object) -> RunRow:
@@ -40,17 +41,17 @@ def an_iteration(number: int, status: str = "completed", run: str = RUN) -> Iter
     return IterationRow(run, number, 1, status, started, ended, evidence=evidence)
 
 
-def nobody(_: RunRow) -> bool:
+def all_are_dead(_: RunRow) -> bool:
     return False
 
 
-def anybody(_: RunRow) -> bool:
+def all_are_alive(_: RunRow) -> bool:
     return True
 
 
 @cache
 def _earlier() -> bytes:
-    """The file that an earlier run left."""
+    """Return the bytes of the database that an earlier run left."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         store = bench.store()
@@ -61,7 +62,7 @@ def _earlier() -> bytes:
 
 
 class Bench:
-    """A workspace with a store that a run has open, and what it was told of."""
+    """A workspace with the store of a run, and the troubles that the store reported."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,8 +74,8 @@ class Bench:
         self._stores.callback(store.close)
         return store
 
-    def at_work(self) -> Store:
-        """An earlier run has ended, and this one has done one iteration."""
+    def store_in_use(self) -> Store:
+        """Return the store of a run after one iteration; an earlier run has ended."""
         self.folder.mkdir(mode=0o700)
         self.file.write_bytes(_earlier())
         store = self.store()
@@ -83,7 +84,7 @@ class Bench:
 
     @property
     def reader(self) -> RecordReader:
-        return RecordReader(self.path, anybody)
+        return RecordReader(self.path, all_are_alive)
 
     @property
     def folder(self) -> Path:

@@ -1,4 +1,4 @@
-"""The plan of a run and its dry run in this process, for tables of cases."""
+"""The plan of a run and its dry run in this process, for tests with tables of cases."""
 
 import os
 import time
@@ -25,7 +25,7 @@ TRUE = {"ai_cmd": ("--ai-cmd", "true")}
 
 
 def procedure(name: str = "work", **phases: str) -> str:
-    """A config with one procedure; a phase is given in YAML's flow form."""
+    """Return a config with one procedure; a phase is given in YAML's flow style."""
     words = {phase: f"[{{content: my {phase} {TAG}}}]" for phase in PHASES} | phases
     lines = [f"    {phase}: {value}" for phase, value in words.items()]
     return "\n".join(["procedures:", f"  {name}:", *lines, ""])
@@ -38,7 +38,7 @@ def planned(
     env: Mapping[str, str] | None = None,
     **request: Any,
 ) -> Prepared:
-    """What `rooda NAME` would do in the workspace."""
+    """Return what `rooda NAME` would do in the workspace."""
     if not (workspace.path / "rooda-config.yml").exists():
         workspace.config(PROCEDURE)
     environ = {"PATH": os.environ["PATH"], "HOME": str(workspace.home), **(env or {})}
@@ -46,7 +46,7 @@ def planned(
 
 
 def plan(workspace: Workspace, name: str = "work", **request: Any) -> Plan:
-    """The same for a plan that must be valid."""
+    """Return the plan of `rooda NAME`, which must be valid."""
     prepared = planned(workspace, name, **request)
     assert prepared.valid, prepared.all_problems()
     assert prepared.plan is not None
@@ -54,19 +54,19 @@ def plan(workspace: Workspace, name: str = "work", **request: Any) -> Plan:
 
 
 def dry(prepared: Prepared, *arguments: str) -> str:
-    """The dry run of it."""
+    """Return the text of its dry run."""
     return render(prepared, without_dry_run(arguments))
 
 
 def listing(*folders: Path) -> dict[str, tuple[int, int]]:
-    """Every file and folder below, with size and time of change."""
+    """Return each file and folder below, with its size and its time of change."""
     paths = [path for folder in folders for path in (folder, *folder.rglob("*"))]
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
 
 
 @dataclass(frozen=True)
 class Inside:
-    """`rooda ARGS` in this process, for tables of input that starts no agent."""
+    """Runs `rooda ARGS` in this process, for commands that start no agent."""
 
     workspace: Workspace
     monkeypatch: pytest.MonkeyPatch
@@ -78,7 +78,7 @@ class Inside:
         for name in [name for name in os.environ if name not in environ]:
             self.monkeypatch.delenv(name)
         self.monkeypatch.setenv("HOME", environ["HOME"])
-        began = time.monotonic()
+        started = time.monotonic()
         code = errors.run(list(args), Interrupts(), app)
         out, err = self.capfd.readouterr()
-        return Finished(code, out, err, time.monotonic() - began)
+        return Finished(code, out, err, time.monotonic() - started)
