@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,8 +185,14 @@ class Usage:
 
 
 def usage_of(pid: int) -> Usage:
+    """Return the usage once it is settled: the agent may run before rooda has closed its copies."""
+    names = f"/proc/{pid}/fd"
+    seen: list[int] = []
+    while len(seen) < 10 or len(set(seen[-10:])) > 1:
+        seen.append(len(os.listdir(names)))  # noqa: PTH208 - names are enough
+        time.sleep(0.05)
     return Usage(
-        len(os.listdir(f"/proc/{pid}/fd")),  # noqa: PTH208 - names are enough
+        seen[-1],
         field(pid, "Threads"),
         len(descendants(process_table().all_processes(), {pid})),
         field(pid, "VmRSS"),
