@@ -150,7 +150,7 @@ def test_command_reason_and_duration_are_kept() -> None:
     ],
     ids=["exit", "FAILURE", "crash", "timeout"],
 )
-def test_exit_code_signal_and_timeout(
+def test_context_has_exit_code_signal_and_timeout(
     end: Exit, kind: FailureKind, expected: tuple[int | None, str | None, float | None]
 ) -> None:
     found = failed(end, kind)

@@ -243,7 +243,7 @@ STEPS: dict[str, tuple[Step, Changes]] = {
     "an edit": (lambda repo: repo.write("a.txt", "x"), Changes(modified=("a.txt",))),
     "a deletion": (lambda repo: (repo.path / "a.txt").unlink(), Changes(deleted=("a.txt",))),
     "a touch": (lambda repo: os.utime(repo.path / "a.txt", (1, 1)), Changes()),
-    "the same again": (lambda repo: repo.write("a.txt", "alpha\n"), Changes()),
+    "the same content": (lambda repo: repo.write("a.txt", "alpha\n"), Changes()),
     "same size and date": (same_size_and_date, Changes(modified=("a.txt",))),
     "executable": (
         lambda repo: (repo.path / "a.txt").chmod(0o755),
@@ -326,11 +326,11 @@ HISTORY: dict[str, str] = {
         "git stash -q; git switch -q --orphan other;echo x > only; git add -A; git commit -qm other"
     ),
     "the branch deleted": "git switch -qc other; git branch -qD main",
-    "no branch any more": "git checkout -q --detach; git branch -qD main",
+    "no branch left": "git checkout -q --detach; git branch -qD main",
     "stashed": "git stash -qu",
-    "stashed and back": "git stash -qu; echo x > b.txt; git stash pop -q",
+    "stashed and popped": "git stash -qu; echo x > b.txt; git stash pop -q",
     "cleaned": "git clean -fdq",
-    "forgotten by git": "git rm -q --cached a.txt",
+    "untracked": "git rm -q --cached a.txt",
     "conflict": (
         "git stash -q; git switch -qc other; echo one > a.txt; git commit -qam one;"
         "git switch -q main; echo two > a.txt; git commit -qam two; ! git merge -q other"
@@ -418,7 +418,7 @@ def test_repository_without_a_commit_has_no_head(tmp_path: Path, content: str) -
         "git branch -m renamed; git commit -qm more --allow-empty",
     ],
 )
-def test_a_snapshot_has_the_head_of_its_moment(repo: Repo, step: str) -> None:
+def test_snapshot_has_the_head_at_its_time(repo: Repo, step: str) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     for name in ("1", "2", "3"):
@@ -672,7 +672,7 @@ INDEXES: dict[str, str] = {
     "untracked cache": "git update-index --force-untracked-cache; git status",
     "none": "rm .git/index",
     "garbage": "echo garbage > .git/index",
-    "cut off": "truncate -s 100 .git/index",
+    "truncated": "truncate -s 100 .git/index",
     "a folder": "rm .git/index; mkdir .git/index",
     "a pipe": "rm .git/index; mkfifo .git/index",
 }

@@ -59,7 +59,7 @@ DAMAGE: dict[str, str] = {
     "not ignored": "rm .rooda/.gitignore",
     "garbage index": "echo garbage > .rooda/git/index",
     "empty index": ": > .rooda/git/index",
-    "index cut off": "truncate -s 90 .rooda/git/index",
+    "truncated index": "truncate -s 90 .rooda/git/index",
     "another index": "GIT_INDEX_FILE=.rooda/git/index git read-tree --empty",
     "index with marks": (
         "GIT_INDEX_FILE=.rooda/git/index git update-index --assume-unchanged a.txt untracked.txt"
@@ -78,7 +78,7 @@ DAMAGE: dict[str, str] = {
         "echo '* filter=x' > .rooda/git/info/attributes"
     ),
     "ignore everything": "echo '*' > .rooda/git/info/exclude",
-    "a folder as info": "rm -rf .rooda/git/info; mkfifo .rooda/git/info",
+    "a pipe as info": "rm -rf .rooda/git/info; mkfifo .rooda/git/info",
     "another repository": (
         "git config filter.x.clean 'sed s/.*/touched/'; mkdir -p .git/info;"
         "echo '* filter=x' > .git/info/attributes; echo ../../.git > .rooda/git/commondir"
@@ -86,7 +86,7 @@ DAMAGE: dict[str, str] = {
     "a link to the user's": "rm -rf .rooda/git; ln -s ../.git .rooda/git",
     "hooks": "mkdir -p .rooda/git/hooks; cp /bin/false .rooda/git/hooks/post-index-change",
 }
-QUICK = ("all deleted", "index cut off", "a pipe as HEAD", "hostile config")
+QUICK = ("all deleted", "truncated index", "a pipe as HEAD", "hostile config")
 
 
 @pytest.mark.parametrize("kind", some_slow(DAMAGE, *QUICK))

@@ -66,7 +66,7 @@ def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
 
 
 @pytest.mark.slow
-def test_check_with_on_success_and_no_feedback_runs_only_after_success_and_adds_no_prompt(
+def test_check_can_run_only_after_success_and_without_feedback(
     work: GitWork,
 ) -> None:
     command = counted(work, "test -e roof")
