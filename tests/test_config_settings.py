@@ -28,6 +28,7 @@ from rooda.config.settings import (
     SETTINGS,
 )
 from rooda.config.template import template
+from rooda.console.flags import help_with_all_flags
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
 from support.config import (
@@ -264,7 +265,7 @@ def test_schema_has_it(setting: Setting[Any]) -> None:
 
 @each_setting
 def test_help_has_it(setting: Setting[Any]) -> None:
-    text = run.get_help(run.make_context("run", ["build"], terminal_width=200))
+    text = help_with_all_flags(run.make_context("run", ["build"], terminal_width=200))
     line = next(
         line for line in text.splitlines() if setting.flag_name in re.split(r"[\s,/]+", line)
     )
@@ -388,8 +389,8 @@ def test_all_settings_can_be_set_at_once(tmp_path: Path) -> None:
     assert all(prepared.values.origin(setting).tier is Tier.CLI for setting in SETTINGS)
 
 
-def test_help_of_the_installed_command_has_each_flag(workspace: Workspace) -> None:
-    done = workspace.rooda("run", "--help")
+def test_help_all_of_the_installed_command_has_each_flag(workspace: Workspace) -> None:
+    done = workspace.rooda("run", "--help-all")
     assert done.code == 0
     words = set(re.split(r"[\s,/]+", done.out))
     assert {setting.flag_name for setting in SETTINGS} <= words

@@ -40,7 +40,7 @@ def settings_table() -> str:
 
 
 def _setting_row(setting: Setting[Any]) -> str:
-    kind = setting.kind.metavar.replace("|", ", ")
+    kind = setting.metavar.replace("|", ", ")
     flags = ", ".join(f"`{flag}`" for flag in (setting.short, setting.flag_name) if flag)
     where = "" if setting.per_procedure else " (not in a procedure)"
     default = setting.show(setting.default)

@@ -57,9 +57,12 @@ class Rooda(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Read `rooda NAME` as `rooda run NAME`, unless NAME is a command."""
+        """Read `rooda NAME` as `rooda run NAME`, unless NAME is a command.
+
+        Help and errors then say `rooda NAME`, as the user typed it.
+        """
         if args[0] not in COMMANDS:
-            return "run", self.get_command(ctx, "run"), args
+            return args[0], self.get_command(ctx, "run"), args
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -107,8 +110,8 @@ def app(ctx: click.Context) -> None:
     """Drive an AI coding agent through iterations, each a fresh process with a fresh context.
 
     `rooda PROCEDURE [flags]` runs a procedure until the agent says that the work is done or a
-    limit is reached. Exit codes: 0 success, 1 aborted or wrong input, 2 maximum of iterations
-    reached, 130 interrupted, 3 an error of rooda's own.
+    limit is reached; `rooda PROCEDURE --help` shows its flags. Exit codes: 0 success, 1 aborted
+    or wrong input, 2 maximum of iterations reached, 130 interrupted, 3 an error of rooda's own.
     """
     if ctx.invoked_subcommand is None:
         # Exit 0 means that the work is done, and here no work was named.

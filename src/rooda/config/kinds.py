@@ -117,7 +117,7 @@ class Seconds(Kind[float], frozen=True):
     """A length of time: a number of seconds, or text such as `90s`, `5m`, `1h30m`."""
 
     minimum: float = 0.0
-    metavar = "SECONDS"
+    metavar = "DURATION"
 
     def check(self, raw: object) -> float:
         seconds = self._seconds(raw)

@@ -20,7 +20,8 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     """A row of the table: a key below `loop`, its kind of value, its default and its help.
 
     `group` is its section of the help. `label`, `flag` and `fix` (the advice for a wrong value)
-    replace what would follow from the key and the kind.
+    replace what would follow from the key and the kind, and so does `placeholder`, the name of
+    the value in the help. The flag of a `common` setting is in `--help`, not only in `--help-all`.
     """
 
     key: str
@@ -36,6 +37,13 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     per_procedure: bool = True
     always_in_dry_run: bool = False
     fix: str = ""
+    placeholder: str = ""
+    common: bool = False
+
+    @property
+    def metavar(self) -> str:
+        """The name of the value in the help: `DURATION`."""
+        return self.placeholder or self.kind.metavar
 
     @property
     def field(self) -> str:

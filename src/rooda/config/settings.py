@@ -48,85 +48,89 @@ HOUR = 3600.0
 
 # A count of 0 is checked later: the preset decides whether it is an error or means unlimited.
 MAX_ITERATIONS = setting("default_max_iterations", Integer(0, advised=1), 5, RUN,
-    "How many iterations to run at most",
-    flag="--max-iterations", short="-n", label="Max Iterations", always_in_dry_run=True,
+    "Maximum number of iterations",
+    flag="--max-iterations", short="-n", label="Max Iterations", common=True,
+    always_in_dry_run=True,
     fix="Set to 1 or more, or ask for no limit with --unlimited (iteration_mode: unlimited)")
 ITERATION_MODE = setting("iteration_mode", OneOf(("max-iterations", "unlimited")),
     "max-iterations", RUN,
     "Whether the number of iterations is limited")
 ITERATION_TIMEOUT = optional("iteration_timeout", Timeout(1), None, RUN,
-    "Stop an iteration that takes longer", always_in_dry_run=True)
+    "Stop an iteration that takes longer", always_in_dry_run=True, common=True)
 FIRST_OUTPUT_TIMEOUT = optional("first_output_timeout", Timeout(0.1), None, RUN,
-    "Stop an agent that has printed nothing for so long after its start")
+    "Stop an agent that prints nothing for this long after its start")
 IDLE_TIMEOUT = optional("idle_timeout", Timeout(0.5), None, RUN,
-    "Stop an agent that shows no sign of life for so long: no output, no CPU time, no file changed")
+    "Stop an agent that is idle for this long: no output, no CPU time, no file changed")
 RESULT_GRACE = setting("result_grace", Seconds(0), 30.0, RUN,
-    "How long an agent that has reported its result may take to exit")
+    "How long an agent may take to exit after it has reported its result")
 MAX_DURATION = optional("max_duration", Timeout(1), None, RUN,
-    "Stop whatever is at work and end the run as aborted after this time")
+    "Stop the agent and end the run as aborted after this time", common=True)
 MAX_COST = optional("max_cost", Dollars(), None, RUN,
-    "End the run as aborted once it has cost so many US dollars, where the agent tells")
+    "End the run as aborted when it has cost this many US dollars, if the agent reports costs",
+    common=True)
 MAX_TOKENS = optional("max_tokens", Integer(1, 10**15), None, RUN,
-    "End the run as aborted once it has used so many tokens, where the agent tells")
+    "End the run as aborted when it has used this many tokens, if the agent reports tokens")
 MAX_OUTPUT_BUFFER = setting("max_output_buffer", Size(KB), 10 * MB, AGENT,
-    "How much of each output stream is kept and scanned for signals, counted from its end",
+    "How much of the end of each output stream rooda keeps in memory and scans for signals",
     always_in_dry_run=True)
 MAX_TRANSCRIPT = setting("max_transcript", Size(64 * KB), 256 * MB, AGENT,
-    "How much of an iteration's output is kept on disk: its beginning and its end")
+    "How much of an iteration's output rooda keeps on disk: the beginning and the end")
 FAILURE_THRESHOLD = setting("failure_threshold", Integer(1), 3, RUN,
-    "Abort after so many failures in a row", always_in_dry_run=True)
+    "Abort after this many failures in a row", always_in_dry_run=True, common=True)
 STALL_THRESHOLD = optional("stall_threshold", Integer(1), None, RUN,
-    "Abort after so many iterations without progress")
+    "Abort after this many iterations in a row without progress")
 AI_CMD = optional("ai_cmd", Text(), None, AGENT,
-    "Command that runs the agent; it gets the prompt on standard input")
+    "Command that runs the agent; it reads the prompt from standard input",
+    placeholder="CMD", common=True)
 AI_CMD_ALIAS = optional("ai_cmd_alias", Text(), None, AGENT,
-    "Name of an agent command (see `rooda list --aliases`)")
+    "Alias of an agent command (see `rooda list --aliases`)", placeholder="NAME", common=True)
 AI_CMD_FALLBACKS = setting("ai_cmd_fallbacks", TextList(), (), LIMITS,
-    "Agents that take over during a usage limit or an outage of the first: aliases or commands")
+    "Agents that take over during a usage limit or an outage of the first: aliases or commands",
+    placeholder="ALIAS-or-CMD")
 
 # -- usage limits and outages ------------------------------------------------------------------
 
 WAIT_FOR_LIMITS = setting("wait_for_limits", Boolean(), ON, LIMITS,
-    "Wait until an agent's usage limit is over, and go on with the same iteration")
+    "Wait until an agent's usage limit ends, then continue with the same iteration")
 MAX_LIMIT_WAIT = optional("max_limit_wait", Seconds(0), 24 * HOUR, LIMITS,
-    "How long to wait at most for a usage limit to be over")
+    "Longest wait for the end of a usage limit")
 LIMIT_WAIT = setting("limit_wait", Seconds(0), 300.0, LIMITS,
-    "How long to wait where the agent does not say when its limit is over; doubled each time")
+    "First wait if the agent does not say when its limit ends; doubled each time")
 BACKOFF = setting("backoff", Seconds(0), 10.0, LIMITS,
-    "Wait before the next try in an outage, or after a failed start; doubled each time")
+    "First wait before a retry in an outage or after a failed start; doubled each time")
 MAX_BACKOFF = setting("max_backoff", Seconds(0), 300.0, LIMITS,
-    "How long such a wait may become")
+    "Longest wait before such a retry")
 MAX_OUTAGE_WAIT = optional("max_outage_wait", Seconds(0), 2 * HOUR, LIMITS,
-    "How long an outage (service overloaded or out of reach) may last before the run is aborted")
+    "Abort after an outage (service overloaded or out of reach) of this length")
 
 # -- how rooda runs the agent ------------------------------------------------------------------
 
 CAPTURE = setting("capture", OneOf(("auto", "file", "pipe")), "auto", AGENT,
-    "What the agent prints to: files, pipes, or files for known CLIs and pipes for other commands")
+    "What the agent prints to: files, pipes, or (auto) files for known CLIs and pipes for others")
 KILL_GRACE = setting("kill_grace", Seconds(0), 5.0, AGENT,
     "Time between SIGTERM and SIGKILL when the agent is stopped")
 KEEP_PROCESSES = setting("keep_processes", TextList(), (), AGENT,
-    "Processes that may outlive an iteration, by name or command line; * and ? stand for anything")
+    "Processes that may outlive an iteration, by name or command line, with * and ?")
 WORKING_DIR = optional("working_dir", FolderText(), None, AGENT,
     "Folder in which the agent runs (default: where rooda was started)")
 ENV = setting("env", TextMap(), {}, AGENT,
-    "Variables to add to the agent's environment; null takes one away")
+    "Variables to add to the agent's environment; in a config file, `NAME: null` removes one")
 
 # -- verify and git ----------------------------------------------------------------------------
 
 VERIFY_COMMAND = optional("verify.command", ShellCommand(), None, GIT,
-    "Command that must succeed after the agent, or the iteration has failed",
-    flag="--verify", old_variables=("ROODA_LOOP_VERIFY",))
+    "Command that must succeed after the agent, else the iteration fails",
+    common=True, flag="--verify", old_variables=("ROODA_LOOP_VERIFY",))
 VERIFY_WHEN = setting("verify.when", OneOf(("always", "on-success")), "always", GIT,
-    "After every agent that did not fail, or only when it signalled success")
+    "Run verify after every agent that did not fail, or only if the agent signaled SUCCESS")
 VERIFY_TIMEOUT = optional("verify.timeout", Timeout(1), 1800.0, GIT,
     "Stop a verify that takes longer")
 VERIFY_FEEDBACK = setting("verify.feedback", Boolean(), ON, GIT,
     "Put the end of what a failed verify printed into the next prompt")
 GIT_COMMIT = setting("git.commit", Boolean(), OFF, GIT,
-    "Commit everything after each good iteration", flag="--commit")
+    "Let rooda commit all changes after each good iteration", flag="--commit", common=True)
 GIT_PUSH = setting("git.push", Boolean(), OFF, GIT,
-    "Push after every iteration", flag="--push")
+    "Let rooda push after every iteration", flag="--push", common=True)
 GIT_REQUIRE_CHANGES = setting("git.require_changes", Boolean(), OFF, GIT,
     "Count an iteration without changes as failed")
 GIT_MESSAGE = setting("git.message", TemplateText(MESSAGE_NAMES),
@@ -159,19 +163,19 @@ HOOKS_LOOP_END = setting("hooks.loop_end", HookList(), (), HOOKS,
 # -- the record --------------------------------------------------------------------------------
 
 TRACK_FILE_CHANGES = setting("track_file_changes", Boolean(), ON, RECORD,
-    "Note which files each iteration created, modified and deleted")
+    "Record which files each iteration created, modified and deleted")
 PARSE_TESTS = setting("parse_tests", Boolean(), ON, RECORD,
-    "Read test results out of what agent and verify print")
+    "Read test results from the output of the agent and of verify")
 TEST_REPORTS = setting("test_reports", TextList(), (), RECORD,
-    "JUnit XML files, by pattern, that tests write (relative to where the agent runs)")
+    "JUnit XML files that tests write, relative to the agent's folder, with * and ?")
 HISTORY_KEEP_RUNS = setting("history.keep_runs", Integer(1), 50, RECORD,
     "How many runs to keep")
 HISTORY_MAX_AGE = optional("history.max_age", Age(1), None, RECORD,
-    "Forget runs that ended longer ago")
+    "Delete the records of runs that ended longer ago")
 HISTORY_MAX_SIZE = optional("history.max_size", Size(MB), 2048 * MB, RECORD,
-    "How much disk space the runs may take together")
+    "Disk space that the records of all runs may take")
 HISTORY_MAX_IN_MEMORY = setting("history.max_in_memory", Integer(1), 100, RECORD,
-    "How many iterations to hold in memory")
+    "How many iterations rooda keeps in memory")
 
 # -- output ------------------------------------------------------------------------------------
 
@@ -181,22 +185,23 @@ SHOW_AI_OUTPUT = setting("show_ai_output", Boolean(), OFF, OUTPUT,
 AI_OUTPUT_STREAM = setting("ai_output_stream", OneOf(("stdout", "stderr")), "stdout", OUTPUT,
     "Where the agent's output is streamed to")
 LOG_LEVEL = setting("log_level", OneOf(("debug", "info", "warn", "error")), "info", OUTPUT,
-    "Least important lines to print", old_variables=("ROODA_LOG_LEVEL",), per_procedure=False)
+    "Lowest level of the lines to print", old_variables=("ROODA_LOG_LEVEL",), per_procedure=False,
+    common=True)
 LOG_FORMAT = setting("log_format", OneOf(("text", "logfmt", "json")), "text", OUTPUT,
-    "Form of the lines on standard error", per_procedure=False)
+    "Format of the lines on standard error", per_procedure=False, common=True)
 LOG_TIMESTAMP_FORMAT = setting("log_timestamp_format",
     OneOf(("auto", "time", "time-ms", "relative", "iso", "none")), "auto", OUTPUT,
-    "Form of the time (auto: time for text, time-ms for logfmt, iso for json and log files)",
+    "Format of the time (auto: time for text, time-ms for logfmt, iso for json and log files)",
     per_procedure=False)
 LOG_FILE = optional("log_file", PathText(), None, OUTPUT,
-    "Append the same lines to this file", per_procedure=False)
+    "Append the same lines to this file", per_procedure=False, common=True)
 SEPARATORS = setting("separators", Boolean(), OFF, OUTPUT,
     "Print a LOOP n separator after each iteration")
 
 # -- policy: the rows in which presets differ ---------------------------------------------------
 
 PRESET = setting("preset", OneOf(PRESETS), "rooda", POLICY,
-    "Policy to start from; every value of it can be overridden")
+    "Policy to start from; other settings override its values", common=True)
 SIGNALS_SUCCESS = optional("signals.success", SignalWord(), "SUCCESS", POLICY,
     "Word in <promise>...</promise> that ends the run")
 SIGNALS_FAILURE = optional("signals.failure", SignalWord(), "FAILURE", POLICY,
@@ -204,28 +209,28 @@ SIGNALS_FAILURE = optional("signals.failure", SignalWord(), "FAILURE", POLICY,
 SIGNALS_STREAMS = setting("signals.streams", OneOf(("both", "stdout", "stderr")), "both", POLICY,
     "Streams on which signals count")
 SIGNALS_MATCH = setting("signals.match", OneOf(("anywhere", "last-line")), "anywhere", POLICY,
-    "Where a signal counts: anywhere, or alone on the last line that is not empty")
+    "Where a signal counts: anywhere, or only alone on the last non-empty line")
 IGNORE_EXIT_STATUS = setting("ignore_exit_status", Boolean(), OFF, POLICY,
-    "Take no notice of the agent's exit status")
+    "Ignore the agent's exit status")
 ZERO_MEANS_UNLIMITED = setting("zero_means_unlimited", Boolean(), OFF, POLICY,
-    "Read a maximum of 0 iterations as no limit")
+    "Treat a maximum of 0 iterations as unlimited")
 MAX_ITERS_EXIT_CODE = setting("max_iters_exit_code", Integer(0, 255), 2, POLICY,
-    "Exit code when the maximum of iterations was reached")
+    "Exit code if the run reaches the maximum of iterations")
 MAX_ATTEMPTS = optional("max_attempts", Integer(1), None, POLICY,
-    "Try an iteration that failed again under its own number, so often in all, then abort; "
-    "takes the place of failure_threshold")
+    "Attempts at a failed iteration, the first included, before the run aborts; replaces "
+    "failure_threshold")
 REQUIRED_FILE = optional("required_file", PathText(), None, POLICY,
-    "A file that must be there before each iteration")
+    "File that must exist before each iteration")
 REQUIRED_MESSAGE = optional("required_message", Text(), None, POLICY,
-    "What to say when required_file is missing")
+    "Message if required_file is missing")
 EXIT_CODE_AGENT = setting("exit_codes.agent", Integer(0, 255), 1, POLICY,
-    "Exit code when the agent failed too often")
+    "Exit code if the run ends because the agent failed")
 EXIT_CODE_VERIFY = setting("exit_codes.verify", Integer(0, 255), 1, POLICY,
-    "Exit code when verify failed too often")
+    "Exit code if the run ends because verify failed")
 EXIT_CODE_GIT = setting("exit_codes.git", Integer(0, 255), 1, POLICY,
-    "Exit code when the work could not be committed too often")
+    "Exit code if the run ends because a commit failed")
 EXIT_CODE_REQUIRED = setting("exit_codes.required", Integer(0, 255), 1, POLICY,
-    "Exit code when required_file is missing")
+    "Exit code if required_file is missing")
 SESSION_LOG = optional("session_log", PathText(), None, RECORD,
     "Write the session log to this file too")
 

@@ -10,7 +10,16 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from rooda.config.kinds import Boolean, FolderText, Kind, OneOf, PathText, TextList, TextMap
+from rooda.config.kinds import (
+    Boolean,
+    FolderText,
+    Kind,
+    OneOf,
+    PathText,
+    Seconds,
+    TextList,
+    TextMap,
+)
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
@@ -24,8 +33,10 @@ from rooda.config.settings import (
 )
 from rooda.console.completion import alias_names, procedure_names
 from rooda.prompts.parts import PHASES
+from rooda.text.times import short_duration
 
 PROMPT, OTHER = "Prompt", "Other"
+_LONGEST_SUMMARY = 1000  # characters
 
 _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
@@ -46,11 +57,14 @@ class MergeRules(Struct, frozen=True):
 
 
 class RunOption(click.Option):
-    """An option with its section of the help."""
+    """An option with its section of the help. `--help` shows the `common` ones."""
 
-    def __init__(self, *args: Any, section: str = OTHER, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, section: str = OTHER, common: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
+        self.common = common
 
 
 class EqualsOption(RunOption):
@@ -65,8 +79,16 @@ class EqualsOption(RunOption):
         return record and (f"{self.opts[-1]}[={self.metavar}]", record[1])
 
 
+_ALL_FLAGS = f"{__name__}.all_flags"
+
+
 class EqualsCommand(click.Command):
-    """A command with options whose value is optional."""
+    """A command with options whose value is optional, and with `--help-all`."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; `--help-all` is one where `--help` is one."""
+        params = super().get_params(ctx)
+        return [*params, _HELP_ALL] if self.get_help_option_names(ctx) else params
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give an option without a value an empty one."""
@@ -79,6 +101,23 @@ class EqualsCommand(click.Command):
         return super().parse_args(ctx, [*flat, *rest])
 
 
+class PlainGroup(click.Group):
+    """A group whose help has whole summaries, in the order in which the commands are defined."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the commands in the order of their definition."""
+        return list(self.commands)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write every command with its whole summary; click would cut a long one."""
+        rows = [
+            (name, command.get_short_help_str(limit=_LONGEST_SUMMARY))
+            for name, command in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 class RunCommand(EqualsCommand):
     """A command whose help has sections and examples."""
 
@@ -87,17 +126,65 @@ class RunCommand(EqualsCommand):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section."""
         sections: dict[str, list[tuple[str, str]]] = {}
+        everything = wants_all_flags(ctx)
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None and isinstance(param, click.Option):
                 section = param.section if isinstance(param, RunOption) else OTHER
-                sections.setdefault(section, []).append(record)
+                if everything or getattr(param, "common", True):
+                    sections.setdefault(section, []).append(record)
         for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl(rows)
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write(self.examples)
+
+
+def wants_all_flags(ctx: click.Context) -> bool:
+    """Return whether the help is that of `--help-all`."""
+    return bool(ctx.meta.get(_ALL_FLAGS))
+
+
+def help_with_all_flags(ctx: click.Context) -> str:
+    """Return the help with every flag."""
+    ctx.meta[_ALL_FLAGS] = True
+    return ctx.get_help()
+
+
+def _print_all_flags(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(help_with_all_flags(ctx), color=ctx.color)
+        ctx.exit()
+
+
+# Not among the parameters of a command: a record of flags can't contain it.
+_HELP_ALL = RunOption(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_all_flags,
+    help="Show all flags and exit.",
+)
+
+
+def _help(setting: Setting[Any]) -> str:
+    """Return the help of a flag, with its default."""
+    if "(default:" in setting.help:
+        return setting.help
+    return f"{setting.help} [default: {_shown_default(setting)}]"
+
+
+def _shown_default(setting: Setting[Any]) -> str:
+    default = setting.default
+    if setting is MAX_ITERATIONS:
+        return f"the procedure's own, else {default}"
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(setting.kind, Seconds) and default is not None:
+        return short_duration(default)
+    return setting.show(default)
 
 
 def setting_option(setting: Setting[Any]) -> RunOption:
@@ -108,17 +195,19 @@ def setting_option(setting: Setting[Any]) -> RunOption:
         return RunOption(
             [*declaration, _parameter(setting)],
             default=None,
-            help=setting.help,
+            help=_help(setting),
             section=setting.group,
+            common=setting.common,
         )
     declaration = [setting.short, name] if setting.short else [name]
     return RunOption(
         [*declaration, _parameter(setting)],
-        metavar=setting.kind.metavar,
+        metavar=setting.metavar,
         multiple=isinstance(setting.kind, (TextList, TextMap)),
         type=_type(setting.kind),
-        help=setting.help,
+        help=_help(setting),
         section=setting.group,
+        common=setting.common,
         shell_complete=_completer(setting),
     )
 
@@ -143,7 +232,7 @@ class PathHint(click.ParamType[str]):
 
 # For commands that start no run; a run has this option among its flags.
 config_option = click.option(
-    "--config", metavar="PATH", type=PathHint(), help="Config file instead of ./rooda-config.yml."
+    "--config", metavar="PATH", type=PathHint(), help="Config file [default: ./rooda-config.yml]."
 )
 
 
@@ -214,7 +303,7 @@ def run_options() -> tuple[click.Parameter, ...]:
             multiple=True,
             metavar="TEXT-or-FILE",
             type=PathHint(),
-            help="Add to the prompt: a file that exists is read, anything else is text",
+            help="Text for the prompt, or a file with the text; can be given more than once",
             section=PROMPT,
         )
     ]
@@ -224,25 +313,27 @@ def run_options() -> tuple[click.Parameter, ...]:
             multiple=True,
             metavar="TEXT-or-FILE",
             type=PathHint(),
-            help=f"Replace the {phase} phase",
+            help=f"Text or file that replaces the {phase} phase of the procedure",
             section=PROMPT,
         )
         for phase in PHASES
     ]
     options += [
         RunOption(
-            ["-d", "--dry-run"], is_flag=True, help="Check and show everything, start nothing"
+            ["-d", "--dry-run"],
+            is_flag=True,
+            help="Check everything and show the prompt; start no agent",
         ),
         RunOption(
             ["--config"],
             metavar="PATH",
             type=PathHint(),
-            help="Config file instead of ./rooda-config.yml",
+            help="Config file [default: ./rooda-config.yml]",
         ),
         EqualsOption(
             ["--resume"],
             metavar="RUN",
-            help="Continue the last run of the procedure, or the one named, with its flags",
+            help="Continue the last run of the procedure, or the run RUN, with its flags",
             shell_complete=_procedure_still_missing,
         ),
     ]
@@ -254,7 +345,7 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
         RunOption(
             ["-u", "--unlimited"],
             is_flag=True,
-            help="No limit (short for --iteration-mode unlimited)",
+            help="No limit of iterations (short for --iteration-mode unlimited)",
             section=ITERATION_MODE.group,
         )
     ],
@@ -270,7 +361,7 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
         RunOption(
             ["-q", "--quiet"],
             is_flag=True,
-            help="Print warnings and errors alone (short for --log-level warn)",
+            help="Print only warnings and errors (short for --log-level warn)",
             section=LOG_LEVEL.group,
         )
     ],

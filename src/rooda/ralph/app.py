@@ -7,7 +7,7 @@ import click
 
 from rooda import __version__
 from rooda.console.command_table import HELP_FLAGS, CliContext
-from rooda.console.flags import EqualsCommand, EqualsOption, MergeRules
+from rooda.console.flags import EqualsCommand, EqualsOption, MergeRules, PlainGroup, wants_all_flags
 
 # Imported in functions: help needs none of it.
 if TYPE_CHECKING:
@@ -23,6 +23,28 @@ _FIRST_STEPS = """\
   ralph build          build what the plan says
   ralph prompt FILE    run one prompt once"""
 
+# The keys of the config, for `--help-all`.
+_SETTINGS = (
+    ("AGENT_CLI", "Program of the agent; it reads the prompt from standard input."),
+    ("AGENT_ARGS", "Arguments of the agent."),
+    ("DEFAULT_MAX_ITERATIONS", "Maximum number of iterations [default: 10]."),
+    ("MAX_RETRIES", "Attempts at an iteration, the first included [default: 3]."),
+    ("TEST_COMMAND", 'Command that tests the project [default: from AGENTS.md]; "" for none.'),
+    ("SPECS_DIR", "Folder of the specs [default: specs]."),
+    ("PROJECT_ROOT", "Folder in which the agent works [default: the folder of .ralph]."),
+)
+
+
+class _Mode(EqualsCommand):
+    """A command that runs the agent; `--help-all` also describes the config."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and for `--help-all` the settings."""
+        super().format_options(ctx, formatter)
+        if wants_all_flags(ctx):
+            with formatter.section("Settings in .ralph/config"):
+                formatter.write_dl(_SETTINGS)
+
 
 def _number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not (value.isascii() and value.isdigit() and int(value) > 0):
@@ -30,29 +52,33 @@ def _number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     return value
 
 
-@click.group(context_settings=HELP_FLAGS, invoke_without_command=True, epilog=_EXIT_CODES)
+@click.group(
+    cls=PlainGroup, context_settings=HELP_FLAGS, invoke_without_command=True, epilog=_EXIT_CODES
+)
 @click.version_option(__version__, prog_name="ralph", message="%(prog)s %(version)s")
 @click.pass_context
 def app(ctx: click.Context) -> None:
-    """Plan, then build: run an AI coding agent in fresh iterations; test and commit its work."""
+    """Plan, then build: run an AI coding agent in fresh iterations, test and commit its work."""
     if ctx.invoked_subcommand is None:
         raise click.UsageError(f"name a mode: plan, build or prompt\n{_FIRST_STEPS}", ctx)
 
 
-_CONFIG = click.option("--config", metavar="PATH", help="Config file instead of the home's own.")
+_CONFIG = click.option(
+    "--config", metavar="PATH", help="Config file [default: .ralph/config, else ./config]."
+)
 _MAXIMUM = click.option(
     "--max-iterations",
     metavar="N",
     callback=_number,
-    help="How many iterations to run at most (default 10); beats the positional number.",
+    help="Maximum number of iterations; overrides N [default: N, else DEFAULT_MAX_ITERATIONS of "
+    "the config, else 10].",
 )
 _POSITIONAL = click.argument("maximum", required=False, callback=_number, metavar="[N]")
 _RESUME = click.option(
     "--resume",
     cls=EqualsOption,
     metavar="RUN",
-    help="Continue an interrupted run with its arguments; the last one of this mode if none is "
-    "named.",
+    help="Continue an interrupted run with its arguments. Without RUN: the last one of this mode.",
 )
 _RULES = MergeRules(
     rivals=(frozenset({"maximum", "max_iterations"}),), paths=frozenset({"config", "file"})
@@ -120,43 +146,9 @@ def _maximum(flag: str | None, positional: str | None) -> tuple[str, str] | None
     return None if positional is None else ("N", positional)
 
 
-@app.command(cls=EqualsCommand)
-@_POSITIONAL
-@_MAXIMUM
-@_CONFIG
-@_RESUME
-@click.pass_obj
-def plan(session: CliContext, /, **parameters: Any) -> int:
-    """Compare specifications and code, and write the implementation plan."""
-    return _run(session, "plan", parameters)
-
-
-@app.command(cls=EqualsCommand)
-@_POSITIONAL
-@_MAXIMUM
-@_CONFIG
-@_RESUME
-@click.pass_obj
-def build(session: CliContext, /, **parameters: Any) -> int:
-    """Take tasks from the plan, one an iteration: implement, test, commit."""
-    return _run(session, "build", parameters)
-
-
-@app.command(cls=EqualsCommand)
-@click.argument("file", required=False, metavar="FILE")
-@_CONFIG
-@_RESUME
-@click.pass_obj
-def prompt(session: CliContext, /, **parameters: Any) -> int:
-    """Run one prompt once, and commit what it changed."""
-    if parameters["resume"] is None:
-        _check_file(parameters)
-    return _run(session, "prompt", parameters)
-
-
 @app.command()
 def init() -> None:
-    """Make `.ralph/` with a config and prompts, and what a project needs beside it."""
+    """Create `.ralph/` with a config and prompts, and the other files that a project needs."""
     from rooda.config.problems import InvalidInput, Problem
     from rooda.config.world import this_world
     from rooda.ralph import skeleton
@@ -172,3 +164,40 @@ def init() -> None:
     for name in written.kept:
         click.echo(f"kept     {name}")
     click.echo("Next: set AGENT_CLI in .ralph/config, write specs, then: ralph plan")
+
+
+@app.command(cls=_Mode, epilog=_EXIT_CODES)
+@_POSITIONAL
+@_MAXIMUM
+@_CONFIG
+@_RESUME
+@click.pass_obj
+def plan(session: CliContext, /, **parameters: Any) -> int:
+    """Compare specifications and code, and write the implementation plan."""
+    return _run(session, "plan", parameters)
+
+
+@app.command(cls=_Mode, epilog=_EXIT_CODES)
+@_POSITIONAL
+@_MAXIMUM
+@_CONFIG
+@_RESUME
+@click.pass_obj
+def build(session: CliContext, /, **parameters: Any) -> int:
+    """Take one task from the plan per iteration: implement it, test it, commit it.
+
+    Without `.ralph/implementation_plan.md`, run `ralph plan` first.
+    """
+    return _run(session, "build", parameters)
+
+
+@app.command(cls=_Mode, epilog=_EXIT_CODES)
+@click.argument("file", required=False, metavar="FILE")
+@_CONFIG
+@_RESUME
+@click.pass_obj
+def prompt(session: CliContext, /, **parameters: Any) -> int:
+    """Run one prompt once, and commit the changes."""
+    if parameters["resume"] is None:
+        _check_file(parameters)
+    return _run(session, "prompt", parameters)

@@ -33,6 +33,14 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds:g}s" if seconds < _FIRST_EXPONENT else f"{seconds:.0f}s"
 
 
+def short_duration(seconds: float) -> str:
+    """Return a limit as a user would write it: `24h`, `30m`, `90s`."""
+    for unit, size in (("h", HOUR), ("m", MINUTE)):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size:.0f}{unit}"
+    return format_seconds(seconds)
+
+
 def parse_duration(text: str) -> float:
     """Return the seconds in `90`, `1.5`, `-10`, `45s`, `5m`, `1h 30m` or `2d`.
 

@@ -21,7 +21,7 @@ is a script that needs no key and no network. It has three tasks and fails once,
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Keep the repository to look at it afterwards.")
+@click.option("--keep", is_flag=True, help="Keep the repository of the demo.")
 @click.pass_obj
 def demo(session: CliContext, /, *, keep: bool) -> int:
     """Show in ten seconds what a run looks like, with a scripted agent."""

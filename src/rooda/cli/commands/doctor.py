@@ -30,13 +30,18 @@ _MOST_LINES, _LONGEST_LINE = 40, 160  # of what the canary does: it must never f
     flag_value=_CHOSEN,
     metavar="[ALIAS]",
     shell_complete=complete_from(alias_names),
-    help="Run an agent once in a scratch repository, for real: it costs money.",
+    help="Run a real agent once in a scratch repository; this costs money.",
 )
-@click.option("--ai-cmd", metavar="CMD", default="", help="Check, or run, this command instead.")
+@click.option(
+    "--ai-cmd",
+    metavar="CMD",
+    default="",
+    help="Check or run this command instead.",
+)
 @click.option(
     "--timeout",
     metavar="DURATION",
-    help="How long a program may take to print its version (10s), and the canary (5m).",
+    help="Time limit [default: 10s for a program to print its version, 5m for the canary].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
@@ -51,7 +56,7 @@ def doctor(
     as_json: bool,
     config: str | None,
 ) -> int:
-    """Check every agent, git, the disk and the configuration, and say what to do about problems.
+    """Check every agent, git, the disk and the configuration, and advise what to do.
 
     Starts no agent, unless --canary asks for it. The exit code is 1 if something is broken that
     the configuration chooses or needs, else 0.

@@ -26,9 +26,9 @@ _FIRST_WORD, _NEXT_WORD = 2.0, 10.0  # when to tell the user that the command wa
 
 @click.command("follow")
 @click.argument("run", required=False)
-@click.option("--from-start", is_flag=True, help="From the beginning of the session log.")
+@click.option("--from-start", is_flag=True, help="Begin at the start of the session log.")
 def follow(*, run: str | None, from_start: bool) -> None:
-    """Show what a run does, as it happens; ends when the run does."""
+    """Show a run live, until it ends."""
     record = Recorded.here()
     row = record.run(run)
     path = run_folder(record.workspace, row.run) / SESSION
@@ -73,7 +73,7 @@ def _is_at_work(record: Recorded, row: RunRow) -> bool:
 @click.command("stop")
 @click.option("--now", is_flag=True, help="End it at once (SIGTERM), and wait until it has ended.")
 def stop(*, now: bool) -> None:
-    """End the run that is at work here when its current iteration is over."""
+    """End the run of this work tree after its current iteration."""
     run = AtWork.find()
     if not now:
         run.send(END)

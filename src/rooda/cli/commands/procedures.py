@@ -49,7 +49,7 @@ def _describe(layers: Layers, name: str) -> dict[str, object]:
 
 
 @click.command("list")
-@click.option("--aliases", is_flag=True, help="List the agent commands instead.")
+@click.option("--aliases", is_flag=True, help="List the aliases of agent commands instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
 def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
@@ -84,7 +84,7 @@ def _maximum(maximum: object) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
 def info(*, procedure: str, as_json: bool, config: str | None) -> None:
-    """Show what a procedure is made of."""
+    """Show the phases, prompts and settings of a procedure."""
     layers = _load(config)
     if procedure not in layers.procedure_names():
         raise InvalidInput([unknown_procedure(procedure, layers, frozenset())])

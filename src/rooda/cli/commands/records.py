@@ -26,11 +26,13 @@ def _dump(value: object) -> str:
 
 
 @click.command("history")
-@click.option("--status", type=click.Choice([str(one) for one in Status]), help="Only such runs.")
+@click.option(
+    "--status", type=click.Choice([str(one) for one in Status]), help="Only runs with this status."
+)
 @click.option("--procedure", metavar="NAME", help="Only runs of this procedure.")
 @click.option("--since", metavar="DATE", help="Only runs from this day or time on.")
 @click.option("--until", metavar="DATE", help="Only runs up to this day or time.")
-@click.option("-n", "--limit", type=click.IntRange(1), help="Only so many, the newest.")
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.")
 @_JSON
 def history(
     *,
@@ -56,10 +58,14 @@ def history(
 
 @click.command("show")
 @_WORDS
-@click.option("--output", is_flag=True, help="What the agent printed, whole; paged on a terminal.")
+@click.option(
+    "--output",
+    is_flag=True,
+    help="Print the agent's whole output, paged on a terminal.",
+)
 @_JSON
 def show(*, words: tuple[str, ...], output: bool, as_json: bool) -> None:
-    """Show a run, the last one if none is named, or one of its iterations."""
+    """Show a run, or one of its iterations. Without RUN: the last run."""
     record = Recorded.here()
     name, number = _named(words)
     row = record.run(name)
@@ -135,7 +141,10 @@ def _readable(record: Recorded, iterations: Iterable[IterationRow]) -> Iterator[
 @_WORDS
 @_JSON
 def why(*, words: tuple[str, ...], as_json: bool) -> None:
-    """Say which rule ended a run, or an iteration, on which evidence, and who set the limits."""
+    """Explain which rule ended a run or an iteration, on which evidence.
+
+    It also shows the limits, and where each was set. Without RUN: the last run.
+    """
     record = Recorded.here()
     name, number = _named(words)
     row = record.run(name)

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 
 class _Run(RunCommand):
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Leave PROCEDURE out of `rooda build [OPTIONS]`: the user has named it."""
+        pieces = super().collect_usage_pieces(ctx)
+        return pieces if ctx.info_name == self.name else pieces[:1]
+
     examples = """\
   rooda build --ai-cmd-alias claude
   rooda build -n 20 --iteration-timeout 30m -v
@@ -151,9 +156,9 @@ run = _Run(
         *run_options(),
     ],
     help="Run a procedure until its work is done or a limit is reached.",
-    epilog="Pass `none` to unset an optional setting. Settings can also be "
-    "in rooda-config.yml and in variables such as ROODA_LOOP_ITERATION_TIMEOUT; "
-    "`rooda config show` tells which holds.",
+    epilog="`--help-all` shows all flags. A DURATION is 90, 45m or 1h30m. Pass `none` to unset an "
+    "optional setting. Settings can also be in rooda-config.yml and in variables such as "
+    "ROODA_LOOP_ITERATION_TIMEOUT; `rooda config show` shows each value and where it comes from.",
 )
 
 
@@ -165,9 +170,9 @@ resume = _Resume(
         click.Argument(["run"], required=False),
         *(option for option in run_options() if not isinstance(option, EqualsOption)),
     ],
-    help="Continue a run with the flags it was started with; the last run if none is named.",
+    help="Continue a run with the flags that it was started with. Without RUN: the last run.",
     short_help="Continue an interrupted run with its flags.",
-    epilog="Flags given now override those of the run: -c replaces every context, --env replaces "
-    "the variables that it names. -n is the total of the run. Config files and environment "
-    "variables are read as they are now.",
+    epilog="`--help-all` shows all flags. Flags given now override those of the run: -c replaces "
+    "every context, --env replaces the variables that it names. -n is the total number of "
+    "iterations of the run. rooda reads config files and environment variables as they are now.",
 )

@@ -16,12 +16,12 @@ from rooda.config.problems import InvalidInput, Problem, errors, problems_text
 from rooda.config.template import template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
-from rooda.console.flags import config_option
+from rooda.console.flags import PlainGroup, config_option
 from rooda.text.numbers import count
 from rooda.views import config_view
 
 
-@click.group("config")
+@click.group("config", cls=PlainGroup)
 def group() -> None:
     """Show, check and describe the configuration."""
 

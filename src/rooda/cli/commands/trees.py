@@ -58,10 +58,10 @@ def _refusal(error: GitError, names: Sequence[str]) -> InvalidInput:
 
 @click.command("diff")
 @click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
-@click.option("--stat", is_flag=True, help="Only which files, and how much.")
-@click.option("--name-only", is_flag=True, help="Only which files.")
+@click.option("--stat", is_flag=True, help="Only the names of files and the count of lines.")
+@click.option("--name-only", is_flag=True, help="Only the names of files.")
 def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
-    """Show what an iteration changed in the work tree: from the one before to this one."""
+    """Show what an iteration changed in the work tree, compared with the iteration before."""
     record = Recorded.here()
     name, wanted = _words_of(words)
     run = record.run(name).run
@@ -104,10 +104,10 @@ def before(name: str, names: Sequence[str]) -> str:
 @click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
 @click.pass_obj
 def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
-    """Make the work tree what it was after an iteration; 0 is the one before the run.
+    """Restore the work tree as an iteration left it; 0 is the work tree before the run.
 
-    What is there now is kept first, for 30 days, so that this can be undone. Branch, index and
-    ignored files stay as they are.
+    rooda first takes a snapshot of the current files and keeps it for 30 days, so that you can
+    undo this. Branch, index and ignored files stay as they are.
     """
     record = Recorded.here()
     name, wanted = _words_of(words)
