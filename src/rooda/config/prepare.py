@@ -40,6 +40,7 @@ from rooda.config.validate import (
     warn_of_agents,
     warn_of_iterations,
 )
+from rooda.config.work_checks import warn_of_no_work
 from rooda.config.world import World, with_changes
 from rooda.prompts.compose import promise_tag
 from rooda.prompts.parts import PHASES, Context, PromptError
@@ -80,7 +81,10 @@ class RunRequest(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """The plan (None if the input does not allow one), all problems, and all checks."""
+    """The plan (None if the input does not allow one), all problems, and all checks.
+
+    `at_start` are warnings about the start of a run; a dry run does not show them.
+    """
 
     request: RunRequest
     values: Values
@@ -88,6 +92,7 @@ class Prepared(Struct, frozen=True):
     plan: Plan | None
     problems: tuple[Problem, ...]
     checks: tuple[Check, ...]
+    at_start: tuple[Problem, ...] = ()
 
     def all_problems(self) -> list[Problem]:
         """Return the problems of the config and of the files and programs it names, in order."""
@@ -117,10 +122,12 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     checks = [check_program(one.argv, one.command, working_dir, environ) for one in agents]
     phases: dict[str, PhaseValue] = {}
     contexts: tuple[Context, ...] = ()
+    at_start: tuple[Problem, ...] = ()
     if own is None:
         phases = choose_phases(layers, request.procedure, request.phases, workspace, problems)
         contexts = choose_contexts(request.contexts, workspace, problems)
         checks += _check_prompt(phases, contexts, problems)
+        at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
     checks += check_places(values, working_dir, workspace)
     problems += check_disk(workspace)
@@ -144,7 +151,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             tools=tools,
         )
         problems += _check_signal_is_named(plan)
-    return Prepared(request, values, command, plan, tuple(problems), tuple(checks))
+    return Prepared(request, values, command, plan, tuple(problems), tuple(checks), at_start)
 
 
 def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterator[Problem]:

@@ -202,7 +202,7 @@ def _introduce(prepared: Prepared, emitter: Emitter) -> None:
     for setting in values:
         shown = without_secret_values(setting.show(values[setting]))
         emitter(ConfigResolved(setting.field, shown, values.origin(setting).exact))
-    for problem in warnings(prepared.all_problems()):
+    for problem in (*warnings(prepared.all_problems()), *prepared.at_start):
         emitter(_found(problem))
 
 

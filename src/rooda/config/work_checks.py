@@ -1,0 +1,66 @@
+"""Checks that the built-in `build` has something to work on, before an agent costs money."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rooda.config.layers import PhaseValue
+from rooda.config.origin import Tier
+from rooda.config.problems import Problem, Severity
+from rooda.prompts.parts import Context
+from rooda.text.paths import file_mode
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.work_tree import work_tree
+
+_BUILD = "build"
+_TASK_FILES = ("PLAN.md", "TASK.md")
+_AGENTS_FILE = "AGENTS.md"
+_LONGEST = 256 * 1024  # bytes of AGENTS.md
+# The agent decides what AGENTS.md means. These words only suppress a warning.
+_TRACKER = re.compile(
+    r"\b(track\w*|issues?|tickets?|backlog|to-?do|beads|jira|linear)\b", re.IGNORECASE
+)
+_ELSEWHERE = re.compile(r"[\w.-]+/(?:[A-Z]+-)?(?:PLAN|TASK)\.md")
+_AT_ROOT = re.compile(r"(?<![\w/])(?:PLAN|TASK)\.md")
+
+
+def warn_of_no_work(
+    procedure: str,
+    phases: Mapping[str, PhaseValue],
+    contexts: Sequence[Context],
+    working_dir: Path,
+) -> Iterator[Problem]:
+    """Warn if the built-in `build` finds neither plan, task, context nor a tracker.
+
+    A user who replaces a phase decides what the agent works on.
+    """
+    is_built_in = all(value.origin.tier is Tier.BUILTIN for value in phases.values())
+    if procedure != _BUILD or not phases or not is_built_in or contexts:
+        return
+    folders = dict.fromkeys((working_dir, work_tree(working_dir)))
+    if any(file_mode(folder / name) for folder in folders for name in _TASK_FILES):
+        return
+    if any(_names_tracker(_read(folder / _AGENTS_FILE)) for folder in folders):
+        return
+    yield Problem(
+        f"`{_BUILD}` has nothing to work on: there is no PLAN.md and no TASK.md in {working_dir}, "
+        "no --context, and no AGENTS.md that names a tracker",
+        "Write the task into TASK.md, pass it with -c TEXT, or draft a plan first: "
+        "rooda draft-plan-impl-feat",
+        severity=Severity.WARNING,
+    )
+
+
+def _names_tracker(agents: str) -> bool:
+    """Return whether AGENTS.md keeps the tasks elsewhere: in a tracker or in another folder."""
+    if _ELSEWHERE.search(agents):
+        return True
+    return bool(_TRACKER.search(agents)) and not _AT_ROOT.search(agents)
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file; empty if it can't be read."""
+    try:
+        return read_plain_file(path, _LONGEST, follow=True).decode("utf-8", "replace")
+    except OSError:
+        return ""
