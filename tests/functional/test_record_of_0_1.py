@@ -12,7 +12,7 @@ import pytest
 
 from support.workspace import Workspace
 
-CORPUS = Path(__file__).parent / "corpus/record-0.1"
+CORPUS = Path(__file__).parents[1] / "corpus/record-0.1"
 SUCCESS, ABORTED, INTERRUPTED = (
     "20261116-005438-72b77d",
     "20261116-005440-b1bbdc",

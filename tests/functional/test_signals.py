@@ -1,4 +1,4 @@
-"""Signals to rooda, with process trees and real terminals; see also test_interrupts_cli."""
+"""Signals to rooda, with process trees and real terminals; see also functional/test_interrupts."""
 
 import os
 import re

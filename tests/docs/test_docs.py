@@ -19,7 +19,7 @@ from support.happenings import SAMPLES, written
 from support.workspace import ROODA, Workspace
 from tools import docs, examples, picture
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 USER_PAGES = [ROOT / "README.md", *ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/reference/*.md")]
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)

@@ -22,7 +22,7 @@ HEAD = f"""
 import hashlib, itertools, os, sys
 from msgspec.structs import replace
 from pathlib import Path
-sys.path[:0] = {[str(Path(__file__).parent)]!r}
+sys.path[:0] = {[str(Path(__file__).parents[1])]!r}
 from support.record import Bench, a_run, an_iteration, all_are_alive
 bench = Bench(Path.cwd())
 """

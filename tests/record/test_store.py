@@ -49,7 +49,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 SCRIPT = f"""
 import json, os, sys
 from pathlib import Path
-sys.path[:0] = {[str(Path(__file__).parent)]!r}
+sys.path[:0] = {[str(Path(__file__).parents[1])]!r}
 from support.record import Bench, a_run, an_iteration
 bench = Bench(Path.cwd())
 """
