@@ -1,4 +1,4 @@
-"""What readers cost a run: `history` and `show` in a loop beside it, against nobody beside it."""
+"""What readers cost a run: with `history` and `show` in a loop beside it, against without."""
 
 import subprocess
 import sysconfig
@@ -9,7 +9,7 @@ from benchmarks.measure import alternate, report, seconds
 LIMIT = 1.25
 ITERATIONS = 40
 
-# As often as somebody may look; without the pause it would measure two processes on one core.
+# A user may look that often. Without the pause, two processes would share one core.
 _LOOK = 'while :; do "$0" history --json > /dev/null; "$0" show > /dev/null; sleep 0.2; done'
 
 

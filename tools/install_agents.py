@@ -14,7 +14,7 @@ _ROOT = Path(__file__).parents[1]
 _WANTED = _ROOT / "tests/real_agents/package.json"
 _FOLDER = _ROOT / ".agents"
 _DONE = _FOLDER / "installed.json"
-# The scripts of all other packages build what nobody uses here, or fetch it from anywhere.
+# The install scripts of all other packages build or fetch files that the tests do not need.
 _SCRIPTS = ("@anthropic-ai/claude-code/install.cjs", "opencode-ai/postinstall.mjs")
 _QUIET = ("--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 DATABASE = ".rooda/rooda.db"
 GARBAGE = "head -c 5000 /dev/urandom >"
-REWRITTEN = r"`\.rooda/rooda\.db` .* while the run was at work.*: it was written anew"
+REWRITTEN = r"`\.rooda/rooda\.db` .* during the run.*: rooda wrote it again"
 DROP = f"""
 import sqlite3
 database = sqlite3.connect('{DATABASE}')

@@ -371,7 +371,7 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Insid
 
     done = workspace.work("false", *FAILS, "--log-format", "logfmt")
     assert last(done).endswith(' resume="rooda resume RUN"')
-    assert last(workspace.work("false", *FAILS)).startswith("  Iteration timing"), "seed 000"
+    assert last(workspace.work("false", *FAILS)).startswith("  Iteration timing")
     hook = "loop: {hooks: {loop_start: {command: exit 1, on_error: abort}}}\n"
     workspace.config(hook + PROCEDURE)
     assert last(workspace.work("true")) == "  To continue: rooda resume RUN"

@@ -1,6 +1,6 @@
 """Rules of the loop that no other test shows through the installed command.
 
-docs/conformance.md names the test of every rule.
+docs/dev/conformance.md names the test of every rule.
 """
 
 import json

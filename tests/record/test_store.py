@@ -416,7 +416,7 @@ def test_corrupted_store_is_rewritten(bench: Bench, damage: str) -> None:
         assert bench.numbers(EARLIER) == BEFORE
     [trouble] = bench.troubles
     assert trouble.startswith("`.rooda/rooda.db` ")
-    assert "while the run was at work" in trouble
+    assert "during the run" in trouble
     outside = bench.path / "outside"
     assert not outside.exists() or outside.read_text() == "mine"
     store.close()

@@ -39,7 +39,7 @@ EXCEPTIONS = {
     "claude-autherror-stream": CUT_OFF,
     "opencode-usagelimit": CUT_OFF,
     "opencode-usagelimit-stream": CUT_OFF,
-    # Commands that nobody knows: exit code 0 and no promise is all there is.
+    # Commands without an adapter: rooda knows only exit code 0 and that there is no promise.
     "aider-autherror": Outcome(Verdict.CONTINUE),
     "kimi-autherror": Outcome(Verdict.CONTINUE),
 }

@@ -174,7 +174,7 @@ class Store:
         aside = repair.replace(path, self._steps, fill)
         what = str(error) if isinstance(error, Broken) else f"was damaged ({error})"
         place = f", and put aside as `{aside}`" if aside else ""
-        message = f"`{SHOWN}` {what} while the run was at work{place}: it was written anew"
+        message = f"`{SHOWN}` {what} during the run{place}: rooda wrote it again"
         self._tell(what.partition(" (")[0], message)
         return self._reopen()
 
