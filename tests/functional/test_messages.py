@@ -90,6 +90,12 @@ def test_reading_commands_without_any_run_say_how_to_start_one(
     assert "rooda history" not in done.err
 
 
+def test_history_without_any_run_says_how_to_start_one(workspace: Workspace) -> None:
+    done = workspace.rooda("history")
+    assert done.code == 0
+    assert "Start one with `rooda PROCEDURE`" in done.err
+
+
 def test_show_with_an_unknown_run_points_to_history(workspace: Workspace) -> None:
     workspace.work(workspace.agent("exit 0"), "-n", "1")
     done = workspace.rooda("show", "no-such-run")

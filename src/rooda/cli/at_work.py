@@ -93,4 +93,4 @@ class AtWork(Struct, frozen=True):
 
 
 def _no_run() -> InvalidInput:
-    return InvalidInput([Problem("no run is at work here", "See `rooda history`")])
+    return InvalidInput([Problem("no run is at work here", "`rooda history` lists earlier runs")])

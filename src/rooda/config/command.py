@@ -126,7 +126,7 @@ def choice_problems(layers: Layers, choice: AgentChoice, procedure: str) -> Iter
         yield direct.problem(
             f"the command {direct.value!r} ({direct.origin}) is used, "
             f"not the alias {alias.value!r} ({alias.origin})",
-            "Set only one of ai_cmd and ai_cmd_alias; `ai_cmd: null` takes a weaker one away",
+            "Set only one of ai_cmd and ai_cmd_alias; `ai_cmd: null` unsets a weaker one",
             Severity.WARNING,
         )
 

@@ -89,7 +89,7 @@ def _read(
         return Layer(tier)
     except FileNotFoundError:
         if path.is_symlink():
-            problems.append(Problem("is a link to nothing", "Mend or remove the link", file=shown))
+            problems.append(Problem("is a link to nothing", "Fix or remove the link", file=shown))
         elif required:
             problems.append(Problem("the file does not exist", "Correct --config", file=shown))
         return Layer(tier)

@@ -52,7 +52,7 @@ def choose_contexts(
             what = "is a folder" if is_a_folder else "looks like a file, and there is no such file"
             problems.append(
                 Problem(
-                    f"{text!r} {what}: it is taken as text",
+                    f"{text!r} {what}: rooda uses it as text",
                     "Correct the path if a file was meant",
                     field=flag,
                     severity=Severity.WARNING,
@@ -75,7 +75,7 @@ def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> 
         problems.append(
             Problem(
                 f"{text!r} looks like a file, and there is no such file",
-                "Correct the path; text with a space in it is taken as text",
+                "Correct the path; rooda reads a value with a space as text",
                 field=flag,
             )
         )

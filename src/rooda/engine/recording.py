@@ -75,7 +75,7 @@ class Recording(Struct, frozen=True):
         try:
             store = Store(plan.workspace, troubles)
         except StoreError as error:
-            problem = Problem(str(error), "Mend that, then start again", title="No record")
+            problem = Problem(str(error), "Fix that, then start again", title="No record")
             raise InvalidInput([problem]) from None
         store.close_stale()
         return cls(plan, store, troubles)

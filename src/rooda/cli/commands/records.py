@@ -18,6 +18,10 @@ from rooda.views import record_view as views
 from rooda.views import why as why_view
 
 _WORDS = click.argument("words", nargs=-1, metavar="[RUN] [ITERATION]")
+_NO_RUN = (
+    "No run is recorded here yet. Start one with `rooda PROCEDURE` (`rooda list` shows the "
+    "procedures)."
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -53,7 +57,7 @@ def history(
         click.echo(views.runs(rows), nl=False)
     else:
         filtered = any((status, procedure, since, until))
-        click.echo("No run matches." if filtered else "No run is recorded here yet.", err=True)
+        click.echo("No run matches." if filtered else _NO_RUN, err=True)
 
 
 @click.command("show")
@@ -107,7 +111,13 @@ def _print_output(record: Recorded, row: RunRow, number: int | None) -> None:
     if number is not None:
         iterations = [record.iteration(row, number)]
     if not iterations:
-        raise InvalidInput([Problem(f"run {row.run} has no output yet", "Wait for an iteration")])
+        raise InvalidInput(
+            [
+                Problem(
+                    f"run {row.run} has no output yet", "Wait until its first iteration has started"
+                )
+            ]
+        )
     if sys.stdout is not None and sys.stdout.isatty():
         click.echo_via_pager(_readable(record, iterations))
         return
