@@ -74,7 +74,7 @@ def test_rooda_config_without_a_command_names_its_commands(workspace: Workspace)
     done = workspace.rooda("config")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "Error: name a command of `rooda config`: check, schema, show\n"
+        "Error: name a command of `rooda config`: show, check, schema\n"
         "  Try `rooda config --help`\n"
     )
 
