@@ -71,7 +71,7 @@ def test_failure_is_logged_with_its_retries(work: Ralphs) -> None:
     log = work.log()
     assert [*re.findall(r"^Retries: (\d)$", log, re.MULTILINE)] == ["1", "2"]
     assert log.count("\nStatus: failed\n") == 3
-    assert log.count("Reason: No changes detected after ") == 3
+    assert log.count("Reason: No changes detected\n") == 3
     assert "Exit Reason: 3 failures in a row, the last one: No changes detected\n" in log
     assert "Total Iterations: 1\nSuccessful: 0\nFailed: 1\n" in log
     assert log.endswith(f"Exit Code: 4\n{DOUBLE}\n")
