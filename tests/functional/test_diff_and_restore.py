@@ -1,7 +1,10 @@
 """`rooda diff` and `rooda restore` through the installed command, in real repositories."""
 
 import os
+import shlex
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,3 +204,62 @@ def test_snapshots_can_be_turned_off(repo: Workspace, rooda: Inside) -> None:
     assert git(repo, "for-each-ref", "refs/rooda") == ""
     assert asked(rooda, "show", "1")["result"]["files_created"] == ["new.txt"]
     refused(rooda("restore", "0"), "there is no snapshot 0", "This run has none")
+
+
+# Makes an index claim that a file on disk has the content of HEAD. Git then does not read it.
+FORGE = """\
+import hashlib, pathlib, subprocess, sys
+name, target = sys.argv[1:]
+say = lambda *words: subprocess.check_output(["git", *words], text=True).strip()
+subprocess.run(["git", "add", name], check=True)
+index = pathlib.Path(".git/index").read_bytes()[:-20]
+new, old = say("rev-parse", ":" + name), say("rev-parse", "HEAD:" + name)
+index = index.replace(bytes.fromhex(new), bytes.fromhex(old))
+pathlib.Path(target).write_bytes(index + hashlib.sha1(index).digest())
+"""
+# Long after the file was written: otherwise git reads it in any case.
+HIDE = "echo of an agent > kept.txt; touch -d 2001-01-01 kept.txt; sleep 1.1"
+
+
+def forging(target: str) -> str:
+    """Return the command that writes a forged index to a path."""
+    return shlex.join([sys.executable, "-c", FORGE, "kept.txt", target])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "git replace $(git rev-parse HEAD:kept.txt) $(git hash-object -w kept.txt)",
+        "git replace $(git hash-object -w kept.txt) $(git rev-parse HEAD:kept.txt)",
+        f"{forging('.git/index')}; rm .rooda/git/index",
+        forging(".rooda/git/index"),
+    ],
+    ids=["the old file", "the new file", "the user's index", "rooda's index"],
+)
+def test_an_agent_cannot_hide_a_change_from_show_diff_and_restore(
+    repo: Workspace, rooda: Inside, deed: str
+) -> None:
+    agent = repo.agent(f"{HIDE}; {deed}")
+    assert repo.rooda("work", "--ai-cmd", agent, "-n", "1").code == 2
+    assert "kept.txt" in rooda("show", "1").out
+    assert "-of the user\n+of an agent\n" in rooda("diff", "1").out
+    done = rooda("restore", "0")
+    assert "(1 file changed)" in done.out
+    assert (repo.path / "kept.txt").read_text() == "of the user\n"
+    assert rooda("restore", "u1").code == 0
+    assert (repo.path / "kept.txt").read_text() == "of an agent\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [".git/index", ".rooda/git/index"])
+def test_restore_does_not_believe_an_index_that_was_forged_after_the_run(
+    repo: Workspace, rooda: Inside, target: str
+) -> None:
+    assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
+    script = f"{HIDE}; rm .rooda/git/index; {forging(target)}"
+    subprocess.run(["sh", "-ec", script], cwd=repo.path, env=repo.environ(), check=True)
+    assert rooda("restore", "0").code == 0
+    assert (repo.path / "kept.txt").read_text() == "of the user\n"
+    assert rooda("restore", "u1").code == 0
+    assert (repo.path / "kept.txt").read_text() == "of an agent\n"

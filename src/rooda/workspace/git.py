@@ -20,6 +20,8 @@ _UNATTENDED: Mapping[str, str] = {
     "GIT_MERGE_AUTOEDIT": "no",
     "GCM_INTERACTIVE": "never",
 }
+# Git shows another object in place of one that `git replace` names. An agent can do that too.
+TRUE_OBJECTS: Mapping[str, str] = {"GIT_NO_REPLACE_OBJECTS": "1"}
 # Variables that name a program, and the program that answers at once.
 _ANSWERS: Mapping[str, str] = {
     "GIT_ASKPASS": "true",
@@ -93,7 +95,7 @@ def unattended(tools: Tools) -> dict[str, str]:
     """
     kept = {name: value for name, value in tools.environ.items() if name not in _MISLEADING}
     answers = {variable: tools.program(name) for variable, name in _ANSWERS.items()}
-    return {"GIT_SSH": tools.program("ssh"), **kept, **_UNATTENDED, **answers}
+    return {"GIT_SSH": tools.program("ssh"), **kept, **_UNATTENDED, **TRUE_OBJECTS, **answers}
 
 
 class Git:

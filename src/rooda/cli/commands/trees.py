@@ -17,7 +17,7 @@ from rooda.console.recorded import Recorded
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import TRUE_OBJECTS, Git, GitError
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
@@ -80,7 +80,7 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     # The pager of the user, found outside of the work tree: the agent may have set another one.
     pager = os.environ.get("GIT_PAGER") or Git(Path("/"), tools).ask("config", "core.pager")
     pager = pager or os.environ.get("PAGER") or "less"
-    environ = {**os.environ, "PATH": tools.path, "GIT_PAGER": pager}
+    environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
     return subprocess.run(command, cwd=record.workspace, env=environ, check=False).returncode
 
 

@@ -25,17 +25,11 @@ _PLACES = (
     ("--git-path", "objects"),
     ("--show-object-format",),
 )
-_SETTINGS = (
-    r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|autocrlf|attributesfile)$"
-)
+_SETTINGS = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile)$"
 _NAMES_PER_COMMAND = 200
 _ON_BRANCH = b"ref: refs/heads/"
 _LARGEST_REF = 4096  # bytes
 _LARGEST_INDEX = 1024**3  # bytes: an index of ten million files
-_ATTRIBUTES = ".gitattributes"
-_PREFIXES = ("/", "/usr/local", "/opt/homebrew")
-_SYSTEM_ATTRIBUTES = [Path(prefix, "etc", "gitattributes") for prefix in _PREFIXES]
-_OFF = frozenset({"", "false", "no", "off", "0"})
 
 
 class Repository(Struct, frozen=True):
@@ -165,34 +159,11 @@ class Repository(Struct, frozen=True):
     def _listed(self, *arguments: str) -> bytes:
         """Return what `git ls-files` prints; nothing for a broken index, which is no error here."""
         try:
-            if read_index(self.index, self.object_format) is None:
+            if not is_whole_index(self.index, self.object_format):
                 return b""
             return self.git_with_index("--literal-pathspecs", "ls-files", "-z", *arguments)
         except GitError:
             return b""
-
-    def may_convert_files(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-        """Return whether git may store other bytes than those on disk for a tracked file.
-
-        Git converts line ends, large files and encodings. To ask git about each file would take
-        longer than to read the files.
-        """
-        if settings.get("core.autocrlf", "").lower() not in _OFF:
-            return True
-        names = self.names()
-        if any(name.rpartition("/")[2] == _ATTRIBUTES for name in names):  # even if it was deleted
-            return True
-        places = [self.top / folder / _ATTRIBUTES for folder in _folders(names)]
-        places += [self.common / "info" / "attributes", *_SYSTEM_ATTRIBUTES]
-        places.append(self._user_attributes(settings, environ))
-        return any(path.is_symlink() or path.exists() for path in places)
-
-    def _user_attributes(self, settings: Mapping[str, str], environ: Mapping[str, str]) -> Path:
-        home = Path(environ.get("HOME") or "/nonexistent")
-        if (named := settings.get("core.attributesfile")) is not None:
-            return home / named[2:] if named.startswith("~/") else self.top / named
-        config = environ.get("XDG_CONFIG_HOME")
-        return (Path(config) if config else home / ".config") / "git" / "attributes"
 
 
 def _places(git: Git) -> list[str]:
@@ -203,44 +174,20 @@ def _places(git: Git) -> list[str]:
     return [git.line("rev-parse", *question) for question in _PLACES]  # a name with a line break
 
 
-def _folders(names: Iterable[str]) -> set[str]:
-    """Return every folder that contains one of the names at any depth."""
-    found = {""}
-    for name in names:
-        folder = name.rpartition("/")[0]
-        while folder not in found:
-            found.add(folder)
-            folder = folder.rpartition("/")[0]
-    return found
+def is_whole_index(path: Path, object_format: str) -> bool:
+    """Return whether there is an index, and it is whole: git itself accepts a truncated one.
 
-
-def read_index(path: Path, object_format: str) -> tuple[bytes, os.stat_result] | None:
-    """Return the bytes and times of an index; None if it is missing, no file, or damaged.
-
-    Git itself accepts a truncated index. With `index.skipHash` the index ends in zeros instead of
-    a hash.
+    With `index.skipHash` the index ends in zeros instead of a hash.
     """
     try:
         with os.fdopen(open_plain_file(path, follow=True), "rb") as file:
-            found = os.fstat(file.fileno())
-            data = file.read() if found.st_size <= _LARGEST_INDEX else b""
+            size = os.fstat(file.fileno()).st_size
+            data = file.read() if size <= _LARGEST_INDEX else b""
     except OSError:
-        return None
+        return False
     import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
 
     digest = hashlib.new(object_format, usedforsecurity=False)
     content, end = data[: -digest.digest_size], data[-digest.digest_size :]
     digest.update(content)
-    is_whole = bool(content) and (end == digest.digest() or not any(end))
-    return (data, found) if is_whole else None
-
-
-def copy_index(source: Path, target: Path, object_format: str) -> bool:
-    """Copy an index with its time, which git takes for the time of its last look at the files."""
-    read = read_index(source, object_format)
-    if read is None:
-        return False
-    data, found = read
-    target.write_bytes(data)
-    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-    return True
+    return bool(content) and (end == digest.digest() or not any(end))

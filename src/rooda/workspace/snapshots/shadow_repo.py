@@ -3,7 +3,8 @@
 It uses the objects of the user's repository; everything else is separate. rooda never touches the
 user's index, branch and stash, and never takes a lock in the user's repository. Git applies no
 filter: a blob contains exactly the bytes on disk. An agent can write to this folder, so rooda
-checks it before each use and rebuilds what is damaged.
+checks it before each use and rebuilds what is damaged. An index says which files git need not
+read, so rooda uses only the one that this process has written.
 
 Where the user has no repository, the folder also contains the trees of the scans, but no blobs.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError, GitStoppedError
-from rooda.workspace.snapshots.repository import Repository, copy_index, read_index
+from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
 from rooda.workspace.tools import Tools
 
@@ -54,6 +55,7 @@ _CONFIG = {
 _PRIVATE_CONFIG = _CONFIG["sha1"] + b"[rooda]\n\tprivate = true\n"
 # Differs between two files, and between two versions of one file.
 FileMark = tuple[int, ...]
+_MOST_AT_ONCE = 2 * 1024**3  # bytes that one git reads
 _UNUSABLE: FileMark = ()  # in place of the mark of an index that must be rebuilt
 
 
@@ -90,7 +92,8 @@ class ShadowRepo:
         self._own = b"".join(os.fsencode(f"/{pattern}\n") for pattern in own)
         self._folder = state / "git"
         self._index = self._folder / "index"
-        self._left_as: FileMark | None = None
+        self._left_as: FileMark | None = _UNUSABLE
+        self._names_are_known = False
         self._is_private = repository.is_private
         self._folders = dict(_FOLDERS)
         if self._is_private:
@@ -103,30 +106,31 @@ class ShadowRepo:
             "GIT_OBJECT_DIRECTORY": str(repository.objects),
             "GIT_OPTIONAL_LOCKS": "1",
         }
-        self._settings = repository.settings()
-        self.git = Git(repository.top, tools, place, {**self._settings, **_SETTINGS})
-        self._environ = tools.environ
+        self.git = Git(repository.top, tools, place, {**repository.settings(), **_SETTINGS})
 
     def prepare(self, head: str | None) -> list[str] | None:
-        """Repair the folder. Return the names in the index; None if it is as rooda left it."""
+        """Repair the folder. Return the names in the index; None if they are as rooda left them.
+
+        If rooda must rebuild the index, it has the names of `head`, and git reads every file.
+        """
         try:
             self._tidy(head)
             left_as, self._left_as = self._left_as, _UNUSABLE  # until `leave` says otherwise
-            if left_as is not None and left_as == mark_of(self._index):
-                return None
-            if left_as is not None or not self._is_usable():
-                self._renew()
-            return self._names()
+            if left_as != mark_of(self._index):
+                return self._renew(head)
+            return None if self._names_are_known else self._names()
         except (OSError, RecursionError) as error:
             raise GitError(f"{self._folder}: {error}") from None
 
     def leave(self) -> None:
         """Remember the index as it is, so that rooda notices when another program changes it."""
         self._left_as = mark_of(self._index)
+        self._names_are_known = True
 
     def trust(self) -> None:
-        """Keep the index, and read its names again before the next use."""
-        self._left_as = None
+        """Keep the index as it is now, and read its names again before the next use."""
+        self._left_as = mark_of(self._index)
+        self._names_are_known = False
 
     def discard(self) -> None:
         """Rebuild the index before the next use."""
@@ -156,11 +160,6 @@ class ShadowRepo:
         self._keep("info/attributes", _ATTRIBUTES)
         self._keep("info/exclude", self.rules + _EXCLUDE + self._own)
 
-    def _is_usable(self) -> bool:
-        """Return whether the index is a whole index of git, and no link."""
-        is_link = self._index.is_symlink()
-        return not is_link and read_index(self._index, self._repository.object_format) is not None
-
     def _keep(self, name: str, content: bytes) -> bool:
         """Make sure that a regular file has this content. Return whether it had it before."""
         path = self._folder / name
@@ -171,34 +170,37 @@ class ShadowRepo:
         path.write_bytes(content)
         return False
 
-    def _renew(self) -> None:
-        """Start with a copy of the user's index, if it describes the bytes on disk.
+    def _renew(self, head: str | None) -> list[str]:
+        """Start with the names of a commit and without the dates of files; return the names.
 
-        Then git does not have to read every file. Without an index, every file is new.
+        So git reads every file, but lists only those that differ from the commit. Without a
+        commit, or if there is too much for one git to read, the index is empty.
         """
         _clear(self._index)
-        user = self._repository
-        if not user.may_convert_files(self._settings, self._environ):
-            copy_index(user.index, self._index, user.object_format)
-
-    def _names(self) -> list[str]:
-        """Return the names in the index, and remove the flags that keep git from reading a file.
-
-        If git can't read the index (it may be split), rooda continues without one.
-        """
+        if head is None:
+            return []
         try:
-            entries = os.fsdecode(self.git("ls-files", "-z", "-v")).split("\0")[:-1]
+            self.git("read-tree", head)
+            names = self._names()
         except GitStoppedError:
             raise
         except GitError:
-            _clear(self._index)
-            return []
-        unwatched = [entry[2:] for entry in entries if entry[0].islower()]
-        skipped = [entry[2:] for entry in entries if entry[0] in "Ss"]
-        for kind, names in (("assume-unchanged", unwatched), ("skip-worktree", skipped)):
-            if names:
-                self.git("update-index", f"--no-{kind}", "-z", "--stdin", given=listed(names))
-        return [entry[2:] for entry in entries]
+            names = []
+        if names and self._is_readable_at_once(names):
+            return names
+        _clear(self._index)
+        return []
+
+    def _is_readable_at_once(self, names: Iterable[str]) -> bool:
+        """Return whether one git can read all these files within its time limit."""
+        left = _MOST_AT_ONCE
+        for name in names:
+            with contextlib.suppress(OSError):
+                left -= os.lstat(f"{self._repository.top}/{name}").st_size
+        return left >= 0
+
+    def _names(self) -> list[str]:
+        return os.fsdecode(self.git("ls-files", "-z")).split("\0")[:-1]
 
 
 def listed(names: Iterable[str]) -> bytes:
