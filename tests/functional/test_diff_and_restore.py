@@ -263,3 +263,25 @@ def test_restore_does_not_believe_an_index_that_was_forged_after_the_run(
     assert (repo.path / "kept.txt").read_text() == "of the user\n"
     assert rooda("restore", "u1").code == 0
     assert (repo.path / "kept.txt").read_text() == "of an agent\n"
+
+
+@pytest.mark.slow
+def test_a_repository_of_another_user_is_named_with_the_command_that_fixes_it(
+    repo: Workspace,
+) -> None:
+    # Git's own switch for its tests. Without root, a test can't give a folder to another user.
+    repo.env["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "1"
+    fix = f"git config --global --add safe.directory {repo.path.resolve()}"
+    run = ("work", "--ai-cmd", repo.agent("echo made > made.txt"), "-n", "2")
+    done = repo.rooda(*run)
+    assert done.code == 2, done.err
+    printed = done.out + done.err
+    assert printed.count(f"run `{fix}`") == 1, printed
+    assert printed.index(fix) < printed.index("Iteration 1/2 starting")
+    assert "made.txt" in repo.rooda("show", "1").out
+    assert f"run `{fix}`" in repo.rooda("doctor").out
+    refused(repo.rooda("restore", "0"), "belongs to another user", fix)
+    subprocess.run(fix.split(), env=repo.environ(), check=True)
+    done = repo.rooda(*run)
+    assert "snapshots" not in done.out + done.err
+    assert repo.rooda("restore", "0").code == 0

@@ -19,6 +19,7 @@ from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import explain_refusal
 
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
 TITLE = "git can't be used"
@@ -70,7 +71,7 @@ def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
         if any(sign in str(error) for sign in _NO_WORK_TREE):
             fix = "Start rooda in a repository, or make one with `git init`"
             return Obstacle(f"{folder} is in no git work tree", fix)
-        return Obstacle(f"git refuses to work here: {error}", _TRY)
+        return Obstacle(*explain_refusal(folder, str(error)))
 
 
 def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:

@@ -11,7 +11,7 @@ from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import TreeScan
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.work_tree import explain_refusal, work_tree
 
 _NO_GIT = "git is not installed, and rooda finds changed files with it: install git"
 
@@ -40,7 +40,7 @@ class FileChangeTracker:
         self._snapshots: Snapshots | None = None
         state, tools = state or root / STATE_FOLDER, tools or Tools(folders=[root])
         try:
-            self._snapshots = _open(root, state, tools, own)
+            self._snapshots, self._trouble = _open(root, state, tools, own)
         except GitError as error:
             self._trouble = str(error)
 
@@ -73,20 +73,28 @@ class FileChangeTracker:
         moved = before is not None and before.head != now.head
         head = before.head if before is not None else None
         commits = self._snapshots.commits_between(head, now.head) if moved else 0
-        return replace(now, commits=commits, head_moved=moved)
+        trouble = now.trouble or self._trouble
+        return replace(now, commits=commits, head_moved=moved, trouble=trouble)
 
 
-def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> Snapshots:
-    """Return the scans of a folder; without a repository, or one that git refuses, its own ones."""
+def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> tuple[Snapshots, str]:
+    """Return the scans of a folder, and a message if git refuses to work with its repository.
+
+    Without a repository, and with one that git refuses, rooda scans with an index of its own.
+    """
     if tools.git is None:
         raise GitError(_NO_GIT)
+    trouble = ""
     try:
         found = Snapshots.open(root, state, tools, own=_below(work_tree(root), own))
-    except GitError:
+    except GitError as error:
         found = None
+        reason, advice = explain_refusal(root, str(error))
+        trouble = f"there are none, because {reason}. {advice}"
     if found is not None:
-        return found
-    return Snapshots.without_repository(root, state, tools, own=_below(root.resolve(), own))
+        return found, ""
+    below = _below(root.resolve(), own)
+    return Snapshots.without_repository(root, state, tools, own=below), trouble
 
 
 def _below(folder: Path, patterns: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import STATE_FOLDER
 
 _MOST_SECONDS = 5.0  # for one search
+# What git prints if another user owns the files, as in many containers; the second is git 2.35.
+_OTHER_OWNER = ("dubious ownership", "owned by someone else")
 _SKEW = 2.0  # seconds that the clock of a file server may be ahead
 
 
@@ -26,6 +29,16 @@ def _is_top(folder: Path) -> bool:
         return (git / "HEAD").is_file() or read_plain_file(git, 7, follow=True) == b"gitdir:"
     except OSError:
         return False
+
+
+def explain_refusal(folder: Path, refusal: str) -> tuple[str, str]:
+    """Return why git does not work in a folder, and what the user can do; `refusal` is git's."""
+    if not any(sign in refusal for sign in _OTHER_OWNER):
+        return f"git refuses to work here: {refusal}", "Check that `git status` works here"
+    top = work_tree(folder)
+    command = f"git config --global --add safe.directory {shlex.quote(str(top))}"
+    reason = f"git refuses to work here: {top} belongs to another user"
+    return reason, f"If you trust this repository, run `{command}`"
 
 
 def changed_within(

@@ -23,6 +23,7 @@ from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import explain_refusal
 
 _NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")
 _UNDO = re.compile(r"u([0-9]{1,6})")
@@ -33,7 +34,7 @@ def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     try:
         snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, tools)
     except GitError as error:
-        raise InvalidInput([Problem(str(error), "See what git says here: git status")]) from None
+        raise InvalidInput([Problem(*explain_refusal(folder, str(error)))]) from None
     if snapshots is None:
         problem = Problem(
             "there are no snapshots without git", "Run `git init` before the next run"
