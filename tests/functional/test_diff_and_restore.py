@@ -285,3 +285,48 @@ def test_a_repository_of_another_user_is_named_with_the_command_that_fixes_it(
     done = repo.rooda(*run)
     assert "snapshots" not in done.out + done.err
     assert repo.rooda("restore", "0").code == 0
+
+
+@pytest.mark.slow
+def test_restore_names_what_no_snapshot_contains(repo: Workspace, rooda: Inside) -> None:
+    for name in ("gone.bin", "stays.bin"):
+        with repo.write(name, "").open("wb") as file:
+            file.truncate(60 * 1024**2)
+    for name in ("gone", "stays"):
+        git(repo, "init", "-q", name)
+        repo.write(f"{name}/file", "in a repository of its own\n")
+    deed = "rm -r gone.bin gone; truncate -s 60M new.bin; git init -q new; echo x > new/file"
+    assert repo.rooda("work", "--ai-cmd", repo.agent(deed), "-n", "1").code == 2
+    done = rooda("restore", "0")
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "Not brought back: gone.bin, gone/",
+        "Left as it is, because no snapshot contains it: new.bin, new/, stays.bin, stays/",
+    ]
+    assert (repo.path / "stays.bin").stat().st_size == 60 * 1024**2
+    assert (repo.path / "new/file").exists()
+
+
+@pytest.mark.slow
+def test_restore_keeps_modes_and_links_where_git_is_told_to_ignore_them(
+    repo: Workspace, rooda: Inside
+) -> None:
+    repo.write("tool.sh", "echo hi\n").chmod(0o755)
+    repo.write("plain.sh", "echo hi\n").chmod(0o644)
+    (repo.path / "link").symlink_to("kept.txt")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "a program and a link")
+    for key in ("core.fileMode", "core.symlinks"):
+        git(repo, "config", key, "false")
+    repo.write("new.sh", "echo hi\n").chmod(0o755)
+    (repo.path / "new-link").symlink_to("new.sh")
+    before = walk(repo.path)
+    deed = "chmod -x tool.sh; chmod +x plain.sh; rm new.sh link new-link"
+    assert repo.rooda("work", "--ai-cmd", repo.agent(deed), "-n", "1").code == 2
+    after = walk(repo.path)
+    names = rooda("diff", "1", "--name-only").out.split()
+    assert names == ["link", "new-link", "new.sh", "plain.sh", "tool.sh"]
+    for number, expected in (("0", before), ("1", after), ("0", before)):
+        assert rooda("restore", number).code == 0
+        now = walk(repo.path)
+        assert {name: now.get(name) for name in expected} == expected

@@ -29,7 +29,8 @@ class TreeScan(Struct, frozen=True):
     `changes` is None if rooda could not determine them, or if there was no scan before. `tree`
     stands for the content of all files. In a git repository, `commit` is the commit that keeps the
     tree (if one was requested), `head` the commit of the user's HEAD, and `left_out` names the
-    files that exist and are not in the tree.
+    files that exist and are not in the tree. After a restore, `left_out` names what it could not
+    bring back, and `untouched` what exists and is in no snapshot, so that it stayed as it was.
     """
 
     changes: Changes | None = None
@@ -39,6 +40,7 @@ class TreeScan(Struct, frozen=True):
     head: str | None = None
     commit: str | None = None
     left_out: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
     trouble: str = ""
 
 

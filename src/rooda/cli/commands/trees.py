@@ -136,6 +136,9 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     click.echo(f"Restored {what} ({count(changed, 'file')} changed).")
     if found.left_out:
         click.echo(f"Not brought back: {one_line(', '.join(found.left_out))}", err=True)
+    if found.untouched:
+        untouched = one_line(", ".join(found.untouched))
+        click.echo(f"Left as it is, because no snapshot contains it: {untouched}", err=True)
     if found.trouble:
         click.echo(f"Warning: {one_line(found.trouble)}", err=True)
     click.echo(f"The state before this restore is kept until {now + _UNDO_AGE:%Y-%m-%d}.")

@@ -34,6 +34,9 @@ _EXCLUDE = f"\n{STATE_FOLDER}/\n".encode()
 _MOST_RULES = 1024 * 1024
 _SETTINGS: Mapping[str, str] = {
     "core.bare": "false",
+    # A snapshot describes the disk, whatever the user's repository says about these two.
+    "core.fileMode": "true",
+    "core.symlinks": "true",
     "core.autocrlf": "false",
     "core.safecrlf": "false",
     "core.attributesFile": os.devnull,

@@ -191,7 +191,8 @@ class Snapshots:
         `undo_run` replaces the run in the name of that snapshot.
 
         Returns the new state: `changes` is what the restore did, `left_out` what it could not
-        restore. Raises GitError; then the work tree may be half restored, if there is an undo.
+        restore, `untouched` what exists and is in no snapshot, so that it stayed as it was.
+        Raises GitError; then the work tree may be half restored, if there is an undo.
         """
         commit, tree = self._refs.table.commit(run, name), self.tree_of(run, name)
         if commit is None or tree is None:
@@ -212,8 +213,15 @@ class Snapshots:
         failed = self._restorer.carry_out(plan, tree, notes.absent)
         self._index.settle(plan.write)
         now = self.take(None)
-        trouble = undo.trouble or now.trouble
-        return replace(now, commit=commit, left_out=self._named(failed), trouble=trouble)
+        unkept = {*notes.left_out, *here.left_out}.difference(failed)
+        gone = {name for name in unkept if not os.path.lexists(self._repository.top / name)}
+        return replace(
+            now,
+            commit=commit,
+            left_out=self._named({*failed, *gone}),
+            untouched=self._named(unkept - gone),
+            trouble=undo.trouble or now.trouble,
+        )
 
     def _keep_also(
         self,
