@@ -27,7 +27,15 @@ def workspace_here() -> Path:
     real = folder.resolve()
     above = [real, *real.parents]
     within = above[: above.index(top) + 1] if top in above else above[:1]
-    return next((one for one in within if (one / STATE_FOLDER / DATABASE).exists()), folder)
+    return next((one for one in within if _has_record(one)), folder)
+
+
+def _has_record(folder: Path) -> bool:
+    """Return whether the folder has a record, also one that the user may not read."""
+    try:
+        return (folder / STATE_FOLDER / DATABASE).exists()
+    except PermissionError:
+        return True  # the reader says why it can't be read
 
 
 class Recorded(Struct, frozen=True):

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import shlex
 import shutil
 import sqlite3
 import tempfile
@@ -155,7 +156,7 @@ class RecordReader:
                 return []
             except (OSError, sqlite3.Error) as error:
                 if looks == _LOOKS:
-                    raise StoreError(_unreadable(error)) from None
+                    raise StoreError(_unreadable(error, self._path)) from None
             time.sleep(_PAUSE)
 
 
@@ -182,9 +183,21 @@ def _ended(row: IterationRow) -> IterationRow:
     return replace(row, status=INTERRUPTED) if row.status in UNFINISHED else row
 
 
-def _unreadable(error: Exception) -> str:
+def _unreadable(error: Exception, file: Path) -> str:
+    if _is_forbidden(file):
+        advice = f"chmod -R u+rwX {shlex.quote(str(file.parent))}"
+        return f"`{SHOWN}` can't be read (Permission denied); allow it with `{advice}`"
     reason = (isinstance(error, OSError) and error.strerror) or str(error)
     return f"`{SHOWN}` can't be read ({reason}); if it is broken, the next run starts a new one"
+
+
+def _is_forbidden(file: Path) -> bool:
+    """Return whether the user may not read the file; SQLite only says that it can't open it."""
+    try:
+        file.lstat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return not os.access(file, os.R_OK)
 
 
 @contextlib.contextmanager

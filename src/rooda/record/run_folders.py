@@ -48,8 +48,7 @@ def run_folders(workspace: Path) -> list[str]:
 def size_on_disk(workspace: Path, run: str) -> int:
     """The bytes of a run on disk, without the holes in transcripts; unreadable files count 0."""
     folder = run_folder(workspace, run)
-    is_ours = not any(one.is_symlink() for one in (folder, *folder.parents[:2]))
-    size, waiting = 0, [str(folder)] if is_ours else []
+    size, waiting = 0, [str(folder)] if _is_ours(folder) else []
     while waiting:
         try:
             with os.scandir(waiting.pop()) as entries:
@@ -60,6 +59,14 @@ def size_on_disk(workspace: Path, run: str) -> int:
         except OSError:
             continue
     return size
+
+
+def _is_ours(folder: Path) -> bool:
+    """Return whether no link leads to the folder of a run; False if rooda may not look."""
+    try:
+        return not any(one.is_symlink() for one in (folder, *folder.parents[:2]))
+    except OSError:
+        return False
 
 
 def remove_run(workspace: Path, run: str) -> None:

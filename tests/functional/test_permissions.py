@@ -1,0 +1,47 @@
+"""The user may not read `.rooda` or a part of it: every command says so, and a run goes on."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.children import Nursery
+from support.faults import check, powerless
+from support.recorded import versioned
+from support.workspace import Workspace
+
+READING = ("show", "history", "why", "diff 1", "restore 1", "follow", "resume")
+
+
+@pytest.fixture
+def with_record(workspace: Workspace) -> Iterator[Workspace]:
+    """Return a repository with a record; its modes are corrected at the end."""
+    versioned(workspace)
+    assert workspace.work("true", "-n", "1").code == 2
+    yield workspace
+    (workspace.path / ".rooda").chmod(0o700)
+    (workspace.path / ".rooda/rooda.db").chmod(0o600)
+    (workspace.path / ".rooda/runs").chmod(0o700)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", [".rooda", ".rooda/rooda.db"])
+def test_reading_commands_name_a_record_without_permissions(
+    with_record: Workspace, nursery: Nursery, what: str
+) -> None:
+    folder = with_record.path / ".rooda"
+    (with_record.path / what).chmod(0)
+    for command in READING:
+        done = nursery.start(with_record, *command.split(), before=powerless()).finish()
+        check(done, with_record, 1)
+        assert "`.rooda/rooda.db` can't be read (Permission denied)" in done.err, command
+        assert f"`chmod -R u+rwX {folder}`" in done.err, command
+
+
+def test_run_goes_on_if_the_folder_of_earlier_runs_has_no_permissions(
+    with_record: Workspace, nursery: Nursery
+) -> None:
+    (with_record.path / ".rooda/runs").chmod(0)
+    started = nursery.start(with_record, "work", "--ai-cmd", "true", "-n", "1", before=powerless())
+    done = started.finish()
+    check(done, with_record, 2)
+    assert "WARN: The state folder can't be written; a temporary file" in done.err
