@@ -1,17 +1,21 @@
 """The entry point of `rooda`."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from rooda.console.entry import front
+from rooda.process.import_path import leave_work_tree_out
 
+TYPE_CHECKING = False  # `typing` is imported after `leave_work_tree_out`
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import click
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run `rooda` with the given arguments and return its exit code."""
+    leave_work_tree_out()
+    from rooda.console.entry import front
+
     return front("rooda", list(sys.argv[1:] if argv is None else argv), _rooda)
 
 

@@ -1,17 +1,21 @@
 """The entry point of `ralph`."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from rooda.console.entry import front
+from rooda.process.import_path import leave_work_tree_out
 
+TYPE_CHECKING = False  # `typing` is imported after `leave_work_tree_out`
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import click
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run `ralph` with the given arguments and return its exit code."""
+    leave_work_tree_out()
+    from rooda.console.entry import front
+
     arguments = list(sys.argv[1:] if argv is None else argv)
     return front("ralph", arguments, _ralph, internal_error=1)  # 3 means that tests failed
 

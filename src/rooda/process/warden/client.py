@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rooda.process.import_path import without_work_tree
 from rooda.process.warden.channel import Channel, ChannelClosed, Message
 
 PATIENCE = 15.0  # seconds for an answer that should take milliseconds
@@ -28,10 +29,10 @@ _PROGRAM = (
 )
 
 
-def _path() -> str:
-    """Where this process finds modules, this installation of rooda first."""
+def import_path() -> str:
+    """Return where the warden finds modules: this installation of rooda first, no work tree."""
     root = str(Path(__file__).parents[3])
-    return "\x1f".join([root, *filter(None, sys.path)])
+    return "\x1f".join([root, *filter(None, without_work_tree(sys.path))])
 
 
 class StartRefused(Exception):  # noqa: N818 - what the system did
@@ -61,7 +62,7 @@ class WardenClient:
             try:
                 self._process = subprocess.Popen(
                     [
-                        *(PYTHON, *PYTHON_FLAGS, "-c", _PROGRAM, _path()),
+                        *(PYTHON, *PYTHON_FLAGS, "-c", _PROGRAM, import_path()),
                         *(str(warden_end.fileno()), contain),
                     ],
                     stdin=subprocess.DEVNULL,

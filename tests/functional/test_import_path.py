@@ -1,0 +1,35 @@
+"""An agent can write modules to the work tree: rooda does not import them."""
+
+from pathlib import Path
+
+import pytest
+
+from support.workspace import Workspace
+
+# Modules of Python, dependencies of rooda, and one of the warden.
+PLANTED = ("typing", "signal", "socket", "json", "sqlite3", "click", "msgspec", "yaml", "psutil")
+
+
+@pytest.mark.parametrize("path", [":", "src", "{here}", "{here}/src:/nowhere"])
+def test_python_path_does_not_lead_rooda_into_the_work_tree(
+    workspace: Workspace, tmp_path: Path, path: str
+) -> None:
+    marker = tmp_path / "imported"
+    for name in PLANTED:
+        for folder in ("", "src/"):
+            workspace.write(f"{folder}{name}.py", f"open({str(marker)!r}, 'a').write({name!r})")
+    workspace.env["PYTHONPATH"] = path.format(here=workspace.path)
+    done = workspace.work("echo '<promise>SUCCESS</promise>'")
+    assert done.code == 0, done.err
+    assert not marker.exists(), marker.read_text()
+
+
+def test_python_path_is_found_in_the_whole_work_tree(workspace: Workspace, tmp_path: Path) -> None:
+    marker = tmp_path / "imported"
+    workspace.write("click.py", f"open({str(marker)!r}, 'w').write('click')")
+    (workspace.path / ".git").mkdir()
+    below = workspace.path / "below"
+    below.mkdir()
+    done = Workspace(below, workspace.home, {"PYTHONPATH": ".."}).rooda("list")
+    assert done.code == 0, done.err
+    assert not marker.exists()

@@ -1,0 +1,39 @@
+"""Where rooda and its warden import modules from."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from rooda.process.import_path import without_work_tree
+from rooda.process.warden import client
+
+
+def test_only_folders_of_python_path_in_the_work_tree_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / ".git").mkdir(parents=True)
+    below, environment = work / "below", work / ".venv"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", "src", str(work), str(outside)]))
+    path = ["", str(below), str(below / "src"), str(work), str(outside), str(environment)]
+    assert without_work_tree(path) == [str(outside), str(environment)]
+
+
+def test_folder_of_rooda_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(client.__file__).parents[3]
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    assert without_work_tree([str(root)]) == [str(root)]
+
+
+def test_warden_gets_no_folder_of_the_work_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ":")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert str(tmp_path) not in client.import_path().split("\x1f")
