@@ -20,6 +20,7 @@ from rooda.prompts.parts import Context, Part, PromptError, TextPart
 from rooda.text.numbers import approximate_size
 from rooda.text.paths import file_mode, is_folder
 from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.work_tree import OUTSIDE, leads_out
 
 _MOVE = "Move it away"
 LITTLE_DISK = 200 * 1024 * 1024
@@ -135,8 +136,8 @@ def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator
         fix = "Start rooda in a folder of your own, or correct the folder's mode"
         yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))
     log_file = values[LOG_FILE]
-    if log_file is not None and (reason := _unwritable_file(Path(log_file))):
-        text = f"Log file can't be written: {log_file}: {os.strerror(reason)}"
+    if log_file is not None and (reason := _unwritable_file(Path(log_file), workspace)):
+        text = f"Log file can't be written: {log_file}: {reason}"
         yield _wrong(text, "Choose another with --log-file", values, LOG_FILE)
 
 
@@ -149,15 +150,17 @@ def _writable_folder(path: Path) -> bool:
     return is_folder(path) and os.access(path, os.W_OK | os.X_OK)
 
 
-def _unwritable_file(path: Path) -> int:
-    """Return the error number that says why a file can't be written; 0 if it can."""
+def _unwritable_file(path: Path, workspace: Path) -> str:
+    """Return why a file can't be written; nothing if it can."""
     mode = file_mode(path)
+    if leads_out(path, workspace):
+        return OUTSIDE
     if mode == 0 and not is_folder(path.parent):
-        return errno.ENOENT
+        return os.strerror(errno.ENOENT)
     if stat.S_ISDIR(mode):
-        return errno.EISDIR
+        return os.strerror(errno.EISDIR)
     right = _writable_folder(path.parent) if mode == 0 else os.access(path, os.W_OK)
-    return 0 if right else errno.EACCES
+    return "" if right else os.strerror(errno.EACCES)
 
 
 def check_disk(folder: Path) -> list[Problem]:

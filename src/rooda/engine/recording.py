@@ -38,7 +38,7 @@ from rooda.workspace.git import GitError
 from rooda.workspace.lock import ProcessIdentity
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import SESSION, STATE_FOLDER, open_to_append
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.work_tree import leads_out, work_tree
 
 
 class _Troubles:
@@ -111,7 +111,7 @@ class Recording(Struct, frozen=True):
             places.append((Path(other), None))
         for path, opened in places:
             try:
-                if opened is None:
+                if opened is None and not leads_out(path, workspace):
                     path.parent.mkdir(parents=True, exist_ok=True)
                 file = LogFile(path, opened)
             except OSError as error:

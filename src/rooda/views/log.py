@@ -4,6 +4,7 @@ The words of an event are its own (`rooda.text.event`). The JSON schema is in
 docs/reference/events.md.
 """
 
+import errno
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
 from rooda.text.event import LogLevel
+from rooda.workspace.work_tree import OUTSIDE, leads_out, work_tree
 
 SCHEMA_VERSION = 1
 _CONTROLS = re.compile(r"[\x7f-\x9f]")
@@ -82,16 +84,24 @@ def _plain(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
+# Not blocking: a FIFO without a reader is an error and not a wait without end.
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
+
+
 class LogFile:
     """Appends to a file, and opens it again if the agent has deleted or replaced it.
+
+    It follows no link that the agent has put in the place of the file or of a folder above it.
 
     Raises OSError if the file can't be written: the emitter reports that.
     """
 
     def __init__(self, path: Path, open_file: Callable[[], int] | None = None) -> None:
         self._path = path
-        self._open = open_file or self._open_anywhere
-        self._fd = self._open()
+        self._target = os.path.realpath(path)
+        self._is_link = path.is_symlink()  # the user's own link, as `/dev/stdout` is one
+        self._open = open_file or self._open_again
+        self._fd = self._open_first() if open_file is None else open_file()
 
     def write(self, text: str) -> None:
         """Append the text."""
@@ -107,13 +117,26 @@ class LogFile:
         """Close the file."""
         os.close(self._fd)
 
-    def _open_anywhere(self) -> int:
-        # Not blocking: a FIFO without a reader is an error and not a wait without end.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
+    def _open_first(self) -> int:
+        if leads_out(self._path, work_tree(Path.cwd())):
+            raise OSError(errno.ELOOP, OUTSIDE, str(self._path))
+        return os.open(self._path, _APPEND, 0o644)
+
+    def _open_again(self) -> int:
+        """Open the same place as at the start. A link that is there now is not the user's."""
+        if self._is_link:
+            flags = _APPEND
+        else:
+            flags = _APPEND | os.O_NOFOLLOW
+            if self._path.is_symlink():
+                self._path.unlink()
+        if os.path.realpath(self._path) != self._target:
+            raise OSError(errno.ELOOP, "a symbolic link now leads elsewhere", str(self._path))
         return os.open(self._path, flags, 0o644)
 
     def _is_there(self) -> bool:
         try:
-            return os.path.samestat(os.fstat(self._fd), self._path.stat())
+            found = self._path.stat() if self._is_link else self._path.lstat()
+            return os.path.samestat(os.fstat(self._fd), found)
         except OSError:
             return False

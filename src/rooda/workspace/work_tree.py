@@ -41,6 +41,17 @@ def explain_refusal(folder: Path, refusal: str) -> tuple[str, str]:
     return reason, f"If you trust this repository, run `{command}`"
 
 
+OUTSIDE = "a symbolic link leads out of the work tree"
+
+
+def leads_out(path: Path, tree: Path) -> bool:
+    """Return whether a link leads from a path in a work tree to a place outside of it."""
+    top = tree.resolve()
+    named = (Path(os.path.abspath(path)), path.parent.resolve() / path.name)  # noqa: PTH100
+    is_inside = any(one.is_relative_to(top) for one in named)
+    return is_inside and not Path(os.path.realpath(path)).is_relative_to(top)
+
+
 def changed_within(
     folder: Path, seconds: float, is_hurried: Callable[[], bool] = lambda: False
 ) -> float | None:
