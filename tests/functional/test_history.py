@@ -1,6 +1,7 @@
 """`rooda history`, `show` and `why` through the installed command, as text and as JSON."""
 
 import json
+import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -372,6 +373,23 @@ def test_show_output_on_a_terminal_is_paged_and_without_control_codes(past: Past
     assert "owned" not in sent
     assert not [char for char in sent if ord(char) < 32 and char not in "\r\n"]
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]
+
+
+@pytest.mark.parametrize("command", ["show --json", "history --json", "why --json"])
+def test_closed_pipe_is_success(past: Past, command: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer) as out:
+        done = subprocess.run(
+            [ROODA, *command.split()],
+            cwd=past.workspace.path,
+            env=past.workspace.environ(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_show_output_prints_no_error_if_the_reader_closes_the_pipe_early(past: Past) -> None:

@@ -1,5 +1,6 @@
 """An internal error of rooda: exit code 3, a short message, and a log fit for a bug report."""
 
+import errno
 import subprocess
 import sys
 from collections.abc import Callable
@@ -122,6 +123,7 @@ def test_log_goes_to_the_temporary_folder_without_a_state_folder(
         (click.ClickException("wrong"), 1),
         (click.exceptions.Exit(7), 7),
         (BrokenPipeError(), 0),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 0),
         (RecursionError("deep"), 3),
         (MemoryError(), 3),
         (KeyError("x"), 3),

@@ -23,6 +23,7 @@ def run(
 ) -> int:
     """Run the command and return its exit code; never raises an Exception."""
     _replace_unprintable()
+    out = sys.stdout
     try:
         result = command.main(
             arguments,
@@ -43,6 +44,10 @@ def run(
         return end.exit_code
     except BrokenPipeError:
         return 0  # the reader has seen enough
+    except SystemExit:
+        if sys.stdout is out:
+            raise
+        return 0  # click turned EPIPE into this; it also replaced the stream
     except Exception as error:  # noqa: BLE001 - the boundary
         return _tell(error, arguments, internal_error)
     return result if isinstance(result, int) else 0
