@@ -495,3 +495,17 @@ def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Wo
     done = workspace.work(agent, "-n", "5")
     assert (done.code, workspace.starts) == (0, 3)
     assert (workspace.path / ".rooda").is_dir()
+
+
+@pytest.mark.slow
+def test_characters_that_change_the_direction_of_text_are_not_printed(workspace: Workspace) -> None:
+    reverse = "\u202e\u2066"
+    agent = workspace.agent(f"echo 'said {reverse}txt' >&2; : > 'name{reverse}txt'; exit 1")
+    done = [
+        workspace.work(agent, "-n", "1", "-v", "--log-level", "debug", "--log-format", name)
+        for name in ("text", "logfmt", "json")
+    ]
+    done += [workspace.rooda(*words.split()) for words in ("show", "show 1", "why", "show --json")]
+    for one in done:
+        assert not set(reverse) & set(one.out + one.err), one
+    assert "said txt" in done[0].out

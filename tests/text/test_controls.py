@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 from rooda.text.controls import StreamCleaner, clean
 
-# Characters that must never reach a terminal: C0 except tab and newline, DEL, C1.
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Characters that must never reach a terminal: C0 except tab and newline, DEL, C1, and those that
+# change the direction of text.
+BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}]")
 
-WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=8)
+WORDS = st.text(
+    st.characters(exclude_categories=["Cc", "Cs"], exclude_characters=BIDIRECTIONAL), max_size=8
+)
 DIGITS = st.text("0123456789;:?<>=", max_size=6)
 CSI = st.builds("{}{}{}{}".format, st.sampled_from(["\x1b[", "\x9b"]), DIGITS,
     st.text(" !\"#$%&'()*+,-./", max_size=2), st.sampled_from("@ABHJKmhlqr~"))  # fmt: skip
@@ -21,7 +25,9 @@ STRING = st.builds("{}{}{}".format,
     WORDS, st.sampled_from(["\x07", "\x1b\\", "\x9c"]))  # fmt: skip
 ESCAPE = st.sampled_from(["\x1bc", "\x1b7", "\x1b(B", "\x1b#8", "\x1b M", "\x1bN", "\x1b="])
 LINE_ENDS = st.sampled_from(["\n", "\r\n", "\r", "\r\r\n", "\r\r"])
-CONTROLS = st.sampled_from([chr(n) for n in (*range(9), 11, 12, *range(14, 27), 127)])
+CONTROLS = st.sampled_from(
+    [*(chr(n) for n in (*range(9), 11, 12, *range(14, 27), 127)), *BIDIRECTIONAL]
+)
 FINISHED = st.lists(WORDS | CSI | STRING | ESCAPE | LINE_ENDS | CONTROLS, max_size=12).map("".join)
 # Arbitrary text, mostly broken or nearly complete sequences.
 HOSTILE = st.text("\x1b[]P\\;0m \x07\r\n\t\x00\x9b\x9d\x9caé€😀", max_size=30)
@@ -31,6 +37,11 @@ CUTS = st.lists(st.integers(0, 400), max_size=12)
 def cut(data: bytes, cuts: list[int]) -> list[bytes]:
     places = [0, *sorted(place for place in cuts if place < len(data)), len(data)]
     return [data[start:end] for start, end in pairwise(places)]
+
+
+def test_bidirectional_controls_are_removed() -> None:
+    assert clean(f"a{BIDIRECTIONAL}b") == "ab"
+    assert clean("שלום عالم") == "שלום عالم"
 
 
 def clean_pieces(pieces: list[bytes]) -> str:

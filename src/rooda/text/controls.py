@@ -6,12 +6,14 @@ import shlex
 from collections.abc import Sequence
 
 # In this order: CSI sequences; OSC, DCS, SOS, PM and APC strings with their terminator;
-# other escapes; control characters other than tab and newline.
+# other escapes; control characters other than tab and newline, and bidirectional ones.
 _CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
 _BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f]*"  # excludes string starters to keep matching linear
 _STRING = rf"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]){_BODY}(?:\x07|\x1b\\|\x9c)"
 _ESCAPE = r"\x1b[ -/]*[0-~]"
-_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+# They change the order in which a terminal shows characters: text would look like other text.
+BIDIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CONTROL = rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}]"
 _ANY = re.compile(_CONTROL)  # every sequence starts with one of these, and this search is fast
 _SEQUENCES = re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_CONTROL}")
 _NEWLINES = re.compile(r"\r\n?")

@@ -15,11 +15,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
+from rooda.text.controls import BIDIRECTIONAL
 from rooda.text.event import LogLevel
 from rooda.workspace.work_tree import OUTSIDE, leads_out, work_tree
 
 SCHEMA_VERSION = 1
-_CONTROLS = re.compile(r"[\x7f-\x9f]")
+_CONTROLS = re.compile(rf"[\x7f-\x9f{BIDIRECTIONAL}]")
 
 TimeFormat = Callable[[Stamped], str | None]
 # The forms of `log_timestamp_format`.
