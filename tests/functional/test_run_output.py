@@ -509,3 +509,29 @@ def test_characters_that_change_the_direction_of_text_are_not_printed(workspace:
     for one in done:
         assert not set(reverse) & set(one.out + one.err), one
     assert "said txt" in done[0].out
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_half_line_of_the_agent_ends_before_the_next_log_line(
+    workspace: Workspace, stream: str
+) -> None:
+    agent = workspace.agent("printf 'no newline'")
+    workspace.config(PROCEDURE)
+    flags = ["--ai-cmd", agent, "-n", "1", "-v", "--ai-output-stream", stream]
+    file = workspace.path / "both"
+    with file.open("wb") as both:
+        done = subprocess.run(
+            [ROODA, "work", *flags],
+            cwd=workspace.path,
+            env=workspace.environ(),
+            stdout=both,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert "no newline" in file.read_text().splitlines()
+
+
+def test_output_of_the_agent_in_a_file_of_its_own_gets_no_newline(workspace: Workspace) -> None:
+    done = workspace.work(workspace.agent("printf 'no newline'"), "-n", "1", "-v")
+    assert done.out == "no newline"

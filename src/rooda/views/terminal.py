@@ -122,6 +122,7 @@ class Terminal:
         self._err = err
         self._status = ""
         self._mid_line: Sink | None = None
+        self._is_shared = _is_same_file(out, err)
 
     @property
     def width(self) -> int:
@@ -147,9 +148,10 @@ class Terminal:
         self._mid_line = None if text.endswith("\n") else sink
 
     def end_line(self) -> None:
-        """On a terminal, end a half line of the agent before a log line."""
-        if self._mid_line is not None and self._mid_line.is_terminal:
-            self._mid_line.write("\n")
+        """End a half line of the agent where a log line follows it: on a terminal, after `2>&1`."""
+        half = self._mid_line
+        if half is not None and (half.is_terminal or half is self._err or self._is_shared):
+            half.write("\n")
         self._mid_line = None
 
     def show_status(self, line: str) -> None:
@@ -179,6 +181,14 @@ class Terminal:
             return os.tcgetpgrp(self._err.fd) == os.getpgrp()
         except OSError:
             return True
+
+
+def _is_same_file(one: Sink, other: Sink) -> bool:
+    """Return whether both write to the same file or pipe."""
+    try:
+        return os.path.samestat(os.fstat(one.fd), os.fstat(other.fd))
+    except OSError:
+        return False
 
 
 def render_table(
