@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -287,6 +288,36 @@ def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nur
     done = workspace.rooda("stop", "--now")
     assert (done.code, done.out) == (0, f"The run of pid {running.process.pid} has ended.\n")
     assert running.finish().code == 130
+
+
+LOCKS = """
+import fcntl, os, pathlib, signal, sys
+lock = os.open(".", os.O_RDONLY)
+fcntl.flock(lock, fcntl.LOCK_EX)
+if sys.argv[1:] == ["handles"]:
+    signal.signal(signal.SIGUSR1, lambda *_: sys.exit(1))
+pathlib.Path("locked").write_text("yes")
+signal.pause()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
+@pytest.mark.parametrize("how", ["handles", "does not handle"])
+@pytest.mark.parametrize("flags", [(), ("--now",)], ids=["", "now"])
+def test_another_program_that_holds_the_lock_gets_no_signal(
+    workspace: Workspace, flags: tuple[str, ...], how: str
+) -> None:
+    other = subprocess.Popen([sys.executable, "-c", LOCKS, how], cwd=workspace.path)
+    try:
+        wait_for(workspace.path / "locked")
+        done = workspace.rooda("stop", *flags)
+        assert done.code == 1
+        assert f"pid {other.pid} holds the lock of this work tree and is not rooda" in done.err
+        assert f"kill {other.pid}" in done.err
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_process_that_reuses_the_pid_of_an_ended_run_gets_no_signal() -> None:

@@ -1,6 +1,7 @@
 """Finds the run that is at work in this work tree, signals it, and waits for its end."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
+from rooda.process.interrupts import END
 from rooda.process.leftovers import start_time
 from rooda.record.rows import StoreError
-from rooda.text.controls import one_line
+from rooda.text.controls import one_line, shown_words
 from rooda.workspace.lock import LockNote, here, lock_holder
 from rooda.workspace.work_tree import work_tree
 
@@ -36,6 +38,11 @@ class AtWork(Struct, frozen=True):
         started = None if pid is None else start_time(pid)
         if pid is None or started is None or (note is not None and started != note.started):
             raise _no_run()
+        if not _is_rooda(pid, is_noted=note is not None):
+            message = (
+                f"pid {pid} holds the lock of this work tree and is not rooda: {_command(pid)}"
+            )
+            raise InvalidInput([Problem(message, f"End it yourself, with `kill {pid}`")])
         return cls(pid, started, note)
 
     def __str__(self) -> str:
@@ -90,6 +97,40 @@ class AtWork(Struct, frozen=True):
             return one_line(reader.run(self.note.run).status)
         except StoreError:
             return ""
+
+
+def _is_rooda(pid: int, *, is_noted: bool) -> bool:
+    """Return whether a process is rooda; another program may hold the lock (`flock . make`).
+
+    It must handle the signal of `rooda stop`, which would end other programs, and either its
+    command line or the note of the run says that it is rooda. True where there is no `/proc`.
+    """
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    masks = re.findall(r"(?m)^Sig(?:Cgt|Ign):\s*([0-9a-f]+)$", status)
+    is_handled = any(int(mask, 16) >> (END - 1) & 1 for mask in masks)
+    return is_handled and (is_noted or _names_rooda(_words(pid)))
+
+
+def _names_rooda(words: list[str]) -> bool:
+    """Return whether a command line starts rooda: as a program, as a script, or with `-m`."""
+    if "-m" in words[:-1]:
+        return words[words.index("-m") + 1].partition(".")[0] == "rooda"
+    return any(Path(word).name in ("rooda", "ralph") for word in words[:2])
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return []
+    return os.fsdecode(line).rstrip("\0").split("\0")
+
+
+def _command(pid: int) -> str:
+    return f"`{shown_words(_words(pid))}`"
 
 
 def _no_run() -> InvalidInput:
