@@ -66,6 +66,18 @@ def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
 
 
 @pytest.mark.slow
+def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
+    work: GitWork,
+) -> None:
+    agent = work.agents(f"{SUCCESS} >> .rooda/runs/$ROODA_RUN/1/stdout.log")
+    flags = ("-n", "1", "--capture", "file")
+    assert work.work(agent, *flags).code == 0, "the docs say that this is possible"
+    done = work.work(agent, *flags, "--verify", "exit 1")
+    assert done.code == 2
+    assert "verify failed" in done.err
+
+
+@pytest.mark.slow
 def test_check_can_run_only_after_success_and_without_feedback(
     work: GitWork,
 ) -> None:
