@@ -378,6 +378,42 @@ CASES = [
         (5, 4, 1, 0),
         ("BTest > c()",),
     ),
+    Case(
+        Gradle,
+        "names before the header of their task",
+        "> Task :compileJava UP-TO-DATE\nCalcTest > a PASSED\nCalcTest > b PASSED\n> Task :test\n\n"
+        "BUILD SUCCESSFUL in 2s\n3 actionable tasks: 1 executed, 2 up-to-date\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Gradle,
+        "names in one of two tasks",
+        "> Task :integrationTest\n\n> Task :test\n\nCalcTest > a PASSED\n\nCalcTest > b PASSED\n\n"
+        "BUILD SUCCESSFUL in 2s\n4 actionable tasks: 2 executed, 2 up-to-date\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Gradle,
+        "the line of a class after its tests",
+        "> Task :test\nGradle Test Run :test > CalcTest > a PASSED\n"
+        "Gradle Test Run :test > CalcTest > b PASSED\nGradle Test Run :test > CalcTest PASSED\n\n"
+        "BUILD SUCCESSFUL in 2s\n4 actionable tasks: 2 executed, 2 up-to-date\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Gradle,
+        "a second header of a task after its counts",
+        "> Task :a:test\n\nATest > x FAILED\n\n2 tests completed, 1 failed\n\n> Task :b:test\n\n"
+        "BTest > y PASSED\n\n> Task :a:test\nThere were failing tests.\n\nBUILD SUCCESSFUL in 2s\n",
+        (3, 2, 1, 0),
+        ("ATest > x",),
+    ),
+    Case(
+        Gradle,
+        "a task that compiles tests",
+        "> Task :compileDebugUnitTest\n> Task :test\n\nBUILD SUCCESSFUL in 2s\n",
+        (1, 1, 0, 0),
+    ),
     Case(Gradle, "nothing run", "> Task :test UP-TO-DATE\n\nBUILD SUCCESSFUL in 1s\n", None),
     Case(Gradle, "another build", "> Task :compileTestJava\n\nBUILD SUCCESSFUL in 1s\n", None),
     Case(

@@ -108,13 +108,18 @@ def _maven_counts(match: re.Match[str]) -> Counts:
 
 _GRADLE_WORDS = {"test": TOTAL, "tests": TOTAL, "failed": FAILED, "skipped": SKIPPED}
 _GRADLE_NOT_RUN = " UP-TO-DATE| NO-SOURCE| SKIPPED| FROM-CACHE"
+_GRADLE_MOST_GROUPS = 10_000
+_GRADLE_TASK = (
+    r"(?:[\w.-]+:)*(?!(?:compile|javaPreCompile|process|generate|kapt|ksp)[A-Z])(?:test|\w*Test)"
+)
 
 
 class Gradle(RuleParser):
     """`gradle test`: `5 tests completed, 2 failed, 1 skipped`.
 
     The test tasks of one build add up. A failed task prints its counts. A passed task prints none,
-    so the tests that it names (with `testLogging`) count, or else the task counts as one test.
+    so the tests that it names (with `testLogging`) count. If a build names no test, each of its
+    passed tasks counts as one test.
     """
 
     runner = "gradle"
@@ -124,21 +129,28 @@ class Gradle(RuleParser):
         super().__init__()
         self._tasks: dict[str, Counts] = {}
         self._task = ""
+        self._counted: set[str] = set()  # tasks of this build whose counts were printed
+        self._groups: set[str] = set()  # classes and other groups of the named tests
 
-    @on(rf"(?:Task )?:(?:[\w.-]+:)*(?:test|\w*Test)(?:{_GRADLE_NOT_RUN})")
+    @on(rf"(?:Task )?:{_GRADLE_TASK}(?:{_GRADLE_NOT_RUN})")
     def _runs_not(self, _: OutputLine, __: re.Match[str]) -> None:
         self._task = ""
 
-    @on(r"(?:Task )?:(?P<task>(?:[\w.-]+:)*(?:test|\w*Test))(?: FAILED|WARNING: .*)?")
+    @on(rf"(?:Task )?:(?P<task>{_GRADLE_TASK})(?: FAILED|WARNING: .*)?")
     def _runs(self, line: OutputLine, match: re.Match[str]) -> None:
         self.ensure_begun(line)
         self._task = match["task"]
-        self._tasks.setdefault(self._task, Counts())
+        if self._task not in self._counted:
+            self._tasks.setdefault(self._task, Counts())
 
     @on(r"(?P<name>\S.*) (?P<status>PASSED|FAILED|SKIPPED)")
     def _names(self, line: OutputLine, match: re.Match[str]) -> None:
-        if " > " not in match["name"]:
-            return
+        group, nested, _ = match["name"].rpartition(" > ")
+        if not nested or match["name"] in self._groups:
+            return  # a task, or a group of tests that were named before it
+        while group not in self._groups and len(self._groups) < _GRADLE_MOST_GROUPS:
+            self._groups.add(group)
+            group = group.rpartition(" > ")[0]
         self.end_message()
         field = match["status"].lower()
         self._tasks[self._task] = self._tasks.get(self._task, Counts()) + Counts(**{field: 1})
@@ -150,8 +162,7 @@ class Gradle(RuleParser):
         pieces = (match["counts"], *(match[more][2:] for more in ("more", "rest") if match[more]))
         sums = tally(pieces, _GRADLE_WORDS)
         if sums is not None:
-            self._tasks.pop(self._task, None)
-            self.close(line, rest_passed(sums), part=self._task or f"line {line.number}")
+            self._task_ended(line, rest_passed(sums))
 
     @on(
         r"(?:SUCCESS|FAILURE): Executed (?P<tests>\d+ tests?) in \d[^()]*"
@@ -161,8 +172,7 @@ class Gradle(RuleParser):
         more = match["more"].split(", ") if match["more"] else []
         sums = tally([match["tests"], *more], _GRADLE_WORDS)
         if sums is not None:
-            self._tasks.pop(self._task, None)
-            self.close(line, rest_passed(sums), part=self._task or f"line {line.number}")
+            self._task_ended(line, rest_passed(sums))
 
     @on(r"No tests found for given includes: .*")
     def _nothing(self, line: OutputLine, _: re.Match[str]) -> None:
@@ -171,11 +181,20 @@ class Gradle(RuleParser):
 
     @on(r"BUILD (?P<verdict>SUCCESSFUL|FAILED).*")
     def _builds(self, line: OutputLine, match: re.Match[str]) -> None:
-        for task, named in self._tasks.items():
-            if named.total or match["verdict"] == "SUCCESSFUL":
-                self.close(line, named if named.total else Counts(passed=1), part=task)
+        named = {task: counts for task, counts in self._tasks.items() if counts.total}
+        if not named and not self._counted and match["verdict"] == "SUCCESSFUL":
+            named = dict.fromkeys(self._tasks, Counts(passed=1))
+        for task, counts in named.items():
+            self.close(line, counts, part=task)
         self._tasks, self._task = {}, ""
+        self._counted.clear()
+        self._groups.clear()
         self.next_run()
+
+    def _task_ended(self, line: OutputLine, counts: Counts) -> None:
+        self._tasks.pop(self._task, None)
+        self._counted.add(self._task)
+        self.close(line, counts, part=self._task or f"line {line.number}")
 
 
 # -- junit console -----------------------------------------------------------------------------
