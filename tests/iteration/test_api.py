@@ -91,7 +91,7 @@ def test_new_iteration_is_pending_and_has_no_end() -> None:
     one = Iteration(3, "do it")
     assert before <= one.started_at <= datetime.now(UTC)
     assert (one.number, one.prompt, one.status) == (3, "do it", S.PENDING)
-    assert (one.ended_at, one.result, one.metadata, one.duration) == (None, None, {}, None)
+    assert (one.ended_at, one.result, one.metadata, one.duration()) == (None, None, {}, None)
 
 
 def test_iteration_ends_as_completed_failed_or_timed_out() -> None:
@@ -105,8 +105,8 @@ def test_iteration_ends_as_completed_failed_or_timed_out() -> None:
     assert late.status is S.TIMED_OUT
     for one in (done, failed, late):
         assert one.ended_at is not None
-        assert one.duration == one.ended_at - one.started_at
-        assert timedelta(0) <= one.duration < timedelta(seconds=5)
+        assert one.duration() == one.ended_at - one.started_at
+        assert timedelta(0) <= (one.duration() or timedelta(days=1)) < timedelta(seconds=5)
 
 
 def test_failed_iteration_keeps_its_result() -> None:
@@ -117,20 +117,31 @@ def test_failed_iteration_keeps_its_result() -> None:
 
 
 def test_results_have_a_success_rate() -> None:
-    assert counted(3, 1).success_rate == 75.0
-    assert counted(0).success_rate == 100.0
-    assert counted(3).all_passed
-    assert not counted(3, 1).all_passed
+    assert counted(3, 1).success_rate() == 75.0
+    assert counted(0).success_rate() == 100.0
+    assert counted(3).all_passed()
+    assert not counted(3, 1).all_passed()
     detail = TestDetail("test_a", TestStatus.FAILED, 12, "assert 1 == 2")
     assert (detail.name, detail.duration_ms, detail.error) == ("test_a", 12, "assert 1 == 2")
 
 
-def test_result_decodes_output_and_reports_tests() -> None:
-    one = result(printed=Printed(b"out \xff", b"err"), test_results=counted(1))
-    assert (one.stdout, one.stderr) == ("out \ufffd", "err")
+def test_result_takes_output_as_text_and_reports_tests() -> None:
+    one = result(stdout="out", stderr="err", test_results=counted(1))
+    assert (one.stdout, one.stderr) == ("out", "err")
     assert one.tests_run
+    assert structs.replace(result(), test_results=counted(1)).tests_run
     assert not result().tests_run
     assert result().context_usage_percent is None
+
+
+def test_json_of_an_iteration_keeps_prompt_and_output() -> None:
+    one = ended(1, stdout="out \u2713\n", stderr="err", test_results=counted(2, 1))
+    data = json.loads(json.dumps(one.to_json()))
+    assert (data["prompt"], data["result"]["stdout"]) == ("prompt 1", "out \u2713\n")
+    assert data["result"]["tests_run"] is True
+    assert Iteration.from_json(data) == one
+    assert one.result is not None
+    assert IterationResult.from_json(data["result"]) == one.result
 
 
 # -- history -------------------------------------------------------------------------------
@@ -209,7 +220,8 @@ def test_persisted_history_is_loaded_with_its_summary(tmp_path: Path) -> None:
     history.add(
         ended(
             1,
-            printed=Printed(b"out", b"err"),
+            stdout="out",
+            stderr="err",
             files_created=("new\udcff.txt",),
             test_results=TestResults(1, 0, 1, 0, (detail,)),
             summary="did it",
@@ -422,11 +434,15 @@ def test_tracker_detects_changes_between_two_scans(tmp_path: Path) -> None:
     tracker.snapshot()
     (tmp_path / "a").write_text("2")
     (tmp_path / "b").write_text("2")
-    seen = tracker.detect_changes()
-    assert seen.changes is not None
-    assert (seen.changes.created, seen.changes.modified, seen.changes.deleted) == (
-        ("b",),
-        ("a",),
-        (),
-    )
-    assert not tracker.detect_changes().changes
+    assert tracker.detect_changes() == (["a"], ["b"], [])
+    assert tracker.detect_changes() == ([], [], [])
+
+
+def test_tracker_without_an_earlier_scan_detects_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    assert FileChangeTracker(tmp_path).detect_changes() == ([], [], [])
+
+
+def test_failed_scan_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="missing"):
+        FileChangeTracker(tmp_path / "missing").detect_changes()

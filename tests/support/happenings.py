@@ -8,7 +8,7 @@ from msgspec import structs
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import Tokens, Usage
 from rooda.config.problems import Severity
-from rooda.iteration.types import IterationResult, IterationStatus, Printed
+from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.agent_events import (
     AgentChanged,
     AgentSaid,
@@ -237,7 +237,8 @@ HOOK = HookEnded("pre_iteration", "make deps", 0, "", "abort", 2.5, "up to date"
 VERIFIED = VerifyEnded(1, "make test", 0, "", 12.5, "3 passed")
 RESULT = IterationResult(
     exit_code=1,
-    printed=Printed.of("much text", "some more"),
+    stdout="much text",
+    stderr="some more",
     files_modified=("src/main.c",),
     files_created=("notes.md",),
     files_deleted=("old.md",),

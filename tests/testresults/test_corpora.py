@@ -78,7 +78,7 @@ def test_all_passed_is_true_only_for_successful_recorded_runs(
 ) -> None:
     results = output.read()
     if results is not None:
-        assert results.all_passed == (case["outcome"] == "pass")
+        assert results.all_passed() == (case["outcome"] == "pass")
 
 
 def test_packages_or_tasks_count_as_one_test_each_when_the_runner_prints_no_counts() -> None:
@@ -332,8 +332,8 @@ def test_read_uses_only_the_last_megabytes_of_a_text() -> None:
 
 def test_result_without_tests_is_not_a_success() -> None:
     nothing = TestResults(0, 0, 0, 0)
-    assert not nothing.all_passed
-    assert nothing.success_rate == 100.0
+    assert not nothing.all_passed()
+    assert nothing.success_rate() == 100.0
 
 
 @pytest.mark.parametrize(
@@ -350,8 +350,8 @@ def test_all_passed_requires_a_passed_test_and_no_failure(
     results: TestResults,
     expected: bool,  # noqa: FBT001 - a table column
 ) -> None:
-    assert results.all_passed == expected
+    assert results.all_passed() == expected
 
 
 def test_success_rate_is_the_percentage_of_passed_tests() -> None:
-    assert TestResults(4, 3, 1, 0).success_rate == 75.0
+    assert TestResults(4, 3, 1, 0).success_rate() == 75.0

@@ -193,7 +193,7 @@ def test_files_that_are_not_reports_are_ignored(
     results = read_reports(["**/*.xml", "*/*.xml", "linked/bad.xml"], folder, LONG_AGO)
     assert counts(results) == (1, 1, 0, 0)
     assert results is not None
-    assert results.all_passed
+    assert results.all_passed()
 
 
 LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 15))
@@ -219,7 +219,7 @@ def test_broken_report_adds_no_tests_and_is_an_error_detail(tmp_path: Path, kind
     assert counts(results) == (1, 1, 0, 0)
     assert results is not None
     assert [detail.name for detail in results.details] == ["bad.xml"]
-    assert not results.all_passed
+    assert not results.all_passed()
 
 
 @pytest.mark.parametrize("size", [LARGEST + 1, 1024**3])

@@ -254,13 +254,13 @@ def test_repository_that_git_refuses_is_scanned(top: Path) -> None:
     tracker = FileChangeTracker(top, Tools(environ))
     tracker.snapshot()
     (top / "new").touch()
-    assert tracker.detect_changes().changes == Changes(created=("new",))
+    assert tracker.scan().changes == Changes(created=("new",))
 
 
 def test_folder_without_a_repository_keeps_no_snapshots(top: Path) -> None:
     tracker = FileChangeTracker(top, run="run", keep=True)
     for name in ("0", "1", "2"):
-        found = tracker.detect_changes(name)
+        found = tracker.scan(name)
         assert (found.commit, found.head, found.left_out, found.trouble) == (None, None, (), "")
     assert not any((top / ".rooda" / "git" / "refs").iterdir())
 
@@ -502,7 +502,7 @@ def test_changes_are_unknown_without_git_and_the_reason_is_reported(top: Path) -
     tracker = FileChangeTracker(top, Tools({"PATH": "/nonexistent"}))
     tracker.snapshot()
     (top / "new").touch()
-    found = tracker.detect_changes()
+    found = tracker.scan()
     assert found == TreeScan(trouble=found.trouble)
     assert "git is not installed" in found.trouble
 

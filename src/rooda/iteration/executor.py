@@ -2,6 +2,8 @@
 
 import time
 
+from msgspec.structs import replace
+
 from rooda.iteration.progress import read_tests, result_of, with_tests
 from rooda.iteration.session import IterationConfig, Session
 from rooda.iteration.tracker import FileChangeTracker
@@ -35,12 +37,18 @@ class IterationExecutor:
         response = session.execute_prompt(iteration.prompt, config)
         duration_ms = round(1000 * (time.monotonic() - began))
         if self._tracker is not None:
-            seen = self._tracker.detect_changes(str(iteration.number))
+            seen = self._tracker.scan(str(iteration.number))
         if config.parse_tests:
             outputs = (response.printed.stdout, response.printed.stderr)
             tests = read_tests(outputs, config.test_reports, config.working_dir, started)
         result = result_of(response, seen, duration_ms, session.get_context_usage())
+        printed = response.printed
+        result = replace(result, stdout=_text(printed.stdout), stderr=_text(printed.stderr))
         result = with_tests(result, tests, self._tests, seen.commits)
         self._tests = tests or self._tests
         iteration.end(response.status, result, response.error)
         return result
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace")

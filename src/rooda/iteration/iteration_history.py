@@ -109,7 +109,7 @@ class IterationHistory:
             return
         draft = path.with_name(f"{path.name}.new")
         with draft.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            json.dump([_whole(one) for one in self._iterations], file, ensure_ascii=False)
+            json.dump([one.to_json() for one in self._iterations], file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
@@ -135,11 +135,3 @@ class IterationHistory:
 
 
 _FAILURES = (IterationStatus.FAILED, IterationStatus.TIMED_OUT, IterationStatus.SKIPPED)
-
-
-def _whole(iteration: Iteration) -> dict[str, Any]:
-    """The iteration with its prompt and what was printed."""
-    data = iteration.to_json() | {"prompt": iteration.prompt}
-    if iteration.result is not None:
-        data["result"] |= {"stdout": iteration.result.stdout, "stderr": iteration.result.stderr}
-    return data

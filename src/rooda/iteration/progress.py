@@ -22,12 +22,11 @@ _SIGNAL = re.compile(r"<promise>\s*[\w.-]+\s*</promise>")
 def result_of(
     response: Response, seen: TreeScan, duration_ms: int, context_usage: int | None
 ) -> IterationResult:
-    """The result of an agent that has ended, without its tests."""
+    """Return the result of an agent that has ended, without its output and its tests."""
     changes = seen.changes
     spoken = response.printed.stdout if response.spoken is None else response.spoken
     return IterationResult(
         exit_code=response.exit_code,
-        printed=response.printed,
         files_modified=changes.modified if changes else (),
         files_created=changes.created if changes else (),
         files_deleted=changes.deleted if changes else (),
@@ -47,7 +46,9 @@ def with_tests(
         tests=tests,
         tests_before=before,
     )
-    return replace(result, test_results=tests, progress_detected=progress)
+    return replace(
+        result, tests_run=tests is not None, test_results=tests, progress_detected=progress
+    )
 
 
 def read_tests(

@@ -10,7 +10,7 @@ from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
-from rooda.workspace.tree_changes import TreeScan
+from rooda.workspace.tree_changes import Changes, TreeScan
 from rooda.workspace.work_tree import explain_refusal, work_tree
 
 _NO_GIT = "git is not installed, and rooda finds changed files with it: install git"
@@ -51,8 +51,19 @@ class FileChangeTracker:
         self._is_stale = False
         return self._scan(name)
 
-    def detect_changes(self, name: str | None = None) -> TreeScan:
-        """Return what changed since the last scan, and keep the tree under the name, if any."""
+    def detect_changes(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the modified, created and deleted files since the last scan, sorted.
+
+        The lists are empty if there was no scan before. Raises OSError if the scan fails.
+        """
+        seen = self._scan(None)
+        if seen.changes is None and seen.trouble:
+            raise OSError(seen.trouble)
+        found = seen.changes or Changes()
+        return list(found.modified), list(found.created), list(found.deleted)
+
+    def scan(self, name: str | None = None) -> TreeScan:
+        """Scan after an iteration: what changed. Keeps the tree under the name, if any."""
         return self._scan(name)
 
     def forget(self) -> None:

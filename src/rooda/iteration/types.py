@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, convert, field, to_builtins
-from msgspec.structs import replace
+from msgspec.structs import force_setattr
 
 from rooda.testresults.results import TestResults
 
@@ -26,7 +26,7 @@ class IterationStatus(StrEnum):
 
 
 class Printed(Struct, frozen=True):
-    """What an agent printed, as far as it is kept in memory: the last bytes of each stream."""
+    """The last bytes of each stream of an agent, as far as rooda keeps them in memory."""
 
     stdout: bytes = b""
     stderr: bytes = b""
@@ -41,54 +41,39 @@ class IterationResult(Struct, frozen=True):
     """What an iteration did. What is unknown is None; paths are relative to the workspace."""
 
     exit_code: int | None
-    printed: Printed = field(default_factory=Printed)
+    stdout: str = ""  # the end of the agent's standard output
+    stderr: str = ""
     files_modified: tuple[str, ...] = ()
     files_created: tuple[str, ...] = ()
     files_deleted: tuple[str, ...] = ()
+    tests_run: bool = False  # whether rooda found test results
     test_results: TestResults | None = None
     context_usage_percent: int | None = None
     progress_detected: bool = False
     summary: str | None = None
     duration_ms: int = 0
 
-    @property
-    def stdout(self) -> str:
-        """The end of the agent's standard output; decoded on demand."""
-        return self.printed.stdout.decode("utf-8", "replace")
-
-    @property
-    def stderr(self) -> str:
-        """The end of its standard error."""
-        return self.printed.stderr.decode("utf-8", "replace")
-
-    @property
-    def tests_run(self) -> bool:
-        """Whether test results were found."""
-        return self.test_results is not None
+    def __post_init__(self) -> None:
+        """Note that tests ran if there are results."""
+        force_setattr(self, "tests_run", self.tests_run or self.test_results is not None)
 
     @property
     def files_changed(self) -> bool:
         """Whether any file was created, modified or deleted."""
         return bool(self.files_created or self.files_modified or self.files_deleted)
 
-    def to_json(self) -> dict[str, Any]:
-        """Every field except what was printed, which may be millions of bytes."""
-        body: dict[str, Any] = to_builtins(replace(self, printed=_NOTHING))
-        del body["printed"]
-        return body | {"tests_run": self.tests_run}
+    def to_json(self, *, output: bool = True) -> dict[str, Any]:
+        """Return every field; without `output`, all except `stdout` and `stderr`."""
+        body: dict[str, Any] = to_builtins(self)
+        if not output:
+            del body["stdout"], body["stderr"]
+        return body
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "IterationResult":
-        """The result that was written; with `stdout` and `stderr`, where these are there.
-
-        Raises ValueError for data that no result can have.
-        """
-        printed = Printed.of(data.get("stdout") or "", data.get("stderr") or "")
-        known = {name: value for name, value in data.items() if name != "printed"}
-        return replace(convert(known, cls), printed=printed)
-
-
-_NOTHING = Printed()
+        """Return the result that `to_json` wrote. Raises ValueError for impossible data."""
+        output = {name: data.get(name) or "" for name in ("stdout", "stderr")}
+        return convert({**data, **output}, cls)
 
 
 class Iteration(Struct):
@@ -102,9 +87,8 @@ class Iteration(Struct):
     result: IterationResult | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
-    @property
     def duration(self) -> timedelta | None:
-        """How long it took, once it has ended."""
+        """Return how long the iteration took, once it has ended."""
         return None if self.ended_at is None else self.ended_at - self.started_at
 
     def complete(self, result: IterationResult) -> None:
@@ -130,12 +114,13 @@ class Iteration(Struct):
             self.metadata["error"] = error
 
     def to_json(self) -> dict[str, Any]:
-        """Every field except the prompt and what was printed."""
+        """Return every field, with the prompt and the output."""
         return {
             "number": self.number,
             "started_at": self.started_at.isoformat(),
             "ended_at": self.ended_at and self.ended_at.isoformat(),
             "status": str(self.status),
+            "prompt": self.prompt,
             "metadata": dict(self.metadata),
             "result": self.result and self.result.to_json(),
         }

@@ -15,7 +15,7 @@ def find_changes(context: IterationContext) -> None:
         return
     services, report = context.services, context.report
     if services.tracker is not None:
-        context.seen = services.tracker.detect_changes(str(context.number))
+        context.seen = services.tracker.scan(str(context.number))
     usage = None if report is None else report.usage.context_percent
     context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)
     find_tests(context)
@@ -25,12 +25,12 @@ def find_changes(context: IterationContext) -> None:
 
 def find_tests(context: IterationContext, verify: bytes = b"") -> None:
     """Read the tests that the agent ran, and those that `verify` ran, if it has run."""
-    values, result = context.plan.values, context.iteration.result
-    if result is None:
+    values, result, response = context.plan.values, context.iteration.result, context.response
+    if result is None or response is None:
         return
     tests = None
     if values[PARSE_TESTS]:
-        outputs = (result.printed.stdout, result.printed.stderr, verify)
+        outputs = (response.printed.stdout, response.printed.stderr, verify)
         folder = context.plan.working_dir
         tests = read_tests(outputs, values[TEST_REPORTS], folder, context.agent_started)
     context.tests = tests or context.tests

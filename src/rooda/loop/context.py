@@ -99,7 +99,7 @@ class IterationContext(Struct):
         return {
             "reason": outcome.reason if outcome else "",
             "kind": outcome.kind if outcome else None,
-            "result": result.to_json() if result else None,
+            "result": result.to_json(output=False) if result else None,
         }
 
 

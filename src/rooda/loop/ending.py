@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
 from rooda.config.settings import SIGNALS_FAILURE, SIGNALS_SUCCESS
-from rooda.iteration.types import Printed
 from rooda.loop import failure
 from rooda.loop.context import IterationContext, status_of
 from rooda.loop.iteration_events import ExitOverridden, IterationEnded, StartFailed
@@ -22,8 +21,6 @@ from rooda.text.event import Event
 def close(context: IterationContext, seconds: float) -> State:
     """Close the iteration, emit its events, and return the state of the run after it."""
     iteration, outcome = context.iteration, context.decided
-    if iteration.result is not None:  # its output is on disk
-        iteration.result = replace(iteration.result, printed=Printed())
     iteration.prompt = ""
     iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.reason)
     context.services.history.add(iteration)

@@ -198,7 +198,7 @@ class IterationEnded(Event, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         body = Event.to_json(replace(self, result=None, state=None))
-        return body | {"result": self.result and self.result.to_json()}
+        return body | {"result": self.result and self.result.to_json(output=False)}
 
     def describe(self) -> Message | None:
         truncated: Field = ("truncated", True if self.truncated else None)

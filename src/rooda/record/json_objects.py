@@ -53,7 +53,7 @@ def iteration_object(row: IterationRow, workspace: Path | None = None) -> dict[s
             "exit_code": row.result.exit_code,
             "stdout": None if files is None else _text(files / STDOUT, _LONGEST_OUTPUT),
             "stderr": None if files is None else _text(files / STDERR, _LONGEST_OUTPUT),
-            **row.result.to_json(),
+            **row.result.to_json(output=False),
         }
     error = row.reason if row.status != IterationStatus.COMPLETED else None
     names = [name for name in row.__struct_fields__ if name not in ("run", "unreadable")]

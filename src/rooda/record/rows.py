@@ -242,7 +242,7 @@ def _values(row: RunRow | IterationRow, names: Sequence[str]) -> tuple[Value, ..
     for name in (*names, _UNREADABLE):
         data.pop(name, None)
     if isinstance(row, IterationRow) and row.result is not None:
-        data["result"] = row.result.to_json()
+        data["result"] = row.result.to_json(output=False)
     columns = (getattr(row, name) for name in names)
     stored_columns = (stored(one) if isinstance(one, str) else one for one in columns)
     return (*stored_columns, _json(data))

@@ -55,9 +55,8 @@ class TestResults(Struct, frozen=True):
     skipped: int
     details: tuple[TestDetail, ...] = ()
 
-    @property
     def all_passed(self) -> bool:
-        """Whether at least one test passed and nothing failed; without tests it is False."""
+        """Return whether a test passed and nothing failed; without tests it is False."""
         bad = (TestStatus.FAILED, TestStatus.ERROR)
         return (
             self.passed > 0
@@ -65,9 +64,8 @@ class TestResults(Struct, frozen=True):
             and not any(detail.status in bad for detail in self.details)
         )
 
-    @property
     def success_rate(self) -> float:
-        """The percentage of passed tests; 100 without tests."""
+        """Return the percentage of passed tests; 100 without tests."""
         return 100.0 * self.passed / self.total if self.total else 100.0
 
 
