@@ -535,3 +535,15 @@ def test_half_line_of_the_agent_ends_before_the_next_log_line(
 def test_output_of_the_agent_in_a_file_of_its_own_gets_no_newline(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("printf 'no newline'"), "-n", "1", "-v")
     assert done.out == "no newline"
+
+
+@pytest.mark.parametrize("name,code", [("KILL", 137), ("SEGV", 139)])
+def test_crash_after_failure_is_named_by_its_signal(
+    workspace: Workspace, name: str, code: int
+) -> None:
+    agent = workspace.agent(f"ulimit -c 0; echo '<promise>FAILURE</promise>'; kill -{name} $$")
+    done = workspace.work(agent, "-n", "1")
+    assert f"the agent signaled FAILURE, killed by SIG{name}, exit code {code} after" in done.err
+    line = workspace.work(agent, "-n", "1", "--log-format", "logfmt").err
+    assert f"exit_code={code} promise_signal=FAILURE signal=SIG{name}" in line
+    assert f"Exit code of the agent: {code} (SIG{name})" in workspace.rooda("why").out

@@ -71,7 +71,8 @@ class FailureContext(Struct, frozen=True):
             case FailureKind.CRASH:
                 return ("signal", self.signal), ("exit_code", self.exit_code)
             case FailureKind.SIGNAL:
-                return ("exit_code", self.exit_code), ("promise_signal", self.promise_signal)
+                said: Field = ("promise_signal", self.promise_signal)
+                return ("exit_code", self.exit_code), said, ("signal", self.signal)
             case _:
                 return (("exit_code", self.exit_code),)
 
@@ -96,7 +97,8 @@ class FailureContext(Struct, frozen=True):
             case kind if kind.row.by_cli:
                 return f"{kind} after {took}: {one_line(self.reason)}"
             case FailureKind.SIGNAL if self.exit_code is not None:
-                words = f"the agent signaled {said}, exit code {self.exit_code}"
+                killed = f", killed by {self.signal}" if self.signal else ""
+                words = f"the agent signaled {said}{killed}, exit code {self.exit_code}"
             case FailureKind.SIGNAL:
                 words = f"the agent signaled {said}"
             case FailureKind.CRASH if self.exit_code is not None:

@@ -74,8 +74,10 @@ def _verdict(one: IterationRow) -> str:
         lines.append(f"Evidence: {one_line(one.evidence)}")
     exit_code = one.result.exit_code if one.result is not None else None
     if exit_code is not None:
+        killed = one.failure.signal if one.failure is not None else None
+        name = f" ({killed})" if killed else ""
         against = ", overridden by the signal" if one.despite_exit else ""
-        lines.append(f"Exit code of the agent: {exit_code}{against}")
+        lines.append(f"Exit code of the agent: {exit_code}{name}{against}")
     if one.signal:
         lines.append(f"Signal of the agent: {one.signal}")
     lines += [*_advice(one), *_attempts(one)]
