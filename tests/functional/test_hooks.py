@@ -185,6 +185,7 @@ def test_skipped_iterations_count_toward_the_failure_threshold(work: GitWork) ->
     done = work.work(work.agents("exit 0"))
     assert (done.code, work.starts) == (1, 0)
     assert [one["status"] for one in work.record()] == ["skipped"] * 3
+    assert "3 (0 good, 3 failed)" in work.rooda("show").out
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 

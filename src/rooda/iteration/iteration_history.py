@@ -22,7 +22,10 @@ class HistoryConfig(Struct, frozen=True):
 
 
 class HistorySummary(Struct, frozen=True):
-    """The sum of all iterations. Totals count every iteration that has a result."""
+    """The sum of all iterations. Totals count every iteration that has a result.
+
+    `failed_iterations` includes iterations that a hook skipped.
+    """
 
     total_iterations: int = 0
     successful_iterations: int = 0
@@ -43,7 +46,8 @@ class HistorySummary(Struct, frozen=True):
             total_iterations=self.total_iterations + 1,
             successful_iterations=self.successful_iterations
             + (status is IterationStatus.COMPLETED),
-            failed_iterations=self.failed_iterations + (status is IterationStatus.FAILED),
+            failed_iterations=self.failed_iterations
+            + (status in (IterationStatus.FAILED, IterationStatus.SKIPPED)),
             timed_out_iterations=self.timed_out_iterations + (status is IterationStatus.TIMED_OUT),
         )
         if result is None:
