@@ -611,3 +611,15 @@ def test_account_is_not_shown_if_no_variable_decides_it(workspace: Workspace) ->
     env = {"PATH": f"{workspace.path / 'bin'}:{os.environ['PATH']}"}
     flags = {"ai_cmd_alias": ("--ai-cmd-alias", "claude")}
     assert "Account" not in dry(planned(workspace, flags=flags, env=env))
+
+
+def test_missing_prompt_file_is_shown_with_file_line_and_field(workspace: Workspace) -> None:
+    workspace.config(
+        "procedures:\n  work:\n    observe: [{content: look}]\n    orient: missing.md\n"
+        "    decide: [{content: decide}]\n    act: [{content: act}]\n"
+    )
+    done = workspace.rooda("work", "--dry-run", "--ai-cmd", "true")
+    assert done.code == 1
+    lines = validation(done.out).splitlines()
+    start = lines.index("  ✗ Prompt file: missing.md does not exist")
+    assert lines[start + 1] == "    Set at rooda-config.yml:4: procedures.work.orient"

@@ -79,7 +79,7 @@ def check_part(part: Part, value: PhaseValue) -> Check | None:
         problem = Problem.at(
             value.origin, value.field, str(error), error.hint, title="Prompt file invalid"
         )
-        return Check(f"Prompt file: {error}", (error.hint,), problem)
+        return Check(f"Prompt file: {error}", (f"Set at {problem.place}", error.hint), problem)
     if isinstance(part.source, TextPart):
         return None
     return Check(f"Prompt file exists: {part.source.name}")
