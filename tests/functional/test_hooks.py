@@ -326,3 +326,16 @@ def test_ctrl_c_during_the_loop_end_hook_stops_the_hook_and_keeps_the_outcome(
     assert done.code == 2
     assert not alive(hook)
     assert work.run_record()["status"] == "max-iters"
+
+
+@pytest.mark.parametrize("reaction", ["fail", "abort"])
+def test_skipped_iterations_do_not_count_as_completed(work: GitWork, reaction: str) -> None:
+    objects = {"command": "test $ROODA_ITERATION = 1", "on_error": reaction}
+    work.settings(hooks={"pre_iteration": objects}, failure_threshold=1)
+    done = work.work(work.agents("exit 0"))
+    assert (done.code, work.starts) == (1, 1)
+    assert "(1 iteration completed, " in done.err
+    work.settings(hooks={"pre_iteration": {"command": "false", "on_error": reaction}})
+    done = work.work(work.agents("exit 0"), "--failure-threshold", "1")
+    assert (done.code, work.starts) == (1, 1)
+    assert "(0 iterations completed, " in done.err

@@ -187,7 +187,7 @@ def _ended(
         rule=found.rule,
         reason=found.reason,
         exit_code=exit_code(found, state.last, _exit_codes(plan)),
-        iterations=state.iteration,
+        iterations=state.iteration - state.skipped,
         consecutive_failures=state.consecutive_failures,
         threshold=limits.failure_threshold,
         max_iterations=limits.max_iterations,

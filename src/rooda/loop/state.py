@@ -104,6 +104,7 @@ class SavedState(Struct, frozen=True):
     tokens: int = 0
     limited: tuple[UsageLimit, ...] = ()
     limit_waited: float = 0.0
+    skipped: _Count = 0
 
 
 class State(Struct, frozen=True):
@@ -135,6 +136,7 @@ class State(Struct, frozen=True):
     agent: int = 0  # which of the plan's agents works
     task: CurrentTask = CurrentTask()
     tests: TestResults | None = None  # the last test results that rooda read
+    skipped: int = 0  # how many iterations ended before an agent ran
 
     @property
     def outage_lasted(self) -> float:
@@ -179,6 +181,7 @@ class State(Struct, frozen=True):
         return replace(
             self._moved_on(progress),
             iteration=self.iteration if again else self.iteration + 1,
+            skipped=self.skipped + (outcome.skipped and not again),
             attempt=self.attempt + 1 if again else 1,
             touched=again and (self.touched or progress.touched),
             consecutive_failures=self.consecutive_failures + 1 if failed else 0,
