@@ -71,10 +71,13 @@ def check_program(
     return Check(text, details, problem)
 
 
-def check_part(part: Part, value: PhaseValue) -> Check | None:
-    """Check that a prompt file can be read; None for text in the config that is in order."""
+def check_part(part: Part, value: PhaseValue, most: int) -> Check | None:
+    """Check that a prompt file can be read; None for text in the config that is in order.
+
+    `most` is the size of the largest prompt, in bytes.
+    """
     try:
-        part.read()
+        part.read(most)
     except PromptError as error:
         problem = Problem.at(
             value.origin, value.field, str(error), error.hint, title="Prompt file invalid"
@@ -85,10 +88,10 @@ def check_part(part: Part, value: PhaseValue) -> Check | None:
     return Check(f"Prompt file exists: {part.source.name}")
 
 
-def unused_parameters(part: Part, value: PhaseValue) -> list[Problem]:
+def unused_parameters(part: Part, value: PhaseValue, most: int) -> list[Problem]:
     """Return a warning for each parameter that the text does not contain."""
     try:
-        unused = part.unused_parameters() if part.parameters else []
+        unused = part.unused_parameters(most) if part.parameters else []
     except PromptError:
         return []  # `check_part` has reported it
     return [
@@ -103,13 +106,13 @@ def unused_parameters(part: Part, value: PhaseValue) -> list[Problem]:
     ]
 
 
-def check_contexts(contexts: Iterable[Context]) -> Iterator[Check]:
+def check_contexts(contexts: Iterable[Context], most: int) -> Iterator[Check]:
     """Check that each context can be read and is not empty."""
     for context in contexts:
         name = context.source.name
         message = hint = ""
         try:
-            if not context.source.read().strip():
+            if not context.source.read(most).strip():
                 message, hint = f"{name} is empty", "Write something, or leave it out"
         except PromptError as error:
             message, hint = str(error), error.hint

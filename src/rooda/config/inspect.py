@@ -19,6 +19,7 @@ from rooda.config.locate import read_layers
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity, in_order
 from rooda.config.resolve import Values, resolve
+from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.config.validate import check_procedures, check_zero_counts, unknown_procedure
 from rooda.config.world import World
 
@@ -45,19 +46,21 @@ def inspect(
         problems.append(unknown_procedure(procedure, layers, frozenset()))
     problems += check_procedures(layers, commands, {})
     problems += check_zero_counts(layers, procedure)
+    values = resolve(layers, procedure)
     problems += _prompts(layers)
     problems += _commands(layers, world)
-    return Inspection(layers, resolve(layers, procedure), tuple(in_order(problems)))
+    return Inspection(layers, values, tuple(in_order(problems)))
 
 
 def _prompts(layers: Layers) -> Iterator[Problem]:
     for name in layers.procedure_names():
+        most = resolve(layers, name)[MAX_PROMPT_SIZE]
         for value in layers.phases(name).values():
             for part in value.parts:
-                check = look.check_part(part, value)
+                check = look.check_part(part, value, most)
                 if check is not None and check.problem is not None:
                     yield check.problem
-                yield from look.unused_parameters(part, value)
+                yield from look.unused_parameters(part, value, most)
 
 
 def _missing_program(

@@ -9,9 +9,15 @@ from msgspec import Struct, field
 from rooda.agents.facts import passed_on
 from rooda.config.command import Agent
 from rooda.config.resolve import Values
-from rooda.config.settings import CAPTURE, ENV, SIGNALS_FAILURE, SIGNALS_SUCCESS
-from rooda.prompts.compose import assemble
-from rooda.prompts.parts import Context, Part
+from rooda.config.settings import (
+    CAPTURE,
+    ENV,
+    MAX_PROMPT_SIZE,
+    SIGNALS_FAILURE,
+    SIGNALS_SUCCESS,
+)
+from rooda.prompts.compose import assemble, check_size
+from rooda.prompts.parts import Context, Part, size_of
 from rooda.workspace.tools import Tools
 
 
@@ -49,8 +55,8 @@ class FixedTask(Struct, frozen=True):
 class PromptTemplate(Protocol):
     """A prompt that does not consist of the four phases."""
 
-    def read(self, iteration: int) -> str:
-        """Return the prompt of an iteration. Raises PromptError."""
+    def read(self, iteration: int, most: int | None = None, /) -> str:
+        """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
 
 
 class Plan(Struct, frozen=True):
@@ -94,11 +100,14 @@ class Plan(Struct, frozen=True):
 
         `feedback` is the report on the iteration before.
         """
+        most = self.values[MAX_PROMPT_SIZE]
         if self.template is not None:
-            return self.template.read(iteration)
+            text = self.template.read(iteration, most)
+            check_size(size_of(text), most)
+            return text
         own = {
             SIGNALS_SUCCESS.default: self.values[SIGNALS_SUCCESS],
             SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
         }
         words = {default: word for default, word in own.items() if default and word}
-        return assemble(self.phases, self.contexts, words, feedback)
+        return assemble(self.phases, self.contexts, words, feedback, most)

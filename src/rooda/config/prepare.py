@@ -1,6 +1,6 @@
 """From a request to a plan, for rooda and ralph: read and decide everything, check everything."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -31,7 +31,13 @@ from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, Task
 from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_phases
 from rooda.config.resolve import Values, resolve
-from rooda.config.settings import AI_CMD_FALLBACKS, ENV, SIGNALS_SUCCESS, WORKING_DIR
+from rooda.config.settings import (
+    AI_CMD_FALLBACKS,
+    ENV,
+    MAX_PROMPT_SIZE,
+    SIGNALS_SUCCESS,
+    WORKING_DIR,
+)
 from rooda.config.validate import (
     check_procedures,
     check_signal_words,
@@ -124,9 +130,10 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     contexts: tuple[Context, ...] = ()
     at_start: tuple[Problem, ...] = ()
     if own is None:
-        phases = choose_phases(layers, request.procedure, request.phases, workspace, problems)
-        contexts = choose_contexts(request.contexts, workspace, problems)
-        checks += _check_prompt(phases, contexts, problems)
+        most = values[MAX_PROMPT_SIZE]
+        phases = choose_phases(layers, request.procedure, request.phases, workspace, problems, most)
+        contexts = choose_contexts(request.contexts, workspace, problems, most)
+        checks += _check_prompt(phases, contexts, problems, most)
         at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
     checks += check_places(values, working_dir, workspace)
@@ -150,7 +157,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             mode=request.procedure,
             tools=tools,
         )
-        problems += _check_signal_is_named(plan)
+        problems += _check_whole_prompt(plan, checks)
     return Prepared(request, values, command, plan, tuple(problems), tuple(checks), at_start)
 
 
@@ -213,26 +220,35 @@ def _fallbacks(layers: Layers, values: Values, problems: list[Problem]) -> Itera
 
 
 def _check_prompt(
-    phases: Mapping[str, PhaseValue], contexts: tuple[Context, ...], problems: list[Problem]
+    phases: Mapping[str, PhaseValue],
+    contexts: tuple[Context, ...],
+    problems: list[Problem],
+    most: int,
 ) -> Iterator[Check]:
     for value in phases.values():
         for part in value.parts:
-            check = check_part(part, value)
+            check = check_part(part, value, most)
             if check is not None:
                 yield check
-            problems += unused_parameters(part, value)
-    yield from check_contexts(contexts)
+            problems += unused_parameters(part, value, most)
+    yield from check_contexts(contexts, most)
 
 
-def _check_signal_is_named(plan: Plan) -> Iterator[Problem]:
-    """Warn if the phases never name the success signal; a template is the user's own affair."""
+def _check_whole_prompt(plan: Plan, checks: Sequence[Check]) -> Iterator[Problem]:
+    """Yield what is wrong with the whole prompt: its size, or the success signal is missing.
+
+    The words of a template are the user's own affair.
+    """
+    try:
+        prompt = plan.prompt()
+    except PromptError as error:
+        reported = {check.problem.message for check in checks if check.problem is not None}
+        if str(error) not in reported:  # by `_check_prompt`
+            yield Problem(str(error), error.hint, title="Prompt invalid")
+        return
     word = plan.values[SIGNALS_SUCCESS]
     if word is None or plan.template is not None:
         return
-    try:
-        prompt = plan.prompt()
-    except PromptError:
-        return  # `_check_prompt` has reported it
     tag = promise_tag(word)
     if tag not in prompt:
         yield Problem(

@@ -26,25 +26,29 @@ def choose_phases(
     replaced: Mapping[str, Sequence[str]],
     folder: Path,
     problems: list[Problem],
+    most: int,
 ) -> dict[str, PhaseValue]:
-    """Return the phases in their order; a flag replaces a whole phase."""
+    """Return the phases in their order; a flag replaces a whole phase.
+
+    `most` is the size of the largest prompt, in bytes.
+    """
     found = layers.phases(procedure)
     for phase, texts in replaced.items():
         flag = f"--{phase}"
-        parts = [_phase_part(text, flag, folder, problems) for text in texts]
+        parts = [_phase_part(text, flag, folder, problems, most) for text in texts]
         kept = tuple(part for part in parts if part is not None)
         found[phase] = PhaseValue(kept, Origin(Tier.CLI, flag), flag)
     return {phase: found[phase] for phase in PHASES if phase in found}
 
 
 def choose_contexts(
-    texts: Sequence[str], folder: Path, problems: list[Problem]
+    texts: Sequence[str], folder: Path, problems: list[Problem], most: int
 ) -> tuple[Context, ...]:
     """Return the pieces of context in their order."""
     flag = "--context"
     contexts = []
     for text in texts:
-        source = _text_or_file(text, flag, folder, problems)
+        source = _text_or_file(text, flag, folder, problems, most)
         if source is None:
             continue
         is_a_folder = isinstance(source, TextPart) and is_folder(anchored(folder, text))
@@ -62,10 +66,12 @@ def choose_contexts(
     return tuple(contexts)
 
 
-def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> Part | None:
+def _phase_part(
+    text: str, flag: str, folder: Path, problems: list[Problem], most: int
+) -> Part | None:
     if text.startswith(builtin.PREFIX):
         return Part(BuiltinPart(text.removeprefix(builtin.PREFIX)))
-    source = _text_or_file(text, flag, folder, problems)
+    source = _text_or_file(text, flag, folder, problems, most)
     if source is None:
         return None
     if isinstance(source, TextPart) and is_folder(anchored(folder, text)):
@@ -84,13 +90,13 @@ def _phase_part(text: str, flag: str, folder: Path, problems: list[Problem]) -> 
 
 
 def _text_or_file(
-    text: str, flag: str, folder: Path, problems: list[Problem]
+    text: str, flag: str, folder: Path, problems: list[Problem], most: int
 ) -> TextPart | FilePart | None:
     if not text.strip():
         problems.append(Problem("must not be empty", "Give text or a file", field=flag))
         return None
     try:
-        return text_or_file(text, folder)
+        return text_or_file(text, folder, most)
     except PermissionError as error:
         message = f"{text!r} can't be read: {error.strerror}"
         problems.append(Problem(message, "Check the modes of file and folders", field=flag))

@@ -75,6 +75,8 @@ MAX_OUTPUT_BUFFER = setting("max_output_buffer", Size(KB), 10 * MB, AGENT,
     always_in_dry_run=True)
 MAX_TRANSCRIPT = setting("max_transcript", Size(64 * KB), 256 * MB, AGENT,
     "How much of an iteration's output rooda keeps on disk: the beginning and the end")
+MAX_PROMPT_SIZE = setting("max_prompt_size", Size(KB), 10 * MB, AGENT,
+    "Largest prompt, context included; a larger one is an error")
 FAILURE_THRESHOLD = setting("failure_threshold", Integer(1), 3, RUN,
     "Abort after this many failures in a row", always_in_dry_run=True, common=True)
 STALL_THRESHOLD = optional("stall_threshold", Integer(1), None, RUN,

@@ -82,7 +82,7 @@ class CanaryTask(Struct, frozen=True):
             text += _FILLER.format(number=number)
         return f"{text}{self.mark}\n"
 
-    def read(self, _iteration: int, /) -> str:
+    def read(self, _iteration: int, _most: int | None = None, /) -> str:
         """Return the prompt; this makes the task the template of a plan."""
         return self.prompt()
 

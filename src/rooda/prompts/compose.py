@@ -2,7 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from rooda.prompts.parts import PHASES, BuiltinPart, Context, Part
+from rooda.prompts.parts import (
+    PHASES,
+    BuiltinPart,
+    Context,
+    Part,
+    PromptTooLargeError,
+    size_of,
+)
 
 TITLE = "# OODA Loop Iteration"
 
@@ -17,26 +24,53 @@ def assemble(
     contexts: Sequence[Context] = (),
     words: Mapping[str, str] | None = None,
     feedback: str = "",
+    most: int | None = None,
 ) -> str:
     """Return the whole prompt; raise PromptError if a part cannot be read.
+
+    A prompt of more than `most` bytes is a PromptError too; rooda reads no part after that.
 
     `feedback` is the loop's report about the previous iteration. `words` maps the signal words of
     the built-in texts to the configured words: `{"SUCCESS": "DONE"}`.
     """
+    room = _Room(most)
     sections = [TITLE]
     if contexts:
-        sections.append(_section("CONTEXT", [context.read() for context in contexts]))
+        texts = [room.take(context.read(most)) for context in contexts]
+        sections.append(_section("CONTEXT", texts))
     if feedback:
-        sections.append(_section("FEEDBACK", [feedback]))
+        sections.append(_section("FEEDBACK", [room.take(feedback)]))
     sections += [
-        _section(phase.upper(), [_read(part, words or {}) for part in phases[phase]])
+        _section(
+            phase.upper(), [room.take(_read(part, words or {}, most)) for part in phases[phase]]
+        )
         for phase in PHASES
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def _read(part: Part, words: Mapping[str, str]) -> str:
-    text = part.read()
+class _Room:
+    """The bytes that a prompt may still take; None means without a limit."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._taken = 0
+
+    def take(self, text: str) -> str:
+        """Return the text; raise PromptError if there is no room for it."""
+        self._taken += size_of(text)
+        check_size(self._taken, self._most)
+        return text
+
+
+def check_size(size: int, most: int | None) -> None:
+    """Raise PromptTooLargeError if a whole prompt has more than `most` bytes."""
+    if most is not None and size > most:
+        raise PromptTooLargeError("the prompt, context included,", most)
+
+
+def _read(part: Part, words: Mapping[str, str], most: int | None) -> str:
+    text = part.read(most)
     if isinstance(part.source, BuiltinPart):
         for own, word in words.items():
             text = text.replace(promise_tag(own), promise_tag(word))

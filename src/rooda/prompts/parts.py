@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from rooda.prompts import builtin
+from rooda.text.numbers import format_size
 from rooda.text.paths import anchored
 from rooda.text.plain_files import NotPlainFileError, read_plain_file
 from rooda.text.templates import DOLLAR, fill, names_in
@@ -25,14 +26,26 @@ class PromptError(Exception):
         self.hint = hint
 
 
+class PromptTooLargeError(PromptError):
+    """A part, or the whole prompt, is larger than `max_prompt_size`."""
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(
+            f"{what} is larger than max_prompt_size ({format_size(most)})",
+            hint="Make it shorter, name the file in the prompt instead, or raise --max-prompt-size",
+        )
+
+
 class TextPart(Struct, frozen=True):
     """Text that the user wrote in the config or on the command line."""
 
     text: str
     name: str = "inline text"
 
-    def read(self) -> str:
-        """Return the text as written."""
+    def read(self, most: int | None = None) -> str:
+        """Return the text as written; raise PromptError if it has more than `most` bytes."""
+        if most is not None and size_of(self.text) > most:
+            raise PromptTooLargeError(self.name, most)
         return self.text
 
 
@@ -47,9 +60,9 @@ class FilePart(Struct, frozen=True):
         """The name of the part in messages."""
         return self.shown
 
-    def read(self) -> str:
-        """Return the text of the file; raise PromptError if it cannot be read."""
-        return read_text_file(self.path, self.shown)
+    def read(self, most: int | None = None) -> str:
+        """Return the text; raise PromptError if it can't be read or has more than `most` bytes."""
+        return read_text_file(self.path, self.shown, most)
 
 
 class BuiltinPart(Struct, frozen=True):
@@ -62,7 +75,7 @@ class BuiltinPart(Struct, frozen=True):
         """The name of the part in messages."""
         return f"{builtin.PREFIX}{self.resource}"
 
-    def read(self) -> str:
+    def read(self, most: int | None = None) -> str:  # noqa: ARG002 - built-in texts are short
         """Return the text with its fragments; raise PromptError if there is no such text."""
         try:
             return builtin.read(self.resource)
@@ -82,9 +95,9 @@ class Part(Struct, frozen=True):
     source: Source
     parameters: Mapping[str, str] = field(default_factory=dict)
 
-    def read(self) -> str:
+    def read(self, most: int | None = None) -> str:
         """Return the text; unknown `${...}` are kept, because prompts contain shell code."""
-        text = self.source.read()
+        text = self.source.read(most)
         if self.parameters:
             text = fill(text, self.parameters, DOLLAR)
         if not text.strip():
@@ -94,16 +107,27 @@ class Part(Struct, frozen=True):
             )
         return text.strip("\r\n")
 
-    def unused_parameters(self) -> list[str]:
+    def unused_parameters(self, most: int | None = None) -> list[str]:
         """Return the parameters that do not occur in the text, which are probably typos."""
-        used = names_in(self.source.read(), DOLLAR)
+        used = names_in(self.source.read(most), DOLLAR)
         return [name for name in self.parameters if name not in used]
 
 
-def read_text_file(path: Path, shown: str) -> str:
-    """Return the text of a prompt file; raise PromptError with the reason if that fails."""
+def size_of(text: str) -> int:
+    """Return the size of a text in bytes, as the agent reads it."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def read_text_file(path: Path, shown: str, most: int | None = None) -> str:
+    """Return the text of a prompt file; raise PromptError with the reason if that fails.
+
+    Of a file with more than `most` bytes, rooda reads no more than that.
+    """
     try:
-        return read_plain_file(path, None, follow=True).decode("utf-8-sig")
+        data = read_plain_file(path, None if most is None else most + 1, follow=True)
+        if most is not None and len(data) > most:
+            raise PromptTooLargeError(shown, most)
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(
             f"{shown} is not UTF-8 text (byte {error.start})",
@@ -130,9 +154,9 @@ class Context(Struct, frozen=True):
 
     source: TextPart | FilePart
 
-    def read(self) -> str:
+    def read(self, most: int | None = None) -> str:
         """Return the text for the CONTEXT section; a file is reread on every call."""
-        text = self.source.read().strip("\r\n")
+        text = self.source.read(most).strip("\r\n")
         if isinstance(self.source, FilePart):
             return f"Source: {self.source.shown}\n\n{text}"
         return text
@@ -145,10 +169,11 @@ def looks_like_path(value: str) -> bool:
     return "/" in value or value.startswith("~") or _EXTENSION.search(value) is not None
 
 
-def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
+def text_or_file(value: str, folder: Path, most: int | None = None) -> TextPart | FilePart:
     """Return a FilePart if the value names an existing file, else a TextPart.
 
-    A pipe, such as bash's `<(command)`, can be read only once, so its content becomes text here.
+    A pipe, such as bash's `<(command)`, can be read only once, so its content becomes text here:
+    one byte more than `most`, so that reading the part reports it as too large.
     Raises PermissionError for a path that the user has no permission to access.
     """
     if "\n" in value or "\0" in value:
@@ -159,10 +184,15 @@ def text_or_file(value: str, folder: Path) -> TextPart | FilePart:
         if stat.S_ISREG(mode):
             return FilePart(path, value)
         if stat.S_ISFIFO(mode):
-            return TextPart(path.read_bytes().decode("utf-8", "replace"), name=value)
+            return TextPart(_read_pipe(path, most).decode("utf-8", "replace"), name=value)
     except PermissionError:
         if looks_like_path(value):
             raise
     except (OSError, ValueError):
         pass  # no such file, or too long for a file name, so the value is text
     return TextPart(value)
+
+
+def _read_pipe(path: Path, most: int | None) -> bytes:
+    with path.open("rb") as pipe:
+        return pipe.read(-1 if most is None else most + 1)

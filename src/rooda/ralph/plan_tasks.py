@@ -5,6 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.plan import CurrentTask
+from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.prompts.parts import FilePart, PromptError
 from rooda.ralph.plan_file import Task, became_complete, current_task, first_heading, tasks_in
 from rooda.text.plain_files import read_plain_file
@@ -44,7 +45,7 @@ class PlanTasks(Struct):
 
     def _heading(self) -> str:
         try:
-            return first_heading(self.prompt.read()) or _NO_TASK
+            return first_heading(self.prompt.read(MAX_PROMPT_SIZE.default)) or _NO_TASK
         except PromptError:
             return _NO_TASK
 
@@ -55,9 +56,9 @@ class RalphPrompt(Struct, frozen=True):
     file: FilePart
     names: tuple[tuple[str, str], ...]
 
-    def read(self, iteration: int) -> str:
-        """Return the prompt of an iteration. Raises PromptError."""
-        text = self.file.read()
+    def read(self, iteration: int, most: int | None = None, /) -> str:
+        """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
+        text = self.file.read(most)
         if not text.strip():
             raise PromptError(f"{self.file.shown} is empty", hint="Write the prompt into it")
         return fill(text, {**dict(self.names), "ITERATION": iteration}, SHELL)

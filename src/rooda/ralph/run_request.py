@@ -22,6 +22,7 @@ from rooda.config.settings import (
     AI_CMD_ALIAS,
     MAX_ATTEMPTS,
     MAX_ITERATIONS,
+    MAX_PROMPT_SIZE,
     PRESET,
     REQUIRED_FILE,
     REQUIRED_MESSAGE,
@@ -30,7 +31,7 @@ from rooda.config.settings import (
     WORKING_DIR,
 )
 from rooda.config.world import World
-from rooda.prompts.parts import FilePart, PromptError
+from rooda.prompts.parts import FilePart, PromptError, PromptTooLargeError
 from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.ralph.home import Home
 from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt
@@ -138,7 +139,9 @@ class RalphFiles:
         """Return the prompt; None, and a problem, if it can't be read before the first start."""
         prompt = RalphPrompt(file, tuple(self._names().items()))
         try:
-            prompt.read(1)
+            prompt.read(1, MAX_PROMPT_SIZE.default)
+        except PromptTooLargeError:
+            return prompt  # the check of the plan reports it, with the size that the user has set
         except PromptError as error:
             hint = "Make one with `ralph init`" if self._args.file is None else error.hint
             self.problems.append(Problem(str(error), hint, title="Prompt file invalid"))

@@ -1,7 +1,7 @@
 """Git as rooda uses it: the git command, without questions, without hooks, and within bounds."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rooda.process.exits import Exit, Exited, Interrupted, TimedOut, describe
@@ -124,6 +124,16 @@ class Git:
             raise GitError(_refusal(arguments, code, errors))
         return printed
 
+    def each(self, take: Callable[[bytes], object], *arguments: str) -> None:
+        """Give each field that git prints, without its zero byte at the end, to `take`.
+
+        rooda keeps no more than one piece of the output. Raises GitError, also after some fields.
+        """
+        fields = _Fields(take)
+        code, errors = self._stream(arguments, b"", -1, fields.feed)
+        if code != 0:
+            raise GitError(_refusal(arguments, code, errors))
+
     def line(self, *arguments: str) -> str:
         """Return what git prints, without the line break at the end."""
         return os.fsdecode(self(*arguments)).removesuffix("\n")
@@ -139,6 +149,18 @@ class Git:
         self, arguments: tuple[str, ...], given: bytes, umask: int
     ) -> tuple[int, bytes, bytes]:
         """Return the exit code, standard output, and the end of standard error."""
+        printed: list[bytes] = []
+        code, errors = self._stream(arguments, given, umask, printed.append)
+        return code, b"".join(printed), errors
+
+    def _stream(
+        self,
+        arguments: tuple[str, ...],
+        given: bytes,
+        umask: int,
+        take: Callable[[bytes], object],
+    ) -> tuple[int, bytes]:
+        """Return the exit code and the end of standard error; `take` gets standard output."""
         program = self._tools.git
         if program is None:
             raise GitError("git is not installed outside of the work tree")
@@ -154,11 +176,24 @@ class Git:
             closing=True,
             umask=umask,
         )
-        end, printed, errors = self._tools.output_of(command)
+        end, errors = self._tools.stream(command, take)
         (self._tools.hung.add if isinstance(end, TimedOut) else self._tools.hung.discard)(name)
         if isinstance(end, Exited):
-            return end.code, printed, errors
+            return end.code, errors
         raise _failure(name, end)
+
+
+class _Fields:
+    """Divides what git prints with `-z` into fields, whatever the pieces in which it arrives."""
+
+    def __init__(self, take: Callable[[bytes], object]) -> None:
+        self._take = take
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        *fields, self._rest = (self._rest + data).split(b"\0")
+        for field in fields:
+            self._take(field)
 
 
 def _failure(name: str, end: Exit) -> GitError:

@@ -170,20 +170,22 @@ class Tools:
         output = combined(result.order or StreamOrder(), result.stdout.tail, result.stderr.tail)
         return Finished(result.exit, output, result.duration, result.cleaned_up)
 
-    def output_of(self, command: Command) -> tuple[Exit, bytes, bytes]:
-        """Run a command: how it ended, its whole standard output, the end of standard error."""
-        printed: list[bytes] = []
+    def stream(self, command: Command, take: Callable[[bytes], object]) -> tuple[Exit, bytes]:
+        """Run a command, and give its standard output to `take` as it arrives.
+
+        Returns how the command ended, and the end of its standard error.
+        """
 
         def listen(event: Event) -> None:
             if not isinstance(event, Output):
                 self.listener(command, event)
             elif event.stream == "stdout":
-                printed.append(event.data)
+                take(event.data)
 
         result = self._run(command, _ERRORS, listen)
         if isinstance(result, NotStarted):
-            return result, b"", b""
-        return result.exit, b"".join(printed), result.stderr.tail
+            return result, b""
+        return result.exit, result.stderr.tail
 
     def _run(self, command: Command, limit: int, listen: Listener) -> ProcessResult | NotStarted:
         interrupts = self._signals

@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -54,24 +54,40 @@ class Difference(Struct, frozen=True):
     object_after: str
 
 
-def parse_differences(raw: bytes) -> Iterator[Difference]:
-    """Read what `git diff-tree -r -z --raw` prints."""
-    # `:100644 100755 0a1b... 2c3d... M`, then the name, each followed by a zero byte
-    fields = iter(raw.split(b"\0")[:-1])
-    for about, name in zip(fields, fields, strict=True):
-        before, after, old, new, _ = about.decode("ascii").removeprefix(":").split(" ")
-        yield Difference(os.fsdecode(name), int(before, 8), int(after, 8), old, new)
+class DifferenceParser:
+    """Reads what `git diff-tree -r -z --raw` prints, field by field."""
+
+    def __init__(self, take: Callable[[Difference], object]) -> None:
+        """`take` gets each difference."""
+        self._take = take
+        self._about = ""
+
+    def feed(self, field: bytes) -> None:
+        """Read `:100644 100755 0a1b... 2c3d... M`, or the name, which is the field after that."""
+        if not self._about:
+            self._about = field.decode("ascii").removeprefix(":")
+            return
+        before, after, old, new, _ = self._about.split(" ")
+        self._about = ""
+        self._take(Difference(os.fsdecode(field), int(before, 8), int(after, 8), old, new))
 
 
-def of_trees(differences: Iterable[Difference]) -> Changes:
-    """Return the differences as lists; another kind of file of the same name is modified."""
-    created: list[str] = []
-    modified: list[str] = []
-    deleted: list[str] = []
-    for found in differences:
-        kind = created if not found.mode_before else modified if found.mode_after else deleted
-        kind.append(found.name)
-    return _sorted(created, modified, deleted)
+class TreeChanges:
+    """Collects differences of two trees; another kind of file of the same name is modified."""
+
+    def __init__(self) -> None:
+        self._created: list[str] = []
+        self._modified: list[str] = []
+        self._deleted: list[str] = []
+
+    def add(self, found: Difference) -> None:
+        """Add one difference."""
+        later = self._modified if found.mode_after else self._deleted
+        (later if found.mode_before else self._created).append(found.name)
+
+    def sorted(self) -> Changes:
+        """Return the changes."""
+        return _sorted(self._created, self._modified, self._deleted)
 
 
 def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Changes:
@@ -85,6 +101,8 @@ def of_marks(before: Mapping[str, object], after: Mapping[str, object]) -> Chang
 
 def joined(one: Changes, other: Changes) -> Changes:
     """Return the changes of two parts of a tree; a file that moved between them is modified."""
+    if not other:
+        return one
     created = {*one.created, *other.created}
     deleted = {*one.deleted, *other.deleted}
     moved = created & deleted

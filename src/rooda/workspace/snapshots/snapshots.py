@@ -5,7 +5,7 @@ their own (`refs/rooda`): rooda touches neither the user's branch, index and sta
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -20,17 +20,18 @@ from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import (
     Changes,
     Difference,
+    DifferenceParser,
+    TreeChanges,
     TreeScan,
     joined,
     of_marks,
-    of_trees,
-    parse_differences,
     relative,
     seen_from,
 )
 
 LARGEST = 50 * 1024 * 1024  # bytes of an untracked file
 
+_DIFF_TREE = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 _IS_LOST = "the snapshot before is gone from the repository, so what changed is not known"
 
 
@@ -170,17 +171,28 @@ class Snapshots:
         return ""
 
     def _changes(self, before: IndexedTree, after: IndexedTree) -> Changes:
-        in_tree = of_trees(self._differences(before.tree, after.tree))
+        in_tree = self._changes_of_trees(before.tree, after.tree)
         found = joined(in_tree, of_marks(before.left_out, after.left_out))
         # A file that a rule ignores from now on leaves the tree, but it still exists.
         deleted = tuple(name for name in found.deleted if name not in after.ignored)
         return seen_from(self._place, replace(found, deleted=deleted))
 
+    def _changes_of_trees(self, before: str, after: str) -> Changes:
+        changes = TreeChanges()
+        self._each_difference(before, after, changes.add)
+        return changes.sorted()
+
     def _differences(self, before: str, after: str) -> list[Difference]:
-        if before == after:
-            return []
-        options = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-        return list(parse_differences(self._git("diff-tree", *options, before, after)))
+        found: list[Difference] = []
+        self._each_difference(before, after, found.append)
+        return found
+
+    def _each_difference(
+        self, before: str, after: str, take: Callable[[Difference], object]
+    ) -> None:
+        if before != after:
+            parser = DifferenceParser(take)
+            self._git.each(parser.feed, *_DIFF_TREE, before, after)
 
     def _named(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(relative(self._place, name) for name in names))
@@ -271,7 +283,7 @@ class Snapshots:
 
     def changes_between(self, before: str, after: str) -> Changes:
         """Return what changed from one tree or commit to another."""
-        return seen_from(self._place, of_trees(self._differences(before, after)))
+        return seen_from(self._place, self._changes_of_trees(before, after))
 
     def diff(self, run: str, before: str, after: str, *arguments: str) -> tuple[str, ...]:
         """Return the command that shows the difference of two snapshots with the user's git."""
