@@ -292,10 +292,10 @@ def test_show_json_of_an_iteration_is_the_same_object_as_in_its_run(
     assert (alone["status"], alone["kind"]) == ("failed", "crash")
 
 
-def test_exit_code_is_null_after_a_timeout(rooda: Inside) -> None:
+def test_exit_code_after_a_timeout_is_that_of_the_stopped_agent(rooda: Inside) -> None:
     (one,) = asked(rooda, "show")["iterations"]
     assert one["status"] == "timed_out"
-    assert one["result"]["exit_code"] is None
+    assert one["result"]["exit_code"] == 128 + 15
     assert one["kind"] == "timeout"
 
 

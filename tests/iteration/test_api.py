@@ -388,7 +388,7 @@ def test_timeout_kills_the_whole_process_tree(tmp_path: Path, shell: CommandSess
     found = IterationExecutor(config(tmp_path, timeout=0.5)).execute(one, shell)
     assert time.monotonic() - started < 5
     assert one.status is S.TIMED_OUT
-    assert found.exit_code is None
+    assert found.exit_code == 143, "SIGTERM"
     assert found.stdout == "half\n"
     assert not alive(int(wait_for(tmp_path / "child.pid")))
 

@@ -60,7 +60,7 @@ def response_of(end: Exit, printed: Printed) -> Response:
         return Response(IterationStatus.COMPLETED, 0, printed)
     match end:
         case TimedOut(clock):
-            return Response(IterationStatus.TIMED_OUT, None, printed, clock)
+            return Response(IterationStatus.TIMED_OUT, exit_code(end), printed, clock)
         case Interrupted():
             return Response(IterationStatus.INTERRUPTED, None, printed, end.name)
         case _:

@@ -32,7 +32,7 @@ from rooda.loop.run_events import StateUnwritable
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output
-from rooda.process.exits import Canceled, Signalled
+from rooda.process.exits import Canceled, Signalled, TimedOut
 from rooda.process.request import ProcessRequest, ProcessResult, Transcript
 from rooda.prompts.parts import PromptError
 from rooda.text.event import Event
@@ -126,7 +126,7 @@ class _AgentRun:
             return response
         self._tell(self._reader.finish())
         report = self._reader.report(
-            response.exit_code,
+            None if isinstance(result.exit, TimedOut) else response.exit_code,
             # An agent that was killed said no last words: its tools printed what stands there.
             had_last_words=not isinstance(result.exit, Signalled),
         )

@@ -53,7 +53,7 @@ class FailureContext(Struct, frozen=True):
     kind: FailureKind  # the kind of failure
     reason: str  # why, in words
     duration: float  # how many seconds the agent ran
-    exit_code: int | None  # the exit code of the agent, unknown after a timeout
+    exit_code: int | None  # the exit code of the agent; 128+n after a signal
     signal: str | None  # the signal that killed the agent
     timeout: float | None  # how many seconds the clock allowed that ran out
     promise_signal: str | None  # the signal of the agent, even if it does not count

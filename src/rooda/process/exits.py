@@ -40,11 +40,15 @@ class Signalled(Struct, frozen=True):
 
 
 class TimedOut(Struct, frozen=True):
-    """A clock expired and rooda stopped the process: the clock, its limit, and what was seen."""
+    """A clock expired and rooda stopped the process: the clock, its limit, and what was seen.
+
+    `code` is the exit code of the stopped process as a shell would report it; None if unknown.
+    """
 
     clock: str
     after: float
     evidence: str = ""
+    code: int | None = None
 
 
 class HungAfterResult(Struct, frozen=True):
@@ -102,8 +106,8 @@ def succeeded(end: Exit) -> bool:
 
 
 def exit_code(end: Exit) -> int | None:
-    """The exit code as a shell would report it; None if rooda stopped the process."""
-    return end.code if isinstance(end, Exited | Signalled) else None
+    """Return the exit code as a shell would report it; None if it is unknown."""
+    return end.code if isinstance(end, Exited | Signalled | TimedOut) else None
 
 
 def describe(end: Exit) -> str:

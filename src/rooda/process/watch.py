@@ -5,6 +5,8 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from rooda.process import events as happened
 from rooda.process.capture.buffers import OutputBuffer
 from rooda.process.clocks import (
@@ -142,6 +144,8 @@ class ProcessWatch:
             return end
         if isinstance(self._verdict, Interrupted) and not self.survivors:
             self._listener(happened.ProcessStopped(self._pid))
+        if isinstance(self._verdict, TimedOut) and self._returncode is not None:
+            return replace(self._verdict, code=from_returncode(self._returncode).code)
         return self._verdict
 
     def _stop_leftovers(self) -> None:

@@ -24,6 +24,7 @@ from rooda.process.exits import (
     Exited,
     Interrupted,
     NotStarted,
+    TimedOut,
     describe,
     exit_code,
     succeeded,
@@ -83,8 +84,8 @@ class Finished(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, as a shell would report it."""
-        return exit_code(self.exit)
+        """Its exit code, as a shell would report it; None after a timeout."""
+        return None if isinstance(self.exit, TimedOut) else exit_code(self.exit)
 
     @property
     def error(self) -> str:
