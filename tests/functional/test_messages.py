@@ -251,3 +251,31 @@ def test_a_commit_message_leaves_the_signal_out_of_the_summary(work: GitWork) ->
     body = "touch new; printf 'Summary: it works\\n<promise>SUCCESS</promise>\\n'"
     work.work(work.agent(body), "-n", "1", "--commit")
     assert work.git("log", "-1", "--format=%s") == "done: it works"
+
+
+def test_words_before_failure_are_the_reason(work: GitWork) -> None:
+    agent = work.agents(
+        "echo 'I looked around.'; echo; echo 'The API key is missing,'; echo 'so I stop.'; echo; "
+        "echo '<promise>FAILURE</promise>'"
+    )
+    assert work.work(agent, "--failure-threshold", "1").code == 1
+    said = "the agent says that it is blocked: The API key is missing, so I stop."
+    assert f"Reason: {said}" in work.rooda("why").out
+    assert said in work.rooda("show").out
+    assert said in work.rooda("show", "1").out
+    assert said in work.rooda("history").out
+
+
+def test_words_on_the_line_of_failure_are_the_reason(work: GitWork) -> None:
+    agent = work.agents("echo 'No network. <promise>FAILURE</promise>'")
+    work.work(agent, "-n", "1")
+    assert work.record()[0]["reason"] == "the agent says that it is blocked: No network."
+
+
+def test_last_line_on_standard_error_explains_a_bad_exit(work: GitWork) -> None:
+    agent = work.agents("echo first >&2; echo 'disk quota exceeded' >&2; echo; exit 3")
+    assert work.work(agent, "--failure-threshold", "1").code == 1
+    said = "exit code 3: disk quota exceeded"
+    assert f"Reason: {said}" in work.rooda("why").out
+    assert said in work.rooda("show").out
+    assert said in work.rooda("history").out

@@ -97,7 +97,7 @@ class IterationContext(Struct):
     def _so_far(self, outcome: Outcome | None) -> dict[str, Any]:
         result = self.iteration.result
         return {
-            "reason": outcome.reason if outcome else "",
+            "reason": outcome.explained if outcome else "",
             "kind": outcome.kind if outcome else None,
             "result": result.to_json(output=False) if result else None,
         }

@@ -22,7 +22,7 @@ def close(context: IterationContext, seconds: float) -> State:
     """Close the iteration, emit its events, and return the state of the run after it."""
     iteration, outcome = context.iteration, context.decided
     iteration.prompt = ""
-    iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.reason)
+    iteration.end(status_of(outcome), error="" if outcome.is_good else outcome.explained)
     context.services.history.add(iteration)
     progress = _progress(context)
     before = context.state
@@ -88,7 +88,7 @@ def _ended(
         cleaned_up=result.cleaned_up if result is not None else (),
         status=context.iteration.status,
         kind=outcome.kind,
-        reason=outcome.reason,
+        reason=outcome.explained,
         evidence=failure.evidence(outcome, context.promises, result),
         failures_before=context.state.consecutive_failures,
         returned_to=context.state.returned_to(progress.tree),

@@ -38,7 +38,8 @@ class Outcome(Struct, frozen=True):
 
     `despite_exit`: the agent signaled success, but its exit status says failure. `skipped`: the
     agent was not started. `fault` is the failure that the agent's CLI reported. `evidence` is what
-    decided, if something other than the agent decided: the verify command, git, a hook.
+    decided, if something other than the agent decided: the verify command, git, a hook. `detail`
+    are the agent's own words about the failure.
     """
 
     verdict: Verdict
@@ -48,6 +49,12 @@ class Outcome(Struct, frozen=True):
     skipped: bool = False
     fault: Fault | None = None
     evidence: str = ""
+    detail: str = ""
+
+    @property
+    def explained(self) -> str:
+        """The reason with the agent's own words, if there are any."""
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
     @property
     def is_good(self) -> bool:

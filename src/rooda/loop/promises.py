@@ -23,6 +23,7 @@ _ANSI = re.compile(
 _BEFORE = b" \t\r>|#*-+\"'`:.,;!()[]{}=~_\xe2\x94\x82\x83"
 _AFTER = _BEFORE.replace(b">", b"")  # a line may end with a tag
 _LONGEST_LINE = 300  # characters of a line that is shown as evidence
+_LONGEST_PARAGRAPH = 2000  # bytes before the tag
 _NARROWEST = 72  # columns, at which programs break lines
 _LONGEST_BROKEN = 500  # bytes of a line that an agent has wrapped
 _FARTHEST = 64  # lines without words between two lines that still count as consecutive
@@ -43,15 +44,22 @@ class Words(Struct, frozen=True):
 
 
 class Promises(Struct, frozen=True):
-    """Which signals the agent gave, and the lines that gave them."""
+    """Which signals the agent gave, and the lines that gave them.
+
+    `blocked` is the paragraph before the failure's tag: what the agent says about it.
+    """
 
     success: bool = False
     failure: bool = False
     lines: tuple[str, ...] = ()
+    blocked: str = ""
 
     def __or__(self, other: "Promises") -> "Promises":
         lines = self.lines + other.lines
-        return Promises(self.success or other.success, self.failure or other.failure, lines)
+        blocked = other.blocked or self.blocked
+        return Promises(
+            self.success or other.success, self.failure or other.failure, lines, blocked
+        )
 
 
 def scan(output: bytes, words: Words, prompt: "Prompt", *, truncated: bool = False) -> Promises:
@@ -60,7 +68,31 @@ def scan(output: bytes, words: Words, prompt: "Prompt", *, truncated: bool = Fal
     success = _said(output, words.success, words, prompt, truncated=truncated)
     failure = _said(output, words.failure, words, prompt, truncated=truncated)
     lines = tuple(_shown(line) for line in (success, failure) if line is not None)
-    return Promises(success is not None, failure is not None, lines)
+    blocked = "" if failure is None else _paragraph_before(output, failure, words, prompt)
+    return Promises(success is not None, failure is not None, lines, blocked)
+
+
+def _paragraph_before(output: bytes, line: bytes, words: Words, prompt: "Prompt") -> str:
+    """Return the paragraph that ends at the tag in the line, as one line; lines of the prompt not.
+
+    A tag on a line of its own belongs to the paragraph above it.
+    """
+    tag = promise_tag(words.failure or "").encode()
+    end = output.rfind(line)
+    if end == -1:  # the text was inside of JSON
+        start, text = 0, line
+    else:
+        start = max(0, end - _LONGEST_PARAGRAPH)
+        text = output[start : end + len(line)]
+    found: list[bytes] = []
+    for one in reversed(text[: text.rfind(tag)].split(b"\n")):
+        if _WORD.search(_TAG.sub(b"", one)) is None:
+            if found:
+                break
+        elif not prompt.has(_normal(one)):
+            found.append(_TAG.sub(b"", one))
+    paragraph = clean(b" ".join(reversed(found)).decode("utf-8", "replace"))
+    return " ".join(paragraph.split())[-_LONGEST_LINE:]
 
 
 def _shown(line: bytes) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
+from rooda.agents.failure_kinds import FailureKind
 from rooda.config.settings import (
     IGNORE_EXIT_STATUS,
     MAX_OUTPUT_BUFFER,
@@ -12,9 +15,14 @@ from rooda.config.settings import (
 )
 from rooda.loop.context import IterationContext
 from rooda.loop.iteration_events import OutputTruncated, SignalsScanned
-from rooda.loop.outcome import CUT_OFF, judge, without_stand_in
+from rooda.loop.outcome import CUT_OFF, Outcome, judge, without_stand_in
 from rooda.loop.promises import Promises, Prompt, Words, scan
+from rooda.process.exits import describe
 from rooda.process.request import ProcessResult
+from rooda.text.controls import clean
+
+_LAST_WORDS = 4096  # bytes of standard error
+_LONGEST_DETAIL = 300  # characters
 
 
 def read_signals(context: IterationContext) -> None:
@@ -30,7 +38,19 @@ def read_signals(context: IterationContext) -> None:
         changed=context.changed_anything,
         ignore_exit_status=context.plan.values[IGNORE_EXIT_STATUS],
     )
+    outcome = replace(outcome, detail=_detail(outcome, context.promises, result))
     context.outcome = without_stand_in(outcome) if context.state.agent > 0 else outcome
+
+
+def _detail(outcome: Outcome, promises: Promises, result: ProcessResult) -> str:
+    """Return what the agent says about a failure: before its signal, or last on standard error."""
+    if outcome.kind is FailureKind.SIGNAL:
+        return promises.blocked
+    if outcome.kind is not FailureKind.EXIT or outcome.reason != describe(result.exit):
+        return ""  # a known CLI has said more
+    text = clean(result.stderr.tail[-_LAST_WORDS:].decode("utf-8", "replace"))
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return lines[-1][-_LONGEST_DETAIL:] if lines else ""
 
 
 def _scan(context: IterationContext, result: ProcessResult) -> Promises:

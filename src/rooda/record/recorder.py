@@ -23,6 +23,7 @@ from rooda.loop.iteration_events import (
 )
 from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted, StateUnwritable
 from rooda.loop.state import State
+from rooda.loop.stops import StopRule
 from rooda.loop.work_events import (
     ChangesUnknown,
     CommitFailed,
@@ -62,6 +63,7 @@ class Recorder:
         self._settings: list[RecordedSetting] = []
         self._summary = HistorySummary()
         self._last: Iteration | None = None
+        self._last_reason = ""
         for one in earlier:
             self._count(one)
         self._iteration: IterationRow | None = None
@@ -155,6 +157,7 @@ class Recorder:
         if row is None:
             return
         self._iteration = None
+        self._last_reason = event.reason
         self._count(Iteration(row.number, status=event.status, result=event.result))
         self._run = replace(self._run, summary=self._summary_now())
         if (state := event.state) is not None:
@@ -171,7 +174,7 @@ class Recorder:
             self._run,
             status=str(event.status),
             ended_at=at,
-            reason=event.reason or event.rule.row.recorded,
+            reason=event.reason or self._reason_of(event.rule),
             rule=str(event.rule),
             exit_code=event.exit_code,
             signal=event.signal,
@@ -184,6 +187,13 @@ class Recorder:
             cost=event.cost or None,
         )
         self._store.save(run=self._run)
+
+    def _reason_of(self, rule: StopRule) -> str:
+        """Return the reason of a rule; after failures in a row with the reason of the last one."""
+        words = rule.row.recorded
+        if rule is StopRule.FAILURE_THRESHOLD and self._last_reason:
+            return f"{words}, the last one: {self._last_reason}"
+        return words
 
     _HANDLERS: ClassVar[Mapping[type, Callable[["Recorder", Any, str], None]]] = {
         ConfigResolved: _add_setting,
