@@ -112,7 +112,7 @@ class Recording(Struct, frozen=True):
         for path, opened in places:
             try:
                 if opened is None and not leads_out(path, workspace):
-                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = LogFile(path, opened)
             except OSError as error:
                 emitter(RecordTrouble(f"{path.name} can't be written: {error.strerror}"))

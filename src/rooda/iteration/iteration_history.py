@@ -112,7 +112,9 @@ class IterationHistory:
         if path is None:
             return
         draft = path.with_name(f"{path.name}.new")
-        with draft.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        draft.unlink(missing_ok=True)
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
             json.dump([one.to_json() for one in self._iterations], file, ensure_ascii=False)
             file.flush()
             os.fsync(file.fileno())

@@ -121,7 +121,7 @@ class LogFile:
     def _open_first(self) -> int:
         if leads_out(self._path, work_tree(Path.cwd())):
             raise OSError(errno.ELOOP, OUTSIDE, str(self._path))
-        return os.open(self._path, _APPEND, 0o644)
+        return os.open(self._path, _APPEND, 0o600)
 
     def _open_again(self) -> int:
         """Open the same place as at the start. A link that is there now is not the user's."""
@@ -133,7 +133,7 @@ class LogFile:
                 self._path.unlink()
         if os.path.realpath(self._path) != self._target:
             raise OSError(errno.ELOOP, "a symbolic link now leads elsewhere", str(self._path))
-        return os.open(self._path, flags, 0o644)
+        return os.open(self._path, flags, 0o600)
 
     def _is_there(self) -> bool:
         try:

@@ -11,6 +11,8 @@ from rooda.workspace.tools import Command, Tools
 _PATIENCE = 120.0  # for one plumbing command
 _AFTER_A_TIMEOUT = 20.0  # for the next ones, until one ends by itself
 _GRACE = 1.0  # between SIGTERM and SIGKILL
+PRIVATE = 0o077  # the umask: a snapshot may contain files that only the user may read
+INHERITED = -1  # rooda's own umask
 _LONGEST = 600  # characters of git's message in one of rooda's
 
 # No program may ask a question: there is no user to answer.
@@ -117,7 +119,7 @@ class Git:
         for key, value in {**_QUIET, **(settings or {})}.items():
             self._options += ["-c", f"{key}={value}"]
 
-    def __call__(self, *arguments: str, given: bytes = b"", umask: int = -1) -> bytes:
+    def __call__(self, *arguments: str, given: bytes = b"", umask: int = PRIVATE) -> bytes:
         """Return what git prints. Raises GitError with git's message, or why git did not run."""
         code, printed, errors = self._run(arguments, given, umask)
         if code != 0:
@@ -140,7 +142,7 @@ class Git:
 
     def ask(self, *arguments: str, given: bytes = b"") -> str | None:
         """Return what git prints as text; None if git answers no (exit code 1)."""
-        code, printed, errors = self._run(arguments, given, -1)
+        code, printed, errors = self._run(arguments, given, PRIVATE)
         if code not in (0, 1):
             raise GitError(_refusal(arguments, code, errors))
         return os.fsdecode(printed).removesuffix("\n") if code == 0 else None

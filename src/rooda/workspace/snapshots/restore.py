@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.workspace.git import INHERITED
 from rooda.workspace.snapshots.shadow_repo import ShadowRepo, listed
 from rooda.workspace.tree_changes import GITLINK, Difference
 
 _CHECKOUT = ("checkout-index", "--force", "--index", "-z", "--stdin")
 _IGNORED = ("check-ignore", "--no-index", "-z", "--stdin")
-_INHERITED = -1  # rooda's own umask
 
 
 class RestorePlan(Struct, frozen=True):
@@ -199,9 +199,9 @@ def _umask(path: Path) -> int:
     try:
         mode = path.lstat().st_mode
     except OSError:
-        return _INHERITED
+        return INHERITED
     if not stat.S_ISREG(mode):
-        return _INHERITED
+        return INHERITED
     allowed = mode & 0o666
     return 0o777 & ~(allowed | (allowed & 0o444) >> 2)
 

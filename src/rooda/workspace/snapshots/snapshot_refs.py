@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import INHERITED, Git, GitError
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
 _ROOT = "refs/rooda"
@@ -164,7 +164,8 @@ class RefTable:
     def _change(self, lines: Iterable[str]) -> None:
         given = "".join(f"{line}\n" for line in lines)
         if given:
-            self._git("update-ref", "--stdin", given=given.encode())
+            # git may write `packed-refs` again, which has the refs of the user too.
+            self._git("update-ref", "--stdin", given=given.encode(), umask=INHERITED)
 
     def _words(self) -> Iterator[tuple[str, str]]:
         """Return run and name of each ref; refs of an agent have another number of parts."""

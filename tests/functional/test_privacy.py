@@ -1,0 +1,48 @@
+"""What only the user may read stays private in the files that rooda creates."""
+
+import os
+import stat
+from pathlib import Path
+
+from support.recorded import SUCCESS, git, versioned
+from support.workspace import Workspace
+
+AGENT = f"umask 022; echo password > private.txt; chmod 600 private.txt; {SUCCESS}"
+
+
+def readable_by_others(folder: Path) -> set[Path]:
+    """Return the files that other users can read; a private folder hides all files below it."""
+    found = set()
+    for place, folders, files in os.walk(folder):
+        below = Path(place)
+        folders[:] = [name for name in folders if (below / name).stat().st_mode & stat.S_IXOTH]
+        paths = [below / name for name in files]
+        found |= {path for path in paths if path.lstat().st_mode & (stat.S_IROTH | stat.S_IRGRP)}
+    return found
+
+
+def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> None:
+    repo = versioned(workspace)
+    agent = repo.agent(AGENT)
+    before = readable_by_others(repo.path)
+    logs = ("--log-file", "run.log", "--session-log", "logs/session.log")
+    done = repo.work(agent, *logs)
+    assert done.code == 0, done.err
+    new = readable_by_others(repo.path) - before
+    names = {str(path.relative_to(repo.path)) for path in new}
+    assert {name for name in names if not name.startswith(".git/refs/rooda/")} == set()
+    assert git(repo, "for-each-ref", "refs/rooda"), "there is a snapshot"
+
+
+def test_restored_new_file_gets_the_usual_mode(workspace: Workspace) -> None:
+    repo = versioned(workspace)
+    done = repo.work(repo.agent(f"umask 022; echo text > public.txt; {SUCCESS}"))
+    assert done.code == 0, done.err
+    file = repo.path / "public.txt"
+    file.unlink()
+    umask = os.umask(0o022)
+    try:
+        assert repo.rooda("restore", "1").code == 0
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
