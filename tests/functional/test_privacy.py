@@ -4,8 +4,10 @@ import os
 import stat
 from pathlib import Path
 
+import pytest
+
 from support.recorded import SUCCESS, git, versioned
-from support.workspace import Workspace
+from support.workspace import PROCEDURE, Workspace
 
 AGENT = f"umask 022; echo password > private.txt; chmod 600 private.txt; {SUCCESS}"
 
@@ -46,3 +48,22 @@ def test_restored_new_file_gets_the_usual_mode(workspace: Workspace) -> None:
     finally:
         os.umask(umask)
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
+
+
+TOKEN = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
+VIEWS = (
+    *("work --dry-run", "config show", "config show --json", "list --aliases", "info work"),
+    *("list --aliases --json", "doctor", "doctor --json", "show", "show --json", "show 1"),
+    *("why --json", "history --json", "follow"),
+)
+
+
+@pytest.mark.slow
+def test_tokens_in_commands_are_shown_in_no_view(workspace: Workspace) -> None:
+    command = f"sh -c 'exit 3' {TOKEN} --api-key {TOKEN}"
+    aliases = f"ai_cmd_aliases: {{mine: agent {TOKEN}}}"
+    workspace.config(f'loop: {{ai_cmd: "{command}"}}\n{aliases}\n{PROCEDURE}')
+    done = workspace.rooda("work", "-n", "1", "--log-level", "debug")
+    assert done.code == 2, done.err
+    for one in (done, *(workspace.rooda(*view.split()) for view in VIEWS)):
+        assert TOKEN not in one.out + one.err

@@ -55,6 +55,13 @@ _QUOTED = re.compile(r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'])+""")
 _LINE = re.compile(r"[^\n\"']+")  # the value of a header, up to the quote that ends it
 _IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
 
+# Keys and tokens that are known by their beginning, whatever their name is.
+_KNOWN = re.compile(
+    r"(?<![\w-])(?:sk-[\w-]{16,}+|[rsp]k_(?:live|test)_\w{10,}+|gh[opsur]_\w{20,}+|github_pat_\w{20,}+"
+    r"|glpat-[\w-]{16,}+|xox[a-z]-[\w-]{10,}+|(?:AKIA|ASIA)[A-Z0-9]{12,}+|AIza[\w-]{30,}+"
+    r"|(?:hf|npm|gsk)_\w{20,}+|xai-\w{20,}+|eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?)"
+)
+
 
 def names_a_secret(name: str) -> bool:
     """Return whether a variable or a flag of this name most likely has a secret value."""
@@ -62,7 +69,7 @@ def names_a_secret(name: str) -> bool:
 
 
 def without_secret_values(text: str) -> str:
-    """Return the text without the values of secret variables, flags and headers."""
+    """Return the text without the values of secret variables, flags and headers, and tokens."""
     pieces: list[str] = []
     at = 0
     while found := _NAME.search(text, at):
@@ -73,7 +80,12 @@ def without_secret_values(text: str) -> str:
         if value is not None and (hidden := value.match(text, at)):
             pieces.append(HIDDEN)
             at = hidden.end()
-    return _IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]]))
+    return without_tokens(_IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]])))
+
+
+def without_tokens(text: str) -> str:
+    """Return the text without keys and tokens that are known by their beginning (`sk-...`)."""
+    return _KNOWN.sub(HIDDEN, text)
 
 
 def _value_of(name: str, follows: str) -> re.Pattern[str] | None:

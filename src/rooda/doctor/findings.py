@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.config.sensitive import HIDDEN, names_a_secret
+from rooda.config.sensitive import HIDDEN, names_a_secret, without_tokens
 from rooda.text.controls import one_line
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
@@ -77,7 +77,7 @@ def shown_command(words: Sequence[str]) -> str:
         shown.append(HIDDEN if hide else _shown_word(word))
         name, equals, _ = word.partition("=")
         hide = not hide and name.startswith("-") and not equals and names_a_secret(name)
-    return one_line(shlex.join(shown).replace(f"'{HIDDEN}'", HIDDEN))
+    return without_tokens(one_line(shlex.join(shown).replace(f"'{HIDDEN}'", HIDDEN)))
 
 
 def _shown_word(word: str) -> str:

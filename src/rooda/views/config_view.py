@@ -4,6 +4,7 @@ import json
 
 from rooda.config.inspect import Inspection
 from rooda.config.kinds import TextMap
+from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import SETTINGS
 from rooda.text.formats import flow_yaml
 
@@ -23,10 +24,20 @@ def as_yaml(found: Inspection) -> str:
             lines.append(f"{indent}{word}:")
             lines += [_line(f"{indent}  {part}: ...", at.exact) for part, at in parts.items()]
         else:
-            lines.append(
-                _line(f"{indent}{word}: {flow_yaml(setting.plain(found.values[setting]))}", origin)
-            )
+            shown = flow_yaml(_masked(setting.plain(found.values[setting])))
+            lines.append(_line(f"{indent}{word}: {shown}", origin))
     return "\n".join(lines) + "\n"
+
+
+def _masked(value: object) -> object:
+    """Return the value without the secrets in its texts, which may be commands."""
+    if isinstance(value, str):
+        return without_secret_values(value)
+    if isinstance(value, list | tuple):
+        return [_masked(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _masked(one) for name, one in value.items()}
+    return value
 
 
 def _line(text: str, origin: str) -> str:
@@ -40,7 +51,7 @@ def as_json(found: Inspection) -> str:
             # Values of the environment may be secrets.
             "value": dict.fromkeys(found.values.parts(setting), "...")
             if isinstance(setting.kind, TextMap)
-            else setting.plain(found.values[setting]),
+            else _masked(setting.plain(found.values[setting])),
             "tier": (origin := found.values.origin(setting)).tier.label,
             "source": origin.source or None,
             "line": origin.line,

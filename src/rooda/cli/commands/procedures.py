@@ -9,6 +9,7 @@ from rooda.config.layers import Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import InvalidInput, Problem, errors, in_order
 from rooda.config.resolve import resolve
+from rooda.config.sensitive import without_secret_values
 from rooda.config.validate import unknown_procedure
 from rooda.config.world import this_world
 from rooda.console.completion import procedure_names
@@ -40,7 +41,7 @@ def _describe(layers: Layers, name: str) -> dict[str, object]:
         "description": layers.description(name),
         "source": _source(layers, name),
         "max_iterations": resolve(layers, name).iterations.maximum,
-        "ai_cmd": command.text if command else None,
+        "ai_cmd": without_secret_values(command.text) if command else None,
         "phases": {
             phase: [part.source.name for part in phases[phase].parts] if phase in phases else []
             for phase in PHASES
@@ -55,9 +56,14 @@ def _describe(layers: Layers, name: str) -> dict[str, object]:
 def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
     """List the procedures, or the aliases of agent commands."""
     layers = _load(config)
+    rows: list[dict[str, object]]
     if aliases:
         rows = [
-            {"name": name, "command": held.value.command, "source": held.origin.exact}
+            {
+                "name": name,
+                "command": without_secret_values(held.value.command),
+                "source": held.origin.exact,
+            }
             for name, held in layers.aliases().items()
         ]
         table = [(str(r["name"]), str(r["source"]), str(r["command"])) for r in rows]
