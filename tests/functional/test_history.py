@@ -418,7 +418,7 @@ def test_why_names_the_rule_the_evidence_the_counters_and_the_limits(
         "Rule: failure-threshold. Too many iterations failed in a row.",
         "Iteration 1: failed.",
         "Kind: crash (a signal ended it, or it was lost)",
-        "Exit code of the agent: 137",
+        "Exit code of the agent: 137 (SIGKILL)",
         "Failures in a row: 0 before, 1 after, of 1",
     ):
         assert f"{line}\n" in done.out, done.out

@@ -67,3 +67,24 @@ def test_tokens_in_commands_are_shown_in_no_view(workspace: Workspace) -> None:
     assert done.code == 2, done.err
     for one in (done, *(workspace.rooda(*view.split()) for view in VIEWS)):
         assert TOKEN not in one.out + one.err
+
+
+@pytest.mark.slow
+def test_untracked_files_that_git_does_not_show_are_not_in_snapshots(workspace: Workspace) -> None:
+    repo = versioned(workspace)
+    git(repo, "config", "status.showUntrackedFiles", "no")
+    secret = repo.write(".ssh/id", "a private key")
+    work = "echo more >> kept.txt; echo 1 > new.txt; echo 2 > added.txt; git add added.txt"
+    done = repo.work(repo.agent(f"{work}; {SUCCESS}"))
+    assert done.code == 0, done.err
+    refs = git(repo, "for-each-ref", "--format=%(refname)", "refs/rooda").split()
+    files = {ref: git(repo, "ls-tree", "-r", "--name-only", ref).split() for ref in refs}
+    assert refs
+    assert not any(".ssh/id" in names or "new.txt" in names for names in files.values())
+    assert any("added.txt" in names for names in files.values())
+    done = repo.rooda("restore", "0")
+    assert done.code == 0, done.err
+    assert secret.read_text() == "a private key"
+    assert (repo.path / "kept.txt").read_text() == "of the user\n"
+    assert not (repo.path / "added.txt").exists()
+    assert (repo.path / "new.txt").exists()

@@ -718,7 +718,6 @@ def test_git_settings_of_the_user_change_nothing(repo: Repo) -> None:
         "diff.noprefix": "true",
         "diff.renames": "copies",
         "diff.ignoreSubmodules": "all",
-        "status.showUntrackedFiles": "no",
         "status.branch": "true",
         "status.showStash": "true",
         "status.renames": "copies",

@@ -441,7 +441,7 @@ def test_git_that_hangs_is_stopped_and_not_retried(
 ) -> None:
     note = tmp_path / "starts"
     repo.write("a.txt", "changed")
-    body = f"case \"$*\" in *status*) echo $$ >> '{note}'; exec sleep 60;; esac"
+    body = f"case \"$*\" in *' status '*) echo $$ >> '{note}'; exec sleep 60;; esac"
     repo.environ["PATH"] = fake_git(tmp_path / "bin", body)
     snapshots = repo.open()
     monkeypatch.setattr(git_module, "_PATIENCE", 0.3)

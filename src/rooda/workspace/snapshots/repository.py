@@ -25,7 +25,7 @@ _PLACES = (
     ("--git-path", "objects"),
     ("--show-object-format",),
 )
-_SETTINGS = r"^core\.(ignorecase|precomposeunicode|excludesfile)$"
+_SETTINGS = r"^(core\.(ignorecase|precomposeunicode|excludesfile)|status\.showuntrackedfiles)$"
 _NAMES_PER_COMMAND = 200
 _ON_BRANCH = b"ref: refs/heads/"
 _LARGEST_REF = 4096  # bytes

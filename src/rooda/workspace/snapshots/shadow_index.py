@@ -22,7 +22,6 @@ _STATUS = (
     "status",
     "--porcelain=v2",
     "-z",
-    "--untracked-files=all",
     "--no-renames",
     "--ignore-submodules=dirty",
 )
@@ -158,7 +157,8 @@ class ShadowIndex:
             if found is not None:
                 names[found[0]] = found[1]
 
-        self._shadow.git.each(take, *_STATUS)
+        untracked = "no" if self._shadow.hides_untracked else "all"
+        self._shadow.git.each(take, *_STATUS, f"--untracked-files={untracked}")
         return names
 
     def _status_within_repositories(self) -> dict[str, bool]:

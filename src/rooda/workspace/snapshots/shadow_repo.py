@@ -111,6 +111,12 @@ class ShadowRepo:
         }
         self.git = Git(repository.top, tools, place, {**repository.settings(), **_SETTINGS})
 
+    @property
+    def hides_untracked(self) -> bool:
+        """Whether the user's git does not list untracked files, as in a home under git."""
+        shown = self._settings.get("status.showuntrackedfiles", "normal").lower()
+        return not self._is_private and shown in ("no", "false", "off", "0")
+
     def prepare(self, head: str | None) -> list[str] | None:
         """Repair the folder. Return the names in the index; None if they are as rooda left them.
 
