@@ -770,6 +770,46 @@ def test_agent_that_kills_the_warden_fails_and_the_next_iteration_works(
     assert turns(workspace) == 2
 
 
+# It has no mark in its environment, a session of its own, no output, and no folder of the run.
+HIDDEN_DAEMON = """
+import os, signal, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.chdir("/")
+    os.closerange(0, 100)
+    program = "import os, time; open(os.sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
+    os.execve(sys.executable, [sys.executable, "-c", program, sys.argv[1]], {})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a child subreaper")
+def test_hidden_daemon_of_an_agent_that_kills_the_warden_is_stopped(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    pid_file = workspace.home / "daemon.pid"
+    hidden = workspace.write("hidden.py", HIDDEN_DAEMON)
+    start = shlex.join([sys.executable, "-S", str(hidden), str(pid_file)])
+    wait = f"while ! test -s {shlex.quote(str(pid_file))}; do sleep 0.02; done"
+    agent = agent_by_turns(workspace, f"{start}; {wait}; kill -KILL $PPID; sleep 300", SUCCESS)
+    before = (
+        "sh",
+        "-c",
+        'sleep 300 > /dev/null 2>&1 & echo $! > "$HOME/other.pid"; exec "$@"',
+        "sh",
+    )
+    running = begin(nursery, workspace, agent, "--kill-grace", "0.3", "-n", "2", before=before)
+    done = running.finish(30)
+    other = int(wait_for(workspace.home / "other.pid"))
+    assert alive(other), "rooda stopped a process that it had not started"
+    os.kill(other, signal.SIGKILL)
+    assert done.code == 0, done.err
+    assert "rooda's warden is gone" in done.err
+    assert not alive(int(pid_file.read_text()))
+
+
 @pytest.mark.slow
 def test_agent_that_always_kills_the_warden_reaches_the_threshold(
     workspace: Workspace, nursery: Nursery

@@ -92,6 +92,7 @@ def start_run(
         if invocation is not None and taken_up is not None:
             resumed = resume(plan, taken_up.run, invocation.front)
             lock.run = resumed.row.run
+        plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name = lock.run
         pin = Pin.of(plan.working_dir, plan.tools)

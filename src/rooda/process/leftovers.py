@@ -4,6 +4,7 @@ rooda finds them by what a process can hardly shed all at once: the mark in its 
 session of the program, the files that the run wrote to. A pid alone is never enough.
 """
 
+import contextlib
 import os
 import stat
 import time
@@ -26,13 +27,18 @@ from rooda.process.tree.stopping import TreeStop
 
 
 class RunTrace(Struct, frozen=True):
-    """What identifies the processes of a run. `leaders` are pids with their start times."""
+    """What identifies the processes of a run. `leaders` are pids with their start times.
+
+    If rooda inherits orphans, `not_inherited` are the children that rooda has had before the run:
+    every other process below rooda belongs to the run. None: rooda inherits no orphan.
+    """
 
     mark: str
     folder: str
     leaders: tuple[tuple[int, float], ...] = ()
     files: frozenset[tuple[int, int]] = frozenset()
     keep: tuple[str, ...] = ()
+    not_inherited: frozenset[int] | None = None
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
@@ -51,6 +57,7 @@ def find_leftovers(trace: RunTrace, table: ProcessTable) -> list[Process]:
     processes = table.all_processes()
     spared = _own_line(processes)
     members = [one for one in processes if one.pid not in spared and _belongs(one, trace, table)]
+    members += _inherited(processes, trace, {one.pid for one in members} | spared)
     pids = {one.pid for one in members}
     members += [one for one in descendants(processes, pids) if one.pid not in pids | spared]
     if trace.keep:
@@ -67,6 +74,9 @@ def stop_leftovers(trace: RunTrace, grace: float) -> tuple[list[NamedProcess], l
     stop.within(grace)
     while not stop.step():
         time.sleep(max(0.0, stop.due - time.monotonic()))
+    for pid, _ in stop.stopped:
+        with contextlib.suppress(OSError):  # only a child of rooda leaves a zombie to rooda
+            os.waitpid(pid, os.WNOHANG)
     left = [NamedProcess(*named(table, process)) for process in find_leftovers(trace, table)]
     pids = {one.pid for one in left}
     return [NamedProcess(*one) for one in stop.stopped.values() if one[0] not in pids], left
@@ -86,6 +96,18 @@ def _belongs(process: Process, trace: RunTrace, table: ProcessTable) -> bool:
     if trace.files and table.writes_to(process.pid, trace.files):
         return True
     return any(_is_in_session(process, leader, trace, table) for leader in trace.leaders)
+
+
+def _inherited(
+    processes: Collection[Process], trace: RunTrace, without: Collection[int]
+) -> list[Process]:
+    """The processes that rooda has inherited from a killed warden."""
+    if trace.not_inherited is None:
+        return []
+    strangers = {one.pid for one in descendants(processes, trace.not_inherited)}
+    strangers |= trace.not_inherited
+    below = descendants(processes, {os.getpid()})
+    return [one for one in below if one.pid not in strangers and one.pid not in without]
 
 
 def _is_in_session(

@@ -24,7 +24,9 @@ from rooda.process.events import NamedProcess, Stream
 from rooda.process.exits import Exit, Lost, NotStarted
 from rooda.process.interrupts import Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
+from rooda.process.libc import become_subreaper
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.process.tree.linux import OwnChildren
 from rooda.process.warden.channel import ChannelClosed
 from rooda.process.warden.client import StartRefused, WardenClient, WardenDead
 from rooda.process.watch import ProcessWatch
@@ -41,6 +43,18 @@ class Runner:
         self.name = run  # every process gets it as a mark in its environment
         self._contain = contain
         self._warden: WardenClient | None = None
+        self._not_inherited: frozenset[int] | None = None
+
+    def inherit(self) -> None:
+        """Make this process inherit the orphans of a killed warden, so that rooda can stop them.
+
+        Call this in a process that starts no other children afterwards.
+        """
+        children = OwnChildren()
+        if children.is_readable and become_subreaper():
+            own = set() if self._warden is None else {self._warden.pid}
+            self._not_inherited = frozenset(children.pids()) - own
+        children.close()
 
     def __enter__(self) -> Self:
         """Start the warden now: rooda has other work to do while the warden gets ready."""
@@ -115,7 +129,12 @@ class Runner:
             # The warden was killed. rooda finds and stops its processes as after a crash.
             self.close()
             trace = RunTrace(
-                self._mark, str(request.cwd), leaders, output.identities(), request.keep
+                self._mark,
+                str(request.cwd),
+                leaders,
+                output.identities(),
+                request.keep,
+                self._not_inherited,
             )
             stopped, left = (tuple(found) for found in stop_leftovers(trace, request.kill_grace))
             pid = leaders[0][0] if leaders else 0

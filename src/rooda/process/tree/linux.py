@@ -101,6 +101,17 @@ class OwnChildren:
         except OSError:  # a kernel without this file
             return
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether the system tells which children there are."""
+        return self._fd >= 0
+
+    def close(self) -> None:
+        """Close the file of the system."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     def pids(self) -> list[int]:
         """The children that there are now, zombies included."""
         try:
