@@ -988,6 +988,19 @@ def test_agent_that_stops_the_parent_of_rooda_does_not_block_the_run(
 
 
 @CAPTURES
+@pytest.mark.skipif(sys.platform != "linux", reason="the warden reads process states from /proc")
+def test_time_limit_ends_an_agent_that_stopped_rooda(
+    workspace: Workspace, nursery: Nursery, capture: str
+) -> None:
+    agent = agent_by_turns(workspace, f"{PARENT_OF_PARENT}; kill -STOP $rooda; sleep 300", SUCCESS)
+    args = ("--capture", capture, "--iteration-timeout", "2", "--kill-grace", "0.3")
+    done = begin(nursery, workspace, agent, *args).finish(30)
+    check(done, workspace, 0)
+    assert "timeout" in done.err
+    assert turns(workspace) == 2
+
+
+@CAPTURES
 def test_exit_of_an_agent_that_stopped_rooda_is_seen_after_sigcont(
     workspace: Workspace, nursery: Nursery, capture: str
 ) -> None:

@@ -38,6 +38,7 @@ ORPHAN_GRACE = 1.0  # seconds until SIGKILL when rooda is gone
 
 _POLL = 0.1  # seconds, where the end of a process that is no child wakes nothing
 _HUNT = 0.2  # seconds
+_CHECK_ROODA = 0.5  # seconds between two looks at whether rooda is halted
 _STANDARD_STREAMS = 3
 
 
@@ -94,6 +95,9 @@ class Warden:
         self._deserted = False  # rooda is gone
         self._given_up: set[tuple[int, float]] = set()
         self._children = OwnChildren()
+        self._rooda = os.getppid()
+        self._rooda_was_halted = False
+        self._next_look = 0.0
         self._selector = selectors.DefaultSelector()
         self._selector.register(channel, selectors.EVENT_READ)
         self._wake, write = os.pipe()
@@ -117,6 +121,8 @@ class Warden:
             wait = max(0.0, tree.stop.due - time.monotonic())
         elif tree is not None and tree.ended and not self._adopts:
             wait = _POLL
+        if tree is not None and not tree.is_paused and not self._deserted:
+            wait = _CHECK_ROODA if wait is None else min(wait, _CHECK_ROODA)
         for key, _ in self._selector.select(wait):
             if key.fd == self._wake:
                 with contextlib.suppress(BlockingIOError):
@@ -127,6 +133,27 @@ class Warden:
         tree = self._tree
         if tree is not None and tree.stop is not None and not tree.is_paused:
             self._go_on_stopping(tree, tree.stop)
+        self._keep_rooda_going()
+
+    def _keep_rooda_going(self) -> None:
+        """Continue a rooda that a process has halted: no time limit would end the program then.
+
+        Before rooda halts itself (Ctrl+Z), it asks for a pause. rooda may ask for one at this
+        moment, so it is continued at the second look.
+        """
+        now = time.monotonic()
+        if self._tree is None or self._tree.is_paused or self._deserted:
+            self._rooda_was_halted = False
+            return
+        if now < self._next_look:
+            return
+        self._next_look = now + _CHECK_ROODA
+        found = self._table.find(self._rooda) if os.getppid() == self._rooda else None
+        is_halted = found is not None and found.halted
+        if is_halted and self._rooda_was_halted:
+            with contextlib.suppress(OSError):
+                os.kill(self._rooda, signal.SIGCONT)
+        self._rooda_was_halted = is_halted
 
     def _listen(self) -> None:
         self._reap()  # a child that has ended by now ended before the next order
