@@ -109,11 +109,12 @@ class ShadowRepo:
             "GIT_OBJECT_DIRECTORY": str(repository.objects),
             "GIT_OPTIONAL_LOCKS": "1",
         }
-        self.git = Git(repository.top, tools, place, {**repository.settings(), **_SETTINGS})
+        self._settings = repository.settings()
+        self.git = Git(repository.top, tools, place, {**self._settings, **_SETTINGS})
 
     @property
     def hides_untracked(self) -> bool:
-        """Whether the user's git does not list untracked files, as in a home under git."""
+        """Return whether the user's git does not list untracked files, as in a home under git."""
         shown = self._settings.get("status.showuntrackedfiles", "normal").lower()
         return not self._is_private and shown in ("no", "false", "off", "0")
 
