@@ -6,6 +6,8 @@ import pytest
 
 from support.workspace import Workspace
 
+# Coverage would import them before rooda starts.
+NO_COVERAGE = {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 # Modules of Python, dependencies of rooda, and one of the warden.
 PLANTED = ("typing", "signal", "socket", "json", "sqlite3", "click", "msgspec", "yaml", "psutil")
 
@@ -18,7 +20,7 @@ def test_python_path_does_not_lead_rooda_into_the_work_tree(
     for name in PLANTED:
         for folder in ("", "src/"):
             workspace.write(f"{folder}{name}.py", f"open({str(marker)!r}, 'a').write({name!r})")
-    workspace.env["PYTHONPATH"] = path.format(here=workspace.path)
+    workspace.env.update({**NO_COVERAGE, "PYTHONPATH": path.format(here=workspace.path)})
     done = workspace.work("echo '<promise>SUCCESS</promise>'")
     assert done.code == 0, done.err
     assert not marker.exists(), marker.read_text()
@@ -30,6 +32,6 @@ def test_python_path_is_found_in_the_whole_work_tree(workspace: Workspace, tmp_p
     (workspace.path / ".git").mkdir()
     below = workspace.path / "below"
     below.mkdir()
-    done = Workspace(below, workspace.home, {"PYTHONPATH": ".."}).rooda("list")
+    done = Workspace(below, workspace.home, {**NO_COVERAGE, "PYTHONPATH": ".."}).rooda("list")
     assert done.code == 0, done.err
     assert not marker.exists()
