@@ -47,15 +47,6 @@ def both_streams(folder: Path) -> Iterator[bytes]:
             yield from _read(fd, at[stream], sizes[stream])
 
 
-def one_stream(path: Path) -> Iterator[bytes]:
-    """One stream, or another file of the record."""
-    fd = open_plain_file(path)
-    try:
-        yield from _read(fd, 0, os.fstat(fd).st_size)
-    finally:
-        os.close(fd)
-
-
 def _read(fd: int, start: int, end: int) -> Iterator[bytes]:
     """The bytes from start to end; a hole is named and passed over."""
     while start < end:
