@@ -10,8 +10,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
-# Twice as many as cores: half of the tests wait for something.
-WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# One more than cores: some tests wait for something, and each worker first collects all tests.
+WORKERS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 MARKERS ?= not slow
 COVER ?=
 

@@ -57,6 +57,7 @@ WORK = (
 )
 
 
+@pytest.mark.slow
 def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Inside) -> None:
     repo.write("staged.txt", "staged\n")
     git(repo, "add", "staged.txt")
@@ -119,6 +120,7 @@ def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda
     assert walk(repo.path) == before
 
 
+@pytest.mark.slow
 def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     before = walk(repo.path)
@@ -136,6 +138,7 @@ def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: I
     assert walk(repo.path) == before
 
 
+@pytest.mark.slow
 def test_file_that_cannot_be_restored_is_named(repo: Workspace, rooda: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     (repo.path / "kept.txt").unlink()
@@ -161,6 +164,7 @@ def test_restore_is_refused_while_a_run_is_running(
     assert not (repo.path / "new.txt").exists()
 
 
+@pytest.mark.slow
 def test_diff_and_restore_are_refused_without_a_repository(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

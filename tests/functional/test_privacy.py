@@ -36,6 +36,7 @@ def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> N
     assert git(repo, "for-each-ref", "refs/rooda"), "there is a snapshot"
 
 
+@pytest.mark.slow
 def test_restored_new_file_gets_the_usual_mode(workspace: Workspace) -> None:
     repo = versioned(workspace)
     done = repo.work(repo.agent(f"umask 022; echo text > public.txt; {SUCCESS}"))
