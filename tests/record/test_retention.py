@@ -1,4 +1,4 @@
-"""Retention of runs by number, age and size; running runs are never deleted."""
+"""Retention of runs by age, size and number; running runs are never deleted."""
 
 import os
 import shutil
@@ -23,34 +23,53 @@ NOW = datetime(2025, 6, 30, 12, tzinfo=UTC)
 HOUR = 3600.0
 
 
-def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") -> list[KeptRun]:
-    """Return runs a, b, c ... that were started so many hours ago."""
+def kept(
+    ages: Sequence[float], sizes: Sequence[int] = (), running: str = "", good: str = ""
+) -> list[KeptRun]:
+    """Return runs a, b, c ... that ended so many hours ago."""
     return [
-        KeptRun(name, NOW - timedelta(hours=age), sizes[place] if sizes else 1, name in running)
+        KeptRun(
+            name,
+            NOW - timedelta(hours=age),
+            sizes[place] if sizes else 1,
+            is_running=name in running,
+            is_successful=name in good,
+        )
         for place, (name, age) in enumerate(zip("abcdefgh", ages, strict=False))
     ]
+
+
+def of_number(number: int) -> RetentionLimits:
+    return RetentionLimits(keep_runs=number)
 
 
 @pytest.mark.parametrize(
     "runs, limits, pruned",
     [
-        (kept([5, 4, 3, 2, 1]), RetentionLimits(5), ""),
-        (kept([5, 4, 3, 2, 1]), RetentionLimits(3), "ab"),
-        (kept([1, 2, 3, 4, 5]), RetentionLimits(3), "ed"),
-        (kept([5, 4, 3, 2, 1]), RetentionLimits(1), "abcd"),
-        (kept([5, 4, 3, 2, 1]), RetentionLimits(0), "abcd"),  # the newest run stays
-        (kept([5, 4, 3, 2, 1], running="a"), RetentionLimits(3), "bc"),
-        (kept([5, 4, 3, 2, 1], running="abc"), RetentionLimits(1), "d"),
-        (kept([5, 4, 3, 2, 1]), RetentionLimits(9, max_age=2.5 * HOUR), "abc"),
-        (kept([5, 4, 3, 2, 1], running="b"), RetentionLimits(9, max_age=2.5 * HOUR), "ac"),
-        (kept([5, 4]), RetentionLimits(9, max_age=HOUR), "a"),
-        (kept([5, 4, -3]), RetentionLimits(9, max_age=4.5 * HOUR), "a"),  # the clock was set back
-        (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(9, max_size=30), ""),
-        (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(9, max_size=29), "a"),
-        (kept([5, 4, 3], [1, 10, 10]), RetentionLimits(9, max_size=15), "ab"),
-        (kept([5, 4, 3], [10, 10, 90]), RetentionLimits(9, max_size=50), "ab"),
-        (kept([5, 4, 3], [90, 10, 10], running="a"), RetentionLimits(9, max_size=50), "b"),
-        (kept([5, 4, 3, 2], [1, 1, 9, 9]), RetentionLimits(3, 3.5 * HOUR, 10), "abc"),
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(), ""),
+        (kept([5, 4, 3, 2, 1]), of_number(5), ""),
+        (kept([5, 4, 3, 2, 1]), of_number(3), "ab"),
+        (kept([1, 2, 3, 4, 5]), of_number(3), "ed"),
+        (kept([5, 4, 3, 2, 1]), of_number(1), "abcd"),
+        (kept([5, 4, 3, 2, 1]), of_number(0), "abcd"),  # the newest run stays
+        (kept([5, 4, 3, 2, 1], running="a"), of_number(3), "bc"),
+        (kept([5, 4, 3, 2, 1], running="abc"), of_number(1), "d"),
+        (kept([5, 4, 3, 2, 1], good="ab"), of_number(1), "acd"),  # and the last successful one
+        (kept([5, 4, 3, 2, 1]), RetentionLimits(2.5 * HOUR), "abc"),
+        (kept([5, 4, 3, 2, 1], running="b"), RetentionLimits(2.5 * HOUR), "ac"),
+        (kept([5, 4, 3, 2, 1], good="ac"), RetentionLimits(2.5 * HOUR), "ab"),
+        (kept([5, 4]), RetentionLimits(HOUR), "a"),
+        (kept([5, 4, -3]), RetentionLimits(4.5 * HOUR), "a"),  # the clock was set back
+        (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(max_size=30), ""),
+        (kept([5, 4, 3], [10, 10, 10]), RetentionLimits(max_size=29), "a"),
+        (kept([5, 4, 3], [1, 10, 10]), RetentionLimits(max_size=15), "ab"),
+        (kept([5, 4, 3], [10, 10, 10], good="a"), RetentionLimits(max_size=29), "b"),
+        # A run that stays and is larger than the limit does not push out the others.
+        (kept([5, 4, 3], [10, 10, 90]), RetentionLimits(max_size=50), ""),
+        (kept([5, 4, 3], [30, 30, 90]), RetentionLimits(max_size=50), "a"),
+        (kept([5, 4, 3], [90, 10, 10], running="a"), RetentionLimits(max_size=50), ""),
+        (kept([5, 4, 3], [90, 10, 10], good="a"), RetentionLimits(max_size=50), ""),
+        (kept([5, 4, 3, 2], [1, 1, 9, 9]), RetentionLimits(3.5 * HOUR, 10, 3), "abc"),
         ([], RetentionLimits(0, 0, 0), ""),
         (kept([1]), RetentionLimits(0, 0, 0), ""),
     ],
@@ -58,11 +77,14 @@ def kept(ages: Sequence[float], sizes: Sequence[int] = (), running: str = "") ->
 def test_oldest_runs_are_pruned_until_the_rest_is_within_the_limits(
     runs: list[KeptRun], limits: RetentionLimits, pruned: str
 ) -> None:
-    assert to_prune(runs, limits, NOW) == list(pruned)
+    assert [run.run for run in to_prune(runs, limits, NOW)] == list(pruned)
 
 
 def test_current_run_is_never_pruned() -> None:
-    assert to_prune(kept([5, 4, 3]), RetentionLimits(0), NOW, current="a") == ["b"]
+    pruned = to_prune(kept([5, 4, 3]), of_number(0), NOW, current="a")
+    assert [run.run for run in pruned] == ["b"]
+    pruned = to_prune(kept([5, 4, 3]), of_number(0), NOW, current="c")
+    assert [run.run for run in pruned] == ["a"]  # the run before the current one stays too
 
 
 # -- deletion ------------------------------------------------------------------------------
@@ -79,10 +101,15 @@ class Archive(Bench):
     def run(self, day: int) -> str:
         return f"202506{day:02}-120000-abcdef"
 
-    def add(self, day: int, size: int = 10, status: str = "success") -> str:
+    def add(
+        self, day: int, size: int = 10, status: str = "max-iters", ended: int | None = None
+    ) -> str:
         run = self.run(day)
+        times = {"started_at": f"2025-06-{day:02}T12:00:00+00:00"}
+        if ended is not None:
+            times["ended_at"] = f"2025-06-{ended:02}T12:00:00+00:00"
         self.open.save(
-            a_run(run, status, started_at=f"2025-06-{day:02}T12:00:00+00:00"),
+            a_run(run, status, **times),
             an_iteration(1, run=run),
         )
         self.fill(run, size)
@@ -93,7 +120,7 @@ class Archive(Bench):
             file.write(bytes([1]) * size)
 
     def prune(self, limits: RetentionLimits, current: str | None = None) -> list[str]:
-        return prune(
+        gone = prune(
             self.open,
             limits,
             NOW,
@@ -101,6 +128,7 @@ class Archive(Bench):
             before=lambda runs: self.pruned.append(list(runs)),
             on_trouble=self.troubles.append,
         )
+        return [run.run for run in gone]
 
     @property
     def rows(self) -> list[str]:
@@ -117,11 +145,11 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 def test_pruned_runs_leave_neither_rows_nor_files(archive: Archive) -> None:
     old = [archive.add(day) for day in (1, 2)]
     new = [archive.add(day) for day in (3, 4)]
-    assert archive.prune(RetentionLimits(2)) == old
+    assert archive.prune(of_number(2)) == old
     assert archive.rows == run_folders(archive.path) == new
     assert [archive.numbers(run) for run in (*old, *new)] == [[], [], [1], [1]]
     assert archive.pruned == [old]
-    assert archive.prune(RetentionLimits(2)) == []
+    assert archive.prune(of_number(2)) == []
     assert archive.pruned == [old]
 
 
@@ -135,7 +163,7 @@ def test_callback_runs_before_a_run_is_deleted(archive: Archive) -> None:
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        prune(archive.open, RetentionLimits(1), NOW, before=check)
+        prune(archive.open, of_number(1), NOW, before=check)
     assert there == [True]
     assert archive.rows == [archive.run(1), archive.run(2)]
 
@@ -145,9 +173,17 @@ def test_running_and_current_runs_keep_everything(archive: Archive) -> None:
         archive.add(day, status=status)
         for day, status in ((1, "running"), (2, "success"), (3, "interrupted"))
     )
-    newest = archive.add(4)
-    assert archive.prune(RetentionLimits(0), current=current) == [gone]
-    assert archive.rows == run_folders(archive.path) == [running, current, newest]
+    good, newest = archive.add(4, status="success"), archive.add(5)
+    assert archive.prune(of_number(0), current=current) == [gone]
+    assert archive.rows == run_folders(archive.path) == [running, current, good, newest]
+
+
+def test_a_run_is_as_old_as_its_end(archive: Archive) -> None:
+    resumed = archive.add(1, ended=28)
+    old = archive.add(2, ended=3)
+    newest = archive.add(29)
+    assert archive.prune(RetentionLimits(24 * HOUR * 7)) == [old]
+    assert archive.rows == [resumed, newest]
 
 
 def test_size_of_a_run_is_its_space_on_the_disk(archive: Archive) -> None:
@@ -157,8 +193,8 @@ def test_size_of_a_run_is_its_space_on_the_disk(archive: Archive) -> None:
     archive.add(3, size=600_000)
     assert size_on_disk(archive.path, archive.run(1)) < 100_000
     assert size_on_disk(archive.path, archive.run(2)) >= 600_000
-    assert archive.prune(RetentionLimits(9, max_size=1_500_000)) == []
-    assert archive.prune(RetentionLimits(9, max_size=1_000_000)) == [archive.run(1), archive.run(2)]
+    assert archive.prune(RetentionLimits(max_size=1_500_000)) == []
+    assert archive.prune(RetentionLimits(max_size=1_000_000)) == [archive.run(1), archive.run(2)]
 
 
 def test_folders_without_rows_are_pruned_like_other_runs(archive: Archive) -> None:
@@ -166,15 +202,15 @@ def test_folders_without_rows_are_pruned_like_other_runs(archive: Archive) -> No
         archive.fill(archive.run(day))
     archive.fill("notes")  # not a valid name of a run
     archive.add(3)
-    assert archive.prune(RetentionLimits(2)) == [archive.run(1)]
-    assert archive.prune(RetentionLimits(1)) == [archive.run(2)]
+    assert archive.prune(of_number(2)) == [archive.run(1)]
+    assert archive.prune(of_number(1)) == [archive.run(2)]
     assert run_folders(archive.path) == [archive.run(3), "notes"]
 
 
 def test_nothing_is_deleted_if_the_record_has_no_row(archive: Archive) -> None:
     for day in (1, 2):
         archive.fill(archive.run(day))
-    assert archive.prune(RetentionLimits(0)) == []
+    assert archive.prune(of_number(0)) == []
     assert len(run_folders(archive.path)) == 2
 
 
@@ -182,7 +218,7 @@ def test_run_without_files_is_pruned(archive: Archive) -> None:
     archive.add(1)
     archive.add(2)
     shutil.rmtree(archive.folder / "runs")
-    assert archive.prune(RetentionLimits(1)) == [archive.run(1)]
+    assert archive.prune(of_number(1)) == [archive.run(1)]
     assert archive.rows == [archive.run(2)]
 
 
@@ -200,7 +236,7 @@ def test_links_are_not_followed(archive: Archive, place: str) -> None:
     before = sorted(outside.rglob("*"))
     links[place].symlink_to(outside)
     assert size_on_disk(archive.path, run) < 50_000
-    gone = archive.prune(RetentionLimits(1))
+    gone = archive.prune(of_number(1))
     assert sorted(outside.rglob("*")) == before
     if place == "all runs":  # nothing can be deleted there, so the rows stay
         assert gone == []

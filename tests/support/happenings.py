@@ -363,7 +363,7 @@ SAMPLES: tuple[Event, ...] = (
     Pushed(1, "origin", "main", COMMIT),
     PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
     RecordTrouble("the record was broken; it was created again"),
-    HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef")),
+    HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef"), 3 * 1024 * 1024),
     StopRequested(),
     StateUnwritable(1, "No space left on device"),
     EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),

@@ -40,6 +40,7 @@ GIT, HOOKS, RECORD = "Verify and git", "Hooks", "Record"
 OFF, ON = False, True
 KB, MB = 1024, 1024 * 1024
 HOUR = 3600.0
+DAY = 24 * HOUR
 
 # This is a table: the formatter would write each argument on a line of its own.
 # fmt: off
@@ -170,12 +171,12 @@ PARSE_TESTS = setting("parse_tests", Boolean(), ON, RECORD,
     "Read test results from the output of the agent and of verify")
 TEST_REPORTS = setting("test_reports", TextList(), (), RECORD,
     "JUnit XML files that tests write, relative to the agent's folder, with * and ?")
-HISTORY_KEEP_RUNS = setting("history.keep_runs", Integer(1), 50, RECORD,
-    "How many runs to keep")
-HISTORY_MAX_AGE = optional("history.max_age", Age(1), None, RECORD,
+HISTORY_MAX_AGE = optional("history.max_age", Age(1), 90 * DAY, RECORD,
     "Delete the records of runs that ended longer ago")
 HISTORY_MAX_SIZE = optional("history.max_size", Size(MB), 2048 * MB, RECORD,
     "Disk space that the records of all runs may take")
+HISTORY_KEEP_RUNS = optional("history.keep_runs", Integer(1), None, RECORD,
+    "How many runs to keep at most")
 HISTORY_MAX_IN_MEMORY = setting("history.max_in_memory", Integer(1), 100, RECORD,
     "How many iterations rooda keeps in memory")
 

@@ -126,7 +126,7 @@ class Recording(Struct, frozen=True):
         """Delete old runs."""
         values = self.plan.values
         limits = RetentionLimits(
-            values[HISTORY_KEEP_RUNS], values[HISTORY_MAX_AGE], values[HISTORY_MAX_SIZE]
+            values[HISTORY_MAX_AGE], values[HISTORY_MAX_SIZE], values[HISTORY_KEEP_RUNS]
         )
         gone = prune(
             self.store,
@@ -137,7 +137,7 @@ class Recording(Struct, frozen=True):
             on_trouble=self.troubles,
         )
         if gone:
-            emitter(HistoryPruned(tuple(gone)))
+            emitter(HistoryPruned(tuple(one.run for one in gone), sum(one.size for one in gone)))
 
     def _forget_snapshots(self, runs: Sequence[str]) -> None:
         try:

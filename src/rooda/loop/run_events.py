@@ -9,7 +9,7 @@ from rooda.loop.stops import StopRule
 from rooda.process.events import NamedProcess, names
 from rooda.text.controls import one_line, shown_words
 from rooda.text.event import Event, Field, LogLevel, Message, say
-from rooda.text.numbers import count, usage_words
+from rooda.text.numbers import approximate_size, count, usage_words
 from rooda.text.times import format_duration
 
 
@@ -141,13 +141,14 @@ class RecordTrouble(Event, frozen=True):
 
 
 class HistoryPruned(Event, frozen=True):
-    """rooda removed old runs from the record."""
+    """rooda removed old runs from the record (`history.max_age`, `history.max_size`)."""
 
-    level = LogLevel.DEBUG
     runs: tuple[str, ...]  # the names of the runs
+    freed: int = 0  # bytes on disk
 
     def describe(self) -> Message:
-        return say("Old runs were removed", runs=", ".join(self.runs))
+        freed = approximate_size(self.freed)
+        return say("Removed old runs from the record", runs=", ".join(self.runs), freed=freed)
 
 
 class StopRequested(Event, frozen=True):

@@ -102,11 +102,19 @@ class RecordReader:
         rows = list(self._rows("substr(run, 1, ?) = ?", [len(which), stored(which)]))
         found = [row for row in rows if row.run == which] or rows
         if not found:
-            raise NoRecord(f"there is no run {which!r} in the record")
+            raise NoRecord(f"there is no run {which!r} in the record{self._pruned_by(which)}")
         if len(found) > 1:
             names = [row.run for row in found[:_MOST_NAMED]] + ["..."] * (len(found) > _MOST_NAMED)
             raise NoRecord(f"several runs begin with {which!r}: {', '.join(names)}")
         return found[0]
+
+    def _pruned_by(self, which: str) -> str:
+        """Say when rooda deleted the run; empty if no later run says that it did."""
+        for row in self._rows("1", []):
+            gone = [name for one in row.pruned or () for name in one.runs]
+            if any(name.startswith(which) for name in gone):
+                return f": it was removed as an old one when run {row.run} started"
+        return ""
 
     def iterations(self, run: str) -> list[IterationRow]:
         """Every attempt at every iteration, in order; none for a run that isn't there."""

@@ -21,7 +21,13 @@ from rooda.loop.iteration_events import (
     PromptAssembled,
     StageEntered,
 )
-from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted, StateUnwritable
+from rooda.loop.run_events import (
+    ConfigResolved,
+    HistoryPruned,
+    RunEnded,
+    RunStarted,
+    StateUnwritable,
+)
 from rooda.loop.state import State
 from rooda.loop.stops import StopRule
 from rooda.loop.work_events import (
@@ -270,8 +276,9 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     CommitFailed: ("commit_failed", _itself),
     Pushed: ("push", _itself),
     PushFailed: ("push_failed", _itself),
+    HistoryPruned: ("pruned", _itself),
     StateUnwritable: ("unwritable", lambda event: event.error),
     TranscriptTrimmed: ("trimmed", _itself),
     LeftoversStopped: ("left_behind", lambda event: event.processes),
 }
-_LISTS = frozenset({"hooks", "trimmed"})
+_LISTS = frozenset({"hooks", "trimmed", "pruned"})

@@ -1,12 +1,14 @@
 """Which runs stay in the record, and how old ones are deleted."""
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from rooda.record.rows import RUNNING, moment_of
+from rooda.loop.state import Status
+from rooda.record.rows import RUNNING, RunRow, moment_of
 from rooda.record.run_folders import remove_run, run_folders, size_on_disk
 from rooda.record.store import Store
 
@@ -16,38 +18,47 @@ _UNKNOWN = datetime.min.replace(tzinfo=UTC)  # a run without a time is deleted f
 class RetentionLimits(Struct, frozen=True):
     """How much stays. None means no limit; an age is in seconds, a size in bytes."""
 
-    keep_runs: int
     max_age: float | None = None
     max_size: int | None = None
+    keep_runs: int | None = None
 
 
 class KeptRun(Struct, frozen=True):
     """A run that is on the disk."""
 
     run: str
-    started_at: datetime
+    last_at: datetime  # when it ended, or else when it started
     size: int
-    is_running: bool
+    is_running: bool = False
+    is_successful: bool = False
 
 
 def to_prune(
     runs: Sequence[KeptRun], limits: RetentionLimits, now: datetime, current: str | None = None
-) -> list[str]:
+) -> list[KeptRun]:
     """The runs to delete, oldest first: as many as it takes until the rest is within the limits.
 
-    The newest run and running ones stay.
+    The current run and the last one before it, the last successful one and running ones stay. One
+    of these that is larger than the limit by itself does not count: to delete all others would
+    not help.
     """
-    oldest_first = sorted(runs, key=lambda run: (run.started_at, run.run))
-    count, size = len(runs), sum(run.size for run in runs)
+    oldest_first = sorted(runs, key=lambda run: (run.last_at, run.run))
+    earlier = [run for run in oldest_first if run.run != current]
+    good = [run for run in oldest_first if run.is_successful]
+    running = [run for run in runs if run.is_running]
+    staying = {current, *(run.run for run in (*earlier[-1:], *good[-1:], *running))}
+    most = math.inf if limits.max_size is None else limits.max_size
+    count = len(runs)
+    size = sum(run.size for run in runs if run.run not in staying or run.size <= most)
     pruned = []
-    for run in oldest_first[:-1]:
-        if run.is_running or run.run == current:
+    for run in oldest_first:
+        if run.run in staying:
             continue
-        age = (now - run.started_at).total_seconds()
+        age = (now - run.last_at).total_seconds()
         is_old = limits.max_age is not None and age > limits.max_age
-        is_much = limits.max_size is not None and size > limits.max_size
-        if is_old or is_much or count > limits.keep_runs:
-            pruned.append(run.run)
+        is_many = limits.keep_runs is not None and count > limits.keep_runs
+        if is_old or size > most or is_many:
+            pruned.append(run)
             count -= 1
             size -= run.size
     return pruned
@@ -61,29 +72,29 @@ def prune(
     current: str | None = None,
     before: Callable[[Sequence[str]], None] = lambda _: None,
     on_trouble: Callable[[str], None] = lambda _: None,
-) -> list[str]:
+) -> list[KeptRun]:
     """Delete runs over the limits: files first, so that no files are left without a row.
 
     `before` gets the runs first, so that it can delete their refs. Returns the deleted runs.
     """
-    doomed = to_prune(_kept(store, is_sized=limits.max_size is not None), limits, now, current)
+    doomed = to_prune(_kept(store), limits, now, current)
     if doomed:
-        before(doomed)
+        before([run.run for run in doomed])
     gone = []
     for run in doomed:
         try:
-            remove_run(store.workspace, run)
+            remove_run(store.workspace, run.run)
         except OSError as error:
-            on_trouble(f"the files of run {run} can't be deleted: {error.strerror or error}")
+            on_trouble(f"the files of run {run.run} can't be deleted: {error.strerror or error}")
         else:
             gone.append(run)
-    return gone if not gone or store.forget(gone) else []
+    return gone if not gone or store.forget([run.run for run in gone]) else []
 
 
-def _kept(store: Store, *, is_sized: bool) -> list[KeptRun]:
+def _kept(store: Store) -> list[KeptRun]:
     """Every run that has a row, and every folder of a run whose row was lost."""
     rows = {row.run: row for row in store.runs()}
-    times = {row.run: moment_of(row.started_at) or _UNKNOWN for row in rows.values()}
+    times = {row.run: _last_at(row) for row in rows.values()}
     if rows:  # without any row, the record could not be read
         with contextlib.suppress(OSError):
             lost = {run: _time_of(run) for run in run_folders(store.workspace)}
@@ -92,11 +103,16 @@ def _kept(store: Store, *, is_sized: bool) -> list[KeptRun]:
         KeptRun(
             run,
             time,
-            size_on_disk(store.workspace, run) if is_sized else 0,
-            run in rows and rows[run].status == RUNNING,
+            size_on_disk(store.workspace, run),
+            is_running=run in rows and rows[run].status == RUNNING,
+            is_successful=run in rows and rows[run].status == Status.SUCCESS,
         )
         for run, time in times.items()
     ]
+
+
+def _last_at(row: RunRow) -> datetime:
+    return moment_of(row.ended_at or "") or moment_of(row.started_at) or _UNKNOWN
 
 
 def _time_of(run: str) -> datetime | None:

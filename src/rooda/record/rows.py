@@ -23,6 +23,7 @@ from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
+from rooda.loop.run_events import HistoryPruned
 from rooda.loop.state import SavedState
 from rooda.loop.work_events import (
     CommitFailed,
@@ -132,6 +133,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     consecutive_failures: int | None = None
     threshold: int | None = None  # of consecutive failures
     snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
+    pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
     state: SavedState | None = None  # where a resumed run continues
     given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.

@@ -9,6 +9,7 @@ from rooda.agents.failure_kinds import known_kind
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import IterationResult
+from rooda.loop.run_events import HistoryPruned
 from rooda.loop.work_events import HookEnded
 from rooda.record.given_flags import masked_flags
 from rooda.record.rows import EarlierAttempt, IterationRow, RecordedWait, RunRow
@@ -18,6 +19,7 @@ from rooda.text.numbers import count, usage_words
 from rooda.text.times import format_duration
 from rooda.views.terminal import render_table
 
+_RUNS = 3  # names of deleted runs
 _FILES = 20  # names in a list of files or tests
 _BAD = (TestStatus.FAILED, TestStatus.ERROR)
 
@@ -79,10 +81,17 @@ def run(row: RunRow, iterations: Sequence[IterationRow]) -> str:
         ("Changed", f"iteration {one.iteration}: {one.agent} for {one.before}")
         for one in row.agents_changed or ()
     ]
+    about += [("Pruned", _pruned(one)) for one in row.pruned or ()]
     text = render_table((), [*about, *_unreadable(row.unreadable)])
     if iterations:
         text += "\n" + iteration_list(iterations)
     return text + _hooks(row.hooks)
+
+
+def _pruned(one: HistoryPruned) -> str:
+    names, more = one.runs[:_RUNS], len(one.runs) - _RUNS
+    shown = ", ".join(names) + (f", {more} more" if more > 0 else "")
+    return f"{count(len(one.runs), 'older run')}: {one_line(shown)}"
 
 
 class WaitGroup(Struct, frozen=True):
