@@ -93,7 +93,7 @@ class Night:
         """Run the plan with a real record and real child processes; only the clock is simulated."""
         make_state_folder(plan.workspace)
         with ExitStack() as closing:
-            recording = Recording.open(plan)
+            recording = Recording.open(plan, is_alone=True)
             closing.callback(recording.close)
             resumed = resuming.resume(plan, "") if resume else None
             runner = closing.enter_context(Runner(name))

@@ -15,7 +15,7 @@ from rooda.process.interrupts import END
 from rooda.process.leftovers import start_time
 from rooda.record.rows import StoreError
 from rooda.text.controls import one_line, shown_words
-from rooda.workspace.lock import LockNote, here, lock_holder
+from rooda.workspace.lock import LockNote, here, is_locked, lock_holder
 from rooda.workspace.work_tree import work_tree
 
 _PACE = 0.05  # seconds between two looks at the process
@@ -31,12 +31,17 @@ class AtWork(Struct, frozen=True):
     @classmethod
     def find(cls) -> "AtWork":
         """Return the run that holds the lock of this work tree. Raises InvalidInput."""
-        pid, note = lock_holder(work_tree(this_world().folder))
-        if note is not None and note.host != here()[0]:
-            message = f"the run of {note.procedure} is at work on {note.host}"
+        top = work_tree(this_world().folder)
+        pid, note = lock_holder(top)
+        if note is not None and note.host != here()[0] and pid in (None, note.pid):
+            message = f"the run of {one_line(note.procedure)} is at work on {one_line(note.host)}"
             raise InvalidInput([Problem(message, "Stop it there")])
+        if pid is None and is_locked(top):
+            raise _unseen(note)
         started = None if pid is None else start_time(pid)
-        if pid is None or started is None or (note is not None and started != note.started):
+        if pid is None or started is None:
+            raise _no_run()
+        if note is not None and note.process.can_be_seen and started != note.started:
             raise _no_run()
         if not _is_rooda(pid, is_noted=note is not None):
             message = (
@@ -131,6 +136,12 @@ def _words(pid: int) -> list[str]:
 
 def _command(pid: int) -> str:
     return f"`{shown_words(_words(pid))}`"
+
+
+def _unseen(note: LockNote | None) -> InvalidInput:
+    run = "a run" if note is None else f"the run of {one_line(note.procedure)}"
+    message = f"{run} is at work here in another PID namespace, such as a container"
+    return InvalidInput([Problem(message, "Stop it there with `rooda stop`")])
 
 
 def _no_run() -> InvalidInput:

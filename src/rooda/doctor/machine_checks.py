@@ -17,7 +17,7 @@ from rooda.text.controls import one_line
 from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError, unfinished
-from rooda.workspace.lock import LockNote, lock_holder, read_note
+from rooda.workspace.lock import LockNote, is_locked, lock_holder, read_note
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import work_tree
 
@@ -103,22 +103,24 @@ def check_lock(folder: Path) -> Finding:
         return Finding(
             "lock", Mark.UNKNOWN, text, "Check that the folder exists, and its permissions"
         )
-    if pid is not None and (note is None or note.process.is_alive):
+    is_held = pid is not None or is_locked(top)
+    if is_held and (note is None or note.process.is_alive(lambda: is_held)):
         text = f"a run is active in {top}: {_described(pid, note)}"
         advice = "A second run has to wait; `rooda follow` shows this run, `rooda stop` ends it"
         return Finding("lock", Mark.OK, text, advice)
-    if left is not None and not left.process.is_alive:
+    if left is not None and not left.process.is_alive(lambda: is_held):
         text = f"an earlier run ({left.procedure}, pid {left.pid}) was killed here"
         advice = "Nothing to do: the next run cleans up"
         return Finding("lock", Mark.WARNING, text, advice)
     return Finding("lock", Mark.OK, "no run is active here")
 
 
-def _described(pid: int, note: LockNote | None) -> str:
+def _described(pid: int | None, note: LockNote | None) -> str:
+    named = f"pid {pid}" if pid is not None else "in another container"
     if note is None:
-        return f"pid {pid}"
+        return named
     since = note.since.replace("T", " ")
-    return f"{note.procedure}, pid {pid} on {note.host} since {since}"
+    return f"{note.procedure}, {named} on {note.host} since {since}"
 
 
 def check_free_space(folder: Path) -> Finding:

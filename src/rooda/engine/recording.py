@@ -69,15 +69,18 @@ class Recording(Struct, frozen=True):
     troubles: _Troubles
 
     @classmethod
-    def open(cls, plan: Plan) -> "Recording":
-        """Open the store, and mark killed runs as interrupted. Raises InvalidInput."""
+    def open(cls, plan: Plan, *, is_alone: bool) -> "Recording":
+        """Open the store, and mark killed runs as interrupted. Raises InvalidInput.
+
+        `is_alone`: this run holds the lock of the work tree, so no other run does.
+        """
         troubles = _Troubles()
         try:
             store = Store(plan.workspace, troubles)
         except StoreError as error:
             problem = Problem(str(error), "Fix that, then start again", title="No record")
             raise InvalidInput([problem]) from None
-        store.close_stale()
+        store.close_stale(lambda row: row.process.is_alive(lambda: not is_alone))
         return cls(plan, store, troubles)
 
     def close(self) -> None:
@@ -217,10 +220,18 @@ def _row(plan: Plan, run: str) -> RunRow:
         pid_started=us.started,
         host=us.host,
         boot=us.boot,
+        pid_namespace=us.namespace,
         workspace=str(plan.workspace),
     )
 
 
 def _taken_up(row: RunRow) -> RunRow:
     us = ProcessIdentity.own()
-    return replace(row, pid=us.pid, pid_started=us.started, host=us.host, boot=us.boot)
+    return replace(
+        row,
+        pid=us.pid,
+        pid_started=us.started,
+        host=us.host,
+        boot=us.boot,
+        pid_namespace=us.namespace,
+    )

@@ -44,6 +44,11 @@ class RunLock:
         except OSError as error:
             self._trouble = error
 
+    @property
+    def is_held(self) -> bool:
+        """Whether no other run can be at work here; False if the folder can't be locked."""
+        return self._trouble is None
+
     def clear_what_is_left(self, emit: Callable[[Event], None]) -> None:
         """Stop the processes that a killed run left here, report them, and note this run."""
         if self._trouble is not None:
@@ -51,7 +56,7 @@ class RunLock:
             emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
         for lock in self._locks:
             earlier = lock.left_behind()
-            if earlier is not None and not earlier.process.is_alive:
+            if earlier is not None and not earlier.process.is_alive(lambda: not self.is_held):
                 stopped, left = stop_leftovers(_trace(earlier), _GRACE)
                 if stopped or left:
                     emit(EarlierRunCleared(earlier.run, tuple(stopped), tuple(left)))
@@ -69,6 +74,7 @@ class RunLock:
             workspace=str(plan.workspace),
             host=us.host,
             boot=us.boot,
+            namespace=us.namespace,
             keep=plan.values[KEEP_PROCESSES],
         )
 
@@ -89,7 +95,7 @@ def _trace(earlier: LockNote) -> RunTrace:
     return RunTrace(
         f"{MARK}={earlier.run}",
         earlier.workspace,
-        earlier.agents,
+        earlier.agents if earlier.process.can_be_seen else (),
         frozenset(file for file in files if file is not None),
         earlier.keep,
     )
@@ -121,10 +127,12 @@ def _taken(taken: LockHeldError, outer: str | None) -> Problem:
         who = f"pid {pid}" if pid else "pid unknown"
     else:
         since = note.since.replace("T", " ")
-        who = f"{note.procedure}, pid {note.pid} on {note.host} since {since}"
+        who = f"{note.procedure}, pid {pid} on {note.host} since {since}"
     advice = "Wait until it has ended, or end it with `rooda stop` in that folder (--now: at once)"
     if note is not None and note.host != here()[0]:
         advice = f"Wait until it has ended, or end it with `rooda stop` on {note.host}"
+    elif note is not None and taken.pid is None and not note.process.can_be_seen:
+        advice = "Wait until it has ended, or end it with `rooda stop` in the container of the run"
     if note is not None and note.run == outer:
         advice = "You are inside of that run: do the work yourself, or go to another folder"
     return Problem(

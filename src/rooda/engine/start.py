@@ -85,7 +85,7 @@ def start_run(
     # From here on, a signal ends the run cleanly.
     with interrupts.deferred(), ExitStack() as closing:
         lock = closing.enter_context(hold_run_lock(plan))
-        recording = Recording.open(plan)
+        recording = Recording.open(plan, is_alone=lock.is_held)
         closing.callback(recording.close)
         taken_up = None if invocation is None else invocation.taken_up
         resumed = None

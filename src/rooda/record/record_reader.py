@@ -61,11 +61,11 @@ class RecordReader:
     def __init__(
         self,
         workspace: Path,
-        is_alive: Callable[[RunRow], bool] = is_run_alive,
+        is_alive: Callable[[RunRow], bool] | None = None,
         steps: Steps = STEPS,
     ) -> None:
         self._path = workspace / STATE_FOLDER / NAME
-        self._is_alive = is_alive
+        self._is_alive = is_alive or (lambda row: is_run_alive(row, workspace))
         self._steps = steps
 
     def runs(

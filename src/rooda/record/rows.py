@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
@@ -37,7 +38,7 @@ from rooda.loop.work_events import (
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
 from rooda.record.run_folders import is_run
-from rooda.workspace.lock import ProcessIdentity
+from rooda.workspace.lock import ProcessIdentity, is_locked_by
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
@@ -113,6 +114,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     boot: str
     workspace: str
     # JSON.
+    pid_namespace: str | None = None
     reason: str | None = None  # why the run ended, in words
     exit_code: int | None = None
     summary: HistorySummary | None = None
@@ -142,7 +144,9 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     @property
     def process(self) -> ProcessIdentity:
         """The process of the run."""
-        return ProcessIdentity(self.pid, self.pid_started, self.host, self.boot)
+        return ProcessIdentity(
+            self.pid, self.pid_started, self.host, self.boot, self.pid_namespace or ""
+        )
 
     @property
     def ended_because(self) -> str | None:
@@ -214,9 +218,9 @@ _UNREADABLE: Final = "unreadable"
 _Row = TypeVar("_Row", RunRow, IterationRow)
 
 
-def is_run_alive(row: RunRow) -> bool:
-    """Whether the process of the run still runs."""
-    return row.process.is_alive
+def is_run_alive(row: RunRow, workspace: Path) -> bool:
+    """Whether the run, in the record of this workspace, is still at work."""
+    return row.process.is_alive(lambda: is_locked_by(workspace, row.run))
 
 
 def run_values(row: RunRow) -> tuple[Value, ...]:

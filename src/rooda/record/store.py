@@ -16,7 +16,6 @@ from rooda.record.rows import (
     IterationRow,
     RunRow,
     StoreError,
-    is_run_alive,
     run_row,
     stored,
 )
@@ -101,7 +100,7 @@ class Store:
         self._attempt(read)
         return found
 
-    def close_stale(self, is_alive: Callable[[RunRow], bool] = is_run_alive) -> list[str]:
+    def close_stale(self, is_alive: Callable[[RunRow], bool]) -> list[str]:
         """Mark runs whose process was killed as interrupted; return their names."""
         stale = [
             row.run

@@ -11,6 +11,8 @@ import json
 import os
 import re
 import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct, convert
@@ -25,35 +27,49 @@ _RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 _NOTE, _DRAFT = "run.json", "run.new"
 _LONGEST = 64 * 1024  # a note has some hundred bytes
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SELF, _NAMESPACE = Path("/proc/self"), Path("/proc/self/ns/pid")
 _LOCKS = Path("/proc/locks")
+_PAUSES = (0.01, 0.03, 0.06)  # seconds: a command that asks for the lock holds it for a moment
 _REFUSED = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class ProcessIdentity(Struct, frozen=True):
-    """A process: a pid can be used again, so its start time, boot and host belong to it."""
+    """A process: a pid can be used again, so its start time, boot and host belong to it.
+
+    A pid means something in its PID namespace only: a container has one of its own. The namespace
+    is empty where there is none, and in what version 0.1 wrote.
+    """
 
     pid: int
     started: float
     host: str
     boot: str
+    namespace: str = ""
 
     @classmethod
     def own(cls) -> "ProcessIdentity":
         """The identity of this process."""
         pid = os.getpid()
-        return cls(pid, start_time(pid) or 0.0, *here())
+        return cls(pid, start_time(pid) or 0.0, *here(), pid_namespace())
 
     @property
-    def is_on_this_host(self) -> bool:
-        """Whether the process runs on this machine, so that rooda can check it."""
-        return self.host == here()[0]
+    def can_be_seen(self) -> bool:
+        """Whether this process would see the other one under its pid, if it still runs."""
+        is_ours = self.namespace in ("", pid_namespace()) and _proc_is_ours()
+        return is_ours and (self.host, self.boot) == here()
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process still runs; true for a process of another host."""
-        if not self.is_on_this_host:
-            return True
-        return self.boot == here()[1] and start_time(self.pid) == self.started
+    def is_alive(self, is_locked: Callable[[], bool]) -> bool:
+        """Whether the process still runs; true for a process of another host.
+
+        `is_locked` answers for one in another PID namespace of this host: whether the lock of its
+        work tree is held. The kernel has one list of locks for all namespaces.
+        """
+        if self.can_be_seen:
+            return start_time(self.pid) == self.started
+        host, boot = here()
+        if self.boot != boot or not boot:
+            return self.host != host
+        return is_locked()
 
 
 class LockNote(Struct, frozen=True):
@@ -69,11 +85,12 @@ class LockNote(Struct, frozen=True):
     boot: str = ""
     agents: tuple[tuple[int, float], ...] = ()
     keep: tuple[str, ...] = ()
+    namespace: str = ""
 
     @property
     def process(self) -> ProcessIdentity:
         """The process of the run."""
-        return ProcessIdentity(self.pid, self.started, self.host, self.boot)
+        return ProcessIdentity(self.pid, self.started, self.host, self.boot, self.namespace)
 
 
 class LockHeldError(Exception):
@@ -95,6 +112,22 @@ def here() -> tuple[str, str]:
     return socket.gethostname(), boot
 
 
+def pid_namespace() -> str:
+    """Return the PID namespace of this process; empty where the system has none."""
+    try:
+        return str(_NAMESPACE.readlink())
+    except OSError:
+        return ""
+
+
+def _proc_is_ours() -> bool:
+    """Return whether `/proc` has the pids of this process's namespace; true without `/proc`."""
+    try:
+        return str(_SELF.readlink()) == str(os.getpid())
+    except OSError:
+        return True
+
+
 class Lock:
     """A lock that rooda holds until `close`, or until the process ends in any way."""
 
@@ -104,7 +137,7 @@ class Lock:
         self._note: LockNote | None = None
         self._fd = os.open(self.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(self._fd)
         except OSError as error:
             pid = _holder(os.fstat(self._fd))
             os.close(self._fd)
@@ -148,22 +181,61 @@ class Lock:
         os.close(self._fd)
 
 
+def _take(fd: int) -> None:
+    """Take the lock of an open folder. Raises OSError if another process holds it."""
+    for pause in _PAUSES:
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(pause)
+    return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_locked(top: Path) -> bool:
+    """Return whether a process holds the lock of a work tree, in whatever PID namespace it is."""
+    try:
+        fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _REFUSED
+    finally:
+        os.close(fd)
+    return False
+
+
+def is_locked_by(workspace: Path, run: str) -> bool:
+    """Return whether the run holds the lock of its work tree, as far as its note says so."""
+    top = work_tree(workspace)
+    note = read_note(top)
+    return (note is None or note.run == run) and is_locked(top)
+
+
 def _note_of(top: Path, holder: int | None) -> LockNote | None:
     """Return the note, unless the kernel says that another process holds the lock."""
     note = read_note(top)
-    return note if note is not None and holder in (None, note.pid) and note.pid > 0 else None
+    return note if note is not None and _may_be_of(note, holder) and note.pid > 0 else None
+
+
+def _may_be_of(note: LockNote, holder: int | None) -> bool:
+    """Return whether the note may be of this process; its pid is another one elsewhere."""
+    return holder in (None, note.pid) or not note.process.can_be_seen
 
 
 def lock_holder(top: Path) -> tuple[int | None, LockNote | None]:
     """Return the pid of the run that holds the lock of a work tree, and its note, if known.
 
-    An agent can write a note, but it can't change the kernel's list of locks.
+    An agent can write a note, but it can't change the kernel's list of locks. The pid is None for
+    a run in a PID namespace that this process can't see into; then there is a note alone.
     """
     note = read_note(top)
-    if _LOCKS.exists():
-        pid = _holder(top.stat())
-        return pid, note if pid is not None and note is not None and note.pid == pid else None
-    return (note.pid, note) if note is not None else (None, None)
+    if not _LOCKS.exists():
+        return (note.pid, note) if note is not None else (None, None)
+    pid = _holder(top.stat())
+    if note is None or (pid is None and (note.process.can_be_seen or not is_locked(top))):
+        return pid, None
+    return pid, note if _may_be_of(note, pid) else None
 
 
 def read_note(top: Path) -> LockNote | None:
@@ -182,6 +254,8 @@ def _path(top: Path) -> Path:
 
 def _holder(found: os.stat_result) -> int | None:
     """Return the pid of the process that holds the lock, from the kernel's list (Linux)."""
+    if not _proc_is_ours():
+        return None
     device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:
         lines = _LOCKS.read_text(encoding="ascii").splitlines()
