@@ -144,12 +144,14 @@ def test_spoken_text_is_exactly_the_assistants_answer(one: Transcript) -> None:
         report = read_output(one.command, pieces, one.end).report
         assert report.speaks_events
         assert report.spoken.decode() == expected
+        assert report.usage.messages == 1 + expected.startswith("Working on it.\n")
 
 
 @_each([one for one in _known(events=True) if one.scenario not in ANSWERS])
 def test_error_message_is_not_an_answer(one: Transcript) -> None:
     report = read_output(one.command, one.pieces(), one.end).report
     assert report.spoken == b""
+    assert report.usage.messages is None
     assert not report.answered
     assert report.ended_well is not True
 

@@ -251,7 +251,13 @@ RESULT = IterationResult(
 )
 
 USAGE = Usage(
-    "opus", "60b344ee", 2, Tokens(38349, 55, 4444, 2222, total=45070), 0.2092, context_percent=2
+    "opus",
+    "60b344ee",
+    2,
+    Tokens(38349, 55, 4444, 2222, total=45070),
+    0.2092,
+    context_percent=2,
+    messages=3,
 )
 WAIT = WaitStarted(
     iteration=2,

@@ -62,6 +62,7 @@ class AgentNotes:
         self.model: str | None = None
         self.session_id: str | None = None
         self.turns: int | None = None
+        self.messages: int | None = None
         self.tokens: Tokens | None = None
         self.cost: float | None = None
         self.context_used: int | None = None
@@ -78,6 +79,7 @@ class AgentNotes:
         self._line: list[str] = []
         self._length = 0
         self._in_turn = False
+        self._in_message = False
 
     # -- what the agent does ---------------------------------------------------------------
 
@@ -93,6 +95,9 @@ class AgentNotes:
         self._speak(piece)
 
     def _speak(self, piece: str) -> None:
+        if not self._in_message and piece and not piece.isspace():
+            self._in_message = True
+            self.messages = (self.messages or 0) + 1
         self.speech.add(piece.encode("utf-8", "replace"))
         self._line.append(piece)
         self._length += len(piece)
@@ -105,6 +110,7 @@ class AgentNotes:
 
     def end_message(self) -> None:
         """Record that the message is complete."""
+        self._in_message = False
         self.speech.end_line()
         if self._length:
             self._end_line()
@@ -197,6 +203,7 @@ class AgentNotes:
             self.tokens,
             self.cost,
             _percent(self.context_used, window) if self.context_used and window else None,
+            self.messages,
         )
 
     def begins(self) -> None:

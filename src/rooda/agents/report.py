@@ -75,6 +75,7 @@ class Usage(Struct, frozen=True):
     tokens: Tokens | None = None  # what the model read and wrote
     cost: float | None = None  # US dollars
     context_percent: int | None = None  # how full the model's context is
+    messages: int | None = None  # texts that the assistant wrote
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that are stored in the record."""
@@ -82,6 +83,7 @@ class Usage(Struct, frozen=True):
             "model": self.model,
             "session_id": self.session_id,
             "turns": self.turns,
+            "messages": self.messages,
             "tokens": self.tokens and asdict(self.tokens),
             "cost": self.cost,
         }

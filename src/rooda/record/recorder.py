@@ -252,6 +252,7 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
         model=usage.model,
         session_id=usage.session_id,
         turns=usage.turns,
+        messages=usage.messages,
         tokens=usage.tokens,
         cost=usage.cost,
     )

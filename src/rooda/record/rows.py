@@ -201,6 +201,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     model: str | None = None
     session_id: str | None = None
     turns: int | None = None
+    messages: int | None = None
     tokens: Tokens | None = None
     cost: float | None = None
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.

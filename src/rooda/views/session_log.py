@@ -141,4 +141,4 @@ def _numbers(usage: Usage | None) -> blocks.Numbers | None:
     if usage is None:
         return None
     cost = None if usage.cost is None else money(usage.cost)
-    return blocks.Numbers(usage.turns, usage.model, cost=cost)
+    return blocks.Numbers(usage.turns, usage.model, usage.messages, cost)
