@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rooda.agents.registry import COMMANDS
 from support.ralphs import COMPLETE, PLAN, Ralphs, ralph_work
 from support.workspace import PROCEDURE, Workspace, alive, wait_for
 
@@ -361,12 +362,16 @@ def test_config_is_never_executed(work: Ralphs) -> None:
 
 
 @pytest.mark.slow
-def test_known_agent_without_arguments_is_started_non_interactively(work: Ralphs) -> None:
+@pytest.mark.parametrize("by_path", [False, True])
+def test_known_agent_without_arguments_is_started_non_interactively(
+    work: Ralphs,
+    by_path: bool,  # noqa: FBT001  (an example)
+) -> None:
     saves = f'echo "$@" > {work.marker("words")}; cat > {work.marker("prompt")}'
     claude = Path(work.agent(f"{saves}; {WORKS}", "claude"))
-    work.configure(AGENT_CLI="claude")
+    work.configure(AGENT_CLI=str(claude) if by_path else "claude")
     work.ralph("plan", "1", env={"PATH": f"{claude.parent}:{os.environ['PATH']}"})
-    assert work.marker("words").read_text().startswith("-p --dangerously-skip-permissions ")
+    assert f"claude {work.marker('words').read_text()}" == f"{COMMANDS['claude']}\n"
     assert work.marker("prompt").read_text().startswith("# Refresh the implementation plan\n")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rooda.agents.registry import COMMANDS
 from rooda.prompts.compose import promise_tag
 from rooda.ralph.config_file import KEYS, read_config
 from rooda.ralph.plan_file import first_heading, tasks_in
@@ -163,6 +164,8 @@ def test_config_sets_nothing_and_its_examples_are_valid() -> None:
     filled, findings = read_config(uncommented.encode(), "config")
     assert findings == []
     assert set(filled.lines) == set(KEYS)
+    assert f"{filled.agent_cli} {filled.agent_args}" == COMMANDS["claude"]
+    assert ", ".join(COMMANDS) in config
     assert (filled.default_max_iterations, filled.max_retries, filled.specs_dir) == (10, 3, "specs")
 
 

@@ -25,8 +25,8 @@ _FIRST_STEPS = """\
 
 # The keys of the config, for `--help-all`.
 _SETTINGS = (
-    ("AGENT_CLI", "Program of the agent; it reads the prompt from standard input."),
-    ("AGENT_ARGS", "Arguments of the agent."),
+    ("AGENT_CLI", "Program that reads the prompt from standard input, or a known agent."),
+    ("AGENT_ARGS", "Arguments of the agent [default for a known agent: those that it needs]."),
     ("DEFAULT_MAX_ITERATIONS", "Maximum number of iterations [default: 10]."),
     ("MAX_RETRIES", "Attempts at an iteration, the first included [default: 3]."),
     ("TEST_COMMAND", 'Command that tests the project [default: from AGENTS.md]; "" for none.'),

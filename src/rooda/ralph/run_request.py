@@ -213,16 +213,18 @@ class RalphFiles:
         return values
 
     def _agent(self) -> Iterator[tuple[Setting[Any], str]]:
-        """Yield the agent's command; a known name without arguments is an alias."""
+        """Yield the agent's command; a known agent without arguments gets those of its alias."""
         cli, arguments = self._config.agent_cli, self._config.agent_args
         if cli is None:
             return
         if arguments is None and cli in COMMANDS:
             yield AI_CMD_ALIAS, cli
-        else:
-            # A program that exists is one word, even with spaces in its path.
-            words = f"{shlex.quote(cli) if Path(cli).exists() else cli} {arguments or ''}".strip()
-            yield AI_CMD, words
+            return
+        if arguments is None and (known := COMMANDS.get(Path(cli).name)) is not None:
+            arguments = known.partition(" ")[2]
+        # A program that exists is one word, even with spaces in its path.
+        words = f"{shlex.quote(cli) if Path(cli).exists() else cli} {arguments or ''}".strip()
+        yield AI_CMD, words
 
     # -- problems ----------------------------------------------------------------------------
 
