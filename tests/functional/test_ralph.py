@@ -307,6 +307,25 @@ def test_task_in_progress_comes_before_the_first_open_task(work: Ralphs) -> None
     assert work.commits() == ["build: iteration 1 - Write the file"]
 
 
+def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> None:
+    blocks = completes_task(1).replace("complete", "blocked: needs a key")
+    planned.agent_does(blocks, f"{WORKS}; {COMPLETE}")
+    done = planned.ralph("build")
+    assert (done.code, planned.starts) == (0, 2)
+    assert planned.commits()[-1] == "build: iteration 2 - Write the file"
+    (warning,) = [line for line in done.log if "tasks of the plan" in line]
+    assert warning.endswith('are open open="Write the file" blocked="Read the file"')
+    assert "Open Tasks: Write the file\nBlocked Tasks: Read the file\n" in planned.log()
+
+
+def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
+    planned.agent_does(f"{completes_task(1)}; {COMPLETE}")
+    done = planned.ralph("plan")
+    assert (done.code, "tasks of the plan" in done.err) == (0, False)
+    assert "Mode: plan\nTask: Refresh the implementation plan\nSpec: none\n" in planned.log()
+    assert planned.commits() == ["plan: iteration 1 - Refresh the implementation plan"]
+
+
 @pytest.mark.slow
 def test_retry_has_the_same_task(planned: Ralphs) -> None:
     """The first attempt sets the task to complete, but the tests fail."""

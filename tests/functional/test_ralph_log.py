@@ -57,7 +57,8 @@ def test_each_attempt_has_its_blocks_and_the_summary_counts_iterations(work: Ral
     assert f"{header(1, *task)}hammering\n[" in log
     assert f"{footer(1, 'failed')}{header(1, *task)}nailing\n[" in log
     assert f"{footer(1, 'completed', retries=1)}{header(2, *task)}painting\n" in log
-    end = footer(2, "completed") + summary((2, 2, 0), "completion signal detected", 0)
+    notes = "Open Tasks: Read the file; Write the file\n"
+    end = footer(2, "completed") + summary((2, 2, 0), "completion signal detected", 0, notes)
     assert log.endswith(end)
     words = ("hammering", "exit code 4", "nailing", "Committed", "painting")
     places = [log.index(word) for word in words]

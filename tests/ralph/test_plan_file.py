@@ -17,6 +17,7 @@ from rooda.ralph.plan_file import (
 from support.config import PROPERTY
 
 OPEN, WIP, DONE = TaskStatus.OPEN, TaskStatus.IN_PROGRESS, TaskStatus.COMPLETE
+BLOCKED = TaskStatus.BLOCKED
 
 
 def names(text: str) -> list[str]:
@@ -152,12 +153,43 @@ def test_status_words_and_signs_for_in_progress(words: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
+        "blocked",
+        "**Blocked**",
+        "Blocked: needs a key",
+        "blocked (by task 2)",
+        "⛔",
+        "🚫 no",
+        "on hold",
+    ],
+)
+def test_status_words_and_signs_for_blocked(words: str) -> None:
+    assert status(f"Status: {words}") is BLOCKED
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "- [!] Call the API",
+        "- [ ] Call the API (blocked)",
+        "- [ ] ⛔ Call the API [BLOCKED: needs a key]",
+        "- [ ] Call the API\n  Status: blocked, needs a key",
+        "- [~] Call the API\n  - **Status:** blocked",
+    ],
+)
+def test_check_box_of_a_blocked_task(box: str) -> None:
+    assert tasks_in(box) == (Task("Call the API", None, BLOCKED),)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         "open",
         "todo",
         "not started",
         "Not complete",
         "incomplete",
-        "blocked",
+        "unblocked",
+        "no longer blocked",
         "",
         "❌ Not done",
         "90% done",
@@ -300,7 +332,8 @@ def test_current_task_is_the_one_in_progress_or_else_the_first_open_one() -> Non
     done, first, second, busy = Task("a", None, DONE), Task("b"), Task("c"), Task("d", None, WIP)
     assert current_task((done, first, busy)) is busy
     assert current_task((done, first, second)) is first
-    assert current_task((done,)) is None
+    assert current_task((Task("stuck", None, BLOCKED), done, second)) is second
+    assert current_task((Task("stuck", None, BLOCKED), done)) is None
     assert current_task(()) is None
 
 

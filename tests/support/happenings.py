@@ -43,6 +43,7 @@ from rooda.loop.run_events import (
     RunStarted,
     StateUnwritable,
     StopRequested,
+    TasksLeft,
     Unlocked,
 )
 from rooda.loop.state import State, Status
@@ -371,6 +372,7 @@ SAMPLES: tuple[Event, ...] = (
     RecordTrouble("the record was broken; it was created again"),
     HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef"), 3 * 1024 * 1024),
     StopRequested(),
+    TasksLeft(("Parse dates",), ("Ask the weather service",)),
     StateUnwritable(1, "No space left on device"),
     EarlierRunCleared("20260301-230000-abcdef", (NAMED,), ()),
     Unlocked("/srv/project", "No locks available"),

@@ -28,6 +28,13 @@ class CurrentTask(Struct, frozen=True):
     spec: str = "none"
 
 
+class UnfinishedTasks(Struct, frozen=True):
+    """The names of the tasks that are not complete; those in progress are open."""
+
+    open: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
+
+
 class TaskSource(Protocol):
     """Tells which task an iteration works on."""
 
@@ -36,6 +43,9 @@ class TaskSource(Protocol):
 
     def done(self, before: CurrentTask) -> CurrentTask:
         """Return the task that the agent has worked on, after the agent has ended."""
+
+    def unfinished(self) -> UnfinishedTasks:
+        """Return the tasks that are not complete now."""
 
 
 class FixedTask(Struct, frozen=True):
@@ -50,6 +60,10 @@ class FixedTask(Struct, frozen=True):
     def done(self, before: CurrentTask) -> CurrentTask:
         """Return the same task."""
         return before
+
+    def unfinished(self) -> UnfinishedTasks:
+        """Return none: rooda does not know the tasks of a procedure."""
+        return UnfinishedTasks()
 
 
 class PromptTemplate(Protocol):

@@ -24,7 +24,7 @@ from rooda.loop.changes import report_tree
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
 from rooda.loop.outcome import Verdict
-from rooda.loop.run_events import RunEnded, RunStarted, StopRequested
+from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
@@ -93,8 +93,17 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     services.interrupts.acknowledge()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
     hooks.run(Moment.LOOP_END, plan, services, story)
+    _report_tasks(plan, services, found)
     services.emit(ended)
     return ended
+
+
+def _report_tasks(plan: Plan, services: Services, found: Stop) -> None:
+    """Name the tasks that nothing will finish: blocked ones, and open ones of a finished run."""
+    tasks = plan.work.unfinished()
+    left = TasksLeft(tasks.open if found.rule is StopRule.SIGNAL else (), tasks.blocked)
+    if left.lists():
+        services.emit(left)
 
 
 def _blocked(plan: Plan, state: State, now: datetime) -> UsageLimit | None:

@@ -12,6 +12,8 @@ from rooda.text.event import Event, Field, LogLevel, Message, say
 from rooda.text.numbers import approximate_size, count, usage_words
 from rooda.text.times import format_duration
 
+_MOST_NAMED = 5  # tasks in one message
+
 
 class ConfigResolved(Event, frozen=True):
     """The value of a setting; there is one such event for each setting."""
@@ -199,6 +201,31 @@ class ListenerFailed(Event, frozen=True):
 
     def describe(self) -> Message:
         return say("A log or view failed; the run goes on", view=self.listener, error=self.error)
+
+
+class TasksLeft(Event, frozen=True):
+    """The plan has blocked tasks at the end of the run, or open ones after a signal of success."""
+
+    level = LogLevel.WARN
+    open: tuple[str, ...]  # the open tasks, if the agent signaled that the work is done
+    blocked: tuple[str, ...]  # the blocked tasks
+
+    def describe(self) -> Message:
+        words = "Tasks of the plan are blocked"
+        if self.open:
+            words = "The agent says that the work is done, but tasks of the plan are open"
+        return say(words, **dict(self.lists()))
+
+    def lists(self) -> tuple[tuple[str, str], ...]:
+        """Return each kind of task that there is, and the names of some of its tasks."""
+        kinds = (("open", self.open), ("blocked", self.blocked))
+        return tuple((name, _some(tasks)) for name, tasks in kinds if tasks)
+
+
+def _some(tasks: tuple[str, ...]) -> str:
+    more = len(tasks) - _MOST_NAMED
+    shown = "; ".join(one_line(task) for task in tasks[:_MOST_NAMED])
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 class RunEnded(Event, frozen=True):

@@ -14,11 +14,13 @@ from msgspec import Struct
 
 from rooda.ralph.markdown import LineKind, MarkdownLine, label_of, lines_of, plain, shortened
 
-_BOX_MARKS = " xX~/✓✔✅☑🚧"  # characters that may be in a check box
-_OPEN_MARKS, _PROGRESS_MARKS = ("", " "), ("~", "/", "🚧")
+_BOX_MARKS = " xX~/!✓✔✅☑🚧⛔🚫"  # characters that may be in a check box
+_OPEN_MARKS, _PROGRESS_MARKS, _BLOCKED_MARKS = ("", " "), ("~", "/", "🚧"), ("!", "⛔", "🚫")
 _COMPLETE = re.compile(r"(?:completed?|done)\b")
 _IN_PROGRESS = re.compile(r"(?:work[ _-])?in[ _-]?progress\b|wip\b")
+_BLOCKED = re.compile(r"(?:blocked|on[ _-]hold)\b")
 _COMPLETE_SIGNS, _PROGRESS_SIGNS = frozenset("✅✔☑"), frozenset("🚧")
+_BLOCKED_SIGNS = frozenset("⛔🚫")
 _LETTER = re.compile(r"[^\W_]")
 _STRUCK = re.compile(r"~~[^~]*~~")
 _LONGEST_STATUS = 400  # characters; the rest of a status line is ignored
@@ -30,11 +32,12 @@ _NUMBERED = re.compile(r"task[\s-]+#?\d+(?:\.\d+)*[a-z]?(?=\W|$)", re.IGNORECASE
 _TASK_NUMBER = re.compile(
     rf"{_NUMBERED.pattern}\s*(?:[:.)]|[-\u2013\u2014]+(?=\s))\s*", re.IGNORECASE
 )
-_SIGNS = "✅✔☑🚧⏳⌛🔄❌⬜☐🔲🟡🟢🔴\ufe0f \t"
+_SIGNS = "✅✔☑🚧⏳⌛🔄❌⛔🚫⬜☐🔲🟡🟢🔴\ufe0f \t"
 _NAMED_STATUS = re.compile(
-    r"\s*[(\[](?:completed?|done|wip|in[ _-]?progress|todo|open|pending|not started)[)\]]$",
+    r"\s*[(\[](?:completed?|done|wip|in[ _-]?progress|todo|open|pending|not started|blocked)[)\]]$",
     re.IGNORECASE,
 )
+_NAMED_BLOCKED = re.compile(r"\s*[(\[]blocked\b[^()\[\]]*[)\]]$", re.IGNORECASE)
 _LINK = re.compile(r"\[[^\[\]]*\]\(<?([^()<>\s]+)>?[^()]*\)")
 _LONGEST_LINK = 400
 _FIELDS = re.compile(r"[ \t][|·•][ \t]")  # `**Status:** done | **Spec:** a.md`
@@ -48,6 +51,7 @@ class TaskStatus(StrEnum):
 
     OPEN = "open"
     IN_PROGRESS = "in progress"
+    BLOCKED = "blocked"
     COMPLETE = "complete"
 
 
@@ -201,8 +205,11 @@ class _Outline:
     def _take_text(self, row: str) -> None:
         box = _BOX.fullmatch(row)
         if box is not None:
-            name = _name(plain(box["name"]).strip(_SIGNS))
-            self._box = _CheckBox(name, _status_of_box(box["mark"]), list(self._above))
+            words, status = plain(box["name"]).strip(_SIGNS), _status_of_box(box["mark"])
+            blocked = _NAMED_BLOCKED.search(words)
+            if blocked and status is not TaskStatus.COMPLETE:
+                words, status = words[: blocked.start()] or words, TaskStatus.BLOCKED
+            self._box = _CheckBox(_name(words), status, list(self._above))
             self._entries.append(self._box)
             return
         if not row[0].isspace():
@@ -221,7 +228,7 @@ class _Outline:
             return True
         if label.name in _SPEC_LABELS:
             owner.spec = owner.spec or _spec(label.value)
-        elif owner.status in (None, TaskStatus.OPEN) and not owner.has_status_line:
+        elif owner.status is not TaskStatus.COMPLETE and not owner.has_status_line:
             owner.status, owner.has_status_line = _status_of(label.value), True
         return True
 
@@ -253,13 +260,15 @@ def _spec(value: str) -> str | None:
 def _status_of_box(mark: str) -> TaskStatus:
     if mark in _OPEN_MARKS:
         return TaskStatus.OPEN
+    if mark in _BLOCKED_MARKS:
+        return TaskStatus.BLOCKED
     return TaskStatus.IN_PROGRESS if mark in _PROGRESS_MARKS else TaskStatus.COMPLETE
 
 
 def _status_of(value: str) -> TaskStatus:
     """Return the status in a status line: its first word decides, else a sign before that word."""
     words = plain(_STRUCK.sub("", value[:_LONGEST_STATUS])).casefold()
-    if words.startswith(("[x]", "[ ]")):
+    if words.startswith(("[x]", "[ ]", "[!]")):
         return _status_of_box(words[1])
     first = _LETTER.search(words)
     symbols, words = (words[: first.start()], words[first.start() :]) if first else (words, "")
@@ -267,8 +276,13 @@ def _status_of(value: str) -> TaskStatus:
         return TaskStatus.COMPLETE
     if _IN_PROGRESS.match(words):
         return TaskStatus.IN_PROGRESS
-    if not _COMPLETE_SIGNS.isdisjoint(symbols):
-        return TaskStatus.COMPLETE
-    if not _PROGRESS_SIGNS.isdisjoint(symbols):
-        return TaskStatus.IN_PROGRESS
-    return TaskStatus.OPEN
+    if _BLOCKED.match(words):
+        return TaskStatus.BLOCKED
+    by_sign = (
+        (_COMPLETE_SIGNS, TaskStatus.COMPLETE),
+        (_PROGRESS_SIGNS, TaskStatus.IN_PROGRESS),
+        (_BLOCKED_SIGNS, TaskStatus.BLOCKED),
+    )
+    return next(
+        (found for signs, found in by_sign if not signs.isdisjoint(symbols)), TaskStatus.OPEN
+    )

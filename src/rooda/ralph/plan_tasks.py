@@ -4,10 +4,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.config.plan import CurrentTask
+from rooda.config.plan import CurrentTask, UnfinishedTasks
 from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.prompts.parts import FilePart, PromptError
-from rooda.ralph.plan_file import Task, became_complete, current_task, first_heading, tasks_in
+from rooda.ralph.plan_file import (
+    Task,
+    TaskStatus,
+    became_complete,
+    current_task,
+    first_heading,
+    tasks_in,
+)
 from rooda.text.plain_files import read_plain_file
 from rooda.text.templates import SHELL, fill
 
@@ -18,7 +25,7 @@ _NO_TASK = "none"
 class PlanTasks(Struct):
     """Reads the plan before and after the agent, which may have changed it."""
 
-    plan: Path | None  # `ralph prompt` has none
+    plan: Path | None  # None if the agent does not work on a task of the plan
     prompt: FilePart
     _before: tuple[Task, ...] = ()
 
@@ -34,6 +41,14 @@ class PlanTasks(Struct):
         """Return the task that became complete, else the one before."""
         task = became_complete(self._before, self._tasks())
         return CurrentTask(task.name, task.spec or "none") if task is not None else before
+
+    def unfinished(self) -> UnfinishedTasks:
+        """Return the tasks of the plan that are open, in progress or blocked."""
+        named: dict[bool, list[str]] = {False: [], True: []}
+        for task in self._tasks():
+            if task.status is not TaskStatus.COMPLETE:
+                named[task.status is TaskStatus.BLOCKED].append(task.name)
+        return UnfinishedTasks(tuple(named[False]), tuple(named[True]))
 
     def _tasks(self) -> tuple[Task, ...]:
         if self.plan is None:

@@ -89,7 +89,7 @@ class RalphFiles:
             workspace=self.root,
             layer=layer,
             prompt=prompt,
-            tasks=PlanTasks(None if mode == "prompt" else self._home.plan, file),
+            tasks=PlanTasks(self._home.plan if mode == "build" else None, file),
             no_agent=self._no_agent(),
             problems=tuple(self.problems),
         )

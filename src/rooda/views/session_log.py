@@ -13,7 +13,7 @@ from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.outcome import Verdict
-from rooda.loop.run_events import ConfigResolved, RunEnded
+from rooda.loop.run_events import ConfigResolved, RunEnded, TasksLeft
 from rooda.loop.stops import StopRule
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, clean
@@ -59,6 +59,9 @@ class SessionLog(Struct):
                     self._hear(stream, data)
             case IterationEnded():
                 self._end_iteration(event, stamped)
+            case TasksLeft():
+                lines = [(f"{name.capitalize()} Tasks", names) for name, names in event.lists()]
+                self.notes = (*self.notes, *lines)
             case RunEnded():
                 self._end_run(event)
             case _ if event.log_level >= LogLevel.INFO and not isinstance(event, _BLOCKS):
