@@ -17,15 +17,22 @@ NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 
 
 @pytest.fixture
-def work(workspace: Workspace) -> Iterator[Ralphs]:
+def unplanned(workspace: Workspace) -> Iterator[Ralphs]:
+    """Yield a repository without a plan."""
     with ralph_work(workspace) as found:
         yield found
 
 
 @pytest.fixture
-def planned(work: Ralphs) -> Ralphs:
+def work(unplanned: Ralphs) -> Ralphs:
     """Return a repository that has a plan."""
-    work.plan()
+    unplanned.plan()
+    return unplanned
+
+
+@pytest.fixture
+def planned(work: Ralphs) -> Ralphs:
+    """Return a repository that has a plan, for tests that need it."""
     return work
 
 
@@ -157,13 +164,32 @@ def test_prompt_is_not_retried(work: Ralphs, deed: str, code: int) -> None:
 # -- the plan ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_build_without_a_plan_is_refused(work: Ralphs) -> None:
-    work.agent_does(WORKS)
-    done = work.ralph("build")
-    assert (done.code, work.starts) == (2, 0)
+def test_build_without_a_plan_is_refused(unplanned: Ralphs) -> None:
+    unplanned.agent_does(WORKS)
+    done = unplanned.ralph("build")
+    assert (done.code, unplanned.starts) == (2, 0)
     assert NO_PLAN in done.err
-    assert f"Exit Reason: {NO_PLAN}\nExit Code: 2\n" in work.log()
+    assert f"Exit Reason: {NO_PLAN}\nExit Code: 2\n" in unplanned.log()
+
+
+def test_plan_that_ends_without_a_plan_file_has_failed(unplanned: Ralphs) -> None:
+    empty = "echo > .ralph/implementation_plan.md"
+    unplanned.agent_does(f"{WORKS}; {COMPLETE}", f"{empty}; {COMPLETE}", WORKS)
+    done = unplanned.ralph("plan", "1")
+    assert (done.code, unplanned.starts, unplanned.commits()) == (4, 3, [])
+    missing = "the run would end without .ralph/implementation_plan.md: No such file or directory"
+    assert missing in done.err
+    assert "implementation_plan.md: the file is empty" in done.err
+    assert "  Try: Read its output: it may have stopped early" in done.err
+    assert [one["kind"] for one in unplanned.record()] == ["no-file"]
+
+
+@pytest.mark.slow
+def test_only_the_iteration_that_ends_the_run_needs_the_plan_file(unplanned: Ralphs) -> None:
+    text = unplanned.write(str(unplanned.tools / "plan.md"), PLAN)
+    unplanned.agent_does(WORKS, f"cp {text} .ralph/implementation_plan.md; {COMPLETE}")
+    assert (unplanned.ralph("plan").code, unplanned.starts) == (0, 2)
+    assert len(unplanned.commits()) == 2
 
 
 @pytest.mark.slow
@@ -429,6 +455,7 @@ def test_project_itself_may_be_the_home(workspace: Workspace) -> None:
 def test_logs_are_never_committed(workspace: Workspace, home: str) -> None:
     with ralph_work(workspace, home) as work:
         (work.path / home / ".gitignore").unlink()
+        work.plan()
         work.configure(AGENT_CLI=work.agent(f"{WORKS}; git add -A"))
         work.in_home("logs/session-20250101-000000.log", "an earlier one\n")
         work.in_home("logs/mine.txt", "the user's own\n")

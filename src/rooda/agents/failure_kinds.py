@@ -106,6 +106,12 @@ class FailureKind(StrEnum):
         settings=("git.require_changes",),
         advice="Read its output: it may think that no work is left",
     )
+    NO_FILE = FailureRow(
+        "no-file",
+        "the run would end without the file that it has to leave behind",
+        settings=("expected_file",),
+        advice="Read its output: it may have stopped early, or written to another path",
+    )
     COMMIT = FailureRow(
         "commit",
         "the work could not be committed",

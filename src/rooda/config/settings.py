@@ -226,6 +226,8 @@ REQUIRED_FILE = optional("required_file", PathText(), None, POLICY,
     "File that must exist before each iteration")
 REQUIRED_MESSAGE = optional("required_message", Text(), None, POLICY,
     "Message if required_file is missing")
+EXPECTED_FILE = optional("expected_file", PathText(), None, POLICY,
+    "File that the run must leave behind: an iteration that ends the run without it has failed")
 EXIT_CODE_AGENT = setting("exit_codes.agent", Integer(0, 255), 1, POLICY,
     "Exit code if the run ends because the agent failed")
 EXIT_CODE_VERIFY = setting("exit_codes.verify", Integer(0, 255), 1, POLICY,

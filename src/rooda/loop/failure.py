@@ -41,6 +41,7 @@ _TIMEOUT_ADVICE = {
 _NOT_BY_AGENT = (
     FailureKind.VERIFY,
     FailureKind.NO_CHANGES,
+    FailureKind.NO_FILE,
     FailureKind.COMMIT,
     FailureKind.HOOK,
 )

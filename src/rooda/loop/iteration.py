@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.report import AgentReport
 from rooda.config.plan import Plan
 from rooda.config.settings import (
+    EXPECTED_FILE,
     GIT_COMMIT,
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
@@ -32,7 +34,11 @@ from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
 from rooda.process.request import ProcessResult
 from rooda.prompts.parts import PromptError
+from rooda.text.paths import shown_from
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import VERIFY, keep_file
+
+_ENOUGH = 64 * 1024  # bytes of the expected file that show whether it has text
 
 
 class IterationReport(Struct, frozen=True):
@@ -154,6 +160,23 @@ def require_changes(context: IterationContext) -> None:
         context.outcome = Outcome(Verdict.FAILURE, FailureKind.NO_CHANGES, reason, evidence=seen)
 
 
+def require_file(context: IterationContext) -> None:
+    """Count an iteration that ends the run without the expected file as failed."""
+    name = context.plan.values[EXPECTED_FILE]
+    if name is None or not context.decided.is_good or not _is_last(context):
+        return
+    path = Path(name)
+    try:
+        is_written = bool(read_plain_file(path, _ENOUGH, follow=True).strip())
+        why = "" if is_written else "the file is empty"
+    except OSError as error:
+        why = error.strerror or str(error)
+    if why:
+        shown = shown_from(context.plan.working_dir, path)
+        reason = f"the run would end without {shown}: {why}"
+        context.outcome = Outcome(Verdict.FAILURE, FailureKind.NO_FILE, reason, evidence=str(path))
+
+
 def commit(context: IterationContext) -> None:
     """Commit the work of a good iteration."""
     if not context.plan.values[GIT_COMMIT] or not context.decided.is_good:
@@ -228,6 +251,7 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     read_signals,
     run_verify,
     require_changes,
+    require_file,
     commit,
     push,
     post_hooks,

@@ -20,6 +20,7 @@ from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
     AI_CMD_ALIAS,
+    EXPECTED_FILE,
     MAX_ATTEMPTS,
     MAX_ITERATIONS,
     MAX_PROMPT_SIZE,
@@ -204,6 +205,8 @@ class RalphFiles:
             put(MAX_ITERATIONS, config.default_max_iterations, "DEFAULT_MAX_ITERATIONS")
         if config.max_retries is not None:
             put(MAX_ATTEMPTS, config.max_retries, "MAX_RETRIES")
+        if mode == "plan":
+            put(EXPECTED_FILE, str(self._home.plan))
         if mode == "build":
             put(REQUIRED_FILE, str(self._home.plan))
             put(REQUIRED_MESSAGE, _NO_PLAN)
