@@ -256,7 +256,7 @@ def test_agent_that_fails_three_times_ends_the_run(planned: Ralphs, deed: str, w
 @pytest.mark.slow
 def test_agent_that_exceeds_the_timeout_has_failed(planned: Ralphs) -> None:
     planned.agent_does(f"{WORKS}; {COMPLETE}; sleep 60", MAX_RETRIES=1)
-    done = planned.ralph("build", env={"ROODA_LOOP_ITERATION_TIMEOUT": "1"})
+    done = planned.ralph("build", "--iteration-timeout", "1s", "-v")
     assert (done.code, planned.starts) == (4, 1)
     assert "Status: timed_out\n" in planned.log()
 
@@ -554,7 +554,8 @@ def test_label_in_agents_md_names_the_test_command(planned: Ralphs) -> None:
         pytest.param(["build", "0"], "'0' is not a number", marks=pytest.mark.slow),
         pytest.param(["plan", "--max-iterations", "-1"], "not a number", marks=pytest.mark.slow),
         pytest.param(["prompt"], "Missing argument 'FILE'", marks=pytest.mark.slow),
-        pytest.param(["plan", "--verbose"], "No such option", marks=pytest.mark.slow),
+        pytest.param(["plan", "--unlimited"], "No such option", marks=pytest.mark.slow),
+        pytest.param(["prompt", "ask.md", "-n", "2"], "No such option", marks=pytest.mark.slow),
     ],
 )
 def test_wrong_arguments_give_exit_code_1(work: Ralphs, arguments: list[str], words: str) -> None:
@@ -563,6 +564,25 @@ def test_wrong_arguments_give_exit_code_1(work: Ralphs, arguments: list[str], wo
     assert (done.code, work.starts, done.out) == (1, 0, "")
     assert words in done.err
     assert "--help" in done.err
+
+
+def test_dry_run_shows_what_would_run_and_starts_nothing(unplanned: Ralphs) -> None:
+    unplanned.agent_does(WORKS)
+    arguments = ("build", "-n", "3", "--iteration-timeout", "45m", "--verbose", "-d")
+    refused = unplanned.ralph(*arguments)
+    assert (refused.code, refused.err) == (1, "")
+    assert f"  ✗ Required file missing: {NO_PLAN}\n" in refused.out
+    unplanned.plan()
+    done = unplanned.ralph(*arguments)
+    assert (done.code, done.err, unplanned.starts) == (0, "", 0)
+    assert done.out.startswith("=== Dry-Run: ralph build ===\n")
+    assert "  Max Iterations: 3 (cli: --max-iterations)\n" in done.out
+    assert "  Iteration Timeout: 2700s (cli: --iteration-timeout)\n" in done.out
+    assert "\n# Implement the next task of the plan\n" in done.out
+    command = "ralph build -n 3 --iteration-timeout 45m --verbose"
+    assert done.out.endswith(f"Dry-run complete. Ready to execute: {command}\n")
+    assert not (unplanned.path / ".rooda").exists()
+    assert not (unplanned.path / ".ralph/logs").exists()
 
 
 def test_all_problems_are_reported_at_once(work: Ralphs) -> None:

@@ -55,7 +55,7 @@ def plan(workspace: Workspace, name: str = "work", **request: Any) -> Plan:
 
 def dry(prepared: Prepared, *arguments: str) -> str:
     """Return the text of its dry run."""
-    return render(prepared, without_dry_run(arguments))
+    return render(prepared, ["rooda", *without_dry_run(arguments)])
 
 
 def listing(*folders: Path) -> dict[str, tuple[int, int]]:

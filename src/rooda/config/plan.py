@@ -13,6 +13,8 @@ from rooda.config.settings import (
     CAPTURE,
     ENV,
     MAX_PROMPT_SIZE,
+    REQUIRED_FILE,
+    REQUIRED_MESSAGE,
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
 )
@@ -108,6 +110,13 @@ class Plan(Struct, frozen=True):
         """Return the agent's environment, without variables that make it refuse to run."""
         meant: Mapping[str, str | None] = self.values[ENV]
         return passed_on(agent.program.adapter.facts, self.environ, meant)
+
+    def missing_file(self) -> str:
+        """Return what to say if the required file is missing now; "" if it is there."""
+        name = self.values[REQUIRED_FILE]
+        if name is None or Path(name).is_file():
+            return ""
+        return self.values[REQUIRED_MESSAGE] or f"{name} is missing (required_file)"
 
     def prompt(self, feedback: str = "", iteration: int = 1) -> str:
         """Return the prompt of an iteration; reads its files again. Raises PromptError.

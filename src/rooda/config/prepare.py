@@ -85,6 +85,11 @@ class RunRequest(Struct, frozen=True):
     commands: frozenset[str] = frozenset()
     own: OwnFiles | None = None
 
+    @property
+    def name(self) -> str:
+        """The name of the run in the record."""
+        return self.procedure if self.own is None else self.own.procedure
+
 
 class Prepared(Struct, frozen=True):
     """The plan (None if the input does not allow one), all problems, and all checks.
@@ -144,7 +149,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     if agents and _has_prompt(own, phases):
         task = FixedTask(CurrentTask(layers.description(request.procedure)))
         plan = Plan(
-            procedure=request.procedure if own is None else own.procedure,
+            procedure=request.name,
             phases={phase: value.parts for phase, value in phases.items()},
             contexts=contexts,
             agents=tuple(agents),

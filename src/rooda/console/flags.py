@@ -368,9 +368,14 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
 }
 
 
-def without_dry_run(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments without `--dry-run`; a value of another option stays."""
-    taking = _names_taking_value(run_options())
+def without_dry_run(
+    arguments: Sequence[str], options: Sequence[click.Parameter] | None = None
+) -> list[str]:
+    """Return the arguments without `--dry-run`; a value of another option stays.
+
+    `options` are those of the command, if they are not those of a run of rooda.
+    """
+    taking = _names_taking_value(run_options() if options is None else options)
     pairs, rest = _pairs(arguments, taking)
     kept: list[str] = []
     for written, value in pairs:

@@ -1,7 +1,6 @@
 """The loop of a run: iterations until a stop rule holds."""
 
 from datetime import datetime
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -14,8 +13,6 @@ from rooda.config.settings import (
     EXIT_CODE_VERIFY,
     KEEP_PROCESSES,
     MAX_ITERS_EXIT_CODE,
-    REQUIRED_FILE,
-    REQUIRED_MESSAGE,
     SIGNALS_SUCCESS,
 )
 from rooda.loop import hooks
@@ -66,7 +63,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             elapsed=before + services.monotonic() - began,
             interrupted=bool(services.interrupts.received),
             stopping=services.interrupts.end_wanted,
-            missing=_missing(plan),
+            missing=plan.missing_file(),
         )
         state = note_outage(
             state, plan.agents[state.agent], limits.patience, now, services.chance()
@@ -153,14 +150,6 @@ def _prepare(plan: Plan, services: Services, state: State) -> State:
         if objection is not None and objection.verdict is Verdict.ABORT:
             state = replace(state, last=objection)
     return state
-
-
-def _missing(plan: Plan) -> str:
-    """What to say of a file that has to be there and is not."""
-    name = plan.values[REQUIRED_FILE]
-    if name is None or Path(name).is_file():
-        return ""
-    return plan.values[REQUIRED_MESSAGE] or f"{name} is missing (required_file)"
 
 
 def _exit_codes(plan: Plan) -> ExitCodes:

@@ -1,13 +1,22 @@
 """The commands `ralph plan`, `ralph build`, `ralph prompt` and `ralph init`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rooda import __version__
+from rooda.config.settings import ITERATION_TIMEOUT, MAX_ITERATIONS, SHOW_AI_OUTPUT
 from rooda.console.command_table import HELP_FLAGS, CliContext
-from rooda.console.flags import EqualsCommand, EqualsOption, MergeRules, PlainGroup, wants_all_flags
+from rooda.console.flags import (
+    EqualsCommand,
+    EqualsOption,
+    Flags,
+    MergeRules,
+    PlainGroup,
+    wants_all_flags,
+    without_dry_run,
+)
 
 # Imported in functions: help needs none of it.
 if TYPE_CHECKING:
@@ -67,11 +76,23 @@ _CONFIG = click.option(
     "--config", metavar="PATH", help="Config file [default: .ralph/config, else ./config]."
 )
 _MAXIMUM = click.option(
+    "-n",
     "--max-iterations",
     metavar="N",
     callback=_number,
     help="Maximum number of iterations; overrides N [default: N, else DEFAULT_MAX_ITERATIONS of "
     "the config, else 10].",
+)
+_TIMEOUT = click.option(
+    "--iteration-timeout",
+    metavar="DURATION",
+    help=f"{ITERATION_TIMEOUT.help}: 90, 45m or 1h30m [default: none].",
+)
+_VERBOSE = click.option(
+    "-v", "--verbose", is_flag=True, help="Stream the agent's output, as ralph does by default."
+)
+_DRY_RUN = click.option(
+    "-d", "--dry-run", is_flag=True, help="Check everything and show the prompt; start no agent."
 )
 _POSITIONAL = click.argument("maximum", required=False, callback=_number, metavar="[N]")
 _RESUME = click.option(
@@ -80,6 +101,15 @@ _RESUME = click.option(
     metavar="RUN",
     help="Continue an interrupted run with its arguments. Without RUN: the last one of this mode.",
 )
+
+
+def _common(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that all modes have."""
+    for option in reversed((_TIMEOUT, _VERBOSE, _DRY_RUN, _CONFIG, _RESUME)):
+        command = option(command)
+    return command
+
+
 _RULES = MergeRules(
     rivals=(frozenset({"maximum", "max_iterations"}),), paths=frozenset({"config", "file"})
 )
@@ -109,6 +139,11 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
     prepared = prepare_ralph(args, world)
+    if parameters["dry_run"]:
+        from rooda.console.dry_run import show
+
+        words = without_dry_run(session.arguments, ctx.command.params)
+        return show(prepared, ["ralph", *words], taken_up)
     return launch(prepared, session.interrupts, Invocation(front, given, taken_up))
 
 
@@ -136,14 +171,18 @@ def _check_file(parameters: Mapping[str, Any]) -> None:
 def _args(mode: str, parameters: Mapping[str, Any]) -> "RalphArgs":
     from rooda.ralph.run_request import RalphArgs
 
-    maximum = _maximum(parameters.get("max_iterations"), parameters.get("maximum"))
-    return RalphArgs(mode, maximum, parameters["config"], parameters.get("file"))
+    return RalphArgs(mode, _flags(parameters), parameters["config"], parameters.get("file"))
 
 
-def _maximum(flag: str | None, positional: str | None) -> tuple[str, str] | None:
-    if flag is not None:
-        return "--max-iterations", flag
-    return None if positional is None else ("N", positional)
+def _flags(parameters: Mapping[str, Any]) -> Flags:
+    """Return the settings that the user gave; `--max-iterations` overrides the argument N."""
+    named = (
+        (MAX_ITERATIONS, "N", parameters.get("maximum")),
+        (MAX_ITERATIONS, "--max-iterations", parameters.get("max_iterations")),
+        (ITERATION_TIMEOUT, "--iteration-timeout", parameters["iteration_timeout"]),
+        (SHOW_AI_OUTPUT, "--verbose", "true" if parameters["verbose"] else None),
+    )
+    return {setting.key: (flag, text) for setting, flag, text in named if text is not None}
 
 
 @app.command()
@@ -169,8 +208,7 @@ def init() -> None:
 @app.command(cls=_Mode, epilog=_EXIT_CODES)
 @_POSITIONAL
 @_MAXIMUM
-@_CONFIG
-@_RESUME
+@_common
 @click.pass_obj
 def plan(session: CliContext, /, **parameters: Any) -> int:
     """Compare specifications and code, and write the implementation plan."""
@@ -180,8 +218,7 @@ def plan(session: CliContext, /, **parameters: Any) -> int:
 @app.command(cls=_Mode, epilog=_EXIT_CODES)
 @_POSITIONAL
 @_MAXIMUM
-@_CONFIG
-@_RESUME
+@_common
 @click.pass_obj
 def build(session: CliContext, /, **parameters: Any) -> int:
     """Take one task from the plan per iteration: implement it, test it, commit it.
@@ -193,8 +230,7 @@ def build(session: CliContext, /, **parameters: Any) -> int:
 
 @app.command(cls=_Mode, epilog=_EXIT_CODES)
 @click.argument("file", required=False, metavar="FILE")
-@_CONFIG
-@_RESUME
+@_common
 @click.pass_obj
 def prompt(session: CliContext, /, **parameters: Any) -> int:
     """Run one prompt once, and commit the changes."""

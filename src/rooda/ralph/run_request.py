@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rooda.agents.registry import COMMANDS
@@ -46,10 +46,13 @@ _LARGEST_AGENTS = 1024 * 1024
 
 
 class RalphArgs(Struct, frozen=True):
-    """The arguments of ralph. `file` is the prompt of `ralph prompt`."""
+    """The arguments of ralph. `file` is the prompt of `ralph prompt`.
+
+    `flags` is `{setting key: (flag or argument, text)}`.
+    """
 
     mode: str
-    max_iterations: tuple[str, str] | None = None  # the flag or argument, and the number
+    flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     config: str | None = None
     file: str | None = None
 
@@ -80,7 +83,7 @@ class RalphFiles:
 
     def request(self) -> RunRequest:
         """Return the run that the arguments and files ask for."""
-        mode, maximum = self._args.mode, self._args.max_iterations
+        mode = self._args.mode
         layer = Layer(Tier.WORKSPACE, self._shown, loop=self._values())
         file = self._prompt_file()
         prompt = self._prompt(file)
@@ -94,8 +97,7 @@ class RalphFiles:
             no_agent=self._no_agent(),
             problems=tuple(self.problems),
         )
-        flags = {} if maximum is None else {MAX_ITERATIONS.key: maximum}
-        return RunRequest(mode, flags, own=own)
+        return RunRequest(mode, self._args.flags, own=own)
 
     # -- what the files say ------------------------------------------------------------------
 

@@ -16,18 +16,18 @@ _RULE = "─" * 40
 _SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
 
 
-def render(prepared: Prepared, arguments: Sequence[str], resumed: str = "") -> str:
-    """Return the whole report; `arguments` are those of the run that the user would start.
+def render(prepared: Prepared, command: Sequence[str], resumed: str = "") -> str:
+    """Return the whole report; `command` is the command line that would start the run.
 
     `resumed` says which earlier run would go on, if there is one.
     """
-    lines = [f"=== Dry-Run: {clean(prepared.request.procedure)} ===", ""]
+    lines = [f"=== Dry-Run: {clean(prepared.request.name)} ===", ""]
     lines += [clean(resumed), ""] if resumed else []
     lines.append("Configuration:")
     lines += [f"  {line}" for line in _configuration(prepared)]
     lines += ["", "Validation:", *_validation(prepared), ""]
     if prepared.valid and prepared.plan is not None:
-        lines += [*_prompt(prepared.plan), "", _ready(arguments)]
+        lines += [*_prompt(prepared.plan), "", _ready(command)]
     else:
         lines.append("Error: Dry-run validation failed")
     return "\n".join(lines) + "\n"
@@ -91,5 +91,5 @@ def _prompt(plan: Plan) -> Iterator[str]:
     yield from (_RULE, clean(prompt.rstrip("\n")), _RULE)
 
 
-def _ready(arguments: Sequence[str]) -> str:
-    return f"Dry-run complete. Ready to execute: {shlex.join(['rooda', *arguments])}"
+def _ready(command: Sequence[str]) -> str:
+    return f"Dry-run complete. Ready to execute: {shlex.join(command)}"

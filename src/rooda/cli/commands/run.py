@@ -1,6 +1,6 @@
 """`rooda run PROCEDURE`, which is also `rooda PROCEDURE`, and `rooda resume`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +20,6 @@ from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.
 if TYPE_CHECKING:
-    from rooda.config.prepare import Prepared
     from rooda.config.resolve import Values
     from rooda.engine.invocation import TakenUp
 
@@ -114,7 +113,9 @@ def _start(
     )
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:
-        return _show(prepared, without_dry_run(session.arguments), taken_up)
+        from rooda.console.dry_run import show
+
+        return show(prepared, ["rooda", *without_dry_run(session.arguments)], taken_up)
     from rooda.console.command_line import given_of, parts_of
     from rooda.console.starting import launch, rooda_front
     from rooda.engine.invocation import Invocation
@@ -125,26 +126,6 @@ def _start(
         given = taken_up.given
     invocation = Invocation(rooda_front(procedure), given, taken_up)
     return launch(prepared, session.interrupts, invocation)
-
-
-def _show(prepared: "Prepared", arguments: Sequence[str], taken_up: "TakenUp | None") -> int:
-    """Print the dry run, and which earlier run would continue."""
-    from rooda.views.dry_run import render
-
-    words = ""
-    if taken_up is not None and prepared.plan is not None:
-        from msgspec.structs import replace
-
-        from rooda.config.problems import InvalidInput
-        from rooda.engine.resume import resume
-
-        try:
-            state = resume(prepared.plan, taken_up.run).state
-            words = taken_up.told(state).as_text()
-        except InvalidInput as invalid:
-            prepared = replace(prepared, problems=(*prepared.problems, *invalid.problems))
-    click.echo(render(prepared, arguments, words), nl=False)
-    return 0 if prepared.valid else 1
 
 
 run = _Run(
