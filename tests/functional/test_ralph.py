@@ -144,12 +144,18 @@ def test_prompt_mode_runs_once_without_tests_or_signals_and_commits(planned: Ral
     assert "SESSION SUMMARY" in planned.log()
 
 
-@pytest.mark.slow
-def test_prompt_without_changes_is_no_failure(work: Ralphs) -> None:
+def test_prompt_without_changes_is_a_success_after_one_iteration(work: Ralphs) -> None:
     work.write("ask.md", "What is this?\n")
     work.agent_does("echo a project")
-    assert (work.ralph("prompt", "ask.md").code, work.starts) == (0, 1)
+    done = work.ralph("prompt", "ask.md", env={"ROODA_LOOP_DEFAULT_MAX_ITERATIONS": "3"})
+    assert (done.code, work.starts) == (0, 1)
     assert work.commits() == []
+    assert "Starting procedure: ralph prompt (once)" in done.log
+    assert any(line.startswith("Completed (1 iteration, total: ") for line in done.log)
+    assert "Exit Reason: the one iteration succeeded\n" in work.log()
+    said = f"{done.err}{work.log()}{work.rooda('why').out}".lower()
+    assert not [word for word in ("max iterations", "maximum", "max_iterations") if word in said]
+    assert work.run_record()["status"] == "success"
 
 
 @pytest.mark.slow
@@ -762,7 +768,7 @@ def test_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
     assert work.prompts() == ["# Tidy the cellar\n"] * 3
     refused = work.ralph("prompt", "--resume")
     assert refused.code == 1
-    assert "has run 1 iteration, and no more" in refused.err
+    assert "ended as success" in refused.err
     assert "Start a new run: ralph prompt" in refused.err
     missing = work.ralph("prompt")
     assert missing.code == 1

@@ -11,7 +11,7 @@ from rooda.config import overrides
 from rooda.config.layers import Alias, Layer, Layers, Valued
 from rooda.config.origin import BUILTIN, Tier
 from rooda.config.problems import Problem
-from rooda.config.settings import PRESET, PRESETS, WORKING_DIR
+from rooda.config.settings import ITERATION_MODE, MAX_ITERATIONS, PRESET, PRESETS, WORKING_DIR
 from rooda.config.world import World
 from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
@@ -41,14 +41,17 @@ def read_layers(
 ) -> Layers:
     """Return every tier. `own` replaces rooda's config files, and its procedures are not rooda's.
 
-    Variables can't change the preset and the folder of `own`.
+    Variables can't change the preset and the folder of `own`, nor its iteration mode if it has one.
     """
     cli = overrides.from_flags(flags, world, problems)
     environment = overrides.from_environment(world, problems)
     presets = LazyMapping(PRESETS, read_preset)
     if own is not None:
-        for fixed in (PRESET, WORKING_DIR):
-            environment.loop.pop(fixed.key, None)
+        fixed = {PRESET.key, WORKING_DIR.key}
+        if ITERATION_MODE.key in own.loop:
+            fixed |= {ITERATION_MODE.key, MAX_ITERATIONS.key}
+        for key in fixed:
+            environment.loop.pop(key, None)
         no_procedures = replace(read_builtin(), procedures={})
         return Layers(cli, environment, own, Layer(Tier.GLOBAL), presets, no_procedures)
     return Layers(

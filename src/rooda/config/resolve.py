@@ -21,13 +21,18 @@ T = TypeVar("T")
 
 UNLIMITED = "unlimited"
 LIMITED = "max-iterations"
+ONCE = "once"
 
 
 class Iterations(Struct, frozen=True):
-    """How many iterations may run; a maximum of None means unlimited."""
+    """How many iterations may run; a maximum of None means unlimited.
+
+    `once`: the run has one iteration, and its success is that of the run.
+    """
 
     maximum: int | None
     origin: Origin
+    once: bool = False
 
 
 class Values:
@@ -63,6 +68,8 @@ class Values:
         """The iteration mode and the maximum as one value."""
         if self[ITERATION_MODE] == UNLIMITED:
             return Iterations(None, self.origin(ITERATION_MODE))
+        if self[ITERATION_MODE] == ONCE:
+            return Iterations(1, self.origin(ITERATION_MODE), once=True)
         return Iterations(self[MAX_ITERATIONS], self.origin(MAX_ITERATIONS))
 
 
@@ -103,7 +110,7 @@ def _iterations(levels: list[ConfigLevel], *, zero_means_unlimited: bool) -> dic
         # On the command line, the number beats --unlimited; in a file, the mode beats the number.
         if count is not None and level.scope is Scope.FLAGS:
             mode = None
-        if mode is not None and mode.value == UNLIMITED:
+        if mode is not None and mode.value in (UNLIMITED, ONCE):
             return {ITERATION_MODE.key: mode}
         if mode is not None and count is None:
             below = (lower.get(MAX_ITERATIONS.key) for lower in levels[depth + 1 :])

@@ -53,9 +53,9 @@ MAX_ITERATIONS = setting("default_max_iterations", Integer(0, advised=1), 5, RUN
     flag="--max-iterations", short="-n", label="Max Iterations", common=True,
     always_in_dry_run=True,
     fix="Set to 1 or more, or ask for no limit with --unlimited (iteration_mode: unlimited)")
-ITERATION_MODE = setting("iteration_mode", OneOf(("max-iterations", "unlimited")),
+ITERATION_MODE = setting("iteration_mode", OneOf(("max-iterations", "unlimited", "once")),
     "max-iterations", RUN,
-    "Whether the number of iterations is limited")
+    "Whether the number of iterations is limited; once: one good iteration is a success")
 ITERATION_TIMEOUT = optional("iteration_timeout", Timeout(1), None, RUN,
     "Stop an iteration that takes longer", always_in_dry_run=True, common=True)
 FIRST_OUTPUT_TIMEOUT = optional("first_output_timeout", Timeout(0.1), None, RUN,

@@ -16,7 +16,7 @@ from rooda.prompts.parts import PHASES, TextPart
 from rooda.record.given_flags import GivenFlags
 
 # After these ends there is nothing to continue, or the user has what they asked for.
-_AT_THE_END = (StopRule.SIGNAL, StopRule.MAX_ITERATIONS)
+_AT_THE_END = (StopRule.SIGNAL, StopRule.ONCE, StopRule.MAX_ITERATIONS)
 _PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
 BUDGETS = {
     StopRule.MAX_COST: "--max-cost",

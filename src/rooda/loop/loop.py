@@ -52,6 +52,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             services.run,
             str(plan.workspace),
             resumed_at,
+            limits.once,
         )
     )
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))

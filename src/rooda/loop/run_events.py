@@ -64,10 +64,12 @@ class RunStarted(Event, frozen=True):
     run: str = ""  # the name of the run in the record
     workspace: str = ""  # the folder that the agent works in
     resumed_at: int | None = None  # the iteration that an earlier run goes on with
+    once: bool = False  # the run has one iteration, see `iteration_mode`
 
     def as_text(self) -> str:
         maximum = self.max_iterations
         limit = "unlimited" if maximum is None else f"max {count(maximum, 'iteration')}"
+        limit = "once" if self.once else limit
         if self.resumed_at is not None:
             where = f"run {one_line(self.run)}, at iteration {self.resumed_at}, {limit}"
             return f"Resuming procedure: {one_line(self.procedure)} ({where})"
@@ -294,6 +296,8 @@ class RunEnded(Event, frozen=True):
         done, total = count(self.iterations, "iteration"), f"total: {format_duration(self.total)}"
         completed = f"{done} completed, {total}"
         match self.status:
+            case Status.SUCCESS if self.rule is StopRule.ONCE:
+                return f"Completed ({done}, {total})"
             case Status.SUCCESS:
                 return f"Completed: AI signaled {self.promise_signal} ({done}, {total})"
             case Status.MAX_ITERS:

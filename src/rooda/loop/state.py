@@ -53,6 +53,7 @@ class Limits(Struct, frozen=True):
     max_cost: float | None = None
     max_tokens: int | None = None
     patience: Patience = Patience()
+    once: bool = False  # one good iteration is a success
 
 
 def limits_of(plan: Plan) -> Limits:
@@ -75,6 +76,7 @@ def limits_of(plan: Plan) -> Limits:
             values[MAX_BACKOFF],
             values[MAX_OUTAGE_WAIT],
         ),
+        once=values.iterations.once,
     )
 
 

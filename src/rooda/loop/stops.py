@@ -66,6 +66,11 @@ def _stall(state: State, limits: Limits) -> str | None:
     return f"{count(state.idle, 'iteration')} without progress (stall_threshold)"
 
 
+def _once(state: State, limits: Limits) -> str | None:
+    is_done = limits.once and state.iteration > 0 and state.last is not None and state.last.is_good
+    return "" if is_done else None
+
+
 def _max_iterations(state: State, limits: Limits) -> str | None:
     maximum = limits.max_iterations
     return "" if maximum is not None and state.iteration >= maximum else None
@@ -216,6 +221,15 @@ class StopRule(StrEnum):
         _stall,
         "Too many iterations in a row got nowhere.",
         settings=("stall_threshold",),
+    )
+    ONCE = StopRow(
+        "once",
+        Status.SUCCESS,
+        _once,
+        "The run has one iteration, and it succeeded.",
+        settings=("iteration_mode",),
+        recorded="the one iteration succeeded",
+        logged="the one iteration succeeded",
     )
     MAX_ITERATIONS = StopRow(
         "max-iterations",

@@ -16,11 +16,13 @@ from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.prepare import OwnFiles, Prepared, RunRequest, prepare
 from rooda.config.problems import Problem, Severity
+from rooda.config.resolve import ONCE
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
     AI_CMD_ALIAS,
     EXPECTED_FILE,
+    ITERATION_MODE,
     MAX_ATTEMPTS,
     MAX_ITERATIONS,
     MAX_PROMPT_SIZE,
@@ -202,6 +204,7 @@ class RalphFiles:
         for setting, value in self._agent():
             put(setting, value, "AGENT_CLI")
         if mode == "prompt":
+            put(ITERATION_MODE, ONCE)
             return values  # the other settings are for loops
         if config.default_max_iterations is not None:
             put(MAX_ITERATIONS, config.default_max_iterations, "DEFAULT_MAX_ITERATIONS")

@@ -43,7 +43,8 @@ def _configuration(prepared: Prepared) -> Iterator[str]:
         yield f"AI Command: {text} ({clean(command.provenance)})"
     iterations = prepared.values.iterations
     maximum = "unlimited" if iterations.maximum is None else iterations.maximum
-    yield f"Max Iterations: {maximum} ({iterations.origin})"
+    title = "Iterations" if iterations.once else "Max Iterations"
+    yield f"{title}: {maximum} ({iterations.origin})"
     values = prepared.values
     shown = [setting for setting in values if setting not in _SHOWN_ABOVE]
     for setting in sorted(shown, key=lambda setting: not setting.always_in_dry_run):
