@@ -291,7 +291,8 @@ def test_modified_and_staged_secrets_count_but_not_old_or_deleted_ones(
     git(work, "rm", "-q", "removed.pem")
     fill(work, "staged.pem")
     git(work, "add", "staged.pem")
-    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    flags = (AGENT, "--commit", "--git-dirty=commit")
+    [problem] = planned(tmp_path, "build", *flags).all_problems()
     assert problem.message.endswith("would be committed: staged.pem, modified.pem") or (
         problem.message.endswith("would be committed: modified.pem, staged.pem")
     )
@@ -340,13 +341,13 @@ def test_names_with_control_codes_are_shown_on_one_line(work: Path, tmp_path: Pa
     assert problem.message.count(".pem") == 3
 
 
-def test_check_for_secrets_takes_no_lock_and_writes_nothing(work: Path, tmp_path: Path) -> None:
+def test_checks_take_no_lock_and_write_nothing(work: Path, tmp_path: Path) -> None:
     fill(work, ".env", "main.py")
     git(work, "add", "main.py")
     (work / ".git" / "index.lock").touch()
     before = (work / ".git" / "index").stat().st_mtime_ns
-    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
-    assert ".env" in problem.message
+    problems = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert [one.message.rpartition(": ")[2] for one in problems] == [".env", "main.py"]
     assert (work / ".git" / "index").stat().st_mtime_ns == before
 
 
@@ -388,3 +389,35 @@ def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
     done = workspace.work("true", "--commit", "--dry-run")
     assert done.code == 0
     assert "! --commit: what looks like a secret would be committed: .env" in done.out
+
+
+# -- changes that the user has not committed ---------------------------------------------------
+
+
+def test_every_kind_of_uncommitted_change_to_a_tracked_file_is_listed(
+    work: Path, tmp_path: Path
+) -> None:
+    fill(work, "modified", "deleted", "staged", "renamed", "same", "log")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "first")
+    fill(work, "untracked", "added")
+    for name in ("modified", "staged", "log"):
+        (work / name).write_text("changed")
+    (work / "deleted").unlink()
+    git(work, "add", "staged", "added")
+    git(work, "mv", "renamed", "moved")
+    (work / "same").touch()
+    flags = (AGENT, "--commit", "--log-file", "log")
+    [problem] = planned(tmp_path, "build", *flags).all_problems()
+    names = problem.message.rpartition(": ")[2].split(", ")
+    assert sorted(names) == ["added", "deleted", "modified", "moved", "renamed", "staged"]
+    assert planned(tmp_path, "build", *flags, "--git-dirty=commit").all_problems() == []
+    assert planned(tmp_path, "build", *flags, "--preset=ralph").valid
+    assert planned(tmp_path, "build", *flags, "--no-commit").all_problems() == []
+
+
+def test_many_changed_files_are_counted(work: Path, tmp_path: Path) -> None:
+    fill(work, *(f"{number:02}" for number in range(25)))
+    git(work, "add", "-A")
+    [problem] = planned(tmp_path, "build", AGENT, "--commit").all_problems()
+    assert problem.message.endswith("18, 19 and 5 more")

@@ -715,6 +715,8 @@ RALPH = {
     "verify.feedback": False,
     "max_attempts": 3,
     "git.commit": True,
+    "git.dirty": "commit",
+    "git.untracked": "commit",
     "git.require_changes": True,
     "git.message": "{mode}: iteration {iteration} - {task}",
     "exit_codes.required": 2,

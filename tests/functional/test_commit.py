@@ -210,7 +210,8 @@ def test_error_names_an_index_lock_that_stays(work: GitWork) -> None:
 @pytest.mark.slow
 def test_commit_is_retried_until_the_index_lock_is_gone(work: GitWork) -> None:
     git = shutil.which("git")
-    tries = f'case "$*" in *" add -A -- :/ "*) test ! -e tried || rm -f {LOCK}; touch tried ;; esac'
+    adds = '*" add -A --pathspec"*)'
+    tries = f'case "$*" in {adds} test ! -e tried || rm -f {LOCK}; touch tried ;; esac'
     work.script("bin/git", f'{tries}; exec {git} "$@"')
     work.write(".gitignore", "tried\n")
     path = f"{work.tools / 'bin'}{os.pathsep}{work.environ()['PATH']}"
@@ -293,7 +294,8 @@ def test_rooda_can_make_the_first_commit_of_a_repository(work: GitWork) -> None:
     work.git("checkout", "-q", "--orphan", "fresh")
     work.git("rm", "-q", "-r", "--cached", ".")
     agent = work.agent("touch new; git add -A -f")
-    assert work.work(agent, "-n", "2", "--commit", "--push", "--log-file", "log").code == 2
+    flags = ("--commit", "--git-untracked", "commit", "--push", "--log-file", "log")
+    assert work.work(agent, "-n", "2", *flags).code == 2
     assert work.git("log", "--format=%s", "fresh") == "work: iteration 1"
     assert work.tracked() == ["README", "new"]
     assert work.git("rev-parse", "fresh@{upstream}") == work.git("rev-parse", "fresh")

@@ -1,18 +1,19 @@
 """Checks before the first iteration that git can do what the settings ask of it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from rooda.config.origin import Tier
+from rooda.config.own_files import pathspecs
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.sensitive import TOKEN_HOLDERS, holds_a_token, looks_like_a_secret
 from rooda.config.setting import Setting
-from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES
+from rooda.config.settings import GIT_COMMIT, GIT_DIRTY, GIT_PUSH, GIT_REQUIRE_CHANGES
 from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
 from rooda.text.plain_files import read_plain_file
@@ -24,6 +25,7 @@ from rooda.workspace.work_tree import explain_refusal
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
 TITLE = "git can't be used"
 _MOST_NAMED = 5
+_MOST_LISTED = 20
 _MOST_READ = 64 * 1024
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _TRY = "Check that `git status` works here"
@@ -32,6 +34,7 @@ _STATUS = (
     *("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"),
     "--ignore-submodules=dirty",  # else git runs with the settings of each submodule
 )
+_STATUS_OF_TRACKED = (*_STATUS, "--untracked-files=no")
 
 
 class Obstacle(Struct, frozen=True):
@@ -58,6 +61,45 @@ def check_git(
         yield from (_unable(row, values, top) for row in asked)
     elif values[GIT_COMMIT]:
         yield from _warn_of_secrets(values, top, tools)
+
+
+def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]:
+    """Yield the tracked files whose changes the user has not committed: rooda would commit them.
+
+    Files that rooda writes itself do not count. If git can't be used, `check_git` says so.
+    """
+    if not values[GIT_COMMIT] or values[GIT_DIRTY] == "commit" or not is_folder(folder):
+        return
+    top = find_top(folder, tools)
+    if isinstance(top, Obstacle):
+        return
+    try:
+        found = changed_files(values, top, tools)
+    except GitError as error:
+        message = f"rooda could not check whether tracked files have changes: {error}"
+        yield _warning(values, message, _TRY)
+        return
+    if found:
+        yield Problem.at(
+            values.origin(GIT_COMMIT),
+            values.field(GIT_COMMIT),
+            f"git.commit is on, but tracked files have uncommitted changes: {_listed(found)}",
+            "Commit them, put them aside with `git stash`, or let rooda commit them with the "
+            f"agent's work: {GIT_DIRTY.flag_name} commit",
+            title="Uncommitted changes",
+        )
+
+
+def changed_files(values: Values, top: Path, tools: Tools) -> list[str]:
+    """Return the tracked files with uncommitted changes, without rooda's own. Raises GitError."""
+    others = (f":(exclude,top,{kind}){name}" for kind, name in pathspecs(values, str(top)))
+    printed = Git(top, tools)(*_STATUS_OF_TRACKED, "--", ":/", *others)
+    return [os.fsdecode(entry[3:]) for entry in printed.split(b"\0") if entry]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(one_line, names[:_MOST_LISTED]))
+    return f"{shown} and {len(names) - _MOST_LISTED} more" if names[_MOST_LISTED:] else shown
 
 
 def find_top(folder: Path, tools: Tools) -> Path | Obstacle:

@@ -24,7 +24,7 @@ from rooda.config.command import (
     fallbacks_of,
     split,
 )
-from rooda.config.git_checks import check_git
+from rooda.config.git_checks import check_clean, check_git
 from rooda.config.layers import Layer, Layers, PhaseValue
 from rooda.config.locate import read_layers
 from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
@@ -74,7 +74,8 @@ class RunRequest(Struct, frozen=True):
     """What the user asked for.
 
     `flags` is `{setting key: (flag as written, text)}`. `commands` are the names that
-    `rooda NAME` takes as commands. `own` replaces rooda's config files and procedures.
+    `rooda NAME` takes as commands. `own` replaces rooda's config files and procedures. An
+    earlier run continues if `resumed` is true.
     """
 
     procedure: str = ""
@@ -84,6 +85,7 @@ class RunRequest(Struct, frozen=True):
     config: str | None = None
     commands: frozenset[str] = frozenset()
     own: OwnFiles | None = None
+    resumed: bool = False
 
     @property
     def name(self) -> str:
@@ -144,6 +146,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     checks += check_places(values, working_dir, workspace)
     problems += check_disk(workspace)
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
+    if not request.resumed:
+        problems += check_clean(values, working_dir, tools)
 
     plan = None
     if agents and _has_prompt(own, phases):

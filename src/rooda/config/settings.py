@@ -132,6 +132,11 @@ VERIFY_FEEDBACK = setting("verify.feedback", Boolean(), ON, GIT,
     "Put the end of what a failed verify printed into the next prompt")
 GIT_COMMIT = setting("git.commit", Boolean(), OFF, GIT,
     "Let rooda commit all changes after each good iteration", flag="--commit", common=True)
+GIT_DIRTY = setting("git.dirty", OneOf(("stop", "commit")), "stop", GIT,
+    "With git.commit, if tracked files have uncommitted changes: don't start, or commit them too")
+GIT_UNTRACKED = setting("git.untracked", OneOf(("leave", "commit")), "leave", GIT,
+    "With git.commit, files that were untracked before the run: leave them out of commits until "
+    "they change, or commit them too")
 GIT_PUSH = setting("git.push", Boolean(), OFF, GIT,
     "Let rooda push after every iteration", flag="--push", common=True)
 GIT_REQUIRE_CHANGES = setting("git.require_changes", Boolean(), OFF, GIT,

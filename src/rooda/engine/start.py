@@ -122,6 +122,7 @@ def start_run(
             recording.history(resumed),
             tools=plan.tools,
             pin=pin,
+            untracked=recording.untracked(lock.run, pin, is_new=resumed is None),
             rest=interrupts.rest,
         )
         if invocation is not None:

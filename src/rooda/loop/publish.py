@@ -7,10 +7,13 @@ import os
 import time
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
+from pathlib import Path
 
 from msgspec import Struct
 
 from rooda.agents.failure_kinds import FailureKind
+from rooda.config.own_files import pathspecs
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     GIT_COMMIT_TIMEOUT,
@@ -20,7 +23,6 @@ from rooda.config.settings import (
 )
 from rooda.iteration.progress import without_signals
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.own_files import own_files
 from rooda.loop.services import Services
 from rooda.loop.work_events import CommitFailed, Committed, Pushed, PushFailed
 from rooda.text.controls import one_line
@@ -34,8 +36,9 @@ from rooda.workspace.git import (
     unfinished,
 )
 from rooda.workspace.pin import Pin
-from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.snapshots.shadow_repo import listed
 from rooda.workspace.tools import Command, Finished
+from rooda.workspace.untracked_files import LIST_UNTRACKED, covering
 
 _SHOWN = 4000
 _PATIENCE = 20  # tries while another program has locked the index for a moment
@@ -46,6 +49,9 @@ _IN_FRONT = (
     *("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false"),
     *("-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=dirty"),
 )
+_FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be very many
+_LIST_ADDED = ("diff", "--cached", "--name-only", "--diff-filter=A", "-z", "--no-renames")
+_REMOVE_ENTRIES = ("update-index", "--force-remove", "-z", "--stdin")
 # The settings that name a program that signs, and the program that git would look for on PATH.
 _SIGNERS = {"gpg.program": "gpg", "gpg.ssh.program": "ssh-keygen", "gpg.x509.program": "gpgsm"}
 
@@ -93,7 +99,7 @@ class Publisher:
         """Commit everything; the outcome, and what the next prompt should say of a failure."""
         try:
             found = self._commit(self._message(summary, task))
-        except GitStoppedError as error:
+        except GitError as error:
             found = _stopped(error)
         if isinstance(found, Refusal):
             if found.interrupted:
@@ -194,19 +200,44 @@ class Publisher:
     def _stage(self) -> Finished:
         """Stage everything but what is rooda's own, even where the agent has staged that."""
         own = self._own_files()
+        done = self._unstage_untracked()
+        if done is not None and not done.passed:
+            return done
         # Git refuses to exclude what is ignored, although that is what it would do.
         seen = [(magic, name) for magic, name in own if not self._is_ignored(name)]
+        seen += [("literal", name) for name in self._left_untracked()]
         others = (f":(exclude,top,{magic}){name}" for magic, name in seen)
-        done = self._patiently("add", "-A", "--", ":/", *others)
+        done = self._patiently("add", "-A", *_FROM_INPUT, stdin=listed([":/", *others]))
         ours = [f":(top,{magic}){name}" for magic, name in own]
         if done.passed and self._ask("diff", "--cached", "--name-only", "--", *ours):
             return self._patiently("reset", "-q", "--", *ours)
         return done
 
+    def _unstage_untracked(self) -> Finished | None:
+        """Make the user's untracked files untracked again if the agent has staged them."""
+        files, top = self._services.untracked, Path(self._top)
+        if not files:
+            return None
+        added = _names(Git(top, self._services.tools), *_LIST_ADDED)
+        staged = list(files.unchanged(added))
+        if not staged:
+            return None
+        return self._patiently(*_REMOVE_ENTRIES, stdin=listed(staged), folder=top)
+
+    def _left_untracked(self) -> list[str]:
+        """Return the paths of the user's untracked files that did not change since the start."""
+        files = self._services.untracked
+        if not files:
+            return []
+        git = Git(Path(self._top), self._services.tools)
+        untracked = _names(git, *LIST_UNTRACKED)
+        left = set(files.unchanged(untracked))
+        others = (name for name in untracked if name not in left)
+        return covering(left, chain(others, _names(git, "ls-files", "-z"))) if left else []
+
     def _own_files(self) -> list[tuple[str, str]]:
         """Where rooda's own files are, from the top: how git should read a name, and the name."""
-        files = (file.for_git(self._top) for file in own_files(self._plan))
-        return [("glob", f"**/{STATE_FOLDER}/**"), *(file for file in files if file is not None)]
+        return pathspecs(self._plan.values, self._top)
 
     def _is_ignored(self, name: str) -> bool:
         return bool(self._ask("-C", self._top, "check-ignore", "--no-index", "--", name))
@@ -232,23 +263,31 @@ class Publisher:
         except GitError:
             return False  # then the commit says what is the matter
 
-    def _patiently(self, *arguments: str, stdin: bytes = b"") -> Finished:
+    def _patiently(
+        self, *arguments: str, stdin: bytes = b"", folder: Path | None = None
+    ) -> Finished:
         """Try again while another program (an editor) has locked the index."""
-        done = self._git(*arguments, stdin=stdin)
+        done = self._git(*arguments, stdin=stdin, folder=folder)
         for _ in range(_PATIENCE):
             if b"index.lock" not in done.output or done.passed or done.was_interrupted:
                 break
             time.sleep(_PAUSE)
-            done = self._git(*arguments, stdin=stdin)
+            done = self._git(*arguments, stdin=stdin, folder=folder)
         return done
 
-    def _git(self, *arguments: str, stdin: bytes = b"", limit: float | None = None) -> Finished:
+    def _git(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        limit: float | None = None,
+        folder: Path | None = None,
+    ) -> Finished:
         values, tools = self._plan.values, self._services.tools
         return tools.run(
             Command(
                 what=f"git {arguments[0]}",
                 argv=(tools.program("git"), *_IN_FRONT, *self._signing, *arguments),
-                cwd=self._plan.working_dir,
+                cwd=folder or self._plan.working_dir,
                 environ={**unattended(tools), **self._ceiling},
                 timeout=limit or values[GIT_COMMIT_TIMEOUT],
                 stdin=stdin,
@@ -280,7 +319,14 @@ class Publisher:
         return tuple(words)
 
 
-def _stopped(error: GitStoppedError) -> Refusal:
+def _names(git: Git, *arguments: str) -> list[str]:
+    """Return the names that git prints, relative to the top."""
+    found: list[str] = []
+    git.each(lambda field: found.append(os.fsdecode(field)), *arguments)
+    return found
+
+
+def _stopped(error: GitError) -> Refusal:
     return Refusal(str(error), _SLOW, isinstance(error, GitInterruptedError))
 
 

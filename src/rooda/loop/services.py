@@ -19,6 +19,7 @@ from rooda.text.event import Event
 from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Command, Tools
+from rooda.workspace.untracked_files import UntrackedFiles
 
 Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
@@ -49,9 +50,10 @@ class Services(Struct, frozen=True):
     """What a run uses outside of its own code.
 
     `run` is the run's name. Without a tracker rooda does not know what changed. `tools` runs git
-    and the user's own commands; `pin` is the repository that they work in. `now` is the wall clock,
-    `rest` lets time pass, `chance` is anything from 0 to 1. `continuing` says which command
-    continues a run that a rule has ended, if there is one.
+    and the user's own commands; `pin` is the repository that they work in. rooda leaves the
+    files in `untracked` out of commits until they change. `now` is the wall clock, `rest` lets time
+    pass, `chance` is anything from 0 to 1. `continuing` says which command continues a run that a
+    rule has ended, if there is one.
     """
 
     emit: Callable[[Event], None]
@@ -69,6 +71,7 @@ class Services(Struct, frozen=True):
     reported: ReportedTrees = field(default_factory=ReportedTrees)
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None
+    untracked: UntrackedFiles | None = None
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""

@@ -138,7 +138,7 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
         given = taken_up.given
     limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
-    prepared = prepare_ralph(args, world)
+    prepared = prepare_ralph(args, world, resumed=taken_up is not None)
     if parameters["dry_run"]:
         from rooda.console.dry_run import show
 

@@ -59,9 +59,10 @@ class RalphArgs(Struct, frozen=True):
     file: str | None = None
 
 
-def prepare_ralph(args: RalphArgs, world: World) -> Prepared:
+def prepare_ralph(args: RalphArgs, world: World, *, resumed: bool = False) -> Prepared:
     """Return the plan of a run of ralph, and everything that is wrong with it."""
-    prepared = prepare(RalphFiles(args, world).request(), world)
+    request = RalphFiles(args, world).request()
+    prepared = prepare(replace(request, resumed=resumed), world)
     plan = prepared.plan
     if plan is not None and args.mode == "build" and plan.values[VERIFY_COMMAND] is None:
         plan = replace(plan, notes=(("Tests", "none found"),))

@@ -20,7 +20,7 @@ DATABASE = "rooda.db"
 
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
-SESSION = "session.log"  # of a whole run
+SESSION, UNTRACKED = "session.log", "untracked"  # of a whole run
 
 
 def place_of(run: str, iteration: int, attempt: int = 1) -> str:

@@ -110,6 +110,7 @@ def _start(
         phases={phase: parameters[phase] for phase in PHASES if parameters[phase]},
         config=parameters["config"],
         commands=RESERVED,
+        resumed=taken_up is not None,
     )
     prepared = prepare(request, this_world())
     if parameters["dry_run"]:

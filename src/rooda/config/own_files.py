@@ -7,9 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.config.plan import Plan
+from rooda.config.resolve import Values
 from rooda.config.settings import LOG_FILE, SESSION_LOG
 from rooda.text.paths import glob_of_name, glob_of_series
+from rooda.workspace.state_folder import STATE_FOLDER
 
 _OUTPUT_STREAMS = (1, 2)
 
@@ -33,15 +34,24 @@ class OwnFile(Struct, frozen=True):
         return ("glob", glob_of_series(name)) if self.has_kin else ("literal", name)
 
 
-def own_files(plan: Plan) -> list[OwnFile]:
-    """Return the files that a run of this plan writes outside of its state folder."""
-    log, session = plan.values[LOG_FILE], plan.values[SESSION_LOG]
+def own_files(values: Values) -> list[OwnFile]:
+    """Return the files that a run with these settings writes outside of its state folder."""
+    log, session = values[LOG_FILE], values[SESSION_LOG]
     own = [OwnFile(path) for path in _redirected_to()]
     if log is not None:
         own.append(OwnFile(Path(log).resolve()))
     if session is not None:
         own.append(OwnFile(Path(session).resolve(), has_kin=True))
     return own
+
+
+def pathspecs(values: Values, top: str) -> list[tuple[str, str]]:
+    """Return rooda's own files as git names them: the kind of pathspec, and the name from the top.
+
+    The state folder is one of them.
+    """
+    files = (file.for_git(top) for file in own_files(values))
+    return [("glob", f"**/{STATE_FOLDER}/**"), *(file for file in files if file is not None)]
 
 
 def _redirected_to() -> Iterator[Path]:

@@ -1,0 +1,140 @@
+"""The user's untracked files at the start of a run: commits leave them out until they change."""
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.git import Git
+
+LIST_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+# Beyond these, rooda compares a file by its ctime and inode, and not by its content.
+_MOST_FILES = 10_000
+_MOST_READ = 64 * 1024 * 1024  # bytes in all
+
+
+class _Untracked(Struct, frozen=True):
+    """A file at the start: a number that changes with every change, and a hash of the content."""
+
+    mark: int
+    content: bytes = b""  # empty if rooda did not read the file
+
+
+class UntrackedFiles:
+    """Files that git did not track when the run started. Names are relative to the top."""
+
+    def __init__(self, top: Path, known: Mapping[str, _Untracked] | None = None) -> None:
+        self._top = top
+        self._known = known or {}
+
+    @classmethod
+    def find(cls, top: Path, git: Git, is_hurried: Callable[[], bool]) -> "UntrackedFiles":
+        """Return the files as they are now. Raises GitError.
+
+        rooda reads no more files once `is_hurried` says that the run is to end.
+        """
+        known: dict[str, _Untracked] = {}
+        left = _MOST_READ
+
+        def take(field: bytes) -> None:
+            nonlocal left
+            name = os.fsdecode(field)
+            size = _size(top / name)
+            is_read = size <= left and len(known) < _MOST_FILES and not is_hurried()
+            left -= size if is_read else 0
+            known[name] = _look_at(top / name, is_read=is_read)
+
+        git.each(take, *LIST_UNTRACKED)
+        return cls(top, known)
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def unchanged(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield those of the names that were untracked at the start and have the same content."""
+        for name in names:
+            before = self._known.get(name) or self._known.get(f"{name}/")
+            if before is not None and self._is_same(name, before):
+                yield name
+
+    def _is_same(self, name: str, before: _Untracked) -> bool:
+        path = self._top / name
+        # A repository within the work tree stays out as a whole.
+        if path.is_dir() and not path.is_symlink():
+            return True
+        if _look_at(path, is_read=False).mark == before.mark:
+            return True
+        return bool(before.content) and _look_at(path, is_read=True).content == before.content
+
+    def saved(self) -> bytes:
+        """Return the files as bytes, for a run that is resumed."""
+        fields = (
+            f"{one.mark:x} {one.content.hex()}".encode() + b"\0" + os.fsencode(name) + b"\0"
+            for name, one in self._known.items()
+        )
+        return b"".join(fields)
+
+    @classmethod
+    def restored(cls, top: Path, saved: bytes) -> "UntrackedFiles":
+        """Return the files that `saved` has returned. Raises ValueError for other bytes."""
+        fields = saved.split(b"\0")[:-1]
+        known: dict[str, _Untracked] = {}
+        for about, name in zip(fields[::2], fields[1::2], strict=True):
+            mark, _, content = about.decode("ascii").partition(" ")
+            known[os.fsdecode(name)] = _Untracked(int(mark, 16), bytes.fromhex(content))
+        return cls(top, known)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _look_at(path: Path, *, is_read: bool) -> _Untracked:
+    try:
+        found = path.lstat()
+    except OSError:
+        return _Untracked(0)
+    mark = found.st_ctime_ns << 64 | found.st_ino
+    return _Untracked(mark, _content(path, found.st_mode) if is_read else b"")
+
+
+def _content(path: Path, mode: int) -> bytes:
+    """Return a hash of what a commit would keep of a file; empty if rooda can't read it."""
+    import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
+
+    try:
+        if stat.S_ISLNK(mode):
+            content, kind = os.fsencode(path.readlink()), b"link "
+        else:
+            content = read_plain_file(path, _MOST_READ)
+            kind = b"program " if mode & stat.S_IXUSR else b"file "
+    except OSError:
+        return b""
+    return hashlib.blake2b(kind + content, digest_size=16).digest()
+
+
+def covering(names: Collection[str], others: Iterable[str]) -> list[str]:
+    """Return the fewest paths that contain all the names and none of the others. Pure.
+
+    A folder stands for all names in it, so that git compares its files with few paths.
+    """
+    mixed = {folder for name in others for folder in _above(name)}
+    found = (
+        next((one for one in _above(name) if one not in mixed), name.removesuffix("/"))
+        for name in names
+    )
+    return list(dict.fromkeys(found))
+
+
+def _above(name: str) -> Iterator[str]:
+    """Yield the folders above a name, from the top down."""
+    end = name.find("/")
+    while 0 <= end < len(name) - 1:
+        yield name[:end]
+        end = name.find("/", end + 1)
