@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
@@ -26,6 +27,7 @@ from rooda.workspace.work_tree import work_tree
 _RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 _NOTE, _DRAFT = "run.json", "run.new"
 _LONGEST = 64 * 1024  # a note has some hundred bytes
+_ROOM = 64  # bytes at the end of the note, for the numbers of the agent's process
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _SELF, _NAMESPACE = Path("/proc/self"), Path("/proc/self/ns/pid")
 _LOCKS = Path("/proc/locks")
@@ -135,6 +137,8 @@ class Lock:
         """Take the lock. Raises LockHeldError, or OSError if the folder can't be locked."""
         self.top = work_tree(folder)
         self._note: LockNote | None = None
+        self._file: IO[bytes] | None = None  # what the note was written to
+        self._size = 0
         self._fd = os.open(self.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             _take(self._fd)
@@ -160,13 +164,50 @@ class Lock:
     def write(self, note: LockNote) -> None:
         """Write the note. If that fails, the lock still holds."""
         self._note = note
+        content = json.dumps(asdict(note)).encode()
         try:
-            with new_file(self.top, _DRAFT) as file:
-                file.write(json.dumps(asdict(note)).encode() + b"\n")
-            (self.top / STATE_FOLDER / _DRAFT).replace(_path(self.top))
+            if self._is_there() and len(content) < self._size:
+                self._overwrite(content)
+            else:
+                self._create(content)
         except OSError:
             with contextlib.suppress(OSError):
                 remove_file(self.top, _DRAFT)
+
+    def _is_there(self) -> bool:
+        """Return whether the file of the note is the one that rooda wrote, and has its size."""
+        if self._file is None:
+            return False
+        try:
+            found = os.lstat(_path(self.top))
+        except OSError:
+            return False
+        return found.st_size == self._size and os.path.samestat(
+            found, os.fstat(self._file.fileno())
+        )
+
+    def _overwrite(self, content: bytes) -> None:
+        """Write the note in place: file systems flush a new file that replaces another one.
+
+        SIGKILL can't interrupt a write of less than a page.
+        """
+        if self._file is not None:
+            self._file.seek(0)
+            self._file.write(content.ljust(self._size - 1) + b"\n")
+
+    def _create(self, content: bytes) -> None:
+        """Write the note to a new file, and put that in the place of what is there."""
+        self._forget_file()
+        self._size = len(content) + _ROOM
+        self._file = new_file(self.top, _DRAFT)
+        fcntl.fcntl(self._file, fcntl.F_SETFL, 0)  # it was opened for appending
+        self._overwrite(content)
+        (self.top / STATE_FOLDER / _DRAFT).replace(_path(self.top))
+
+    def _forget_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def note_agent(self, pid: int, started: float) -> None:
         """Replace the agent in the note by the one that was just started."""
@@ -178,6 +219,7 @@ class Lock:
         if self._note is not None:
             with contextlib.suppress(OSError):
                 remove_file(self.top, _NOTE)
+        self._forget_file()
         os.close(self._fd)
 
 
