@@ -1,4 +1,4 @@
-"""Checks before the first iteration: can git do what is configured, and would it commit secrets?"""
+"""Checks before the first iteration: can git do what is configured, and are there secrets?"""
 
 import os
 import subprocess
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rooda.config.git_checks import would_be_committed
 from rooda.config.prepare import Prepared
 from rooda.config.problems import Problem, Severity, errors
-from rooda.config.sensitive import looks_like_a_secret
+from rooda.config.sensitive import is_allowed, looks_like_a_secret
 from support.config import planned
 from support.workspace import Workspace
 
@@ -212,6 +211,12 @@ SECRETS = [
     "terraform.tfvars",
     "ID_RSA",
     "Server.PEM",
+    ".env_prod",
+    ".env-staging",
+    ".env~",
+    ".server.pem.swp",
+    "server.key.bak",
+    "server.pem\n",
 ]
 HARMLESS = [
     ".env.example",
@@ -261,7 +266,25 @@ def test_other_names_are_no_secrets(name: str) -> None:
     assert not looks_like_a_secret(name)
 
 
-def test_secrets_that_would_be_committed_are_warned_about_by_name(
+@pytest.mark.parametrize(
+    "pattern,names,others",
+    [
+        ("*.pem", ["a.pem", "b/c.pem"], ["a.key", "a.pem/b.key"]),
+        ("dev.key", ["dev.key", "b/dev.key"], ["adev.key", "b/DEV.key"]),
+        ("tests/*", ["tests/a.pem", "tests/b/c.pem"], ["b/tests/a.pem", "tests.pem"]),
+        ("tests/", ["tests/a.pem", "tests/b/c.pem"], ["tests.pem"]),
+        ("tests/**/*.pem", ["tests/a.pem", "tests/b/c/d.pem"], ["tests/a.key"]),
+        ("**/dev.key", ["dev.key", "b/c/dev.key"], ["other.key"]),
+        ("./dev.key", ["dev.key"], ["other.key"]),
+        ("/dev.key", ["dev.key"], ["b/dev.key"]),
+        ("*", ["a.pem", "b/.env"], []),
+    ],
+)
+def test_pattern_allows_names_or_paths(pattern: str, names: list[str], others: list[str]) -> None:
+    assert [name for name in (*names, *others) if is_allowed(name, ["x", pattern])] == names
+
+
+def test_secrets_that_rooda_will_not_commit_are_warned_about_by_name(
     work: Path, tmp_path: Path
 ) -> None:
     fill(work, ".env", "keys/server.pem", ".env.example", "main.py", "ignored.key")
@@ -269,7 +292,7 @@ def test_secrets_that_would_be_committed_are_warned_about_by_name(
     prepared = planned(tmp_path, "build", AGENT, workspace="\nloop: {git: {commit: true}}")
     [problem] = prepared.all_problems()
     assert problem.severity is Severity.WARNING
-    assert problem.message.endswith("would be committed: .env, keys/server.pem")
+    assert problem.message.endswith("rooda will not commit them: .env, keys/server.pem")
     assert (problem.file, problem.line, problem.field) == ("rooda-config.yml", 2, "loop.git.commit")
     assert ".gitignore" in problem.suggestion
     assert prepared.valid
@@ -280,28 +303,33 @@ def test_secrets_are_not_checked_without_commit(work: Path, tmp_path: Path) -> N
     assert planned(tmp_path, "build", AGENT, "--push").all_problems() == []
 
 
-def test_modified_and_staged_secrets_count_but_not_old_or_deleted_ones(
-    work: Path, tmp_path: Path
-) -> None:
+def test_new_secrets_count_and_not_tracked_or_allowed_ones(work: Path, tmp_path: Path) -> None:
     fill(work, "old.pem", "modified.pem", "deleted.pem", "removed.pem")
     git(work, "add", "-A")
     git(work, "commit", "-qm", "first")
     (work / "modified.pem").write_text("changed")
     (work / "deleted.pem").unlink()
     git(work, "rm", "-q", "removed.pem")
-    fill(work, "staged.pem")
+    fill(work, "staged.pem", "intended.pem", "new.pem", "tests/allowed.pem")
     git(work, "add", "staged.pem")
-    flags = (AGENT, "--commit", "--git-dirty=commit")
-    [problem] = planned(tmp_path, "build", *flags).all_problems()
-    assert problem.message.endswith("would be committed: staged.pem, modified.pem") or (
-        problem.message.endswith("would be committed: modified.pem, staged.pem")
-    )
+    git(work, "add", "-N", "intended.pem")
+    flags = ("--commit", "--git-dirty=commit", "--git-allow-secrets", "tests/*")
+    [problem] = planned(tmp_path, "build", AGENT, *flags).all_problems()
+    assert problem.message.endswith("commit them: intended.pem, new.pem, staged.pem")
+
+
+def test_allowed_secrets_have_to_be_patterns(work: Path, tmp_path: Path) -> None:
+    text = "loop: {git: {commit: true, allow_secrets: true}}"
+    [problem] = errors(planned(tmp_path, "build", AGENT, workspace=text).all_problems())
+    assert problem.field == "loop.git.allow_secrets"
+    assert "*.pem" in problem.suggestion
+    assert work.is_dir()
 
 
 def test_secrets_of_the_whole_work_tree_count(work: Path, tmp_path: Path) -> None:
     fill(work, "at/top.pem", "sub/.env")
     [problem] = planned(tmp_path, "build", AGENT, "--commit", "--working-dir", "sub").all_problems()
-    assert problem.message.endswith("would be committed: at/top.pem, sub/.env")
+    assert problem.message.endswith("commit them: at/top.pem, sub/.env")
 
 
 def test_many_secrets_are_counted(work: Path, tmp_path: Path) -> None:
@@ -360,19 +388,6 @@ def test_check_for_secrets_starts_no_program_of_the_repository(work: Path, tmp_p
     assert not (tmp_path / "started").exists()
 
 
-@pytest.mark.parametrize(
-    "status,names",
-    [
-        (b"", []),
-        (b"?? a b\0 M c\0A  d\0MM e\0", ["a b", "c", "d", "e"]),
-        (b" D gone\0D  gone too\0AD gone as well\0", []),
-        (b"\0\0x\0", []),
-    ],
-)
-def test_git_status_output_is_parsed(status: bytes, names: list[str]) -> None:
-    assert list(would_be_committed(status)) == names
-
-
 # -- through the command -------------------------------------------------------------------
 
 
@@ -388,7 +403,8 @@ def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
     fill(workspace.path, ".env")
     done = workspace.work("true", "--commit", "--dry-run")
     assert done.code == 0
-    assert "! --commit: what looks like a secret would be committed: .env" in done.out
+    warning = "! --commit: new files look like secrets, so rooda will not commit them: .env"
+    assert warning in done.out
 
 
 # -- changes that the user has not committed ---------------------------------------------------

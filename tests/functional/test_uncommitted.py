@@ -91,7 +91,7 @@ def test_resumed_run_knows_the_untracked_files_of_its_start_and_accepts_changed_
 @pytest.mark.slow
 def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
-        work.agent_does(f"touch new; {COMPLETE}")
+        work.agent_does(f"touch new; echo a plan > .ralph/implementation_plan.md; {COMPLETE}")
         work.write("README", "half done\n")
         work.write("notes", "mine\n")
         assert work.ralph("plan").code == 0

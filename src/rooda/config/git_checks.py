@@ -1,22 +1,27 @@
 """Checks before the first iteration that git can do what the settings ask of it."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from rooda.config.new_secrets import NewSecrets
 from rooda.config.origin import Tier
 from rooda.config.own_files import pathspecs
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
-from rooda.config.sensitive import TOKEN_HOLDERS, holds_a_token, looks_like_a_secret
+from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.config.setting import Setting
-from rooda.config.settings import GIT_COMMIT, GIT_DIRTY, GIT_PUSH, GIT_REQUIRE_CHANGES
-from rooda.text.controls import one_line
-from rooda.text.paths import is_folder
-from rooda.text.plain_files import read_plain_file
+from rooda.config.settings import (
+    GIT_ALLOW_SECRETS,
+    GIT_COMMIT,
+    GIT_DIRTY,
+    GIT_PUSH,
+    GIT_REQUIRE_CHANGES,
+)
+from rooda.text.paths import first_names, is_folder
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.tools import Tools
@@ -24,17 +29,14 @@ from rooda.workspace.work_tree import explain_refusal
 
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
 TITLE = "git can't be used"
-_MOST_NAMED = 5
 _MOST_LISTED = 20
-_MOST_READ = 64 * 1024
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _TRY = "Check that `git status` works here"
 _INSTALL = "Install git; rooda does not run a git that is in the work tree"
-_STATUS = (
-    *("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"),
+_STATUS_OF_TRACKED = (
+    *("status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"),
     "--ignore-submodules=dirty",  # else git runs with the settings of each submodule
 )
-_STATUS_OF_TRACKED = (*_STATUS, "--untracked-files=no")
 
 
 class Obstacle(Struct, frozen=True):
@@ -47,7 +49,7 @@ class Obstacle(Struct, frozen=True):
 def check_git(
     values: Values, folder: Path, tools: Tools, *, is_needed: bool = False
 ) -> Iterator[Problem]:
-    """Yield what keeps git from its work, and a warning if it would commit secrets.
+    """Yield what keeps git from its work, and a warning about files that look like secrets.
 
     `is_needed`: the run needs a repository, whatever the settings say.
     """
@@ -80,10 +82,11 @@ def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]
         yield _warning(values, message, _TRY)
         return
     if found:
+        names = first_names(found, most=_MOST_LISTED)
         yield Problem.at(
             values.origin(GIT_COMMIT),
             values.field(GIT_COMMIT),
-            f"git.commit is on, but tracked files have uncommitted changes: {_listed(found)}",
+            f"git.commit is on, but tracked files have uncommitted changes: {names}",
             "Commit them, put them aside with `git stash`, or let rooda commit them with the "
             f"agent's work: {GIT_DIRTY.flag_name} commit",
             title="Uncommitted changes",
@@ -95,11 +98,6 @@ def changed_files(values: Values, top: Path, tools: Tools) -> list[str]:
     others = (f":(exclude,top,{kind}){name}" for kind, name in pathspecs(values, str(top)))
     printed = Git(top, tools)(*_STATUS_OF_TRACKED, "--", ":/", *others)
     return [os.fsdecode(entry[3:]) for entry in printed.split(b"\0") if entry]
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(one_line, names[:_MOST_LISTED]))
-    return f"{shown} and {len(names) - _MOST_LISTED} more" if names[_MOST_LISTED:] else shown
 
 
 def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
@@ -132,40 +130,18 @@ def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:
 
 
 def _warn_of_secrets(values: Values, top: Path, tools: Tools) -> Iterator[Problem]:
+    """Warn about the files that look like secrets and that every commit would leave out."""
+    secrets = NewSecrets(Git(top, tools), values[GIT_ALLOW_SECRETS])
     try:
-        listed = Git(top, tools)(*_STATUS)
+        found = sorted({*secrets.untracked(), *secrets.staged()})
     except GitError as error:
-        message = f"rooda could not check whether secrets would be committed: {error}"
+        message = f"rooda could not look for files that look like secrets: {error}"
         yield _warning(values, message, _TRY)
         return
-    found = list(_sensitive(would_be_committed(listed), top))
     if found:
-        shown = ", ".join(map(one_line, found[:_MOST_NAMED]))
-        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-        message = f"what looks like a secret would be committed: {shown}{more}"
-        yield _warning(values, message, "Add it to .gitignore, or move it out of the repository")
-
-
-def would_be_committed(status: bytes) -> Iterator[str]:
-    """Yield the files that `git status --porcelain -z` prints, without deleted ones."""
-    for entry in status.split(b"\0"):
-        state, name = entry[:2], entry[3:]
-        if name and state[1:] != b"D" and state != b"D ":
-            yield os.fsdecode(name)
-
-
-def _sensitive(names: Iterable[str], top: Path) -> Iterator[str]:
-    for name in names:
-        may_hold_token = Path(name).name in TOKEN_HOLDERS
-        if looks_like_a_secret(name) or (may_hold_token and _has_token(top / name)):
-            yield name
-
-
-def _has_token(path: Path) -> bool:
-    try:
-        return holds_a_token(read_plain_file(path, _MOST_READ))
-    except OSError:
-        return False
+        shown = first_names(found)
+        message = f"new files look like secrets, so rooda will not commit them: {shown}"
+        yield _warning(values, message, IGNORE_OR_ALLOW)
 
 
 def _warning(values: Values, message: str, fix: str) -> Problem:

@@ -1,7 +1,8 @@
 """Files that should not be committed, told by their names, and secrets in command lines."""
 
 import re
-from pathlib import PurePosixPath
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 # Names of files that are meant to be public. The patterns of names are compiled when a run
 # commits: that takes longer than most imports.
@@ -10,9 +11,9 @@ _HARMLESS = rf"(?:.*[._-])?(?:{_PUBLIC})(?:[._-].*)?"
 _DATA = r"(?:json|ya?ml|toml|ini|cfg|conf|txt|xml|properties|env)"
 _SECRET = "|".join(
     (
-        r"\.env(?:\..+)?|.+\.env|\.envrc",
+        r"\.env(?:[._-].+)?|.+\.env|\.envrc",
         r".+\.(?:pem|key|p12|pfx|p8|ppk|jks|keystore|kdbx?|agekey|tfvars|tfstate)",
-        r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[-_]\w+)*(?:\.(?:old|bak))?",
+        r"id_(?:rsa|dsa|ecdsa|ed25519)(?:[-_]\w+)*",
         rf"(?:.*[._-])?credentials?(?:[._-].*)?\.{_DATA}|\.?credentials|\.git-credentials",
         rf"(?:.*[._-])?secrets?(?:[._-].*)?\.{_DATA}|\.?secrets?|.+\.secret",
         r"client_secret.*\.json|service[-_]?account.*\.json|(?:token|auth)\.json",
@@ -20,8 +21,9 @@ _SECRET = "|".join(
         r"kubeconfig|.+\.kubeconfig|\.vault[-_](?:pass|token)",
     )
 )
+_BACKUP = r"(?:~|\.(?:bak|old|orig|save|swp))\Z"
 # Names that are harmless in other folders.
-_IN_FOLDERS = (".aws/credentials", ".docker/config.json", ".kube/config")
+_IN_FOLDERS = ("/.aws/credentials", "/.docker/config.json", "/.kube/config")
 
 # Files that may be committed unless they contain a token.
 TOKEN_HOLDERS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml"})
@@ -30,14 +32,37 @@ _TOKEN = re.compile(
 )
 
 
+# Advice about new files that look like secrets.
+IGNORE_OR_ALLOW = "Add them to .gitignore; if they may be committed, name them in git.allow_secrets"
+
+
 def looks_like_a_secret(name: str) -> bool:
     """Return whether a file of this name, or path, most likely has a key or a password in it."""
-    path = PurePosixPath(name.lower())
-    if name.endswith("/") or re.fullmatch(_HARMLESS, path.name, re.DOTALL):
-        return False
-    if any(str(path) == known or str(path).endswith(f"/{known}") for known in _IN_FOLDERS):
+    path = name.lower()
+    if f"/{path}".endswith(_IN_FOLDERS):
         return True
-    return re.fullmatch(_SECRET, path.name, re.DOTALL) is not None
+    file = re.sub(_BACKUP, "", path.rpartition("/")[2].strip())
+    is_secret = re.fullmatch(_SECRET, file, re.DOTALL) is not None
+    return is_secret and not re.fullmatch(_HARMLESS, file, re.DOTALL)
+
+
+def is_allowed(name: str, patterns: Iterable[str]) -> bool:
+    """Return whether one of the user's patterns (`git.allow_secrets`) matches the path of a file.
+
+    A pattern without a slash stands for the name of a file in any folder, another one for its path
+    from the top of the work tree. `*` matches slashes too.
+    """
+    return any(_matches(name, pattern) for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    pattern = pattern.removeprefix("./").removeprefix("**/")
+    if pattern.endswith("/"):
+        pattern += "*"
+    if "/" not in pattern:
+        return fnmatchcase(name.rpartition("/")[2], pattern)
+    pattern = pattern.removeprefix("/")
+    return fnmatchcase(name, pattern) or fnmatchcase(name, pattern.replace("/**/", "/"))
 
 
 def holds_a_token(content: bytes) -> bool:

@@ -141,6 +141,10 @@ GIT_PUSH = setting("git.push", Boolean(), OFF, GIT,
     "Let rooda push after every iteration", flag="--push", common=True)
 GIT_REQUIRE_CHANGES = setting("git.require_changes", Boolean(), OFF, GIT,
     "Count an iteration without changes as failed")
+GIT_ALLOW_SECRETS = setting("git.allow_secrets", TextList(), (), GIT,
+    "New files that look like secrets and that rooda may commit and push: names or paths, with * "
+    "and ?",
+    fix="Write a list of names or paths, such as ['*.pem', 'tests/keys/*']")
 GIT_MESSAGE = setting("git.message", TemplateText(MESSAGE_NAMES),
     "{procedure}: iteration {iteration}", GIT,
     "Message of a commit, with {procedure}, {mode}, {iteration}, {run}, {summary} and {task}")

@@ -77,6 +77,10 @@ class IterationContext(Struct):
         seen = self.seen
         return seen.changes is None or bool(seen.changes) or seen.head_moved
 
+    def add_feedback(self, words: str) -> None:
+        """Add a paragraph to what the next prompt says about this iteration."""
+        self.feedback = "\n\n".join(filter(None, (self.feedback, words)))
+
     def enter(self, status: IterationStatus) -> None:
         """Tell that the iteration has reached a stage."""
         self.iteration.status = status

@@ -17,7 +17,6 @@ from rooda.config.settings import (
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
     VERIFY_COMMAND,
-    VERIFY_FEEDBACK,
 )
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import ending, hooks, verify
@@ -186,9 +185,7 @@ def commit(context: IterationContext) -> None:
     publisher = Publisher(context.plan, context.number, context.services)
     summary = result.summary if result else None
     context.outcome, words = publisher.commit(context.decided, summary, context.task.task)
-    if words and context.plan.values[VERIFY_FEEDBACK]:
-        said = verify.indented(words)
-        context.feedback = f"The last iteration could not be committed. Git says:\n\n{said}"
+    context.add_feedback(words)
 
 
 def push(context: IterationContext) -> None:
@@ -197,7 +194,7 @@ def push(context: IterationContext) -> None:
     ran = outcome.verdict in (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.FAILURE)
     if context.plan.values[GIT_PUSH] and ran and not outcome.skipped:
         publisher = Publisher(context.plan, context.number, context.services)
-        publisher.push(is_last=_is_last(context))
+        context.add_feedback(publisher.push(is_last=_is_last(context)))
 
 
 def _is_last(context: IterationContext) -> bool:

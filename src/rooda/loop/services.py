@@ -43,6 +43,7 @@ class ReportedTrees(Struct):
     """What the run has already reported about its work tree, so that it reports each thing once."""
 
     left_out: set[str] = field(default_factory=set)
+    secrets: set[str] = field(default_factory=set)
     trouble: str = ""
 
 

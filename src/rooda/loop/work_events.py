@@ -1,13 +1,16 @@
 """What rooda itself does with the work tree: snapshots, hooks, verify, commits, pushes."""
 
+from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.loop.failure import PREVIEW
 from rooda.process.events import NamedProcess, names
 from rooda.text.controls import one_line
 from rooda.text.event import Event, LogLevel, Message, quoted, say
+from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 
 _SHOWN = 5  # files by name
 _COMMIT = 12  # characters of a commit's name
+_GIT_SAYS = "Git says"
 
 
 class SnapshotTaken(Event, frozen=True):
@@ -181,7 +184,29 @@ class CommitFailed(Event, frozen=True):
 
     def as_text(self) -> str:
         line = "ERROR: The work could not be committed; it is still in the work tree"
-        return "\n".join([line, *_git_says(self.error, self.suggestion)])
+        return "\n".join([line, *_quoted_with_advice(_GIT_SAYS, self.error, self.suggestion)])
+
+
+class SecretsLeftOut(Event, frozen=True):
+    """New files look like secrets: rooda did not commit them."""
+
+    level = LogLevel.DEBUG
+    raised = (LogLevel.WARN, "the run has not named one of them before")
+    iteration: int  # the number of the iteration
+    files: tuple[str, ...]  # the names of the files, at most 100
+    total: int  # the number of the files
+    is_new: bool = True  # the run has not named one of them before
+
+    def is_raised(self) -> bool:
+        return self.is_new
+
+    def describe(self) -> Message:
+        return say(
+            "Not committed, because these new files look like secrets",
+            files=first_names(self.files, self.total),
+            iteration=self.iteration,
+            suggestion=IGNORE_OR_ALLOW if self.is_new else None,
+        )
 
 
 class Pushed(Event, frozen=True):
@@ -210,6 +235,7 @@ class PushFailed(Event, frozen=True):
     error: str  # what git said
     suggestion: str  # what to do
     is_last: bool = False  # the run ends after this iteration, so rooda does not retry
+    secrets: tuple[str, ...] = ()  # new files in the commits that look like secrets, at most 100
 
     @property
     def _words(self) -> str:
@@ -225,9 +251,10 @@ class PushFailed(Event, frozen=True):
         )
 
     def as_text(self) -> str:
-        line = f"WARN: {self._words}"
-        return "\n".join([line, *_git_says(self.error, self.suggestion)])
+        title = "Reason" if self.secrets else _GIT_SAYS
+        said = _quoted_with_advice(title, self.error, self.suggestion)
+        return "\n".join([f"WARN: {self._words}", *said])
 
 
-def _git_says(error: str, suggestion: str) -> list[str]:
-    return [*quoted("Git says", error[-PREVIEW:]), f"  Try: {one_line(suggestion)}"]
+def _quoted_with_advice(title: str, error: str, suggestion: str) -> list[str]:
+    return [*quoted(title, error[-PREVIEW:]), f"  Try: {one_line(suggestion)}"]

@@ -37,6 +37,7 @@ from rooda.loop.work_events import (
     HookEnded,
     Pushed,
     PushFailed,
+    SecretsLeftOut,
     SnapshotTaken,
     VerifyEnded,
 )
@@ -275,6 +276,7 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     VerifyEnded: ("verify", _itself),
     Committed: ("commit", _itself),
     CommitFailed: ("commit_failed", _itself),
+    SecretsLeftOut: ("secrets_left_out", _itself),
     Pushed: ("push", _itself),
     PushFailed: ("push_failed", _itself),
     HistoryPruned: ("pruned", _itself),

@@ -32,6 +32,7 @@ from rooda.loop.work_events import (
     HookEnded,
     Pushed,
     PushFailed,
+    SecretsLeftOut,
     SnapshotTaken,
     VerifyEnded,
 )
@@ -187,6 +188,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     hooks: tuple[HookEnded, ...] = ()
     commit: Committed | None = None
     commit_failed: CommitFailed | None = None
+    secrets_left_out: SecretsLeftOut | None = None  # new files that rooda did not commit
     push: Pushed | None = None
     push_failed: PushFailed | None = None
     trimmed: tuple[TranscriptTrimmed, ...] | None = None

@@ -3,10 +3,14 @@
 import os
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+
+from rooda.text.controls import one_line
 
 _SPECIAL = re.compile(r"([*?[])")
 _DIGIT = re.compile(r"[0-9]")
+_MOST_NAMED = 5
 
 
 def anchored(folder: Path, text: str, home: Path | None = None) -> Path:
@@ -41,6 +45,13 @@ def file_mode(path: Path) -> int:
 def is_folder(path: Path) -> bool:
     """Return whether `path` is a folder; False for an unreadable or invalid path."""
     return stat.S_ISDIR(file_mode(path))
+
+
+def first_names(names: Sequence[str], total: int | None = None, most: int = _MOST_NAMED) -> str:
+    """Return the first names for a message, and how many more there are of `total`."""
+    shown = [one_line(name) for name in names[:most]]
+    more = (len(names) if total is None else total) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def glob_of_name(name: str) -> str:

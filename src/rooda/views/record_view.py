@@ -16,6 +16,7 @@ from rooda.record.rows import EarlierAttempt, IterationRow, RecordedWait, RunRow
 from rooda.testresults.results import TestResults, TestStatus
 from rooda.text.controls import clean, one_line, shown_words
 from rooda.text.numbers import count, usage_words
+from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 from rooda.views.terminal import render_table
 
@@ -277,6 +278,9 @@ def _deeds(row: IterationRow) -> Iterator[tuple[str, str]]:
         yield "Verify", f"{verify.error or 'passed'} ({one_line(verify.command)})"
     if (commit := row.commit) is not None:
         yield "Commit", f"{commit.commit[:12]} {one_line(commit.message)}"
+    if (secrets := row.secrets_left_out) is not None:
+        shown = first_names(secrets.files, secrets.total)
+        yield "Not committed", f"{shown} (new files that look like secrets)"
     if (push := row.push) is not None:
         yield "Push", f"{push.branch} to {push.remote}"
     for name, failed in (("Commit", row.commit_failed), ("Push", row.push_failed)):

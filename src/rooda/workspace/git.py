@@ -126,13 +126,13 @@ class Git:
             raise GitError(_refusal(arguments, code, errors))
         return printed
 
-    def each(self, take: Callable[[bytes], object], *arguments: str) -> None:
+    def each(self, take: Callable[[bytes], object], *arguments: str, given: bytes = b"") -> None:
         """Give each field that git prints, without its zero byte at the end, to `take`.
 
         rooda keeps no more than one piece of the output. Raises GitError, also after some fields.
         """
         fields = _Fields(take)
-        code, errors = self._stream(arguments, b"", -1, fields.feed)
+        code, errors = self._stream(arguments, given, -1, fields.feed)
         if code != 0:
             raise GitError(_refusal(arguments, code, errors))
 

@@ -52,6 +52,8 @@ class Pin:
         self._links = found.links
         self._remotes = _push_addresses(Git(folder, tools))
         self.settings = _watched_settings(Git(folder, tools))
+        self._published = _remote_branches(Git(folder, tools))
+        self._checked: dict[str, str] = {}
 
     @classmethod
     def of(cls, folder: Path, tools: Tools) -> "Pin | None":
@@ -112,6 +114,19 @@ class Pin:
         what = "changed" if remote in self._remotes else "added"
         return f"the remote {remote} was {what} during the run"
 
+    def known_commits(self, remote: str) -> list[str]:
+        """Return commits that are fit for a push: the last checked one, and those of the remote.
+
+        The latter are as git knew them at the start of the run: an agent can change these refs.
+        """
+        start = f"refs/remotes/{remote}/"
+        known = [commit for name, commit in self._published if name.startswith(start)]
+        return [*known, self._checked[remote]] if remote in self._checked else known
+
+    def note_checked(self, remote: str, commit: str) -> None:
+        """Note that a commit, with all before it, is fit for a push to a remote."""
+        self._checked[remote] = commit
+
 
 def _hold(path: Path) -> _Held:
     return _Held(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -125,6 +140,13 @@ def _push_addresses(git: Git) -> Mapping[str, str]:
             with contextlib.suppress(GitError):
                 found[name] = git.line("remote", "get-url", "--push", "--all", name)
     return found
+
+
+def _remote_branches(git: Git) -> list[tuple[str, str]]:
+    """Return the name and the commit of each branch that git knows of the remotes."""
+    raw = git.ask("for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes/") or ""
+    pairs = (line.rpartition(" ") for line in raw.splitlines())
+    return [(name, commit) for name, _, commit in pairs]
 
 
 def _watched_settings(git: Git) -> Mapping[str, tuple[str, ...]]:

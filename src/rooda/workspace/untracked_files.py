@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git
+from rooda.workspace.new_files import LIST_UNTRACKED
 
-LIST_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 # Beyond these, rooda compares a file by its ctime and inode, and not by its content.
 _MOST_FILES = 10_000
 _MOST_READ = 64 * 1024 * 1024  # bytes in all

@@ -1,0 +1,107 @@
+"""The user's own git in the repository of a run: with hooks, signing and all, unattended."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from rooda.config.plan import Plan
+from rooda.config.settings import GIT_COMMIT_TIMEOUT, KILL_GRACE
+from rooda.loop.services import Services
+from rooda.workspace.git import Git, GitError, GitStoppedError, unattended
+from rooda.workspace.tools import Command, Finished
+
+_PATIENCE = 20  # tries while another program has locked the index for a moment
+_PAUSE = 0.1
+# git would start its housekeeping in the background, where rooda stops it with the rest of the
+# process tree, each time again.
+_IN_FRONT = (
+    *("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false"),
+    *("-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=dirty"),
+)
+# The settings that name a program that signs, and the program that git would look for on PATH.
+_SIGNERS = {"gpg.program": "gpg", "gpg.ssh.program": "ssh-keygen", "gpg.x509.program": "gpgsm"}
+
+
+class UserGit:
+    """Runs git as the user would, each time in a process tree and within a time of its own."""
+
+    def __init__(self, plan: Plan, services: Services) -> None:
+        self._plan = plan
+        self._services = services
+        self._pin = services.pin
+        self._query = Git(plan.working_dir, services.tools)
+
+    def ask(self, *arguments: str) -> str:
+        """What git answers; nothing where it has no answer."""
+        try:
+            return self._query.ask(*arguments) or ""
+        except GitStoppedError:
+            raise
+        except GitError:
+            return ""
+
+    def run(self, *arguments: str, limit: float | None = None) -> Finished:
+        """Run git to its end; `limit` is its time in seconds."""
+        return self._services.tools.run(self._command(*arguments, limit=limit))
+
+    def stream(self, take: Callable[[bytes], object], *arguments: str, limit: float) -> Finished:
+        """Run git to its end, and give what it prints to `take`; keep only its errors."""
+        command = self._command(*arguments, limit=limit)
+        end, errors = self._services.tools.stream(command, take)
+        return Finished(end, errors, 0.0)
+
+    def patiently(
+        self, *arguments: str, stdin: bytes = b"", folder: Path | None = None
+    ) -> Finished:
+        """Try again while another program (an editor) has locked the index."""
+        command = self._command(*arguments, stdin=stdin, folder=folder)
+        done = self._services.tools.run(command)
+        for _ in range(_PATIENCE):
+            if b"index.lock" not in done.output or done.passed or done.was_interrupted:
+                break
+            time.sleep(_PAUSE)
+            done = self._services.tools.run(command)
+        return done
+
+    def _command(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        limit: float | None = None,
+        folder: Path | None = None,
+    ) -> Command:
+        values, tools = self._plan.values, self._services.tools
+        return Command(
+            what=f"git {arguments[0]}",
+            argv=(tools.program("git"), *_IN_FRONT, *self._signing, *arguments),
+            cwd=folder or self._plan.working_dir,
+            environ={**unattended(tools), **self._ceiling},
+            timeout=limit or values[GIT_COMMIT_TIMEOUT],
+            stdin=stdin,
+            kill_grace=values[KILL_GRACE],
+            closing=True,
+        )
+
+    @property
+    def _ceiling(self) -> Mapping[str, str]:
+        """Keeps git from looking for a repository above the one of the run."""
+        if self._pin is None:
+            return {}
+        name, above = "GIT_CEILING_DIRECTORIES", str(self._pin.top.parent)
+        given = self._services.tools.environ.get(name)
+        return {} if os.pathsep in above else {name: f"{given}:{above}" if given else above}
+
+    @cached_property
+    def _signing(self) -> tuple[str, ...]:
+        """The program that signs, by its path: git would look for its name on PATH."""
+        settings = {} if self._pin is None else self._pin.settings
+        chosen = {key for key in settings if key.startswith("gpg.")}
+        if "gpg.openpgp.program" in chosen:
+            chosen.add("gpg.program")
+        words: list[str] = []
+        for key, name in _SIGNERS.items():
+            if key not in chosen:
+                words += ["-c", f"{key}={self._services.tools.program(name)}"]
+        return tuple(words)
