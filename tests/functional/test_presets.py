@@ -1,5 +1,7 @@
 """Presets through the installed command: their values, and overrides of single values."""
 
+import re
+
 import pytest
 
 from support.recorded import versioned
@@ -114,3 +116,21 @@ def test_built_in_prompts_use_the_configured_signals(workspace: Workspace) -> No
     assert "My own words: <promise>SUCCESS</promise>" in done.out, (
         "the user's own prompt is unchanged"
     )
+
+
+@pytest.mark.parametrize(
+    "flags,tags",
+    [
+        (("--preset", "ralph"), {"<promise>COMPLETE</promise>"}),
+        (("--preset", "v1"), set()),
+        (("--signals-success", "none"), {"<promise>FAILURE</promise>"}),
+    ],
+)
+def test_built_in_prompts_do_not_ask_for_signals_that_are_ignored(
+    workspace: Workspace, flags: tuple[str, ...], tags: set[str]
+) -> None:
+    no_git = ("--no-commit", "--no-git-require-changes")
+    done = workspace.rooda("build", "--ai-cmd", "true", "--dry-run", *no_git, *flags)
+    assert done.code == 0
+    assert set(re.findall(r"<promise>\w+</promise>", done.out)) == tags
+    assert done.out.count("### How to end") == 1

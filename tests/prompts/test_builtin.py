@@ -7,6 +7,7 @@ import pytest
 from rooda.config.locate import read_builtin
 from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.prompts import builtin
+from rooda.prompts.compose import ENDINGS
 from rooda.prompts.parts import BuiltinPart
 from support.surface import PHASES, dry, plan, planned
 from support.workspace import Workspace
@@ -104,7 +105,7 @@ def test_every_built_in_text_is_used() -> None:
         for fragment in builtin.names()
         if fragment.startswith("fragments/") and builtin.read(fragment) in builtin.read(name)
     }
-    assert used_texts() | included == builtin.names()
+    assert used_texts() | included | set(ENDINGS.values()) == builtin.names()
 
 
 @each

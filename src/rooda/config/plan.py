@@ -132,5 +132,5 @@ class Plan(Struct, frozen=True):
             SIGNALS_SUCCESS.default: self.values[SIGNALS_SUCCESS],
             SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
         }
-        words = {default: word for default, word in own.items() if default and word}
+        words = {default: word for default, word in own.items() if default}
         return assemble(self.phases, self.contexts, words, feedback, most)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from rooda.prompts import builtin
 from rooda.prompts.parts import (
     PHASES,
     BuiltinPart,
@@ -13,6 +14,14 @@ from rooda.prompts.parts import (
 
 TITLE = "# OODA Loop Iteration"
 
+# How a built-in prompt ends, and what replaces it if the run does not listen to some words.
+_ALL_SIGNALS = "fragments/signals.md"
+ENDINGS = {
+    frozenset({"FAILURE"}): "fragments/signals_success.md",
+    frozenset({"SUCCESS"}): "fragments/signals_failure.md",
+    frozenset({"SUCCESS", "FAILURE"}): "fragments/signals_none.md",
+}
+
 
 def promise_tag(word: str) -> str:
     """Return the tag that the agent prints to signal this word."""
@@ -22,7 +31,7 @@ def promise_tag(word: str) -> str:
 def assemble(
     phases: Mapping[str, Sequence[Part]],
     contexts: Sequence[Context] = (),
-    words: Mapping[str, str] | None = None,
+    words: Mapping[str, str | None] | None = None,
     feedback: str = "",
     most: int | None = None,
 ) -> str:
@@ -31,7 +40,8 @@ def assemble(
     A prompt of more than `most` bytes is a PromptError too; rooda reads no part after that.
 
     `feedback` is the loop's report about the previous iteration. `words` maps the signal words of
-    the built-in texts to the configured words: `{"SUCCESS": "DONE"}`.
+    the built-in texts to the configured words: `{"SUCCESS": "DONE"}`. The built-in texts do not ask
+    for a word that is None.
     """
     room = _Room(most)
     sections = [TITLE]
@@ -69,11 +79,15 @@ def check_size(size: int, most: int | None) -> None:
         raise PromptTooLargeError("the prompt, context included,", most)
 
 
-def _read(part: Part, words: Mapping[str, str], most: int | None) -> str:
+def _read(part: Part, words: Mapping[str, str | None], most: int | None) -> str:
     text = part.read(most)
     if isinstance(part.source, BuiltinPart):
+        unheard = frozenset(own for own, word in words.items() if word is None)
+        if unheard in ENDINGS:
+            text = text.replace(builtin.read(_ALL_SIGNALS), builtin.read(ENDINGS[unheard]))
         for own, word in words.items():
-            text = text.replace(promise_tag(own), promise_tag(word))
+            if word is not None:
+                text = text.replace(promise_tag(own), promise_tag(word))
     return text
 
 
