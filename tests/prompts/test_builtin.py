@@ -9,6 +9,7 @@ from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.prompts import builtin
 from rooda.prompts.compose import ENDINGS
 from rooda.prompts.parts import BuiltinPart
+from rooda.ralph.test_command import find_test_command
 from support.surface import PHASES, dry, plan, planned
 from support.workspace import Workspace
 
@@ -189,6 +190,30 @@ def test_draft_reads_the_task_and_writes_the_plan(name: str) -> None:
 
 def test_publish_plan_reads_the_draft_plan() -> None:
     assert "`PLAN.md`" in phase_texts("publish-plan")["observe"]
+
+
+@each
+def test_prompt_advises_subagents_and_a_small_context(name: str) -> None:
+    text = " ".join(phase_texts(name)["observe"].split())
+    assert "Keep your context small" in text
+    assert "If you can start subagents" in text
+
+
+def test_build_works_on_an_uncommitted_plan_and_keeps_its_files_short() -> None:
+    text = " ".join(" ".join(phase_texts("build").values()).split())
+    for words in (
+        "A new or changed `PLAN.md` is the draft you work from: change it, and commit it",
+        "move tasks done earlier from `PLAN.md` to `PLAN-DONE.md`",
+        "what was done and why this way",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "agents-sync"])
+def test_agents_file_names_the_test_command_where_ralph_looks_for_it(name: str) -> None:
+    form = phase_texts(name)["act"]
+    (example,) = re.findall(r"``(- Test: .*?) ``", form)
+    assert find_test_command(f"# Project\n\n{example}\n- Single test: `pytest -k`\n") == "make test"
 
 
 # -- through the dry run -------------------------------------------------------------------

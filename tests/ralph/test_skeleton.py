@@ -185,6 +185,16 @@ def test_prompt_that_an_agent_echoes_does_not_count_as_complete(path: str) -> No
     assert all(line.strip() != tag for line in lines)
 
 
+@pytest.mark.parametrize("path", PROMPTS)
+def test_prompt_keeps_context_and_plan_small(path: str) -> None:
+    prompt = " ".join(text_of(path).split())
+    assert "Keep your context small" in prompt
+    assert "If you can start subagents" in prompt
+    assert "keep it short" in prompt or "keep them short" in prompt
+    assert "`blocked`" in prompt or "`Status: blocked`" in prompt
+    assert "FAILURE" not in prompt
+
+
 def test_example_in_the_plan_prompt_is_read_as_a_task() -> None:
     prompt = fill(text_of(".ralph/prompts/plan.md"), NAMES, SHELL)
     assert tasks_in(prompt) == ()
