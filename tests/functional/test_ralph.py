@@ -614,6 +614,19 @@ def test_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ral
     assert "  Did you mean 'MAX_RETRIES'?\n" in done.err
 
 
+def test_advice_names_only_flags_that_ralph_has(planned: Ralphs) -> None:
+    planned.configure(AGENT_CLI="no-such-agent")
+    wrong = {"ROODA_LOOP_ITERATION_MODE": "unlimited", "ROODA_LOOP_LOG_FILE": "no/such/folder"}
+    done = planned.ralph("build", env=wrong)
+    assert done.code == 1
+    assert "  Install it, or choose another with AGENT_CLI\n" in done.err
+    assert "  Choose another with ROODA_LOOP_LOG_FILE\n" in done.err
+    assert "  Set --iteration-timeout, ROODA_LOOP_IDLE_TIMEOUT or ROODA_LOOP_MAX" in done.err
+    planned.agent_does("echo no; exit 3", MAX_RETRIES=1)
+    failed = planned.ralph("build")
+    assert "  Try: Read its output above\n" in failed.err
+
+
 def test_misspelled_variable_is_an_error(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     done = planned.ralph("build", env={"ROODA_LOOP_MAX_COSTS": "5"})

@@ -136,7 +136,7 @@ def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator
         yield Check(text, (_MOVE,), Problem(text, _MOVE, title="Workspace not writable"))
     elif not _writable_folder(target):
         text = f"Workspace can't be written to: {target}"
-        fix = "Start rooda in a folder of your own, or correct the folder's mode"
+        fix = "Start in a folder of your own, or correct the folder's mode"
         yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))
     log_file = values[LOG_FILE]
     if log_file is not None and (reason := _unwritable_file(Path(log_file), workspace)):

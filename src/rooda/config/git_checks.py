@@ -109,7 +109,7 @@ def find_top(folder: Path, tools: Tools) -> Path | Obstacle:
         return Path(Git(folder, tools).line("rev-parse", "--show-toplevel"))
     except GitError as error:
         if any(sign in str(error) for sign in _NO_WORK_TREE):
-            fix = "Start rooda in a repository, or make one with `git init`"
+            fix = "Start in a repository, or make one with `git init`"
             return Obstacle(f"{folder} is in no git work tree", fix)
         return Obstacle(*explain_refusal(folder, str(error)))
 

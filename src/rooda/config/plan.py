@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from rooda.agents.facts import passed_on
 from rooda.config.command import Agent
+from rooda.config.flag_names import FlagNames
 from rooda.config.resolve import Values
 from rooda.config.settings import (
     CAPTURE,
@@ -79,7 +80,8 @@ class Plan(Struct, frozen=True):
     """Everything that a run needs to know.
 
     The first of `agents` does the work, the others take over from it. A `template` replaces the
-    phases. `notes` are lines for the summary of the session log, `tools` are rooda's own programs.
+    phases. `notes` are lines for the summary of the session log, `tools` are rooda's own programs,
+    `flag_names` are the flags that advice may name.
     """
 
     procedure: str
@@ -95,6 +97,7 @@ class Plan(Struct, frozen=True):
     mode: str = ""
     notes: tuple[tuple[str, str], ...] = ()
     tools: Tools = field(default_factory=Tools)
+    flag_names: FlagNames = FlagNames()
 
     @property
     def agent(self) -> Agent:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rooda.config.checks import (
     Check,
@@ -24,6 +25,7 @@ from rooda.config.command import (
     fallbacks_of,
     split,
 )
+from rooda.config.flag_names import FlagNames
 from rooda.config.git_checks import check_clean, check_git
 from rooda.config.layers import Layer, Layers, PhaseValue
 from rooda.config.locate import read_layers
@@ -58,7 +60,8 @@ class OwnFiles(Struct, frozen=True):
 
     `procedure` is the name of the run in the record. `layer` has the settings from its files,
     `prompt` is None if it can't be read. `no_agent` is the problem to report if no agent is chosen,
-    `problems` are those in its files. It works in a git repository only.
+    `problems` are those in its files, `flags` the flags that it has. It works in a git repository
+    only.
     """
 
     procedure: str
@@ -68,6 +71,7 @@ class OwnFiles(Struct, frozen=True):
     tasks: TaskSource
     no_agent: Problem
     problems: tuple[Problem, ...] = ()
+    flags: FlagNames = FlagNames()
 
 
 class RunRequest(Struct, frozen=True):
@@ -91,6 +95,11 @@ class RunRequest(Struct, frozen=True):
     def name(self) -> str:
         """The name of the run in the record."""
         return self.procedure if self.own is None else self.own.procedure
+
+    @property
+    def flag_names(self) -> FlagNames:
+        """The flags that advice may name."""
+        return FlagNames() if self.own is None else self.own.flags
 
 
 class Prepared(Struct, frozen=True):
@@ -165,9 +174,26 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             template=None if own is None else own.prompt,
             mode=request.procedure,
             tools=tools,
+            flag_names=request.flag_names,
         )
         problems += _check_whole_prompt(plan, checks)
-    return Prepared(request, values, command, plan, tuple(problems), tuple(checks), at_start)
+    names = request.flag_names
+    return Prepared(
+        request,
+        values,
+        command,
+        plan,
+        tuple(names.problems(problems)),
+        tuple(_with_advice(check, names) for check in checks),
+        at_start,
+    )
+
+
+def _with_advice(check: Check, names: FlagNames) -> Check:
+    if check.problem is None:
+        return check
+    (problem,) = names.problems([check.problem])
+    return replace(check, problem=problem, details=tuple(map(names.advice, check.details)))
 
 
 def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterator[Problem]:

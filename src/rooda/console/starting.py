@@ -36,7 +36,7 @@ def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -
     except InvalidInput as invalid:
         taken_up = invocation.taken_up
         problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
-        report(problems, prepared.values)
+        report(prepared.request.flag_names.problems(problems), prepared.values)
         return 1
     for failure in result.failures:
         crash.tell(failure, sys.argv[1:])

@@ -209,7 +209,7 @@ def _introduce(prepared: Prepared, emitter: Emitter) -> None:
 
 
 def _unwritable(error: OSError) -> Problem:
-    advice = "Start rooda in a folder of your own, or correct the folder's mode"
+    advice = "Start in a folder of your own, or correct the folder's mode"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         advice = "Free some disk space"
     return Problem(

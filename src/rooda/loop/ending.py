@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
-from rooda.config.settings import SIGNALS_FAILURE, SIGNALS_SUCCESS
+from rooda.config.settings import SHOW_AI_OUTPUT, SIGNALS_FAILURE, SIGNALS_SUCCESS
 from rooda.loop import failure
 from rooda.loop.context import IterationContext, status_of
 from rooda.loop.iteration_events import ExitOverridden, IterationEnded, StartFailed
@@ -73,7 +73,8 @@ def _ended(
         advice = context.agent.program.adapter.facts.advice
         spoken = context.report.spoken if context.report and context.report.speaks_events else None
         command = context.agent.command.text
-        failed = failure.context(command, outcome, result, word, advice, spoken)
+        is_shown = plan.values[SHOW_AI_OUTPUT]
+        failed = failure.context(command, outcome, result, word, advice, spoken, is_shown=is_shown)
     return IterationEnded(
         iteration=context.number,
         max_iterations=limits.max_iterations,

@@ -118,10 +118,13 @@ def context(
     promise_signal: str | None = None,
     advice: Mapping[FailureKind, str] | None = None,
     spoken: bytes | None = None,
+    *,
+    is_shown: bool = False,
 ) -> FailureContext:
     """Return the context of a failure. `advice` comes from the adapter of the agent.
 
-    `spoken` is the text of the agent, if its output consists of events.
+    `spoken` is the text of the agent, if its output consists of events. `is_shown`: the user sees
+    the output already.
     """
     end, stdout, stderr = result.exit, result.stdout, result.stderr
     kind = outcome.kind or FailureKind.EXIT
@@ -141,7 +144,7 @@ def context(
         suffix=suffix,
         truncated=result.stdout.truncated or stderr.truncated,
         suggestion=_advised(outcome.fault, advice or {})
-        or suggestion(kind, end, result.stdout.total + stderr.total),
+        or suggestion(kind, end, result.stdout.total + stderr.total, is_shown=is_shown),
         evidence=end.evidence if isinstance(end, TimedOut) else "",
     )
 
@@ -206,8 +209,8 @@ def _joined(pieces: Iterable[bytes]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
-    """Return what the user can try next."""
+def suggestion(kind: FailureKind, end: Exit, printed: int, *, is_shown: bool = False) -> str:
+    """Return what the user can try next; not `--verbose` if the output is shown already."""
     match kind:
         case FailureKind.TIMEOUT if isinstance(end, TimedOut) and end.clock in _TIMEOUT_ADVICE:
             return _TIMEOUT_ADVICE[end.clock]
@@ -220,5 +223,9 @@ def suggestion(kind: FailureKind, end: Exit, printed: int) -> str:
     if kind.row.advice:
         return kind.row.advice
     if not printed:
-        return "It printed nothing: run the command by hand, or with --verbose"
-    return "Read its output above, or run again with --verbose"
+        return "It printed nothing: run the command by hand"
+    return (
+        "Read its output above"
+        if is_shown
+        else "Read its output above, or run again with --verbose"
+    )

@@ -126,7 +126,8 @@ def start_agent(context: IterationContext) -> None:
 
 def prompt_failed(context: IterationContext, error: PromptError) -> None:
     """End the run: the next iteration would have the same trouble."""
-    context.services.emit(PromptFailed(context.number, str(error), error.hint))
+    advice = context.plan.flag_names.advice(error.hint)
+    context.services.emit(PromptFailed(context.number, str(error), advice))
     reason = f"prompt assembly: {error}"
     context.outcome = Outcome(Verdict.ABORT, FailureKind.PROMPT, reason)
 

@@ -37,7 +37,7 @@ from rooda.workspace.untracked_files import covering
 
 _MOST_EXCLUDED = 8 * 1024  # characters: git compares each name with each file
 _FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be very many
-_START_THERE = "Start rooda in a git repository, or turn git.commit off"
+_START_THERE = "Start in a git repository, or turn git.commit off"
 _CHANGED = "Look at .git in the work tree, repair it, then start a new run"
 _CHECK_REMOTE = "Check `git remote -v`; if the address is right, start a new run"
 _TRY_STATUS = "Check that `git status` works here"

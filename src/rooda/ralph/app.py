@@ -171,7 +171,10 @@ def _check_file(parameters: Mapping[str, Any]) -> None:
 def _args(mode: str, parameters: Mapping[str, Any]) -> "RalphArgs":
     from rooda.ralph.run_request import RalphArgs
 
-    return RalphArgs(mode, _flags(parameters), parameters["config"], parameters.get("file"))
+    command = click.get_current_context().command
+    known = frozenset(name for param in command.params for name in param.opts)
+    flags, file = _flags(parameters), parameters.get("file")
+    return RalphArgs(mode, flags, parameters["config"], file, known)
 
 
 def _flags(parameters: Mapping[str, Any]) -> Flags:

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rooda.agents.registry import COMMANDS
+from rooda.config.flag_names import FlagNames
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.prepare import OwnFiles, Prepared, RunRequest, prepare
@@ -44,6 +45,12 @@ from rooda.text.plain_files import read_plain_file
 
 _NO_PLAN = "Implementation plan not found. Run 'ralph plan' first."
 _AGENTS = "AGENTS.md"
+_OWN_NAMES = {
+    AI_CMD.flag_name: "AGENT_CLI",
+    AI_CMD_ALIAS.flag_name: "AGENT_CLI",
+    VERIFY_COMMAND.flag_name: "TEST_COMMAND",
+    MAX_ATTEMPTS.flag_name: "MAX_RETRIES",
+}
 _LARGEST_AGENTS = 1024 * 1024
 
 
@@ -57,6 +64,7 @@ class RalphArgs(Struct, frozen=True):
     flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     config: str | None = None
     file: str | None = None
+    known: frozenset[str] = frozenset()  # the flags of the command
 
 
 def prepare_ralph(args: RalphArgs, world: World, *, resumed: bool = False) -> Prepared:
@@ -99,6 +107,7 @@ class RalphFiles:
             tasks=PlanTasks(self._home.plan if mode == "build" else None, file),
             no_agent=self._no_agent(),
             problems=tuple(self.problems),
+            flags=FlagNames(self._args.known, _OWN_NAMES),
         )
         return RunRequest(mode, self._args.flags, own=own)
 

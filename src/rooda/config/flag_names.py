@@ -1,0 +1,67 @@
+"""Advice names the flags of rooda. Another command has fewer: advice then names the variables."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from rooda.config.kinds import Boolean, OneOf
+from rooda.config.problems import Problem
+from rooda.config.setting import Setting
+from rooda.config.settings import ITERATION_MODE, LOG_LEVEL, SETTINGS
+
+_FLAG = re.compile(r"(?<![\w-])(?P<flag>--[a-z][a-z-]*[a-z])(?P<value> (?!-)[\w-]+)?")
+_TWICE = re.compile(r"\b(\w+)(?:,| or) \1\b")
+_SHORT_CUTS = {
+    "--unlimited": f"{ITERATION_MODE.variable}=unlimited",
+    "--quiet": f"{LOG_LEVEL.variable}=warn",
+}
+
+
+class FlagNames(Struct, frozen=True):
+    """The flags of a command that has not all flags of rooda; None: it has all of them.
+
+    `own` are its other names for some flags: `{"--ai-cmd": "AGENT_CLI"}`.
+    """
+
+    known: frozenset[str] | None = None
+    own: Mapping[str, str] = field(default_factory=dict)
+
+    def advice(self, text: str) -> str:
+        """Return the text with each unknown flag replaced by what the user can set instead."""
+        if self.known is None:
+            return text
+        return _TWICE.sub(r"\1", _FLAG.sub(self._instead, text))
+
+    def problems(self, found: Iterable[Problem]) -> list[Problem]:
+        """Return the problems with advice that the user can follow."""
+        return [replace(one, suggestion=self.advice(one.suggestion)) for one in found]
+
+    def _instead(self, match: re.Match[str]) -> str:
+        flag, value = match["flag"], match["value"] or ""
+        if self.known is None or flag in self.known:
+            return match[0]
+        if flag in self.own:
+            return self.own[flag] + value
+        if flag in _SHORT_CUTS:
+            return _SHORT_CUTS[flag] + value
+        for setting in SETTINGS:
+            words = _assignment(setting, flag, value)
+            if words is not None:
+                return words
+        return match[0]  # a flag of another program
+
+
+def _assignment(setting: Setting[object], flag: str, value: str) -> str | None:
+    """Return the variable for a flag of the setting; None if the flag is another one's."""
+    name, kind = setting.flag_name, setting.kind
+    if isinstance(kind, Boolean) and flag == f"--no-{name.removeprefix('--')}":
+        return f"{setting.variable}=false{value}"
+    if flag != name:
+        return None
+    if isinstance(kind, Boolean):
+        return f"{setting.variable}=true{value}"
+    if isinstance(kind, OneOf) and value.strip() in kind.options:
+        return f"{setting.variable}={value.strip()}"
+    return setting.variable + value
