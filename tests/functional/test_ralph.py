@@ -345,15 +345,15 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
     done = planned.ralph("build")
     assert (done.code, planned.starts) == (0, 2)
     assert planned.commits()[-1] == "build: iteration 2 - Write the file"
-    (warning,) = [line for line in done.log if "tasks of the plan" in line]
-    assert warning.endswith('are open open="Write the file" blocked="Read the file"')
+    (warning,) = [line for line in done.log if "the plan has unfinished tasks" in line]
+    assert warning.endswith(' open="Write the file" blocked="Read the file"')
     assert "Open Tasks: Write the file\nBlocked Tasks: Read the file\n" in planned.log()
 
 
 def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
     planned.agent_does(f"{completes_task(1)}; {COMPLETE}")
     done = planned.ralph("plan")
-    assert (done.code, "tasks of the plan" in done.err) == (0, False)
+    assert (done.code, "unfinished tasks" in done.err) == (0, False)
     assert "Mode: plan\nTask: Refresh the implementation plan\nSpec: none\n" in planned.log()
     assert planned.commits() == ["plan: iteration 1 - Refresh the implementation plan"]
 
@@ -684,6 +684,41 @@ def test_init_overwrites_nothing(work: Ralphs) -> None:
     assert (work.path / ".ralph/config").read_text() == "AGENT_CLI=mine\n"
     assert (work.path / "AGENTS.md").read_text() == "mine\n"
     assert work.git("diff", "--name-only").split() == [".ralph/config", "AGENTS.md"]
+
+
+def test_init_says_what_else_a_folder_needs(work: Ralphs) -> None:
+    done = work.ralph("init", within="specs")
+    assert f"ralph uses this .ralph here, and not {work.path / '.ralph'}\n" in done.out
+    (work.path / ".git").rename(work.tools / "git")
+    again = work.ralph("init", within="specs")
+    assert "Next: run git init, set AGENT_CLI in .ralph/config" in again.out
+
+
+def test_folder_without_ralph_points_to_init(workspace: Workspace) -> None:
+    with ralph_work(workspace) as work:
+        work.git("rm", "-qr", ".ralph")
+        done = work.ralph("plan")
+        assert done.code == 1
+        assert "no agent is named\n  Make the file with `ralph init`. Write AGENT_CLI=" in done.err
+
+
+@pytest.mark.parametrize(
+    "plan,words",
+    [
+        ("Do this, then that.\n", "ralph finds no task in the plan"),
+        ("- [x] a\n- [!] b\n", "every task of the plan is complete or blocked"),
+        (PLAN, None),
+    ],
+)
+def test_plan_without_a_task_to_work_on_is_a_warning(
+    work: Ralphs, plan: str, words: str | None
+) -> None:
+    work.plan(f"{plan}\nmore\n")
+    work.agent_does(WORKS, TEST_COMMAND="true")
+    done = work.ralph("build", "--dry-run")
+    found = [line for line in done.out.splitlines() if "implementation_plan.md: " in line]
+    shown = f"  ! .ralph/implementation_plan.md: {words}"
+    assert (done.code, found) == (0, [] if words is None else [shown])
 
 
 def test_help_names_the_modes_and_the_exit_codes(work: Ralphs) -> None:

@@ -213,9 +213,9 @@ class TasksLeft(Event, frozen=True):
     blocked: tuple[str, ...]  # the blocked tasks
 
     def describe(self) -> Message:
-        words = "Tasks of the plan are blocked"
+        words = "Some tasks of the plan need a person"
         if self.open:
-            words = "The agent says that the work is done, but tasks of the plan are open"
+            words = "The agent says that the work is done, but the plan has unfinished tasks"
         return say(words, **dict(self.lists()))
 
     def lists(self) -> tuple[tuple[str, str], ...]:

@@ -194,8 +194,11 @@ def init() -> None:
     from rooda.config.problems import InvalidInput, Problem
     from rooda.config.world import this_world
     from rooda.ralph import skeleton
+    from rooda.ralph.home import Home
+    from rooda.workspace.work_tree import work_tree
 
     folder = this_world().folder
+    earlier = Home.find(folder)
     try:
         written = skeleton.write(folder)
     except OSError as error:
@@ -205,7 +208,10 @@ def init() -> None:
         click.echo(f"created  {name}")
     for name in written.kept:
         click.echo(f"kept     {name}")
-    click.echo("Next: set AGENT_CLI in .ralph/config, write specs, then: ralph plan")
+    if earlier.project != folder:
+        click.echo(f"From here on, ralph uses this .ralph here, and not {earlier.folder}")
+    first = "" if (work_tree(folder) / ".git").exists() else "run git init, "
+    click.echo(f"Next: {first}set AGENT_CLI in .ralph/config, write specs, then: ralph plan")
 
 
 @app.command(cls=_Mode, epilog=_EXIT_CODES)

@@ -51,18 +51,21 @@ class PlanTasks(Struct):
         return UnfinishedTasks(tuple(named[False]), tuple(named[True]))
 
     def _tasks(self) -> tuple[Task, ...]:
-        if self.plan is None:
-            return ()
-        try:
-            return tasks_in(read_plain_file(self.plan, _LARGEST_PLAN).decode("utf-8", "replace"))
-        except OSError:
-            return ()
+        return () if self.plan is None else tasks_of(self.plan)
 
     def _heading(self) -> str:
         try:
             return first_heading(self.prompt.read(MAX_PROMPT_SIZE.default)) or _NO_TASK
         except PromptError:
             return _NO_TASK
+
+
+def tasks_of(plan: Path) -> tuple[Task, ...]:
+    """Return the tasks in the plan file; none if it can't be read."""
+    try:
+        return tasks_in(read_plain_file(plan, _LARGEST_PLAN).decode("utf-8", "replace"))
+    except OSError:
+        return ()
 
 
 class RalphPrompt(Struct, frozen=True):

@@ -38,7 +38,8 @@ from rooda.config.world import World
 from rooda.prompts.parts import FilePart, PromptError, PromptTooLargeError
 from rooda.ralph.config_file import LARGEST_FILE, ConfigFinding, RalphConfig, read_config
 from rooda.ralph.home import Home
-from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt
+from rooda.ralph.plan_file import current_task
+from rooda.ralph.plan_tasks import PlanTasks, RalphPrompt, tasks_of
 from rooda.ralph.test_command import find_test_command
 from rooda.text.paths import anchored, shown_from
 from rooda.text.plain_files import read_plain_file
@@ -247,9 +248,12 @@ class RalphFiles:
     # -- problems ----------------------------------------------------------------------------
 
     def _no_agent(self) -> Problem:
+        advice = f"Write AGENT_CLI=NAME into it; known names: {', '.join(COMMANDS)}"
+        if not self._home.config.exists() and self._args.config is None:
+            advice = f"Make the file with `ralph init`. {advice}"
         return Problem(
             "no agent is named",
-            f"Write AGENT_CLI=NAME into it; known names: {', '.join(COMMANDS)}",
+            advice,
             self._shown,
             field="AGENT_CLI",
             title="No agent",
@@ -264,6 +268,8 @@ class RalphFiles:
                 field="SPECS_DIR",
                 severity=Severity.WARNING,
             )
+        if self._args.mode == "build":
+            yield from self._warn_of_plan()
         if self._args.mode == "build" and self._test_command is None:
             yield Problem(
                 "no test command was found: nothing is tested before a commit",
@@ -271,6 +277,21 @@ class RalphFiles:
                 field="TEST_COMMAND",
                 severity=Severity.WARNING,
             )
+
+    def _warn_of_plan(self) -> Iterator[Problem]:
+        """Warn of a plan without a task to work on. The loop reports a missing plan."""
+        plan = self._home.plan
+        shown = shown_from(self._world.folder, plan, self._world.home)
+        tasks = tasks_of(plan)
+        if not tasks and plan.is_file():
+            message = "ralph finds no task in the plan"
+            advice = "Write a heading with `Status: open` below it, or `- [ ] TASK`, for each task"
+        elif tasks and current_task(tasks) is None:
+            message = "every task of the plan is complete or blocked"
+            advice = "Look for more work with `ralph plan`, or set a task to `Status: open`"
+        else:
+            return
+        yield Problem(message, advice, shown, severity=Severity.WARNING)
 
 
 def _problem(finding: ConfigFinding, shown: str) -> Problem:
