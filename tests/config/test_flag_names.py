@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooda.config.flag_names import FlagNames
+from rooda.config.flag_names import IN_FILES, FlagNames
 
 NAMES = FlagNames(
     frozenset({"--verbose"}), {"--ai-cmd": "AGENT_CLI", "--ai-cmd-alias": "AGENT_CLI"}
@@ -30,3 +30,17 @@ NAMES = FlagNames(
 def test_advice_names_no_flag_that_the_command_lacks(advice: str, followed: str) -> None:
     assert NAMES.advice(advice) == followed
     assert FlagNames().advice(advice) == advice
+
+
+@pytest.mark.parametrize(
+    "advice,followed",
+    [
+        ("Choose another with --log-file", "Choose another with loop.log_file"),
+        ("with --ai-cmd or --ai-cmd-alias", "with loop.ai_cmd or loop.ai_cmd_alias"),
+        ("Turn it off with --no-commit", "Turn it off with loop.git.commit: false"),
+        ("Use --log-format json here", "Use loop.log_format: json here"),
+        ("Correct --config", "Correct --config"),
+    ],
+)
+def test_advice_about_config_files_names_keys(advice: str, followed: str) -> None:
+    assert IN_FILES.advice(advice) == followed

@@ -482,3 +482,13 @@ def test_init_in_a_read_only_folder_is_an_error(workspace: Workspace) -> None:
     assert done.out == ""
     assert f"Error: {NAME} can't be written" in done.err
     assert "Traceback" not in done.err
+
+
+def test_advice_of_config_check_and_doctor_names_keys_instead_of_flags(
+    workspace: Workspace,
+) -> None:
+    workspace.config("loop: {ai_cmd: no-such-agent, log_file: no/such/folder}")
+    checked = workspace.rooda("config", "check")
+    assert "  Install it, or choose another with loop.ai_cmd or loop.ai_cmd_alias\n" in checked.err
+    examined = workspace.rooda("doctor")
+    assert " Choose another with loop.log_file\n" in examined.out

@@ -1,4 +1,4 @@
-"""Advice names the flags of rooda. Another command has fewer: advice then names the variables."""
+"""Advice names the flags of a run of rooda. Other commands name the variables or keys instead."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,11 +22,13 @@ _SHORT_CUTS = {
 class FlagNames(Struct, frozen=True):
     """The flags of a command that has not all flags of rooda; None: it has all of them.
 
-    `own` are its other names for some flags: `{"--ai-cmd": "AGENT_CLI"}`.
+    `own` are its other names for some flags: `{"--ai-cmd": "AGENT_CLI"}`. `as_keys`: advice names
+    the keys of the config file, and not the variables.
     """
 
     known: frozenset[str] | None = None
     own: Mapping[str, str] = field(default_factory=dict)
+    as_keys: bool = False
 
     def advice(self, text: str) -> str:
         """Return the text with each unknown flag replaced by what the user can set instead."""
@@ -47,21 +49,26 @@ class FlagNames(Struct, frozen=True):
         if flag in _SHORT_CUTS:
             return _SHORT_CUTS[flag] + value
         for setting in SETTINGS:
-            words = _assignment(setting, flag, value)
+            words = self._assignment(setting, flag, value)
             if words is not None:
                 return words
         return match[0]  # a flag of another program
 
+    def _assignment(self, setting: Setting[object], flag: str, value: str) -> str | None:
+        """Return what to set instead of a flag; None if the flag is not that of the setting."""
+        name, kind = setting.flag_name, setting.kind
+        place, to = (setting.field, ": ") if self.as_keys else (setting.variable, "=")
+        if isinstance(kind, Boolean) and flag == f"--no-{name.removeprefix('--')}":
+            return f"{place}{to}false{value}"
+        if flag != name:
+            return None
+        if isinstance(kind, Boolean):
+            return f"{place}{to}true{value}"
+        if isinstance(kind, OneOf) and value.strip() in kind.options:
+            return f"{place}{to}{value.strip()}"
+        return place + value
 
-def _assignment(setting: Setting[object], flag: str, value: str) -> str | None:
-    """Return the variable for a flag of the setting; None if the flag is another one's."""
-    name, kind = setting.flag_name, setting.kind
-    if isinstance(kind, Boolean) and flag == f"--no-{name.removeprefix('--')}":
-        return f"{setting.variable}=false{value}"
-    if flag != name:
-        return None
-    if isinstance(kind, Boolean):
-        return f"{setting.variable}=true{value}"
-    if isinstance(kind, OneOf) and value.strip() in kind.options:
-        return f"{setting.variable}={value.strip()}"
-    return setting.variable + value
+
+# For commands that read config files and have no flags of a run. Advice with `--unlimited` also
+# names its key.
+IN_FILES = FlagNames(frozenset({"--config", "--unlimited"}), as_keys=True)

@@ -14,6 +14,7 @@ from rooda.config.command import (
     split,
     unknown_alias,
 )
+from rooda.config.flag_names import IN_FILES
 from rooda.config.layers import Layers
 from rooda.config.locate import read_layers
 from rooda.config.origin import Tier
@@ -49,7 +50,7 @@ def inspect(
     values = resolve(layers, procedure)
     problems += _prompts(layers)
     problems += _commands(layers, world)
-    return Inspection(layers, values, tuple(in_order(problems)))
+    return Inspection(layers, values, tuple(in_order(IN_FILES.problems(problems))))
 
 
 def _prompts(layers: Layers) -> Iterator[Problem]:

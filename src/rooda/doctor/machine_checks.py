@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rooda.config.checks import LITTLE_DISK, check_disk, check_places
+from rooda.config.flag_names import IN_FILES
 from rooda.config.git_checks import Obstacle, find_top
 from rooda.config.layers import Layers
 from rooda.config.locate import CONFIG_NAME, global_folder
@@ -141,7 +142,8 @@ def check_permissions(values: Values, working_dir: Path, world: World) -> Iterat
     """Check that a run can write its files, and that rooda can read the user's config folder."""
     wrong = list(check_places(values, working_dir, world.folder))
     for check in wrong:
-        yield Finding("permissions", Mark.PROBLEM, check.text, "; ".join(check.details))
+        advice = IN_FILES.advice("; ".join(check.details))
+        yield Finding("permissions", Mark.PROBLEM, check.text, advice)
     if not wrong:
         yield Finding("permissions", Mark.OK, f"{world.folder} can be written to")
     yield _global_folder(world)

@@ -79,8 +79,9 @@ def _summary(found: Examination) -> str:
         return _INSTALL
     if not any(agent.chosen_by for agent in found.agents):
         return (
-            "No problems found. No agent is chosen yet: choose one with --ai-cmd-alias, or as "
-            "`loop.ai_cmd_alias` in rooda-config.yml (`rooda init` writes that file).\n"
+            "No problems found. No agent is chosen yet: choose one for each run with "
+            "`rooda PROCEDURE --ai-cmd-alias NAME`, or as `loop.ai_cmd_alias` in rooda-config.yml "
+            "(`rooda init` writes that file).\n"
         )
     return f"No problems found. {_TRY}\n"
 
