@@ -51,6 +51,7 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
+    BranchSwitched,
     ChangesUnknown,
     CommandStarted,
     CommitFailed,
@@ -366,6 +367,8 @@ SAMPLES: tuple[Event, ...] = (
     structs.replace(
         VERIFIED, exit_code=None, error="timed out after 60s", output="...", cleaned_up=(NAMED,)
     ),
+    BranchSwitched("night", created=True, before="main"),
+    BranchSwitched("night", created=False, before=None),
     Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
     CommitFailed(1, "Author identity unknown", "Tell git who you are"),
     SecretsLeftOut(1, (".env",), 1),
@@ -446,6 +449,7 @@ EVIL_EVENTS: tuple[Event, ...] = (
     CommandStarted(EVIL, 1, 1.0),
     HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
     VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
+    BranchSwitched(EVIL, created=False, before=EVIL),
     Committed(1, EVIL, EVIL),
     CommitFailed(1, EVIL, EVIL),
     SecretsLeftOut(1, (EVIL,), 1),

@@ -16,6 +16,7 @@ from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     GIT_ALLOW_SECRETS,
+    GIT_BRANCH,
     GIT_COMMIT,
     GIT_DIRTY,
     GIT_PUSH,
@@ -29,7 +30,7 @@ from rooda.workspace.work_tree import explain_refusal
 
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
 TITLE = "git can't be used"
-_MOST_LISTED = 20
+MOST_LISTED = 20
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _TRY = "Check that `git status` works here"
 _INSTALL = "Install git; rooda does not run a git that is in the work tree"
@@ -69,8 +70,11 @@ def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]
     """Yield the tracked files whose changes the user has not committed: rooda would commit them.
 
     Files that rooda writes itself do not count. If git can't be used, `check_git` says so.
+    A branch to switch to has its own check.
     """
     if not values[GIT_COMMIT] or values[GIT_DIRTY] == "commit" or not is_folder(folder):
+        return
+    if values[GIT_BRANCH] is not None:
         return
     top = find_top(folder, tools)
     if isinstance(top, Obstacle):
@@ -82,7 +86,7 @@ def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]
         yield _warning(values, message, _TRY)
         return
     if found:
-        names = first_names(found, most=_MOST_LISTED)
+        names = first_names(found, most=MOST_LISTED)
         yield Problem.at(
             values.origin(GIT_COMMIT),
             values.field(GIT_COMMIT),

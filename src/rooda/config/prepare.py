@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from rooda.config.branch_checks import check_branch
 from rooda.config.checks import (
     Check,
     check_contexts,
@@ -157,6 +158,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
         problems += check_clean(values, working_dir, tools)
+    problems += check_branch(values, working_dir, tools, resumed=request.resumed)
 
     plan = None
     if agents and _has_prompt(own, phases):

@@ -130,6 +130,9 @@ VERIFY_TIMEOUT = optional("verify.timeout", Timeout(1), 1800.0, GIT,
     "Stop a verify that takes longer")
 VERIFY_FEEDBACK = setting("verify.feedback", Boolean(), ON, GIT,
     "Put the end of what a failed verify printed into the next prompt")
+GIT_BRANCH = optional("git.branch", Text(), None, GIT,
+    "Create this branch or switch to it before the first iteration", flag="--branch",
+    placeholder="NAME", common=True)
 GIT_COMMIT = setting("git.commit", Boolean(), OFF, GIT,
     "Let rooda commit all changes after each good iteration", flag="--commit", common=True)
 GIT_DIRTY = setting("git.dirty", OneOf(("stop", "commit")), "stop", GIT,

@@ -27,6 +27,7 @@ from rooda.config.settings import (
     SHOW_AI_OUTPUT,
 )
 from rooda.config.world import this_world
+from rooda.engine.branch import switch_branch
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
@@ -95,6 +96,7 @@ def start_run(
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name = lock.run
+        switched = switch_branch(plan)
         pin = Pin.of(plan.working_dir, plan.tools)
         if pin is not None:
             closing.callback(pin.close)
@@ -108,6 +110,8 @@ def start_run(
         _introduce(prepared, emitter)
         if taken_up is not None and resumed is not None:
             emitter(taken_up.told(resumed.state))
+        if switched is not None:
+            emitter(switched)
         emitter.add(lock.note_agent)
         lock.clear_what_is_left(emitter)
         recording.prune(emitter, lock.run)

@@ -152,6 +152,18 @@ class VerifyEnded(Event, frozen=True):
         return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
 
 
+class BranchSwitched(Event, frozen=True):
+    """rooda created the branch of `git.branch`, or switched to it, before the first iteration."""
+
+    branch: str  # the name of the branch
+    created: bool  # the branch is new
+    before: str | None  # the branch before; null if HEAD was detached
+
+    def describe(self) -> Message:
+        words = "Created a branch" if self.created else "Switched to a branch"
+        return say(words, branch=self.branch, before=self.before)
+
+
 class Committed(Event, frozen=True):
     """rooda committed the work of the iteration."""
 

@@ -1,0 +1,67 @@
+"""Checks before the first iteration that rooda can switch to the branch of the settings."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rooda.config.git_checks import MOST_LISTED, Obstacle, changed_files, find_top
+from rooda.config.problems import Problem
+from rooda.config.resolve import Values
+from rooda.config.settings import GIT_BRANCH
+from rooda.text.controls import one_line
+from rooda.text.paths import first_names, is_folder
+from rooda.workspace.branches import Branches, is_branch_name
+from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.tools import Tools
+
+_TITLE = "Branch can't be used"
+
+
+def check_branch(
+    values: Values, folder: Path, tools: Tools, *, resumed: bool = False
+) -> Iterator[Problem]:
+    """Yield what keeps git from switching to the branch.
+
+    A resumed run that is on the branch already switches to nothing, so its tree may have changes.
+    """
+    name = values[GIT_BRANCH]
+    if name is None or not is_folder(folder):
+        return
+    top = find_top(folder, tools)
+    if isinstance(top, Obstacle):
+        yield _problem(values, top.reason, f"{top.fix}, or leave the branch out")
+        return
+    git = Git(top, tools)
+    if not is_branch_name(git, name):
+        message = f"{name!r} is not a name that git accepts for a branch"
+        yield _problem(values, message, "Choose another, such as night-1")
+        return
+    try:
+        yield from _check(values, name, git, tools, resumed=resumed)
+    except GitError as error:
+        yield _problem(values, str(error), "Check that `git status` works here")
+
+
+def _check(
+    values: Values, name: str, git: Git, tools: Tools, *, resumed: bool
+) -> Iterator[Problem]:
+    branches = Branches.find(git)
+    if branches.current == name and resumed:
+        return
+    if elsewhere := branches.used_elsewhere(name, git.folder):
+        message = f"the branch {name} is checked out in another work tree: {one_line(elsewhere)}"
+        yield _problem(values, message, "Start rooda there, or choose another branch")
+    if rival := branches.rival(name):
+        message = f"git can't create the branch {name} beside the branch {rival}"
+        yield _problem(values, message, "Choose a name that does not begin with another one")
+    if reason := unfinished(Path(git.line("rev-parse", "--absolute-git-dir"))):
+        yield _problem(values, reason, "Finish or abort it first (git status shows it)")
+    elif changed := changed_files(values, git.folder, tools):
+        message = (
+            f"tracked files have uncommitted changes: {first_names(changed, most=MOST_LISTED)}"
+        )
+        yield _problem(values, message, "Commit them, or put them aside with `git stash`")
+
+
+def _problem(values: Values, message: str, fix: str) -> Problem:
+    origin, field = values.origin(GIT_BRANCH), values.field(GIT_BRANCH)
+    return Problem.at(origin, field, message, fix, title=_TITLE)

@@ -1,0 +1,55 @@
+"""Switch to the branch that the settings name, before the first iteration."""
+
+from rooda.config.plan import Plan
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.settings import GIT_BRANCH, GIT_COMMIT_TIMEOUT, KILL_GRACE
+from rooda.loop.work_events import BranchSwitched
+from rooda.text.controls import one_line
+from rooda.workspace.branches import Branches
+from rooda.workspace.git import Git, GitError, GitInterruptedError, unattended
+from rooda.workspace.tools import Command
+
+_SHOWN = 1000
+
+
+def switch_branch(plan: Plan) -> BranchSwitched | None:
+    """Create the branch or switch to it, with the user's git; None if there is nothing to do.
+
+    Raises InvalidInput if git refuses. After a signal the caller ends the run.
+    """
+    name, tools = plan.values[GIT_BRANCH], plan.tools
+    if name is None:
+        return None
+    try:
+        branches = Branches.find(Git(plan.working_dir, tools))
+    except GitInterruptedError:
+        return None
+    except GitError as error:
+        raise _refused(plan, str(error)) from None
+    if branches.current == name:
+        return None
+    arguments = branches.way_to(name)
+    finished = tools.run(
+        Command(
+            what="git switch",
+            argv=(tools.program("git"), "-c", "core.fsmonitor=false", "switch", *arguments),
+            cwd=plan.working_dir,
+            environ=unattended(tools),
+            timeout=plan.values[GIT_COMMIT_TIMEOUT],
+            kill_grace=plan.values[KILL_GRACE],
+        )
+    )
+    if finished.was_interrupted:
+        return None
+    if not finished.passed:
+        said = one_line(finished.last_words(_SHOWN))
+        raise _refused(plan, f"git switch: {said or finished.error}")
+    return BranchSwitched(name, "-c" in arguments, branches.current)
+
+
+def _refused(plan: Plan, reason: str) -> InvalidInput:
+    values = plan.values
+    origin, field = values.origin(GIT_BRANCH), values.field(GIT_BRANCH)
+    message = f"rooda could not switch to the branch {values[GIT_BRANCH]}: {reason}"
+    fix = "Switch to it by hand (git switch), then start again"
+    return InvalidInput([Problem.at(origin, field, message, fix, title="Branch can't be used")])
