@@ -27,7 +27,7 @@ class UntrackedFiles:
     """Files that git did not track when the run started. Names are relative to the top."""
 
     def __init__(self, top: Path, known: Mapping[str, _Untracked] | None = None) -> None:
-        self._top = top
+        self._top = str(top)
         self._known = known or {}
 
     @classmethod
@@ -42,10 +42,13 @@ class UntrackedFiles:
         def take(field: bytes) -> None:
             nonlocal left
             name = os.fsdecode(field)
-            size = _size(top / name)
-            is_read = size <= left and len(known) < _MOST_FILES and not is_hurried()
-            left -= size if is_read else 0
-            known[name] = _look_at(top / name, is_read=is_read)
+            path = f"{top}/{name}"
+            status = _status(path)
+            if status is None:
+                return
+            is_read = status.st_size <= left and len(known) < _MOST_FILES and not is_hurried()
+            left -= status.st_size if is_read else 0
+            known[name] = _Untracked(_mark(status), _content(path, status) if is_read else b"")
 
         git.each(take, *LIST_UNTRACKED)
         return cls(top, known)
@@ -61,13 +64,14 @@ class UntrackedFiles:
                 yield name
 
     def _is_same(self, name: str, before: _Untracked) -> bool:
-        path = self._top / name
+        path = f"{self._top}/{name}"
+        status = _status(path)
+        if status is None:
+            return False
         # A repository within the work tree stays out as a whole.
-        if path.is_dir() and not path.is_symlink():
+        if stat.S_ISDIR(status.st_mode) or _mark(status) == before.mark:
             return True
-        if _look_at(path, is_read=False).mark == before.mark:
-            return True
-        return bool(before.content) and _look_at(path, is_read=True).content == before.content
+        return bool(before.content) and _content(path, status) == before.content
 
     def saved(self) -> bytes:
         """Return the files as bytes, for a run that is resumed."""
@@ -88,32 +92,28 @@ class UntrackedFiles:
         return cls(top, known)
 
 
-def _size(path: Path) -> int:
+def _status(path: str) -> os.stat_result | None:
     try:
-        return path.lstat().st_size
+        return os.lstat(path)
     except OSError:
-        return 0
+        return None
 
 
-def _look_at(path: Path, *, is_read: bool) -> _Untracked:
-    try:
-        found = path.lstat()
-    except OSError:
-        return _Untracked(0)
-    mark = found.st_ctime_ns << 64 | found.st_ino
-    return _Untracked(mark, _content(path, found.st_mode) if is_read else b"")
+def _mark(status: os.stat_result) -> int:
+    """Return a number that changes with every change of a file: no program can set the ctime."""
+    return status.st_ctime_ns << 64 | status.st_ino
 
 
-def _content(path: Path, mode: int) -> bytes:
+def _content(path: str, status: os.stat_result) -> bytes:
     """Return a hash of what a commit would keep of a file; empty if rooda can't read it."""
     import hashlib  # noqa: PLC0415 - it loads OpenSSL, which takes megabytes
 
     try:
-        if stat.S_ISLNK(mode):
-            content, kind = os.fsencode(path.readlink()), b"link "
+        if stat.S_ISLNK(status.st_mode):
+            content, kind = os.fsencode(Path(path).readlink()), b"link "
         else:
-            content = read_plain_file(path, _MOST_READ)
-            kind = b"program " if mode & stat.S_IXUSR else b"file "
+            content = read_plain_file(Path(path), _MOST_READ)
+            kind = b"program " if status.st_mode & stat.S_IXUSR else b"file "
     except OSError:
         return b""
     return hashlib.blake2b(kind + content, digest_size=16).digest()
