@@ -712,6 +712,7 @@ RALPH = {
     "show_ai_output": True,
     "ai_output_stream": "stderr",
     "max_iters_exit_code": 0,
+    "verify.baseline": False,
     "verify.feedback": False,
     "max_attempts": 3,
     "git.commit": True,
@@ -725,6 +726,7 @@ RALPH = {
     "exit_codes.git": 5,
 }
 V1 = {
+    "verify.baseline": False,
     "ai_cmd_alias": "kiro-cli",
     "iteration_mode": "unlimited",
     "zero_means_unlimited": True,

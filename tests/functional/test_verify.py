@@ -94,13 +94,14 @@ def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
     work.settings(verify=counted(work, "true"))
     agent = work.agents("exit 7", FAILURE, f"{SUCCESS}; exit 7")
     assert work.work(agent).code == 0
-    assert checks(work) == 1, "SUCCESS is checked whatever the exit code"
+    assert checks(work) == 2, "the baseline, and SUCCESS whatever the exit code"
     assert [one["kind"] for one in work.record()] == ["exit", "signal", None]
 
 
 @pytest.mark.slow
 def test_failing_checks_count_toward_the_failure_threshold(work: GitWork) -> None:
-    done = work.work(work.agents(SUCCESS), "--verify", "no-such-command-at-all")
+    check = ("--verify", "no-such-command-at-all", "--no-verify-baseline")
+    done = work.work(work.agents(SUCCESS), *check)
     assert (done.code, work.starts) == (1, 3)
     assert work.run_record()["status"] == "aborted"
     assert [one["verify"]["exit_code"] for one in work.record()] == [127] * 3
@@ -162,10 +163,9 @@ def test_timeout_kills_a_check_and_all_processes_it_started(work: GitWork) -> No
 
 @pytest.mark.slow
 def test_ctrl_c_during_a_check_ends_the_run_without_commit_or_push(work: GitWork) -> None:
-    work.settings(
-        verify=f"echo $$ > {work.marker('check.pid')}; exec sleep 60",
-        git={"commit": True, "push": True},
-    )
+    command = f"echo $$ > {work.marker('check.pid')}; exec sleep 60"
+    verify = {"command": command, "baseline": False}
+    work.settings(verify=verify, git={"commit": True, "push": True})
     running = work.begin(work.agent("touch new"))
     check = int(wait_for(work.marker("check.pid")))
     running.signal(signal.SIGINT)

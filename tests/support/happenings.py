@@ -51,6 +51,7 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
+    BaselineEnded,
     BranchSwitched,
     ChangesUnknown,
     CommandStarted,
@@ -367,6 +368,9 @@ SAMPLES: tuple[Event, ...] = (
     structs.replace(
         VERIFIED, exit_code=None, error="timed out after 60s", output="...", cleaned_up=(NAMED,)
     ),
+    BaselineEnded("make test", 0, "", 12.5, "3 passed", (NAMED,), TestResults(3, 3, 0, 0)),
+    BaselineEnded("make test", 2, "exit code 2", 12.5, "1 failed"),
+    BaselineEnded("nope", 127, "exit code 127", 0.1, "sh: nope: not found", cannot_run=True),
     BranchSwitched("night", created=True, before="main"),
     BranchSwitched("night", created=False, before=None),
     Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
@@ -449,6 +453,7 @@ EVIL_EVENTS: tuple[Event, ...] = (
     CommandStarted(EVIL, 1, 1.0),
     HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
     VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
+    BaselineEnded(EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
     BranchSwitched(EVIL, created=False, before=EVIL),
     Committed(1, EVIL, EVIL),
     CommitFailed(1, EVIL, EVIL),

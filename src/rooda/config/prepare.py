@@ -33,6 +33,7 @@ from rooda.config.locate import read_layers
 from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
 from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_phases
+from rooda.config.publish_checks import check_publishing
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
     AI_CMD_FALLBACKS,
@@ -49,6 +50,7 @@ from rooda.config.validate import (
     warn_of_agents,
     warn_of_iterations,
 )
+from rooda.config.verify_checks import check_verify
 from rooda.config.work_checks import warn_of_no_work
 from rooda.config.world import World, with_changes
 from rooda.prompts.compose import promise_tag
@@ -158,6 +160,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
         problems += check_clean(values, working_dir, tools)
+    problems += check_publishing(values, working_dir, tools)
+    problems += check_verify(values, working_dir, environ, tools)
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
 
     plan = None

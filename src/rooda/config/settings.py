@@ -128,6 +128,8 @@ VERIFY_WHEN = setting("verify.when", OneOf(("always", "on-success")), "always", 
     "Run verify after every agent that did not fail, or only if the agent signaled SUCCESS")
 VERIFY_TIMEOUT = optional("verify.timeout", Timeout(1), 1800.0, GIT,
     "Stop a verify that takes longer")
+VERIFY_BASELINE = setting("verify.baseline", Boolean(), ON, GIT,
+    "Run verify once before the first iteration, for at most 5 minutes")
 VERIFY_FEEDBACK = setting("verify.feedback", Boolean(), ON, GIT,
     "Put the end of what a failed verify printed into the next prompt")
 GIT_BRANCH = optional("git.branch", Text(), None, GIT,

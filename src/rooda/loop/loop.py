@@ -15,12 +15,12 @@ from rooda.config.settings import (
     MAX_ITERS_EXIT_CODE,
     SIGNALS_SUCCESS,
 )
-from rooda.loop import hooks
+from rooda.loop import hooks, verify
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.changes import report_tree
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
-from rooda.loop.outcome import Verdict
+from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
@@ -56,6 +56,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
         )
     )
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
+    if resumed_at is None and state.last is None and not plan.missing_file():
+        state = replace(state, last=_baseline(plan, services))
     has_task = False
     while True:
         now = services.now()
@@ -151,6 +153,15 @@ def _prepare(plan: Plan, services: Services, state: State) -> State:
         if objection is not None and objection.verdict is Verdict.ABORT:
             state = replace(state, last=objection)
     return state
+
+
+def _baseline(plan: Plan, services: Services) -> Outcome | None:
+    """The check before the first iteration; its changes to files are not those of an agent."""
+    if services.interrupts.received:
+        return None
+    if services.tracker is not None:
+        services.tracker.forget()
+    return verify.run_baseline(plan, services)
 
 
 def _exit_codes(plan: Plan) -> ExitCodes:

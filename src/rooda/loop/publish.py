@@ -31,6 +31,7 @@ from rooda.text.templates import fill
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
 from rooda.workspace.new_files import staged_files, tracked_files, untracked_files
 from rooda.workspace.pin import Pin
+from rooda.workspace.remotes import push_remote
 from rooda.workspace.snapshots.shadow_repo import listed
 from rooda.workspace.tools import Finished
 from rooda.workspace.untracked_files import covering
@@ -159,7 +160,7 @@ class Publisher:
                 "Switch to a branch: git switch -c NAME",
             )
         upstream = self._git.ask("config", f"branch.{branch}.remote")
-        remote = self._remote(branch, upstream)
+        remote = push_remote(self._git.ask, branch)
         if not remote:
             return Refusal("there is no remote to push to", "Add one: git remote add origin URL")
         timeout = self._plan.values[GIT_PUSH_TIMEOUT]
@@ -174,16 +175,6 @@ class Publisher:
         if not done.passed:
             return refusal_of(done)
         return Pushed(self._number, remote, branch, self._git.ask("rev-parse", "HEAD"))
-
-    def _remote(self, branch: str, upstream: str) -> str:
-        """Where git itself would push to; without any setting the only one, or `origin`."""
-        for key in (f"branch.{branch}.pushRemote", "remote.pushDefault"):
-            if chosen := self._git.ask("config", key):
-                return chosen
-        if upstream and upstream != ".":
-            return upstream
-        remotes = self._git.ask("remote").split()
-        return remotes[0] if len(remotes) == 1 else "origin" if "origin" in remotes else ""
 
     def _secrets(self, pin: Pin) -> NewSecrets:
         git = Git(pin.top, self._services.tools)

@@ -160,6 +160,13 @@ class StopRule(StrEnum):
         _aborted_by(FailureKind.HOOK),
         "A hook said that this is the end.",
     )
+    BASELINE = StopRow(
+        "verify-baseline",
+        Status.ABORTED,
+        _aborted_by(FailureKind.VERIFY),
+        "The check could not run before the first iteration, so no iteration could have passed it.",
+        settings=("verify.command", "verify.baseline"),
+    )
     AUTH = StopRow(
         "auth",
         Status.ABORTED,

@@ -3,6 +3,7 @@
 from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.loop.failure import PREVIEW
 from rooda.process.events import NamedProcess, names
+from rooda.testresults.results import TestResults
 from rooda.text.controls import one_line
 from rooda.text.event import Event, LogLevel, Message, quoted, say
 from rooda.text.paths import first_names
@@ -149,6 +150,58 @@ class VerifyEnded(Event, frozen=True):
         line = f"WARN: Verify failed: {error} after {took} ({command})"
         if not self.output.strip():
             return f"{line}\n  Output: none"
+        return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
+
+
+class BaselineEnded(Event, frozen=True):
+    """The user's check (`verify`) has run once before the first iteration."""
+
+    raised = (LogLevel.WARN, "the check failed")
+    command: str  # the command of the check
+    exit_code: int | None  # its exit code, unknown after a timeout
+    error: str  # why it failed, or empty
+    duration: float  # how many seconds it took
+    output: str  # the end of its output
+    cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
+    tests: TestResults | None = None  # the tests that it ran, if rooda can read them
+    cannot_run: bool = False  # the shell could not find or execute the program; the run ends
+
+    def is_raised(self) -> bool:
+        return bool(self.error)
+
+    @property
+    def verdict(self) -> str:
+        """What the check says about the work tree before the first iteration."""
+        if self.cannot_run:
+            return "can't run"
+        return "fails" if self.error else "passes"
+
+    @property
+    def counts(self) -> str:
+        """How many tests passed; empty if rooda could read none."""
+        tests = self.tests
+        return f"{tests.passed} of {tests.total} tests passed" if tests is not None else ""
+
+    def describe(self) -> Message:
+        return say(
+            f"Verify {self.verdict} before the first iteration",
+            error=self.error or None,
+            command=self.command,
+            elapsed=format_duration(self.duration),
+            tests=self.counts or None,
+            output=self.output[-PREVIEW:] or None if self.error else None,
+            cleaned_up=names(self.cleaned_up),
+        )
+
+    def as_text(self) -> str | None:
+        counts = f", {self.counts}" if self.counts else ""
+        words = f"Verify {self.verdict} before the first iteration"
+        about = f"after {format_duration(self.duration)} ({one_line(self.command)}){counts}"
+        if not self.error:
+            return f"{words} {about}"
+        line = f"WARN: {words}: {one_line(self.error)} {about}"
+        if not self.cannot_run:
+            line += "; the run goes on"
         return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
 
 

@@ -31,6 +31,7 @@ from rooda.loop.run_events import (
 from rooda.loop.state import State
 from rooda.loop.stops import StopRule
 from rooda.loop.work_events import (
+    BaselineEnded,
     ChangesUnknown,
     CommitFailed,
     Committed,
@@ -148,6 +149,10 @@ class Recorder:
         else:
             self._iteration = replace(self._iteration, **{name: value})
 
+    def _note_baseline(self, event: BaselineEnded, _: str) -> None:
+        self._run = replace(self._run, baseline=event)
+        self._store.save(run=self._run)
+
     def _note_snapshot(self, event: SnapshotTaken, _: str) -> None:
         if self._iteration is not None:
             self._iteration = replace(self._iteration, snapshot=event)
@@ -208,6 +213,7 @@ class Recorder:
         IterationStarted: _start_iteration,
         StageEntered: _enter_stage,
         SnapshotTaken: _note_snapshot,
+        BaselineEnded: _note_baseline,
         IterationEnded: _end_iteration,
         RunEnded: _end_run,
         WaitStarted: _start_wait,

@@ -27,6 +27,7 @@ from rooda.loop.failure import FailureContext
 from rooda.loop.run_events import HistoryPruned
 from rooda.loop.state import SavedState
 from rooda.loop.work_events import (
+    BaselineEnded,
     CommitFailed,
     Committed,
     HookEnded,
@@ -128,6 +129,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     tokens: int | None = None
     cost: float | None = None
     hooks: tuple[HookEnded, ...] = ()  # that ran outside of an iteration
+    baseline: BaselineEnded | None = None  # the check before the first iteration
     waits: tuple[RecordedWait, ...] | None = None
     agents_changed: tuple[AgentChanged, ...] | None = None
     settings: tuple[RecordedSetting, ...] | None = None

@@ -75,6 +75,9 @@ def run(row: RunRow, iterations: Sequence[IterationRow]) -> str:
     if summary.total_tests_run:
         tests = f"{summary.total_tests_passed} of {summary.total_tests_run} passed"
         about.append(("Tests", tests))
+    if (baseline := row.baseline) is not None:
+        words = (f"verify {baseline.verdict}", one_line(baseline.error), baseline.counts)
+        about.append(("Before", ", ".join(filter(None, words))))
     if used := usage_words(row.tokens, row.cost):
         about.append(("Used", used))
     about += [("Waited", _wait_line(group)) for group in grouped_waits(row.waits or ())]

@@ -1,0 +1,70 @@
+"""Checks before the first iteration that the commits and pushes of the user's settings can work."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rooda.config.git_checks import TITLE, Obstacle, find_top
+from rooda.config.origin import Tier
+from rooda.config.problems import Problem
+from rooda.config.resolve import Values
+from rooda.config.setting import Setting
+from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
+from rooda.text.controls import one_line
+from rooda.text.paths import is_folder
+from rooda.workspace.branches import Branches
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.remotes import push_remote
+from rooda.workspace.tools import Tools
+
+
+def check_publishing(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]:
+    """Yield why rooda could not commit or push, where the user and not a preset asks for it.
+
+    If git can't be used at all, `check_git` says so.
+    """
+    asked = [row for row in (GIT_COMMIT, GIT_PUSH) if _asks_for(values, row)]
+    top = find_top(folder, tools) if asked and is_folder(folder) else None
+    if top is None or isinstance(top, Obstacle):
+        return
+    git = Git(top, tools)
+    try:
+        branch = values[GIT_BRANCH] or Branches.find(git).current
+    except GitError as error:
+        yield _problem(values, asked[0], str(error), "Check that `git status` works here")
+        return
+    if branch is None:
+        why = "HEAD is detached, so there is no branch to commit to or to push"
+        yield from (_problem(values, row, why, "Start with --branch NAME") for row in asked)
+    elif GIT_PUSH in asked:
+        yield from _check_remote(values, git, branch)
+
+
+def _check_remote(values: Values, git: Git, branch: str) -> Iterator[Problem]:
+    def ask(*arguments: str) -> str:
+        try:
+            return git.ask(*arguments) or ""
+        except GitError:
+            return ""
+
+    remote, remotes = push_remote(ask, branch), ask("remote").split()
+    if not remotes:
+        why, fix = "the repository has no remote", "Add one with `git remote add origin URL`"
+    elif not remote:
+        why = f"git can't tell which of its remotes to push to: {one_line(', '.join(remotes))}"
+        fix = "Choose one with `git config remote.pushDefault NAME`"
+    elif remote not in remotes and not any(sign in remote for sign in "/:"):
+        why = f"the remote that git would push to does not exist: {one_line(remote)}"
+        fix = f"Add it with `git remote add {one_line(remote)} URL`"
+    else:
+        return
+    yield _problem(values, GIT_PUSH, why, fix)
+
+
+def _asks_for(values: Values, row: Setting[bool]) -> bool:
+    return values[row] and values.origin(row).tier > Tier.PRESET
+
+
+def _problem(values: Values, row: Setting[bool], reason: str, fix: str) -> Problem:
+    off = f"or turn it off with --no-{row.flag_name.removeprefix('--')}"
+    message = f"{row.key} is on, but {reason}"
+    return Problem.at(values.origin(row), values.field(row), message, f"{fix}, {off}", title=TITLE)

@@ -1,0 +1,78 @@
+"""Checks before the first iteration that the program of `verify` exists."""
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rooda.config.problems import Problem, Severity
+from rooda.config.resolve import Values
+from rooda.config.settings import GIT_BRANCH, HOOKS_LOOP_START, VERIFY_BASELINE, VERIFY_COMMAND
+from rooda.process.exits import Exited
+from rooda.text.paths import file_mode, is_folder
+from rooda.workspace.tools import Command, Tools
+
+_TIMEOUT = 10.0
+# Assignments, then one plain word: with anything else, only the shell knows which program it is.
+_FIRST_WORD = re.compile(
+    r"\s*(?P<before>(?:[A-Za-z_]\w*=[\w./:@%+,-]*[ \t]+)*)(?P<word>[\w./+-]+)(?=[\s;|&<>]|$)"
+)
+
+
+def check_verify(
+    values: Values, folder: Path, environ: Mapping[str, str], tools: Tools
+) -> Iterator[Problem]:
+    """Yield a problem if the program of `verify` does not exist or can't be executed.
+
+    It is a warning where the program may appear before its first use: without a baseline the
+    agent may create it, and so may a hook before the first iteration or another branch.
+    """
+    word = first_program(values[VERIFY_COMMAND] or "")
+    if not word or not is_folder(folder):
+        return
+    if "/" in word:
+        what = _missing_file(folder / word)
+        may_appear = bool(values[HOOKS_LOOP_START]) or values[GIT_BRANCH] is not None
+    else:
+        what = _missing_program(word, folder, environ, tools)
+        may_appear = bool(values[HOOKS_LOOP_START])
+    if not what:
+        return
+    is_error = values[VERIFY_BASELINE] and not may_appear
+    yield Problem.at(
+        values.origin(VERIFY_COMMAND),
+        values.field(VERIFY_COMMAND),
+        f"the program of the check {what}: {word}",
+        "Correct the command or install the program, or start with "
+        f"--no-{VERIFY_BASELINE.flag_name.removeprefix('--')} if the agent is to create it",
+        Severity.ERROR if is_error else Severity.WARNING,
+        title="Verify can't run",
+    )
+
+
+def first_program(command: str) -> str:
+    """Return the first program of a shell command; empty where only the shell can tell. Pure."""
+    found = _FIRST_WORD.match(command)
+    if found is None or "PATH=" in found["before"] or found["word"].isdigit():
+        return ""
+    return "" if found["word"].startswith("-") else found["word"]
+
+
+def _missing_file(path: Path) -> str:
+    mode = file_mode(path)
+    if not mode:
+        return "does not exist"
+    is_program = stat.S_ISREG(mode) and os.access(path, os.X_OK)
+    return "" if is_program else "is not an executable file"
+
+
+def _missing_program(word: str, folder: Path, environ: Mapping[str, str], tools: Tools) -> str:
+    """Look on PATH, then ask the shell, which also knows its own commands."""
+    if shutil.which(word, path=environ.get("PATH", os.defpath)):
+        return ""
+    asked = (*tools.shell('command -v "$1"'), "sh", word)
+    finished = tools.run(Command("", asked, folder, environ, _TIMEOUT))
+    is_missing = isinstance(finished.exit, Exited) and not finished.passed
+    return "does not exist" if is_missing else ""

@@ -1,0 +1,124 @@
+"""Checks before money is spent: a remote to push to, a branch, the program of `verify`."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rooda.config.problems import Problem, Severity, errors
+from rooda.config.verify_checks import first_program
+from support.config import planned
+
+AGENT = "--ai-cmd=true"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """Create a repository with one commit, in the folder that `planned` uses."""
+    git(tmp_path, "init", "-q", "-b", "main", "work")
+    work = tmp_path / "work"
+    git(work, "commit", "-q", "--allow-empty", "-m", "first")
+    return work
+
+
+def git(folder: Path, *arguments: str) -> None:
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    identity = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+    subprocess.run(
+        ["git", *identity, *arguments],
+        cwd=folder,
+        env={**environ, "HOME": str(folder)},
+        check=True,
+        capture_output=True,
+    )
+
+
+def found(tmp_path: Path, *flags: str) -> list[Problem]:
+    return planned(tmp_path, "build", AGENT, *flags).all_problems()
+
+
+def test_push_needs_a_remote_that_git_can_choose(work: Path, tmp_path: Path) -> None:
+    [problem] = errors(found(tmp_path, "--push"))
+    assert problem.field == "--push"
+    assert problem.message == "git.push is on, but the repository has no remote"
+    assert "git remote add" in problem.suggestion
+    assert "--no-push" in problem.suggestion
+    git(work, "remote", "add", "one", "/nowhere")
+    assert errors(found(tmp_path, "--push")) == []
+    git(work, "remote", "add", "two", "/nowhere")
+    [problem] = errors(found(tmp_path, "--push"))
+    assert problem.message.endswith("which of its remotes to push to: one, two")
+    git(work, "config", "remote.pushDefault", "three")
+    [problem] = errors(found(tmp_path, "--push"))
+    assert problem.message.endswith("does not exist: three")
+    git(work, "config", "remote.pushDefault", "two")
+    assert errors(found(tmp_path, "--push")) == []
+
+
+def test_commit_and_push_need_a_branch(work: Path, tmp_path: Path) -> None:
+    git(work, "remote", "add", "origin", "/nowhere")
+    git(work, "checkout", "-q", "--detach")
+    problems = errors(found(tmp_path, "--commit", "--push"))
+    assert [one.field for one in problems] == ["--commit", "--push"]
+    assert "HEAD is detached" in problems[0].message
+    assert "--branch NAME" in problems[0].suggestion
+    assert errors(found(tmp_path, "--commit", "--push", "--branch=night")) == []
+    config = "loop: {git: {commit: true}}"
+    [problem] = errors(planned(tmp_path, "build", AGENT, workspace=config).all_problems())
+    assert (problem.file, problem.field) == ("rooda-config.yml", "loop.git.commit")
+
+
+def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) -> None:
+    git(work, "checkout", "-q", "--detach")
+    assert errors(found(tmp_path, "--preset=ralph")) == []
+    assert errors(found(tmp_path, "--preset=v1", "-n", "1")) == []
+
+
+@pytest.mark.parametrize(
+    "command,word",
+    [
+        ("make test", "make"),
+        ("  ./check.sh;true", "./check.sh"),
+        ("A=1 B=x/y make|cat", "make"),
+        ("make\ntrue", "make"),
+        ("PATH=/opt prog", ""),
+        ('"my prog" x', ""),
+        ("$PYTHON -m pytest", ""),
+        ("~/bin/check", ""),
+        ("(cd a; make)", ""),
+        ("! make", ""),
+        ("[ -e x ]", ""),
+        ("f() { true; }; f", ""),
+        ("2>/dev/null make", ""),
+        ("A=$(date) make", ""),
+        ("# nothing", ""),
+        ("", ""),
+    ],
+)
+def test_first_program_is_known_where_the_shell_can_only_mean_one(command: str, word: str) -> None:
+    assert first_program(command) == word
+
+
+def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: Path) -> None:
+    [problem] = errors(found(tmp_path, "--verify", "no-such-program --fast"))
+    assert problem.field == "--verify"
+    assert problem.message == "the program of the check does not exist: no-such-program"
+    assert "--no-verify-baseline" in problem.suggestion
+    (work / "check.sh").write_text("#!/bin/sh\n")
+    [problem] = errors(found(tmp_path, "--verify", "./check.sh"))
+    assert problem.message == "the program of the check is not an executable file: ./check.sh"
+    (work / "check.sh").chmod(0o755)
+    for command in ("./check.sh", "if true; then true; fi", "cd / && true", ". ./x", "test 1 = 1"):
+        assert found(tmp_path, "--verify", command) == [], command
+
+
+@pytest.mark.parametrize(
+    "flags", [["--no-verify-baseline"], ["--hooks-loop-start", "make"], ["--branch", "other"]]
+)
+def test_program_that_may_appear_before_its_first_use_is_only_a_warning(
+    flags: list[str], work: Path, tmp_path: Path
+) -> None:
+    [problem] = found(tmp_path, "--verify", "./later.sh", *flags)
+    assert problem.severity is Severity.WARNING
+    assert work.is_dir()

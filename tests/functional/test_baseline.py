@@ -1,0 +1,144 @@
+"""`verify.baseline` through the installed command: the check runs once before the first agent."""
+
+import json
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.ralphs import COMPLETE, ralph_work
+from support.workspace import Workspace, alive, wait_for
+
+SUCCESS = "echo '<promise>SUCCESS</promise>'"
+TESTS = "echo '=== 1 failed, 3 passed in 0.12s ==='"
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def counted(work: GitWork, command: str) -> str:
+    """Return a check that counts its runs in a file."""
+    return f"echo . >> {work.marker('checks')}; {command}"
+
+
+def checks(work: GitWork) -> int:
+    file = work.marker("checks")
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitWork) -> None:
+    work.settings(verify=counted(work, f"touch made-by-the-check; {TESTS}; test -e roof"))
+    done = work.work(work.agents(f"touch roof; {SUCCESS}"))
+    assert (done.code, work.starts, checks(work)) == (0, 1, 2)
+    assert "WARN: Verify fails before the first iteration: exit code 1 after " in done.err
+    assert ", 3 of 4 tests passed; the run goes on\n" in done.err
+    assert "    | === 1 failed, 3 passed" in done.err
+    found = work.run_record()["baseline"]
+    assert (found["exit_code"], found["error"], found["cannot_run"]) == (1, "exit code 1", False)
+    assert (found["tests"]["passed"], found["tests"]["total"]) == (3, 4)
+    [one] = work.record()
+    assert one["result"]["files_created"] == ["roof"], "files of the check are not the agent's"
+    assert "FEEDBACK" not in one["prompt"]
+    shown = work.rooda("show").out
+    assert "Before      verify fails, exit code 1, 3 of 4 tests passed\n" in shown
+    log = next((work.path / ".rooda/runs").glob("*/0/verify.log"))
+    assert "3 passed" in log.read_text()
+
+
+@pytest.mark.slow
+def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
+    work: GitWork,
+) -> None:
+    """The baseline of the first iteration is zero tests, whatever ran before it."""
+    work.settings(verify=counted(work, "echo '=== 3 passed in 0.12s ==='"))
+    done = work.work(work.agents(SUCCESS))
+    assert (done.code, checks(work)) == (0, 2)
+    assert "Verify passes before the first iteration after " in done.err
+    assert work.record()[0]["result"]["progress_detected"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command,code", [("true; no-such-program", 127), (". ./README; ./README", 126)]
+)
+def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
+    work: GitWork, command: str, code: int
+) -> None:
+    agent = work.agents(SUCCESS)
+    done = work.work(agent, "--verify", f"({command})")
+    assert (done.code, work.starts) == (1, 0)
+    aborted = next(line for line in done.err.splitlines() if "Aborting" in line)
+    assert f"verify can't run (exit code {code})" in aborted
+    assert "--no-verify-baseline" in aborted
+    run = work.run_record()
+    assert (run["status"], run["rule"], run["exit_code"]) == ("aborted", "verify-baseline", 1)
+    assert "Rule: verify-baseline." in work.rooda("why").out
+    again = work.work(agent, "--verify", f"({command})", "--no-verify-baseline", "-n", "1")
+    assert (again.code, work.starts) == (2, 1)
+    assert work.run_record()["baseline"] is None
+
+
+@pytest.mark.slow
+def test_no_baseline_on_resume_with_on_success_in_a_dry_run_and_for_presets(
+    work: GitWork,
+) -> None:
+    check = ("--verify", counted(work, "true"))
+    agent = work.agents("exit 0")
+    assert work.work(agent, *check, "--dry-run").code == 0
+    assert checks(work) == 0
+    assert work.work(agent, *check, "--verify-when", "on-success", "-n", "1").code == 2
+    assert checks(work) == 0
+    assert work.work(agent, *check, "--preset", "v1", "--no-push", "-n", "1").code == 0
+    assert checks(work) == 1, "after the iteration"
+    assert work.work(agent, *check, "-n", "1").code == 2
+    assert checks(work) == 3
+    assert work.rooda("resume", "-n", "2").code == 2
+    assert checks(work) == 4
+
+
+@pytest.mark.slow
+def test_ralph_runs_no_baseline(workspace: Workspace) -> None:
+    with ralph_work(workspace) as work:
+        work.plan()
+        check = f"echo . >> {work.marker('checks')}"
+        work.agent_does(f"touch new; {COMPLETE}", TEST_COMMAND=check)
+        assert work.ralph("build").code == 0
+        assert checks(work) == 1
+
+
+@pytest.mark.slow
+def test_signal_and_timeout_stop_the_whole_process_tree_of_the_check(work: GitWork) -> None:
+    hangs = f"sleep 60 & echo $! > {work.marker('child')}; wait"
+    agent = work.agents("exit 0")
+    running = work.begin(agent, "--verify", hangs)
+    child = int(wait_for(work.marker("child")))
+    running.signal(signal.SIGTERM)
+    assert (running.finish().code, work.starts) == (130, 0)
+    assert not alive(child)
+    assert work.run_record()["baseline"] is None
+    work.marker("child").unlink()
+    once = f"test -e {work.marker('child')} || {{ {hangs}; }}"
+    done = work.work(agent, "--verify", once, "--verify-timeout", "1s", "-n", "1")
+    assert (done.code, work.starts) == (2, 1)
+    assert "Verify fails before the first iteration: timed out after 1s" in done.err
+    assert not alive(int(work.marker("child").read_text()))
+
+
+@pytest.mark.slow
+def test_check_runs_after_the_hooks_of_the_start_and_not_after_one_that_objects(
+    work: GitWork,
+) -> None:
+    hook = {"command": f"test ! -e {work.marker('no')} && touch roof", "on_error": "abort"}
+    work.settings(hooks={"loop_start": hook}, verify=counted(work, "test -e roof"))
+    done = work.work(work.agent(SUCCESS), "--log-format", "json")
+    assert done.code == 0
+    events = [json.loads(line) for line in done.err.splitlines()]
+    [found] = [event for event in events if event["event"] == "baseline_ended"]
+    assert found["exit_code"] == 0
+    work.marker("no").touch()
+    assert work.work(work.agent(SUCCESS)).code == 1
+    assert checks(work) == 2
