@@ -414,6 +414,45 @@ CASES = [
         "> Task :compileDebugUnitTest\n> Task :test\n\nBUILD SUCCESSFUL in 2s\n",
         (1, 1, 0, 0),
     ),
+    Case(
+        Gradle,
+        "a test that is tried again",
+        "> Task :test\n\nCalcTest > a PASSED\n\nCalcTest > b FAILED\n    x at CalcTest.java:5\n\n"
+        "CalcTest > b FAILED\n\nCalcTest > b PASSED\n\nBUILD SUCCESSFUL in 1s\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Gradle,
+        "names above the header of a failed task",
+        "> Task :compileJava UP-TO-DATE\nCalcTest > a PASSED\nCalcTest > b FAILED\n"
+        "> Task :test FAILED\n\n2 tests completed, 1 failed\n\nBUILD FAILED in 1s\n",
+        (2, 1, 1, 0),
+        ("CalcTest > b",),
+    ),
+    Case(
+        Gradle,
+        "times",
+        "> Task :test\n\nCalcTest > a() PASSED (12ms)\nCalcTest > b() PASSED (1.3s)\n\n"
+        "BUILD SUCCESSFUL in 1s\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Gradle,
+        "a sum by an afterSuite closure",
+        "> Task :test\n\nCalcTest > a PASSED\nCalcTest > b PASSED\n"
+        "Results: SUCCESS (2 tests, 2 successes, 0 failures, 0 skipped)\n\nBUILD SUCCESSFUL in 1s\n",
+        (2, 2, 0, 0),
+    ),
+    Case(
+        Gradle,
+        "a device of Android",
+        "> Task :app:connectedDebugAndroidTest\nStarting 3 tests on Pixel_4(AVD) - 11\n\n"
+        "x.CalcTest > b[Pixel_4(AVD) - 11] FAILED\n\tjava.lang.AssertionError\n"
+        "Finished 3 tests on Pixel_4(AVD) - 11\n\n"
+        "> Task :app:connectedDebugAndroidTest FAILED\n\nBUILD FAILED in 30s\n",
+        (3, 2, 1, 0),
+        ("x.CalcTest > b[Pixel_4(AVD) - 11]",),
+    ),
     Case(Gradle, "nothing run", "> Task :test UP-TO-DATE\n\nBUILD SUCCESSFUL in 1s\n", None),
     Case(Gradle, "another build", "> Task :compileTestJava\n\nBUILD SUCCESSFUL in 1s\n", None),
     Case(
@@ -615,7 +654,40 @@ CASES = [
         (1, 0, 1, 0),
         ("d.sh",),
     ),
+    Case(
+        Automake,
+        "two folders, and a second run of one",
+        "Making check in a\n# TOTAL: 1\n# FAIL:  0\n# ERROR: 0\n"
+        "Making check in a\n# TOTAL: 2\n# FAIL:  0\n# ERROR: 0\n"
+        "Making check in b\nFAIL: x.sh\n# TOTAL: 3\n# FAIL:  1\n# ERROR: 0\n",
+        (5, 4, 1, 0),
+        ("x.sh",),
+    ),
     # -- others
+    Case(
+        DotNet,
+        "a list and a line of one project",
+        "Test run for /x/bin/Calc.dll (.NETCoreApp,Version=v8.0)\n  Passed A [5 ms]\n\n"
+        "Test Run Successful.\nTotal tests: 1\n     Passed: 1\n Total time: 0.5 Seconds\n\n"
+        "Passed!  - Failed:     0, Passed:     1, Skipped:     0, Total:     1, Duration: 5 ms - "
+        "Calc.dll (net8.0)\n",
+        (1, 1, 0, 0),
+    ),
+    Case(
+        XCTest,
+        "two bundles",
+        "Test Suite 'All tests' started at 12:00\nTest Suite 'ATests.xctest' started at 12:00\n"
+        "Test Suite 'ATests.xctest' passed at 12:00\n"
+        "\t Executed 1 test, with 0 failures (0 unexpected) in 0.001 (0.002) seconds\n"
+        "Test Suite 'All tests' passed at 12:00\n"
+        "\t Executed 1 test, with 0 failures (0 unexpected) in 0.001 (0.002) seconds\n"
+        "Test Suite 'All tests' started at 12:01\nTest Suite 'BTests.xctest' started at 12:01\n"
+        "Test Suite 'BTests.xctest' passed at 12:01\n"
+        "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.001 (0.002) seconds\n"
+        "Test Suite 'All tests' passed at 12:01\n"
+        "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.001 (0.002) seconds\n",
+        (3, 3, 0, 0),
+    ),
     Case(
         Scala,
         "sbt and ScalaTest",

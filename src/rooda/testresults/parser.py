@@ -200,9 +200,11 @@ class RuleParser:
         """Add an error, in a test or outside of the tests."""
         self.fail(line, name, message, TestStatus.ERROR)
 
-    def retract_failure(self) -> None:
-        """Remove the last failure, which turned out not to be a test."""
-        if self._failures:
+    def retract_failure(self, name: str | None = None) -> None:
+        """Remove a failure, or the last one, which turned out not to be a failed test."""
+        if name is not None:
+            self._failures.pop(name, None)
+        elif self._failures:
             self._failures.popitem()
         self._noting = None
 

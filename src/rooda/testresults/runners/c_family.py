@@ -344,18 +344,23 @@ class Meson(RuleParser):
 class Automake(RuleParser):
     """`make check` of automake: a list of counts for each folder, `# TOTAL: 6` to `# ERROR: 1`.
 
-    An unexpected pass fails the run, so it counts as failed.
+    The folders of one command add up. An unexpected pass fails the run, so it counts as failed.
     """
 
     runner = "automake"
     marks = ("# TOTAL:",)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder: str | None = None
+
     def _reset(self) -> None:
         self._sums: dict[str, int] = {}
 
-    @on(r"make(?:\[\d+\])?: Entering directory .*")
-    def _starts(self, line: OutputLine, _: re.Match[str]) -> None:
+    @on(r"(?:make(?:\[\d+\])?: Entering directory|Making check in) (?P<folder>\S.*)")
+    def _starts(self, line: OutputLine, match: re.Match[str]) -> None:
         self.begin(line)
+        self._folder = match["folder"]
 
     @on(r"(?P<status>FAIL|ERROR|XPASS): (?P<name>\S.*)")
     def _fails(self, line: OutputLine, match: re.Match[str]) -> None:
@@ -370,4 +375,5 @@ class Automake(RuleParser):
             get = self._sums.get
             failed = get("FAIL", 0) + get("XPASS", 0) + get("ERROR", 0)
             skipped, expected = get("SKIP", 0), get("XFAIL", 0)
-            self.close(line, Counts.out_of(get("TOTAL", 0), failed, skipped, expected))
+            counts = Counts.out_of(get("TOTAL", 0), failed, skipped, expected)
+            self.close(line, counts, part=self._folder)

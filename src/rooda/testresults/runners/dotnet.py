@@ -57,6 +57,9 @@ class DotNet(RuleParser):
 
     @on(r"(?:Passed|Failed|Skipped)! +- +(?P<counts>Failed: .*?), Duration: .*? - (?P<project>.*)")
     def _project_ends(self, line: OutputLine, match: re.Match[str]) -> None:
+        is_same = _library(match["project"]) == _library(self._project)
+        if self.held is not None and is_same:
+            self.drop_held()  # the list above has the same counts
         self._sum_up(line, match["counts"].split(", "), match["project"])
 
     @on(r"Test summary: (?P<counts>total: .*?), duration: .*")
@@ -94,6 +97,11 @@ class DotNet(RuleParser):
         sums = _sums(pieces)
         if sums is not None:
             self.close(line, counted(sums), project)
+
+
+def _library(project: str) -> str:
+    """Return the name of a project's library, without its folder and framework."""
+    return project.partition(" (")[0].replace("\\", "/").rpartition("/")[2]
 
 
 def _sums(pieces: list[str]) -> dict[str, int] | None:

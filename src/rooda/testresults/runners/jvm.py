@@ -1,12 +1,14 @@
 """Java, Kotlin and Scala: Maven, Gradle, JUnit on the console, sbt."""
 
 import re
+from collections import Counter
 
 from rooda.testresults.output_lines import OutputLine
 from rooda.testresults.parser import RuleParser, on
 from rooda.testresults.results import TestStatus
 from rooda.testresults.suites import (
     FAILED,
+    PASSED,
     SKIPPED,
     TOTAL,
     Counts,
@@ -118,12 +120,13 @@ class Gradle(RuleParser):
     """`gradle test`: `5 tests completed, 2 failed, 1 skipped`.
 
     The test tasks of one build add up. A failed task prints its counts. A passed task prints none,
-    so the tests that it names (with `testLogging`) count. If a build names no test, each of its
-    passed tasks counts as one test.
+    so the tests that it names (with `testLogging`) count; a test that failed and then passed was
+    tried again, and counts once. If a build names no test, each of its passed tasks counts as one
+    test.
     """
 
     runner = "gradle"
-    marks = (" completed", ": Executed ", "BUILD SUCCESSFUL", "No tests found for given includes")
+    marks = (" completed", ": Executed ", "BUILD SUCCESSFUL", "BUILD FAILED", "No tests found for")
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,6 +134,8 @@ class Gradle(RuleParser):
         self._task = ""
         self._counted: set[str] = set()  # tasks of this build whose counts were printed
         self._groups: set[str] = set()  # classes and other groups of the named tests
+        self._bad: Counter[tuple[str, str]] = Counter()  # failures by task and test
+        self._mended: Counter[tuple[str, str]] = Counter()  # those that passed later
 
     @on(rf"(?:Task )?:{_GRADLE_TASK}(?:{_GRADLE_NOT_RUN})")
     def _runs_not(self, _: OutputLine, __: re.Match[str]) -> None:
@@ -143,7 +148,7 @@ class Gradle(RuleParser):
         if self._task not in self._counted:
             self._tasks.setdefault(self._task, Counts())
 
-    @on(r"(?P<name>\S.*) (?P<status>PASSED|FAILED|SKIPPED)")
+    @on(r"(?P<name>\S.*) (?P<status>PASSED|FAILED|SKIPPED)(?: \([\d.,]+ ?m?s\))?")
     def _names(self, line: OutputLine, match: re.Match[str]) -> None:
         group, nested, _ = match["name"].rpartition(" > ")
         if not nested or match["name"] in self._groups:
@@ -152,10 +157,22 @@ class Gradle(RuleParser):
             self._groups.add(group)
             group = group.rpartition(" > ")[0]
         self.end_message()
-        field = match["status"].lower()
-        self._tasks[self._task] = self._tasks.get(self._task, Counts()) + Counts(**{field: 1})
+        field, key = match["status"].lower(), (self._task, match["name"])
+        self._add(Counts(**{field: 1}))
         if field == FAILED:
+            self._bad[key] += len(self._bad) < _GRADLE_MOST_GROUPS
             self.fail(line, match["name"])
+        elif field == PASSED and key in self._bad:
+            self._mended[key] += self._bad.pop(key)
+
+    @on(r"Finished (?P<tests>\d{1,9}) tests? on \S.*")
+    def _device_ended(self, _: OutputLine, match: re.Match[str]) -> None:
+        """Count the tests on a device of Android, which names failed tests alone."""
+        named = self._tasks.get(self._task, Counts())
+        self._add(Counts(passed=max(0, number(match["tests"]) - named.total)))
+
+    def _add(self, counts: Counts) -> None:
+        self._tasks[self._task] = self._tasks.get(self._task, Counts()) + counts
 
     @on(r"(?P<counts>\d+ tests?) completed(?P<more>, \d+ failed)(?P<rest>, \d+ skipped)?")
     def _counts(self, line: OutputLine, match: re.Match[str]) -> None:
@@ -181,6 +198,8 @@ class Gradle(RuleParser):
 
     @on(r"BUILD (?P<verdict>SUCCESSFUL|FAILED).*")
     def _builds(self, line: OutputLine, match: re.Match[str]) -> None:
+        if match["verdict"] == "SUCCESSFUL":
+            self._forgive_retried()
         named = {task: counts for task, counts in self._tasks.items() if counts.total}
         if not named and not self._counted and match["verdict"] == "SUCCESSFUL":
             named = dict.fromkeys(self._tasks, Counts(passed=1))
@@ -189,10 +208,21 @@ class Gradle(RuleParser):
         self._tasks, self._task = {}, ""
         self._counted.clear()
         self._groups.clear()
+        self._bad.clear()
+        self._mended.clear()
         self.next_run()
 
+    def _forgive_retried(self) -> None:
+        """Take back the failures of tests that passed when they were tried again."""
+        for (task, name), amount in self._mended.items():
+            if task in self._tasks:
+                self._tasks[task] += Counts(failed=-amount)
+                self.retract_failure(name)
+
     def _task_ended(self, line: OutputLine, counts: Counts) -> None:
-        self._tasks.pop(self._task, None)
+        named = self._tasks.pop(self._task, None)
+        if named is None or not named.total:
+            self._tasks.pop("", None)  # names above the header of their task
         self._counted.add(self._task)
         self.close(line, counts, part=self._task or f"line {line.number}")
 

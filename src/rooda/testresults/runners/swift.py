@@ -11,7 +11,7 @@ class XCTest(RuleParser):
     """XCTest: `Executed 4 tests, with 1 failure`.
 
     The outermost suite prints its sum last. The sum counts failed assertions, so this parser counts
-    the failed cases.
+    the failed cases. The test bundles of one command add up.
     """
 
     runner = "XCTest"
@@ -19,10 +19,16 @@ class XCTest(RuleParser):
 
     def _reset(self) -> None:
         self._failed: set[str] = set()
+        self._bundle: str | None = None
 
     @on(r"Test Suite '(?:All|Selected) tests' started.*")
     def _starts(self, line: OutputLine, _: re.Match[str]) -> None:
         self.begin(line)
+
+    @on(r"Test Suite '(?P<bundle>.+\.xctest)' started.*")
+    def _bundle_starts(self, line: OutputLine, match: re.Match[str]) -> None:
+        self.ensure_begun(line)
+        self._bundle = match["bundle"]
 
     @on(r".*?: error: (?P<name>\S.*?) : (?P<message>.*)")
     def _errs(self, line: OutputLine, match: re.Match[str]) -> None:
@@ -42,7 +48,10 @@ class XCTest(RuleParser):
         failed = len(self._failed) or number(match["failed"])
         tests, skipped = number(match["tests"]), number(match["skipped"] or "")
         counts = Counts.out_of(tests, min(failed, tests), skipped)
-        self.hold_or_amend(line, counts)
+        if self.held is None:
+            self.hold(line, counts, self._bundle)
+        else:
+            self.amend(line, counts)
 
 
 def _case(name: str) -> str:
