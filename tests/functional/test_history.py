@@ -365,8 +365,12 @@ def test_show_output_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -
 def test_show_output_on_a_terminal_is_paged_and_without_control_codes(past: Past) -> None:
     screen = Screen()
     try:
-        pager = "sed s/^/paged:/"
-        screen.start(past.workspace, "show", past.good, "1", "--output", env={"PAGER": pager})
+        # A program in the work tree may be the agent's.
+        planted = past.workspace.write("planted/sed", "#!/bin/sh\necho planted\n")
+        planted.chmod(0o755)
+        path = f"{planted.parent}{os.pathsep}{os.environ['PATH']}"
+        env = {"PAGER": "sed s/^/paged:/", "PATH": path}
+        screen.start(past.workspace, "show", past.good, "1", "--output", env=env)
         assert screen.finish() == 0
     finally:
         screen.close()

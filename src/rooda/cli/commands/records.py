@@ -1,6 +1,7 @@
 """`rooda history`, `rooda show` and `rooda why`: what is in the record."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -119,6 +120,11 @@ def _print_output(record: Recorded, row: RunRow, number: int | None) -> None:
             ]
         )
     if sys.stdout is not None and sys.stdout.isatty():
+        # Imported here: the other views run no program.
+        from rooda.workspace.tools import Tools
+
+        # The pager is one outside of the work tree: the agent may have put another one there.
+        os.environ["PATH"] = Tools(folders=[record.workspace]).path
         click.echo_via_pager(_readable(record, iterations))
         return
     for one in iterations:
