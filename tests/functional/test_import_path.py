@@ -1,5 +1,7 @@
 """An agent can write modules to the work tree: rooda does not import them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,20 @@ def test_python_path_is_found_in_the_whole_work_tree(workspace: Workspace, tmp_p
     done = Workspace(below, workspace.home, {**NO_COVERAGE, "PYTHONPATH": ".."}).rooda("list")
     assert done.code == 0, done.err
     assert not marker.exists()
+
+
+def test_isolated_python_ignores_modules_that_would_be_loaded_before_rooda(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    marker = tmp_path / "imported"
+    for name in ("sitecustomize", "usercustomize", "re", "rooda", "typing"):
+        workspace.write(f"{name}.py", f"open({str(marker)!r}, 'a').write({name!r})")
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "rooda", "list"],
+        cwd=workspace.path,
+        env=workspace.environ({**NO_COVERAGE, "PYTHONPATH": ":"}),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not marker.exists(), marker.read_text()
