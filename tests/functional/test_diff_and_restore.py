@@ -165,6 +165,26 @@ def test_restore_is_refused_while_a_run_is_running(
 
 
 @pytest.mark.slow
+def test_iterations_that_changed_nothing_can_be_restored_after_a_kill(
+    repo: Workspace, rooda: Inside, nursery: Nursery
+) -> None:
+    command = repo.agents("echo 1 > new.txt", ":", ":", HANGS)
+    running = nursery.start(repo, "work", "--ai-cmd", command)
+    nursery.pid("agent")
+    done = rooda("diff", "3", "--name-only")
+    assert (done.code, done.out) == (0, ""), done.err
+    running.process.kill()
+    running.finish()
+    assert rooda("diff", "2", "--name-only").code == 0
+    (repo.path / "new.txt").unlink()
+    assert rooda("restore", "3").code == 0
+    assert (repo.path / "new.txt").read_text() == "1\n"
+    refused(rooda("restore", "4"), "there is no snapshot 4", "There are: 0, 1, 2, 3")
+    assert repo.rooda("resume", "-n", "5", "--ai-cmd", "true").code == 2
+    assert rooda("diff", "5", "--name-only").code == 0
+
+
+@pytest.mark.slow
 def test_diff_and_restore_are_refused_without_a_repository(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,45 @@ def test_snapshot_has_each_file_that_is_not_ignored(repo: Repo) -> None:
     assert snapshot.trouble == ""
 
 
+def test_ref_of_an_unchanged_tree_comes_with_the_next_change_or_at_the_end(repo: Repo) -> None:
+    snapshots = repo.open()
+    commits = [snapshots.take("r1", name).commit for name in ("0", "1", "2")]
+    assert len({*commits}) == 1
+    assert _refs(repo) == {"0": commits[0]}
+    repo.write("a.txt", "changed\n")
+    commits += [snapshots.take("r1", name).commit for name in ("3", "4")]
+    assert _refs(repo) == {str(number): commits[number] for number in range(4)}
+    repo.git("pack-refs", "--all")  # no file tells now whether the ref is still there
+    commits.append(snapshots.take("r1", "5").commit)
+    commits.append(snapshots.take("r1", "6").commit)
+    assert len({*commits}) == 2
+    assert _refs(repo) == {str(number): commits[number] for number in range(6)}
+    snapshots.flush()
+    assert _refs(repo) == {str(number): commit for number, commit in enumerate(commits)}
+
+
+def test_snapshots_without_a_ref_are_found_by_the_commits_of_the_record(repo: Repo) -> None:
+    killed = repo.open()
+    commit = killed.take("r1", "0").commit
+    assert killed.take("r1", "1").commit == commit
+    snapshots = repo.open()
+    head, tree = repo.git("rev-parse", "HEAD"), repo.git("rev-parse", f"{commit}^{{tree}}")
+    record = {"0": head, "1": str(commit), "2": "f" * 40, "3": tree, "4": "--all", "5": "HEAD"}
+    snapshots.learn("r1", record)
+    assert snapshots.names("r1") == ("0", "1")
+    assert snapshots.tree_of("r1", "0") == snapshots.tree_of("r1", "1") == tree
+    assert snapshots.diff("r1", "0", "1")[-2:] == ("refs/rooda/r1/0", commit)
+    repo.write("a.txt", "changed\n")
+    snapshots.restore("r1", "1", "undo")
+    assert repo.files_of(snapshots.take(None)) == repo.files_of(killed.take(None))
+    assert (repo.path / "a.txt").read_text() == "alpha\n"
+
+
+def _refs(repo: Repo) -> dict[str, str]:
+    found = repo.git("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/rooda/r1")
+    return dict(line.split(" ") for line in found.splitlines())
+
+
 def test_first_snapshot_has_no_changes(repo: Repo) -> None:
     assert repo.open().take("r1", "0").changes is None
 

@@ -156,11 +156,22 @@ def test_deleted_refs_of_snapshots_are_restored(repo: Repo, damage: str) -> None
     assert snapshots.take("r1", "4").trouble == ""
 
 
+def test_refs_that_vanish_while_nothing_changes_are_restored(repo: Repo) -> None:
+    snapshots = repo.open()
+    commit = snapshots.take("r1", "0").commit
+    snapshots.take("r1", "1")
+    repo.sh("rm -rf .git/refs/rooda")
+    assert "refs of earlier snapshots" in snapshots.take("r1", "2").trouble
+    found = repo.git("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/rooda")
+    assert found.splitlines() == [f"{number} {commit}" for number in range(3)]
+
+
 def test_snapshots_continue_after_all_earlier_ones_are_lost(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
     repo.write("a.txt", "1")
     snapshots.take("r1", "1")
+    snapshots.take("r1", "waits")
     repo.sh("rm -rf .git/refs/rooda; git gc -q --prune=now")
     repo.write("a.txt", "2")
     after = snapshots.take("r1", "2")

@@ -1,5 +1,6 @@
 """What changed in a folder since the last scan, with or without a git repository."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,8 +68,18 @@ class FileChangeTracker:
         return self._scan(name)
 
     def forget(self) -> None:
-        """Scan again before the next iteration: programs other than the agent may change files."""
+        """Scan again before the next iteration: programs other than the agent may change files.
+
+        They may also look for the snapshots, so each one has its ref now.
+        """
         self._is_stale = True
+        self.close()
+
+    def close(self) -> None:
+        """Give each kept tree its ref. If git fails, the record still has the commits."""
+        if self._snapshots is not None:
+            with contextlib.suppress(GitError, OSError):
+                self._snapshots.flush()
 
     def _scan(self, name: str | None) -> TreeScan:
         before, self._last = self._last, None

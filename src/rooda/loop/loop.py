@@ -91,6 +91,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     total = before + services.monotonic() - began
     ended = _ended(plan, limits, state, found, services, total)
     services.interrupts.acknowledge()
+    if services.tracker is not None:
+        services.tracker.close()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
     hooks.run(Moment.LOOP_END, plan, services, story)
     _report_tasks(plan, services, found)

@@ -43,6 +43,12 @@ def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     return snapshots
 
 
+def _recorded(record: Recorded, run: str) -> dict[str, str]:
+    """Return the commits that the record has of a run, by the number of the iteration."""
+    kept = {str(row.number): row.snapshot for row in record.iterations(run)}
+    return {number: one.commit for number, one in kept.items() if one and one.commit}
+
+
 def _wanted(words: Sequence[str]) -> tuple[str | None, str]:
     """Return RUN, or None, and the name of a snapshot."""
     *rest, name = words
@@ -69,6 +75,7 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     tools = Tools(folders=[record.workspace])
     snapshots = _open(record, record.workspace, tools)
     flags = [flag for flag, given in (("--stat", stat), ("--name-only", name_only)) if given]
+    snapshots.learn(run, _recorded(record, run))
     names = snapshots.names(run)
     earlier = before(wanted, names)
     for one in (earlier, wanted):
@@ -119,6 +126,8 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
         undos = snapshots.names(UNDO)
         is_undo = name is None and wanted in undos
         run = UNDO if is_undo else record.run(name).run
+        if not is_undo:
+            snapshots.learn(run, _recorded(record, run))
         names = undos if is_undo else snapshots.names(run)
         undo, now = next_undo(undos), datetime.now().astimezone()
         try:

@@ -3,15 +3,18 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import INHERITED, Git, GitError
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
 _ROOT = "refs/rooda"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!\.lock)")
 _WERE_GONE = "refs of earlier snapshots had been deleted or changed; they are as they were again"
+_OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LEFT_OUT, _ABSENT = "Left out: ", "Absent: "
 _MOST_NAMED = 1000  # names of each kind in one message
 
@@ -38,14 +41,27 @@ class KeptTree(Struct, frozen=True):
 
 
 class SnapshotRefs:
-    """Keeps trees as commits under refs, and repairs refs that an agent has deleted."""
+    """Keeps trees as commits under refs, and repairs refs that an agent has deleted.
 
-    def __init__(self, git: Git) -> None:
-        """`git` works in the user's repository."""
-        self.table = RefTable(git)
+    A tree that did not change has a commit and a ref already. A further ref to that commit waits
+    until the next tree, or until `flush`: so an iteration without changes needs no git for it. If
+    rooda is killed before, the commit is still in the record (`RefTable.learn`).
+    """
+
+    def __init__(self, git: Git, common: Path) -> None:
+        """`git` works in the user's repository, which has its refs in the folder `common`."""
+        self._table = RefTable(git)
         self._git = git
+        self._common = common
         self._last: KeptTree | None = None
         self._commits: dict[str, str] = {}
+        self._waiting: list[str] = []  # refs to the newest commit that are not written yet
+
+    @property
+    def table(self) -> "RefTable":
+        """All refs of the repository, none of which waits."""
+        self.flush()
+        return self._table
 
     @property
     def newest(self) -> str | None:
@@ -58,10 +74,17 @@ class SnapshotRefs:
         """Keep a tree. Return its commit, and a message if refs had to be repaired."""
         target = ref(run, name)
         commit = self._commit(run, name, tree, head, notes)
-        trouble = self._point(target, commit)
-        self._commits[target] = commit
+        if self._has_ref(commit):
+            self._waiting.append(target)
+            return commit, ""
+        trouble = self._write({target: commit})
         self._last = KeptTree(run, target, commit, tree, head, notes)
         return commit, trouble
+
+    def flush(self) -> None:
+        """Write the refs that wait."""
+        if self._waiting:
+            self._write({})
 
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the refs of these runs."""
@@ -74,8 +97,8 @@ class SnapshotRefs:
 
     def drop_lost(self) -> None:
         """Forget the newest commit if it is gone from the repository."""
-        if self._last is not None and self._last.commit not in self._there([self._last.commit]):
-            self._last = None
+        if self._last is not None and not self._table.there([self._last.commit]):
+            self._last, self._waiting = None, []
 
     def _commit(
         self, run: str, name: str, tree: str, head: str | None, notes: SnapshotNotes
@@ -94,25 +117,39 @@ class SnapshotRefs:
         said = message(f"rooda {run} {name}", notes)
         return self._git("commit-tree", *options, tree, given=said).decode().strip()
 
-    def _point(self, target: str, commit: str) -> str:
-        """Write the ref. If the ref before it was changed, write all refs of this process again."""
-        last = self._last
-        expected = {last.ref: last.commit} if last is not None else {}
-        try:
-            self.table.write({target: commit}, expected)
-        except GitError:
-            there = self._there(self._commits.values())
-            again = {name: old for name, old in self._commits.items() if old in there}
-            self.table.write(again | {target: commit}, {})
-            return _WERE_GONE
-        return ""
+    def _has_ref(self, commit: str) -> bool:
+        """Return whether the file of the last ref has this commit.
 
-    def _there(self, commits: Iterable[str]) -> set[str]:
-        """Return those of the commits that are in the repository."""
-        given = "".join(f"{commit}\n" for commit in commits)
-        said = self._git("cat-file", "--batch-check", given=given.encode()).decode()
-        # `0a1b... commit 231`, or `0a1b... missing`
-        return {words[0] for words in map(str.split, said.splitlines()) if words[1] == "commit"}
+        Git may keep refs elsewhere. Then there is no such file, and git itself has to tell.
+        """
+        if self._last is None or self._last.commit != commit:
+            return False
+        try:
+            found = read_plain_file(self._common / self._last.ref, len(commit) + 1)
+        except OSError:
+            return False
+        return found == f"{commit}\n".encode()
+
+    def _write(self, more: Mapping[str, str]) -> str:
+        """Write these refs and those that wait.
+
+        If the ref before them was changed, write all refs of this process again.
+        """
+        last, new, expected = self._last, dict(more), {}
+        if last is not None:
+            expected = {last.ref: last.commit}
+            new = dict.fromkeys(self._waiting, last.commit) | new
+        trouble = ""
+        try:
+            self._table.write(new, expected)
+        except GitError:
+            there = self._table.there(self._commits.values())
+            again = {name: old for name, old in self._commits.items() if old in there}
+            self._table.write(again | new, {})
+            trouble = _WERE_GONE
+        self._commits |= new
+        self._waiting = []
+        return trouble
 
 
 class RefTable:
@@ -120,19 +157,45 @@ class RefTable:
 
     def __init__(self, git: Git) -> None:
         self._git = git
+        self._learned: dict[tuple[str, str], str] = {}
+
+    def learn(self, run: str, commits: Mapping[str, str]) -> None:
+        """Take snapshots from the record of a run that was killed before it wrote their refs."""
+        names = {*self.names(run)}
+        new = {
+            name: commit
+            for name, commit in commits.items()
+            if name not in names and _OBJECT.fullmatch(commit)
+        }
+        there = self.there(new.values()) if new else ()
+        self._learned |= {(run, name): new[name] for name in new if new[name] in there}
+
+    def place(self, run: str, name: str) -> str:
+        """Return the words by which git finds a snapshot: its ref, or its commit."""
+        return self._learned.get((run, name)) or ref(run, name)
 
     def commit(self, run: str, name: str) -> str | None:
         """Return the commit of a snapshot, if there is one."""
-        return self._git.ask("rev-parse", "--quiet", "--verify", f"{ref(run, name)}^{{commit}}")
+        place = f"{self.place(run, name)}^{{commit}}"
+        return self._git.ask("rev-parse", "--quiet", "--verify", place)
 
     def tree(self, run: str, name: str) -> str | None:
         """Return the tree of a snapshot, if there is one."""
-        return self._git.ask("rev-parse", "--quiet", "--verify", f"{ref(run, name)}^{{tree}}")
+        place = f"{self.place(run, name)}^{{tree}}"
+        return self._git.ask("rev-parse", "--quiet", "--verify", place)
 
     def names(self, run: str) -> tuple[str, ...]:
         """Return the snapshots of a run: numbers in their order, then words."""
-        found = (words[1] for words in self._words() if words[0] == run)
+        known = (*self._words(), *self._learned)
+        found = {words[1] for words in known if words[0] == run}
         return tuple(sorted(found, key=lambda name: (not name.isdecimal(), len(name), name)))
+
+    def there(self, commits: Iterable[str]) -> set[str]:
+        """Return those of the commits that are in the repository."""
+        given = "".join(f"{commit}\n" for commit in commits)
+        said = self._git("cat-file", "--batch-check", given=given.encode()).decode()
+        # `0a1b... commit 231`, or `0a1b... missing`
+        return {words[0] for words in map(str.split, said.splitlines()) if words[1] == "commit"}
 
     def runs(self) -> tuple[str, ...]:
         """Return the runs that have snapshots."""

@@ -5,7 +5,7 @@ their own (`refs/rooda`): rooda touches neither the user's branch, index and sta
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ class Snapshots:
         self._place = _place(folder, repository.top)
         self._index = index
         self._restorer = restorer
-        self._refs = SnapshotRefs(repository.git)
+        self._refs = SnapshotRefs(repository.git, repository.common)
         self._program = program
         self._before: IndexedTree | None = None
         self._head_files: tuple[bytes, ...] | None = None
@@ -212,6 +212,7 @@ class Snapshots:
         notes = read_notes(self._git.line("show", "--no-patch", "--format=%B", commit))
         undo_run = undo_run or run
         undo = self.take(undo_run, undo_name)
+        self.flush()
         here = self._before
         if here is None:
             raise AssertionError("a snapshot was taken")
@@ -263,6 +264,14 @@ class Snapshots:
         """Return the runs that have snapshots."""
         return self._refs.table.runs()
 
+    def learn(self, run: str, commits: Mapping[str, str]) -> None:
+        """Take snapshots from the record of a run that was killed before it wrote their refs."""
+        self._refs.table.learn(run, commits)
+
+    def flush(self) -> None:
+        """Write the refs that wait for the next change. Raises GitError."""
+        self._refs.flush()
+
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the snapshots of these runs; git frees the space when it cleans up."""
         self._refs.forget(runs)
@@ -287,8 +296,8 @@ class Snapshots:
 
     def diff(self, run: str, before: str, after: str, *arguments: str) -> tuple[str, ...]:
         """Return the command that shows the difference of two snapshots with the user's git."""
-        refs = (ref(run, before), ref(run, after))
-        return (self._program, "-C", str(self._folder), "diff", *refs, *arguments)
+        places = (self._refs.table.place(run, name) for name in (before, after))
+        return (self._program, "-C", str(self._folder), "diff", *places, *arguments)
 
 
 def _place(folder: Path, top: Path) -> str:
