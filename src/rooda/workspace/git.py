@@ -114,7 +114,7 @@ class Git:
         self._tools = tools
         kept = {name: value for name, value in unattended(tools).items() if name not in _DATES}
         # Plumbing runs no program of the user, so PATH needs no folder of the work tree.
-        self._environ = {**kept, "PATH": tools.path, **_PLUMBING, **(more or {})}
+        self.environ: Mapping[str, str] = {**kept, "PATH": tools.path, **_PLUMBING, **(more or {})}
         self._options: list[str] = []
         for key, value in {**_QUIET, **(settings or {})}.items():
             self._options += ["-c", f"{key}={value}"]
@@ -171,7 +171,7 @@ class Git:
             what="",
             argv=(program, *self._options, *arguments),
             cwd=self.folder,
-            environ=self._environ,
+            environ=self.environ,
             timeout=_AFTER_A_TIMEOUT if name in self._tools.hung else _PATIENCE,
             stdin=given,
             kill_grace=_GRACE,

@@ -14,6 +14,7 @@ from msgspec import Struct
 from rooda.workspace.git import GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.git_files import check_rules, pipes_in
 from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles, TrackedFiles
+from rooda.workspace.snapshots.quick_look import QuickLook
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.shadow_repo import FileMark, ShadowRepo, listed
 from rooda.workspace.state_folder import STATE_FOLDER
@@ -62,6 +63,7 @@ class ShadowIndex:
         self._selector = FileSelector(repository, own, largest)
         self._tracked = TrackedFiles(repository, shadow.git)
         self._recent = RecentFiles(self._top)
+        self._look = QuickLook(self._top, (repository.index, *shadow.rule_files))
         self._pipes: set[Path] = set()
         self._tree: str | None = None
         self._left_out: Mapping[str, FileMark | None] = {}
@@ -82,6 +84,9 @@ class ShadowIndex:
 
     def _scan(self, head: str | None) -> IndexedTree:
         check_rules(Path(self._top), self._pipes)
+        is_unchanged = self._look.is_unchanged()
+        if is_unchanged and self._tree is not None and self._shadow.is_as_left:
+            return IndexedTree(self._tree, self._left_out)
         names = self._shadow.prepare(head)
         if names is not None:
             self._learn(names)
@@ -122,11 +127,13 @@ class ShadowIndex:
 
     def settle(self, names: Iterable[str]) -> None:
         """Note that rooda itself has changed these files and the index."""
+        self._look.forget()
         self._recent.note(names)
         self._shadow.trust()
 
     def discard(self) -> None:
         """Rebuild the index at the next scan, because it may be damaged."""
+        self._look.forget()
         self._shadow.discard()
 
     def _learn(self, known: list[str]) -> None:

@@ -118,6 +118,21 @@ class ShadowRepo:
         shown = self._settings.get("status.showuntrackedfiles", "normal").lower()
         return not self._is_private and shown in ("no", "false", "off", "0")
 
+    @property
+    def rule_files(self) -> tuple[Path, ...]:
+        """Return the files with ignore rules that are not in the work tree."""
+        environ = self.git.environ
+        config = environ.get("XDG_CONFIG_HOME") or f"{environ.get('HOME', '')}/.config"
+        chosen = self._settings.get("core.excludesfile", f"{config}/git/ignore")
+        if chosen.startswith("~/"):
+            chosen = f"{environ.get('HOME', '')}{chosen[1:]}"
+        return self._repository.common / "info" / "exclude", self._repository.top / chosen
+
+    @property
+    def is_as_left(self) -> bool:
+        """Return whether the index is the one that rooda has used last."""
+        return self._left_as == mark_of(self._index)
+
     def prepare(self, head: str | None) -> list[str] | None:
         """Repair the folder. Return the names in the index; None if they are as rooda left them.
 
