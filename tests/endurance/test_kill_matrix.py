@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
-from rooda.workspace.lock import LockNote, here
+from rooda.workspace.lock_note import LockNote, here
 from support.children import Nursery, until
 from support.misbehaviour import (
     AT_MAXIMUM,

@@ -278,7 +278,8 @@ def test_changes_of_the_whole_repository_are_committed_from_a_subfolder(work: Gi
     agent = inside.agent("unset GIT_DIR GIT_INDEX_FILE; touch ../../at-the-top here")
     assert inside.work(agent, "-n", "1", "--commit", env=misleading).code == 2
     assert work.tracked() == ["README", "at-the-top", "some/where/here"]
-    assert (below / ".rooda").is_dir()
+    assert not (below / ".rooda").exists(), "the record is at the top"
+    assert work.record()[0]["result"]["files_created"] == ["at-the-top", "some/where/here"]
 
 
 def test_run_with_commit_on_is_refused_without_git(work: GitWork, tmp_path: Path) -> None:

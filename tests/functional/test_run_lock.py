@@ -23,7 +23,8 @@ from rooda.config.settings import KEEP_PROCESSES
 from rooda.engine.run_lock import hold_run_lock
 from rooda.process.leftovers import start_time
 from rooda.text.event import Event
-from rooda.workspace.lock import Lock, LockHeldError, LockNote, here, read_note
+from rooda.workspace.lock import Lock, LockHeldError
+from rooda.workspace.lock_note import LockNote, here, read_note
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
@@ -362,7 +363,8 @@ def note_of(workspace: Workspace, /, **values: Any) -> dict[str, Any]:
 def start_events(workspace: Workspace) -> list[Event]:
     """The events of a start, from taking the lock to the begin of the loop."""
     values = {KEEP_PROCESSES: ()}
-    folders = {"workspace": workspace.path, "working_dir": workspace.path}
+    names = ("workspace", "working_dir", "started_in")
+    folders = dict.fromkeys(names, workspace.path)
     plan = SimpleNamespace(**folders, procedure="work", values=values, environ={})
     events: list[Event] = []
     with hold_run_lock(cast("Plan", plan)) as lock:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rooda.workspace.lock import Lock, LockNote, read_note
+from rooda.workspace.lock import Lock
+from rooda.workspace.lock_note import LockNote, read_note
 
 NOTE = LockNote("20260101-101010-abcdef", "build", 1, 2.0, "2026-01-01", "/workspace")
 OTHER = b"a file of the user\n"

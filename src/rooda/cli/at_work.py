@@ -15,8 +15,9 @@ from rooda.process.interrupts import END
 from rooda.process.leftovers import start_time
 from rooda.record.rows import StoreError
 from rooda.text.controls import one_line, shown_words
-from rooda.workspace.lock import LockNote, here, is_locked, lock_holder
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.lock import is_locked, lock_holders
+from rooda.workspace.lock_note import LockNote, here
+from rooda.workspace.work_tree import folders_to_top
 
 _PACE = 0.05  # seconds between two looks at the process
 
@@ -27,35 +28,50 @@ class AtWork(Struct, frozen=True):
     pid: int
     started: float
     note: LockNote | None  # None when the agent has deleted it
+    elsewhere: str = ""  # its folder, if the current work tree is a part of it
 
     @classmethod
     def find(cls) -> "AtWork":
-        """Return the run that holds the lock of this work tree. Raises InvalidInput."""
-        top = work_tree(this_world().folder)
-        pid, note = lock_holder(top)
-        if note is not None and note.host != here()[0] and pid in (None, note.pid):
-            message = f"the run of {one_line(note.procedure)} is at work on {one_line(note.host)}"
-            raise InvalidInput([Problem(message, "Stop it there")])
-        if pid is None and is_locked(top):
-            raise _unseen(note)
-        started = None if pid is None else start_time(pid)
-        if pid is None or started is None:
+        """Return the run that holds the lock of this work tree, or of one around it.
+
+        The agent may have made this folder a repository of its own. Raises InvalidInput.
+        """
+        folder = this_world().folder
+        within = folders_to_top(folder)
+        others = []
+        for holder in lock_holders(folder):
+            note = holder.note
+            if note is not None and note.host != here()[0] and holder.pid in (None, note.pid):
+                where = one_line(note.host)
+                message = f"the run of {one_line(note.procedure)} is at work on {where}"
+                raise InvalidInput([Problem(message, "Stop it there")])
+            if holder.pid is None:
+                raise _unseen(note)
+            started = start_time(holder.pid)
+            if started is None:
+                continue
+            if note is not None and note.process.can_be_seen and started != note.started:
+                continue
+            if _is_rooda(holder.pid, is_noted=note is not None):
+                elsewhere = "" if holder.folder in within else str(holder.folder)
+                return cls(holder.pid, started, note, elsewhere)
+            if holder.folder in within:
+                others.append(holder.pid)
+        if not others and is_locked(within[-1]):
+            raise _unseen(None)
+        if not others:
             raise _no_run()
-        if note is not None and note.process.can_be_seen and started != note.started:
-            raise _no_run()
-        if not _is_rooda(pid, is_noted=note is not None):
-            message = (
-                f"pid {pid} holds the lock of this work tree and is not rooda: {_command(pid)}"
-            )
-            raise InvalidInput([Problem(message, f"End it yourself, with `kill {pid}`")])
-        return cls(pid, started, note)
+        pid = others[0]
+        message = f"pid {pid} holds the lock of this work tree and is not rooda: {_command(pid)}"
+        raise InvalidInput([Problem(message, f"End it yourself, with `kill {pid}`")])
 
     def __str__(self) -> str:
         """Return the run's name in messages."""
+        where = f" in {self.elsewhere}" if self.elsewhere else ""
         if self.note is None:
-            return f"The run of pid {self.pid}"
+            return f"The run of pid {self.pid}{where}"
         # The agent can write the note.
-        return f"{one_line(self.note.procedure)} (run {self.note.run}, pid {self.pid})"
+        return f"{one_line(self.note.procedure)} (run {self.note.run}, pid {self.pid}){where}"
 
     @property
     def is_there(self) -> bool:

@@ -81,7 +81,8 @@ class Plan(Struct, frozen=True):
 
     The first of `agents` does the work, the others take over from it. A `template` replaces the
     phases. `notes` are lines for the summary of the session log, `tools` are rooda's own programs,
-    `flag_names` are the flags that advice may name.
+    `flag_names` are the flags that advice may name. `workspace` has the record; the user started
+    the run there or in `started_in`, a folder below.
     """
 
     procedure: str
@@ -98,6 +99,7 @@ class Plan(Struct, frozen=True):
     notes: tuple[tuple[str, str], ...] = ()
     tools: Tools = field(default_factory=Tools)
     flag_names: FlagNames = FlagNames()
+    started_in: Path | None = None
 
     @property
     def agent(self) -> Agent:

@@ -61,14 +61,14 @@ from rooda.workspace.tools import Tools
 class OwnFiles(Struct, frozen=True):
     """What a command with files of its own, such as ralph, brings instead of rooda's files.
 
-    `procedure` is the name of the run in the record. `layer` has the settings from its files,
-    `prompt` is None if it can't be read. `no_agent` is the problem to report if no agent is chosen,
-    `problems` are those in its files, `flags` the flags that it has. It works in a git repository
-    only.
+    `procedure` is the name of the run in the record. `root` is the folder that the agent works in,
+    `layer` has the settings from its files, `prompt` is None if it can't be read. `no_agent` is the
+    problem to report if no agent is chosen, `problems` are those in its files, `flags` the flags
+    that it has. It works in a git repository only.
     """
 
     procedure: str
-    workspace: Path
+    root: Path
     layer: Layer
     prompt: PromptTemplate | None
     tasks: TaskSource
@@ -139,8 +139,9 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     values = resolve(layers, request.procedure)
     problems += _check_values(layers, values, request)
 
-    workspace = world.folder if own is None else own.workspace
-    working_dir = Path(values[WORKING_DIR] or workspace)
+    root = world.folder if own is None else own.root
+    workspace = world.workspace(root)
+    working_dir = Path(values[WORKING_DIR] or root)
     environ = with_changes(world.environ, values[ENV])
     tools = Tools(environ, [workspace, working_dir])
     command, agents = _agents(layers, values, request, problems)
@@ -150,8 +151,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     at_start: tuple[Problem, ...] = ()
     if own is None:
         most = values[MAX_PROMPT_SIZE]
-        phases = choose_phases(layers, request.procedure, request.phases, workspace, problems, most)
-        contexts = choose_contexts(request.contexts, workspace, problems, most)
+        phases = choose_phases(layers, request.procedure, request.phases, root, problems, most)
+        contexts = choose_contexts(request.contexts, root, problems, most)
         checks += _check_prompt(phases, contexts, problems, most)
         at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
@@ -181,6 +182,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             mode=request.procedure,
             tools=tools,
             flag_names=request.flag_names,
+            started_in=world.folder,
         )
         problems += _check_whole_prompt(plan, checks)
     names = request.flag_names

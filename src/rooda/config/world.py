@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.workspace.record_place import workspace_for
 
 
 class World(Struct, frozen=True):
@@ -14,6 +15,11 @@ class World(Struct, frozen=True):
 
     folder: Path
     environ: Mapping[str, str]
+    record: Path | None = None  # the folder with the record of the run that goes on
+
+    def workspace(self, root: Path | None = None) -> Path:
+        """Return the folder with the record of a run that starts here, or of the project's root."""
+        return self.record or workspace_for(root or self.folder)
 
     @property
     def home(self) -> Path | None:

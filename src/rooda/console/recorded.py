@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
-from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.record_place import find_workspace
+from rooda.workspace.work_tree import folders_to_top
 
 if TYPE_CHECKING:
     from rooda.record.record_reader import RecordReader
@@ -20,22 +21,18 @@ if TYPE_CHECKING:
 _ITERATION = re.compile(r"[0-9]{1,6}")
 
 
-def workspace_here() -> Path:
-    """Return the nearest folder with a record, from here up to the top of the work tree."""
-    folder = this_world().folder
-    top = work_tree(folder)
-    real = folder.resolve()
-    above = [real, *real.parents]
-    within = above[: above.index(top) + 1] if top in above else above[:1]
-    return next((one for one in within if _has_record(one)), folder)
+def workspace_here(root: Path | None = None) -> Path:
+    """Return the folder with the record of the current folder, or of a project's root.
 
-
-def _has_record(folder: Path) -> bool:
-    """Return whether the folder has a record, also one that the user may not read."""
-    try:
-        return (folder / STATE_FOLDER / DATABASE).exists()
-    except PermissionError:
-        return True  # the reader says why it can't be read
+    Every command that reads a record finds it here. Tells the user of a record of another tree.
+    """
+    folder = root or this_world().folder
+    found = find_workspace(folder)
+    if found is None:
+        return folder
+    if found not in folders_to_top(folder):
+        click.echo(f"This work tree has no record; this is the one of {found}.", err=True)
+    return found
 
 
 class Recorded(Struct, frozen=True):

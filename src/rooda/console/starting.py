@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem
@@ -100,7 +101,8 @@ def take_up(
         replaced=given_of(command, merged.replaced).masked(),
         folder="" if folder == here else str(folder),
     )
-    return TakenUp(row.run, go_to(folder), given, parameters, news)
+    world = replace(go_to(folder), record=workspace)
+    return TakenUp(row.run, world, given, parameters, news)
 
 
 def _recorded(row: RunRow, front: Front) -> GivenFlags | None:

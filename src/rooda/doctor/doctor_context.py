@@ -48,7 +48,7 @@ class DoctorContext(Struct, frozen=True):
         environ = with_changes(world.environ, added)
         chosen = values[WORKING_DIR]
         working_dir = Path(chosen) if chosen else world.folder
-        tools = Tools(environ, [world.folder, working_dir])
+        tools = Tools(environ, [world.workspace(), world.folder, working_dir])
         return cls(world, layers, values, environ, working_dir, tools, os.geteuid() == 0)
 
     def environ_of(self, agent: Agent) -> dict[str, str]:

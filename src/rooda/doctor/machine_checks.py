@@ -18,9 +18,11 @@ from rooda.text.controls import one_line
 from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError, unfinished
-from rooda.workspace.lock import LockNote, is_locked, lock_holder, read_note
+from rooda.workspace.lock import LockHolder, is_locked, lock_holders
+from rooda.workspace.lock_note import LockNote, read_note
+from rooda.workspace.record_place import find_workspace
 from rooda.workspace.tools import Tools
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.work_tree import folders_to_top
 
 # What git needs for a commit: a word, the setting, and the variables that override it.
 _IDENTITY = (
@@ -96,20 +98,25 @@ def _state(git: Git) -> Iterator[Finding]:
 def check_lock(folder: Path) -> Finding:
     """Check whether a run is active here."""
     try:
-        top = work_tree(folder)
-        pid, note = lock_holder(top)
-        left = read_note(top)
+        within = folders_to_top(folder)
+        holders = [one for one in lock_holders(folder) if one.note or one.folder in within]
+        if not holders and is_locked(within[-1]):
+            holders = [LockHolder(None, within[-1], None)]
+        left = read_note(find_workspace(folder) or within[-1])
     except (OSError, RuntimeError) as error:
         text = f"rooda could not check whether a run is active here: {error}"
         return Finding(
             "lock", Mark.UNKNOWN, text, "Check that the folder exists, and its permissions"
         )
-    is_held = pid is not None or is_locked(top)
-    if is_held and (note is None or note.process.is_alive(lambda: is_held)):
-        text = f"a run is active in {top}: {_described(pid, note)}"
+    at_work = [
+        one for one in holders if one.note is None or one.note.process.is_alive(lambda: True)
+    ]
+    if at_work:
+        one = at_work[0]
+        text = f"a run is active in {one.folder}: {_described(one.pid, one.note)}"
         advice = "A second run has to wait; `rooda follow` shows this run, `rooda stop` ends it"
         return Finding("lock", Mark.OK, text, advice)
-    if left is not None and not left.process.is_alive(lambda: is_held):
+    if left is not None and not left.process.is_alive(lambda: False):
         text = f"an earlier run ({left.procedure}, pid {left.pid}) was killed here"
         advice = "Nothing to do: the next run cleans up"
         return Finding("lock", Mark.WARNING, text, advice)
@@ -140,12 +147,13 @@ def check_free_space(folder: Path) -> Finding:
 
 def check_permissions(values: Values, working_dir: Path, world: World) -> Iterator[Finding]:
     """Check that a run can write its files, and that rooda can read the user's config folder."""
-    wrong = list(check_places(values, working_dir, world.folder))
+    workspace = world.workspace()
+    wrong = list(check_places(values, working_dir, workspace))
     for check in wrong:
         advice = IN_FILES.advice("; ".join(check.details))
         yield Finding("permissions", Mark.PROBLEM, check.text, advice)
     if not wrong:
-        yield Finding("permissions", Mark.OK, f"{world.folder} can be written to")
+        yield Finding("permissions", Mark.OK, f"{workspace} can be written to")
     yield _global_folder(world)
 
 

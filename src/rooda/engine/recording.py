@@ -39,7 +39,7 @@ from rooda.text.plain_files import read_plain_file
 from rooda.views.log import LogFile
 from rooda.views.session_log import SessionLog
 from rooda.workspace.git import Git, GitError, GitInterruptedError
-from rooda.workspace.lock import ProcessIdentity
+from rooda.workspace.lock_note import ProcessIdentity
 from rooda.workspace.pin import Pin
 from rooda.workspace.snapshots.snapshots import Snapshots
 from rooda.workspace.state_folder import (

@@ -17,9 +17,10 @@ from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
 from rooda.process.runner import MARK
 from rooda.record.run_folders import run_folder
 from rooda.text.event import Event
-from rooda.workspace.lock import Lock, LockHeldError, LockNote, ProcessIdentity, here
+from rooda.workspace.lock import Lock, LockHeldError
+from rooda.workspace.lock_note import LockNote, ProcessIdentity, here
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.work_tree import has_repository
 
 _GRACE = 2.0  # seconds for the processes of a killed run to obey SIGTERM
 
@@ -31,15 +32,13 @@ class RunLock:
         # The name of a new run; a resumed run keeps its own.
         self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
         self._plan = plan
-        self._locks: list[Lock] = []
-        self._trouble: OSError | None = None
+        self._lock: Lock | None = None
         try:
             # The agent may work in another folder: no second run may use that one either.
-            for folder in (plan.workspace, plan.working_dir):
-                if work_tree(folder) not in [lock.top for lock in self._locks]:
-                    self._locks.append(Lock(folder))
+            folders = (self._start(), plan.working_dir)
+            self._lock = Lock(*folders, workspace=plan.workspace)
+            self._trouble = self._lock.trouble
         except LockHeldError as taken:
-            self.close()
             raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
         except OSError as error:
             self._trouble = error
@@ -54,14 +53,14 @@ class RunLock:
         if self._trouble is not None:
             folder = str(self._plan.workspace)
             emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
-        for lock in self._locks:
-            earlier = lock.left_behind()
-            if earlier is not None and not earlier.process.is_alive(lambda: not self.is_held):
+        if self._lock is None:
+            return
+        for earlier in self._lock.left_behind():
+            if not earlier.process.is_alive(lambda: not self.is_held):
                 stopped, left = stop_leftovers(_trace(earlier), _GRACE)
                 if stopped or left:
                     emit(EarlierRunCleared(earlier.run, tuple(stopped), tuple(left)))
-        if self._locks:
-            self._locks[0].write(self._note())
+        self._lock.write(self._note())
 
     def _note(self) -> LockNote:
         plan, us = self._plan, ProcessIdentity.own()
@@ -76,18 +75,25 @@ class RunLock:
             boot=us.boot,
             namespace=us.namespace,
             keep=plan.values[KEEP_PROCESSES],
+            folder=str(self._start()),
+            repository=has_repository(plan.workspace),
         )
+
+    def _start(self) -> Path:
+        """Return the folder where the user started the run; ralph's can be in another project."""
+        plan = self._plan
+        start = (plan.started_in or plan.workspace).resolve()
+        return start if start.is_relative_to(plan.workspace) else plan.workspace
 
     def note_agent(self, stamped: Stamped) -> None:
         """Note the process, so that a later run can stop it if rooda and the warden were killed."""
-        if isinstance(stamped.event, ProcessStarted | CommandStarted):
-            for lock in self._locks:
-                lock.note_agent(stamped.event.pid, stamped.event.started)
+        if self._lock is not None and isinstance(stamped.event, ProcessStarted | CommandStarted):
+            self._lock.note_agent(stamped.event.pid, stamped.event.started)
 
     def close(self) -> None:
         """Release the lock: the run has ended cleanly."""
-        for lock in self._locks:
-            lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def _trace(earlier: LockNote) -> RunTrace:

@@ -62,7 +62,7 @@ class RunStarted(Event, frozen=True):
     max_iterations: int | None  # how many iterations may run; null means no limit
     command: str  # the command of the agent
     run: str = ""  # the name of the run in the record
-    workspace: str = ""  # the folder that the agent works in
+    workspace: str = ""  # the folder with the record: the top of the work tree
     resumed_at: int | None = None  # the iteration that an earlier run goes on with
     once: bool = False  # the run has one iteration, see `iteration_mode`
 

@@ -153,10 +153,8 @@ def _taken_up(ctx: click.Context, args: "RalphArgs", wanted: str) -> "TakenUp":
     from rooda.console import starting
     from rooda.console.recorded import workspace_here
     from rooda.ralph.run_request import RalphFiles
-    from rooda.workspace.state_folder import DATABASE, STATE_FOLDER
 
-    root = RalphFiles(args, this_world()).root
-    workspace = root if (root / STATE_FOLDER / DATABASE).exists() else workspace_here()
+    workspace = workspace_here(RalphFiles(args, this_world()).root)
     row = starting.find(workspace, wanted, f"ralph {args.mode}")
     taken_up = starting.take_up(workspace, row, ctx, ctx.command, _RULES)
     _check_file(taken_up.parameters)

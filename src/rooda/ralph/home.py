@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.workspace.work_tree import work_tree
+from rooda.workspace.work_tree import folders_to_top
 
 HOME = ".ralph"
 CONFIG = "config"
@@ -25,9 +25,7 @@ class Home(Struct, frozen=True):
 
         Without a `.ralph` it is the folder itself.
         """
-        top = work_tree(folder)
-        above = [folder, *folder.parents]
-        within = above[: above.index(top) + 1] if top in above else [folder]
+        within = folders_to_top(folder)
         project = next((one for one in within if (one / HOME).is_dir()), folder)
         home = project / HOME
         return cls(home if home.is_dir() else project, project)

@@ -91,7 +91,7 @@ class RalphFiles:
             path = anchored(world.folder, args.config, world.home)
         self._shown = shown_from(world.folder, path, world.home)
         self._config = self._read_config(path)
-        self.root = self._project_root()  # the folder with the record of ralph's runs
+        self.root = self._project_root()
 
     def request(self) -> RunRequest:
         """Return the run that the arguments and files ask for."""
@@ -102,7 +102,7 @@ class RalphFiles:
         self.problems += self._warnings()
         own = OwnFiles(
             procedure=f"ralph {mode}",
-            workspace=self.root,
+            root=self.root,
             layer=layer,
             prompt=prompt,
             tasks=PlanTasks(self._home.plan if mode == "build" else None, file),

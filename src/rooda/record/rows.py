@@ -40,7 +40,8 @@ from rooda.loop.work_events import (
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
 from rooda.record.run_folders import is_run
-from rooda.workspace.lock import ProcessIdentity, is_locked_by
+from rooda.workspace.lock import is_locked_by
+from rooda.workspace.lock_note import ProcessIdentity
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shlex
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,11 +23,41 @@ def work_tree(folder: Path) -> Path:
     return next((above for above in (real, *real.parents) if _is_top(above)), real)
 
 
+def has_repository(folder: Path) -> bool:
+    """Return whether a folder is in a git work tree."""
+    return _is_top(work_tree(folder))
+
+
+def folders_to_top(folder: Path, beyond: Path | None = None) -> list[Path]:
+    """Return the folder and those above it, up to the top of its work tree, nearest first.
+
+    `beyond`: up to this folder, if it is above the top.
+    """
+    real = folder.resolve()
+    above = [real, *real.parents]
+    last = max(above.index(one) for one in (work_tree(real), beyond) if one in above)
+    return above[: last + 1]
+
+
+def is_foreign(path: Path) -> bool:
+    """Return whether another user may have put this into a folder of all users, such as /tmp.
+
+    The owner of a folder can replace everything in it, so the files of the owner are not foreign.
+    """
+    try:
+        above = path.parent.stat()
+        everyone = above.st_mode & stat.S_IWOTH
+        return bool(everyone) and path.lstat().st_uid not in (os.geteuid(), 0, above.st_uid)
+    except OSError:
+        return False
+
+
 def _is_top(folder: Path) -> bool:
     """Return whether git takes a folder for the top: it has a repository or points to one."""
     git = folder / ".git"
     try:
-        return (git / "HEAD").is_file() or read_plain_file(git, 7, follow=True) == b"gitdir:"
+        is_top = (git / "HEAD").is_file() or read_plain_file(git, 7, follow=True) == b"gitdir:"
+        return is_top and not is_foreign(git)
     except OSError:
         return False
 

@@ -48,7 +48,7 @@ def history(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """List the runs of this folder, newest first."""
+    """List the runs of this work tree, newest first."""
     record = Recorded.here()
     rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
     rows = list(map(record.summed_up, rows))

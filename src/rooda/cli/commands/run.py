@@ -112,7 +112,7 @@ def _start(
         commands=RESERVED,
         resumed=taken_up is not None,
     )
-    prepared = prepare(request, this_world())
+    prepared = prepare(request, this_world() if taken_up is None else taken_up.world)
     if parameters["dry_run"]:
         from rooda.console.dry_run import show
 

@@ -1,0 +1,83 @@
+"""An agent makes, moves or deletes repositories: rooda still finds the run and its record."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from support.children import Nursery
+from support.workspace import PROCEDURE, Workspace, wait_for
+
+# What an agent does in `top/deep/start`, where its run was started.
+CHANGES = {
+    "repository in the start folder": "git init -q",
+    "repository between top and start folder": "git init -q ..",
+    "repository of another work tree": "git init -q --separate-git-dir=../../../separate",
+    "repository deleted": "rm -rf ../../.git",
+    "repository moved": "mv ../../.git ../../../moved",
+    "start folder made again": 'here=$PWD; cd ..; rm -rf start; git init -q start; cd "$here"',
+}
+CHANGES_WITHOUT_GIT = {
+    "repository in the start folder": "git init -q",
+    "repository above the start folder": "git init -q ..",
+    "repository below the start folder": "git init -q below",
+}
+
+
+@pytest.fixture
+def nursery(workspace: Workspace) -> Iterator[Nursery]:
+    workspace.global_config(PROCEDURE)
+    found = Nursery(workspace.path.parent)
+    yield found
+    found.clear()
+
+
+def in_folder(workspace: Workspace, name: str) -> Workspace:
+    """The same user in a folder below the workspace."""
+    path = workspace.path / name
+    path.mkdir(parents=True, exist_ok=True)
+    return Workspace(path, workspace.home)
+
+
+def check(start: Workspace, nursery: Nursery, change: str, *others: Workspace) -> None:
+    """Let an agent make the change, and look for its run from the start folder and others."""
+    begun = nursery.folder / "begun"
+    tools = Workspace(nursery.folder / "tools", start.home)
+    agent = tools.agent(f"{change}\necho > {begun}; exec sleep 60")
+    running = nursery.start(start, "work", "--ai-cmd", agent)
+    wait_for(begun)
+    below = in_folder(start, "below")
+    for folder in (start, below, *others):
+        shown = json.loads(folder.rooda("show", "--json").out)
+        assert shown["status"] == "running"
+    for folder in (start, *others):
+        refusal = folder.rooda("work", "--ai-cmd", "true", "-n", "1")
+        assert refusal.code == 1
+        assert f"work, pid {running.process.pid}" in refusal.err
+    stopped = below.rooda("stop", "--now")
+    assert (stopped.code, stopped.out) == (0, f"Run {shown['run']} has ended: interrupted.\n")
+    assert running.finish().code == 130
+    for folder in (start, below, *others):
+        assert json.loads(folder.rooda("history", "--json").out)[0]["run"] == shown["run"]
+    resumed = start.rooda("resume", "--ai-cmd", "true", "-n", "1")
+    assert resumed.code == 2, resumed.err
+    assert f"Resuming run {shown['run']}" in resumed.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
+def test_run_is_found_after_its_agent_changed_the_repositories(
+    workspace: Workspace, nursery: Nursery, change: str
+) -> None:
+    subprocess.run(["git", "init", "-q", str(workspace.path)], check=True)
+    others = [in_folder(workspace, name) for name in ("other", "deep", "")]
+    check(in_folder(workspace, "deep/start"), nursery, CHANGES[change], *others)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES_WITHOUT_GIT)
+def test_run_without_a_repository_is_found_after_its_agent_made_one(
+    workspace: Workspace, nursery: Nursery, change: str
+) -> None:
+    check(in_folder(workspace, "deep/start"), nursery, CHANGES_WITHOUT_GIT[change])
