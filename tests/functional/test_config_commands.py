@@ -16,7 +16,8 @@ from rooda.config.document import parse, plain
 from rooda.config.json_schema import schema
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
 from support.config import FOUR, in_section, planned, read, sample
-from support.workspace import ROODA, Workspace
+from support.recorded import versioned, within
+from support.workspace import PROCEDURE, ROODA, Workspace
 
 NAME = "rooda-config.yml"
 
@@ -34,6 +35,31 @@ def values_of(text: str) -> Any:
 
 def files_of(workspace: Workspace) -> list[str]:
     return sorted(str(path.relative_to(workspace.path)) for path in workspace.path.rglob("*"))
+
+
+# -- from a subfolder ----------------------------------------------------------------------
+
+
+def test_config_and_record_of_the_work_tree_hold_in_a_subfolder(workspace: Workspace) -> None:
+    versioned(workspace)
+    workspace.config(f"loop: {{ai_cmd: pwd, log_file: run.log}}\n{PROCEDURE}")
+    below = within(workspace, "deep/down")
+    assert below.rooda("config", "check").out == f"OK: ../../{NAME}\n"
+    shown = below.rooda("work", "--dry-run").out
+    assert f"AI Command: pwd (workspace: ../../{NAME})" in shown
+    assert f"✓ Config file: ../../{NAME}" in shown
+    assert below.rooda("work", "-n", "1").code == 2
+    assert "Iteration 1/1" in (workspace.path / "run.log").read_text()
+    assert list(below.path.iterdir()) == []
+    beside = within(workspace, "beside")
+    assert beside.rooda("show", "1", "--output").out == f"{below.path}\n"
+
+
+@pytest.mark.slow
+def test_init_in_a_subfolder_names_the_file_that_it_replaces_there(workspace: Workspace) -> None:
+    versioned(workspace)
+    written = within(workspace, "below").rooda("init").out
+    assert written.startswith(f"Wrote {NAME}. In this folder it replaces ../{NAME}. Next: ")
 
 
 # -- show ----------------------------------------------------------------------------------

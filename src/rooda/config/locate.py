@@ -1,5 +1,6 @@
 """Finds the config files and reads them into layers."""
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from rooda.config.world import World
 from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
 from rooda.text.plain_files import NotPlainFileError, read_plain_file
+from rooda.workspace.work_tree import folders_to_top, is_foreign
 
 CONFIG_NAME = "rooda-config.yml"
 LARGEST_FILE = 1024 * 1024
@@ -30,6 +32,16 @@ def global_folder(world: World) -> Path | None:
     if xdg and Path(xdg).is_absolute():
         return Path(xdg) / "rooda"
     return world.home / ".config" / "rooda" if world.home else None
+
+
+def file_above(world: World) -> Path | None:
+    """Return the nearest config file above the current folder, up to the top of the work tree.
+
+    For a run that goes on, the search goes up to its record: the agent may have made the current
+    folder a repository of its own.
+    """
+    paths = [folder / CONFIG_NAME for folder in folders_to_top(world.folder, world.record)[1:]]
+    return next((one for one in paths if os.path.lexists(one) and not is_foreign(one)), None)
 
 
 def read_layers(
@@ -65,12 +77,17 @@ def read_layers(
 
 
 def _workspace(world: World, config: str | None, problems: list[Problem]) -> Layer:
-    shown = CONFIG_NAME if config is None else config
-    if not shown:
+    if config == "":
         problems.append(Problem("must not be empty", "Name a file", field="--config"))
         return Layer(Tier.WORKSPACE)
-    path = anchored(world.folder, shown, world.home)
-    return _read(path, shown, Tier.WORKSPACE, world, problems, required=config is not None)
+    if config is not None:
+        path = anchored(world.folder, config, world.home)
+        return _read(path, config, Tier.WORKSPACE, world, problems, required=True)
+    path = world.folder / CONFIG_NAME
+    if not os.path.lexists(path):
+        path = file_above(world) or path
+    shown = os.path.relpath(path, world.folder)
+    return _read(path, shown, Tier.WORKSPACE, world, problems, required=False)
 
 
 def _global(world: World, problems: list[Problem]) -> Layer:

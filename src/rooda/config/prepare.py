@@ -145,7 +145,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     environ = with_changes(world.environ, values[ENV])
     tools = Tools(environ, [workspace, working_dir])
     command, agents = _agents(layers, values, request, problems)
-    checks = [check_program(one.argv, one.command, working_dir, environ) for one in agents]
+    checks = _config_above(layers, request)
+    checks += [check_program(one.argv, one.command, working_dir, environ) for one in agents]
     phases: dict[str, PhaseValue] = {}
     contexts: tuple[Context, ...] = ()
     at_start: tuple[Problem, ...] = ()
@@ -202,6 +203,13 @@ def _with_advice(check: Check, names: FlagNames) -> Check:
         return check
     (problem,) = names.problems([check.problem])
     return replace(check, problem=problem, details=tuple(map(names.advice, check.details)))
+
+
+def _config_above(layers: Layers, request: RunRequest) -> list[Check]:
+    """Return a line for the dry run that names a config file above the current folder."""
+    file = layers.workspace.file
+    is_above = request.own is None and request.config is None and "/" in file
+    return [Check(f"Config file: {file}")] if is_above else []
 
 
 def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
 from rooda.text.formats import flow_yaml
 
 _HEAD = """\
-# rooda-config.yml: settings of `rooda` for this folder.
+# rooda-config.yml: settings of `rooda` for this folder and those below it.
 #
 # Every line is optional, and a line with a `#` in front shows the default. Check the file with
 # `rooda config check`, see what holds and why with `rooda config show`, and let your editor

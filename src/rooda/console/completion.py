@@ -14,12 +14,12 @@ _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 
 def procedure_names() -> list[str]:
-    """Return the built-in procedures and those of a config file in this folder."""
+    """Return the built-in procedures and those of the config file of this folder."""
     return _with_config_names(keys_below(_builtin(), "procedures"), "procedures")
 
 
 def alias_names() -> list[str]:
-    """Return the built-in aliases of agents and those of a config file in this folder."""
+    """Return the built-in aliases of agents and those of the config file of this folder."""
     return _with_config_names(COMMANDS, "ai_cmd_aliases")
 
 
@@ -28,10 +28,19 @@ def _builtin() -> str:
 
 
 def _with_config_names(builtin: Iterable[str], section: str) -> list[str]:
-    text = ""
+    return list(dict.fromkeys([*builtin, *keys_below(_config(), section)]))
+
+
+def _config() -> str:
+    """Return the text of the nearest config file; empty if it can't be read."""
+    from rooda.workspace.work_tree import folders_to_top  # help loads this module too
+
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        text = read_plain_file(Path("rooda-config.yml"), _MOST_READ, follow=True).decode("utf-8")
-    return list(dict.fromkeys([*builtin, *keys_below(text, section)]))
+        for folder in folders_to_top(Path.cwd()):
+            with contextlib.suppress(FileNotFoundError):
+                data = read_plain_file(folder / "rooda-config.yml", _MOST_READ, follow=True)
+                return data.decode("utf-8")
+    return ""
 
 
 def keys_below(text: str, section: str) -> list[str]:

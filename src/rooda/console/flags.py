@@ -230,10 +230,12 @@ class PathHint(click.ParamType[str]):
         return [CompletionItem(incomplete, type=self._offer)]
 
 
-# For commands that start no run; a run has this option among its flags.
-config_option = click.option(
-    "--config", metavar="PATH", type=PathHint(), help="Config file [default: ./rooda-config.yml]."
+_CONFIG_HELP = (
+    "Config file [default: rooda-config.yml here, or in the nearest folder above, up to the top of "
+    "the work tree]"
 )
+# For commands that start no run; a run has this option among its flags.
+config_option = click.option("--config", metavar="PATH", type=PathHint(), help=f"{_CONFIG_HELP}.")
 
 
 def _type(kind: Kind[Any]) -> click.ParamType[Any]:
@@ -328,7 +330,7 @@ def run_options() -> tuple[click.Parameter, ...]:
             ["--config"],
             metavar="PATH",
             type=PathHint(),
-            help="Config file [default: ./rooda-config.yml]",
+            help=_CONFIG_HELP,
         ),
         EqualsOption(
             ["--resume"],

@@ -20,12 +20,12 @@ class Home(Struct, frozen=True):
     project: Path
 
     @classmethod
-    def find(cls, folder: Path) -> "Home":
+    def find(cls, folder: Path, beyond: Path | None = None) -> "Home":
         """Return the nearest home, from this folder up to the top of the work tree.
 
-        Without a `.ralph` it is the folder itself.
+        Without a `.ralph` it is the folder itself. `beyond`: up to this folder, if it is above.
         """
-        within = folders_to_top(folder)
+        within = folders_to_top(folder, beyond)
         project = next((one for one in within if (one / HOME).is_dir()), folder)
         home = project / HOME
         return cls(home if home.is_dir() else project, project)

@@ -85,7 +85,7 @@ class RalphFiles:
         self._args = args
         self._world = world
         self.problems: list[Problem] = []
-        self._home = Home.find(world.folder)
+        self._home = Home.find(world.folder, world.record)
         path = self._home.config
         if args.config is not None:
             path = anchored(world.folder, args.config, world.home)

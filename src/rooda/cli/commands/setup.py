@@ -11,7 +11,7 @@ from click.shell_completion import get_completion_class
 from rooda import __version__
 from rooda.config.inspect import Inspection, inspect
 from rooda.config.json_schema import schema as json_schema
-from rooda.config.locate import CONFIG_NAME
+from rooda.config.locate import CONFIG_NAME, file_above
 from rooda.config.problems import InvalidInput, Problem, errors, problems_text
 from rooda.config.template import template
 from rooda.config.world import this_world
@@ -88,7 +88,9 @@ def init(session: CliContext, /) -> None:
     except OSError as error:
         problem = Problem(f"{CONFIG_NAME} can't be written: {error.strerror}", "Check the folder")
         raise InvalidInput([problem]) from None
-    click.echo(f"Wrote {CONFIG_NAME}. Next: choose an agent in it, then `rooda list`.")
+    above = file_above(this_world())
+    instead = f" In this folder it replaces {os.path.relpath(above)}." if above else ""
+    click.echo(f"Wrote {CONFIG_NAME}.{instead} Next: choose an agent in it, then `rooda list`.")
 
 
 def _write_whole(file: TextIO, text: str) -> None:
