@@ -1,6 +1,7 @@
 """What only the user may read stays private in the files that rooda creates."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -36,19 +37,21 @@ def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> N
     assert git(repo, "for-each-ref", "refs/rooda"), "there is a snapshot"
 
 
-@pytest.mark.slow
-def test_restored_new_file_gets_the_usual_mode(workspace: Workspace) -> None:
+def test_restored_files_get_the_modes_that_they_had(workspace: Workspace) -> None:
     repo = versioned(workspace)
-    done = repo.work(repo.agent(f"umask 022; echo text > public.txt; {SUCCESS}"))
+    done = repo.work(
+        repo.agent(f"umask 022; mkdir new; echo text > new/public.txt; cd new; {AGENT}")
+    )
     assert done.code == 0, done.err
-    file = repo.path / "public.txt"
-    file.unlink()
+    shutil.rmtree(repo.path / "new")
     umask = os.umask(0o022)
     try:
         assert repo.rooda("restore", "1").code == 0
     finally:
         os.umask(umask)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    names = ("new", "new/public.txt", "new/private.txt")
+    modes = [stat.S_IMODE((repo.path / name).stat().st_mode) for name in names]
+    assert modes == [0o755, 0o644, 0o600]
 
 
 TOKEN = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.restore import RestorePlan, plan_restore
+from rooda.workspace.snapshots.snapshot_refs import SnapshotNotes, message, read_notes
 from rooda.workspace.tree_changes import Changes, Difference
 from support.gitrepo import Repo, Walk, compare, repository, walk
 
@@ -152,6 +153,39 @@ def test_private_files_stay_private(repo: Repo) -> None:
         expected, "then"
     )
     assert {now: mode(repo.path / f"x{now:o}") for now in expected} == expected
+
+
+MODES = (0o600, 0o640, 0o644, 0o755, 0o700, 0o750, 0o444, 0o664, 0o666)
+
+
+def test_permissions_come_back_exactly(repo: Repo) -> None:
+    """Of deleted files, of changed ones, and of those with other permissions and the same bytes."""
+    there = [repo.path / f"{what}/{now:o}" for what in ("gone", "changed", "same") for now in MODES]
+    for path in there:
+        repo.write(str(path.relative_to(repo.path)), "then").chmod(int(path.name, 8))
+    repo.open().take("r1", "0")
+    repo.sh("rm -r gone; umask 022; for f in changed/*; do rm -f $f; echo now > $f; done")
+    repo.sh("chmod 600 changed/644 same/644; chmod 644 same/600 changed/640")
+    restored = repo.open().restore("r1", "0", "u1")
+    assert restored.left_out == ()
+    assert {path: path.read_text() for path in there} == dict.fromkeys(there, "then")
+    kept = {repo.path / "changed/644": 0o600, repo.path / "same/644": 0o600}  # more private now
+    assert {path: mode(path) for path in there} == {
+        path: kept.get(path, int(path.name, 8)) for path in there
+    }
+    assert mode(repo.path / "gone") & 0o111 == 0o111, "only the files are private"
+    repo.open().restore("r1", "u1", "u2")
+    assert mode(repo.path / "same/600") == 0o644
+    assert mode(repo.path / "changed/640") == 0o644
+    assert not (repo.path / "gone").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "/x", "a/../../x", ".git/config", "a\0", "\ud800", "a//b"]
+)
+def test_forged_permissions_of_other_files_are_ignored(name: str) -> None:
+    notes = SnapshotNotes(modes=((name, 0o777), ("good", 0o600)))
+    assert read_notes(message("title", notes).decode()).modes == (("good", 0o600),)
 
 
 def test_restored_program_is_executable_for_each_reader(repo: Repo) -> None:

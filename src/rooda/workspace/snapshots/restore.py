@@ -1,4 +1,4 @@
-"""Restore the bytes, executable bits and links of a work tree.
+"""Restore the bytes, permissions and links of a work tree.
 
 Ignored files, files that are in no snapshot, and submodules stay as they are. If one of them is
 in the way of a file, rooda can't restore that file, and names it.
@@ -6,13 +6,14 @@ in the way of a file, rooda can't restore that file, and names it.
 
 import os
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import filterfalse
 from pathlib import Path
 
 from msgspec import Struct
 
 from rooda.workspace.git import INHERITED
+from rooda.workspace.snapshots.file_modes import modes_of, set_modes
 from rooda.workspace.snapshots.shadow_repo import ShadowRepo, listed
 from rooda.workspace.tree_changes import GITLINK, Difference
 
@@ -87,21 +88,31 @@ class Restorer:
         except OSError:
             return False
 
-    def carry_out(self, what: RestorePlan, tree: str, absent: Collection[str]) -> tuple[str, ...]:
-        """Restore the tree. Return the names that could not be restored.
+    def carry_out(
+        self, what: RestorePlan, tree: str, absent: Collection[str], modes: Mapping[str, int]
+    ) -> tuple[str, ...]:
+        """Restore the tree, and these permissions. Return the names that could not be restored.
 
         The ignore rules come first: rooda deletes no file that they ignore, unless it is known
         that the file did not exist.
         """
         self._shadow.git("read-tree", "--reset", tree)
-        done = set(self._write(filter(_is_rule, what.write)))
+        done = set(self._write(filter(_is_rule, what.write), modes))
         for group in (filter(_is_rule, what.delete), filterfalse(_is_rule, what.delete)):
             names = list(group)
             spared = [name for name in self._ignored(names) if name not in absent]
             done.update(spared)
             done.update([name for name in names if name not in done and self._delete(name)])
-        done.update(self._write(filterfalse(_is_rule, what.write)))
-        return (*what.leave, *(name for name in (*what.delete, *what.write) if name not in done))
+        done.update(self._write(filterfalse(_is_rule, what.write), modes))
+        failed = [name for name in (*what.delete, *what.write) if name not in done]
+        return (*what.leave, *failed, *self._set_modes(modes, {*what.leave, *failed}))
+
+    def _set_modes(self, modes: Mapping[str, int], spared: Collection[str]) -> list[str]:
+        """Set permissions that differ; return the names for which that failed."""
+        names = [name for name in modes if name not in spared and self._is_in_place(name)]
+        now = modes_of(str(self._top), names)
+        wrong = {name: modes[name] for name, mode in now.items() if mode != modes[name]}
+        return set_modes(str(self._top), wrong)
 
     def ignored_if_there(self, differences: Iterable[Difference]) -> list[str]:
         """Return names that the restore creates and that today's rules ignore."""
@@ -115,10 +126,19 @@ class Restorer:
         said = self._shadow.git.ask(*_IGNORED, given=listed(within)) if within else None
         return [name.removeprefix("./") for name in (said or "").split("\0")[:-1]]
 
-    def _write(self, names: Iterable[str]) -> list[str]:
-        """Write files with the permissions of the files they replace. Return the written names."""
-        umasks = {name: _umask(self._top / name) for name in names}
+    def _write(self, names: Iterable[str], modes: Mapping[str, int]) -> list[str]:
+        """Write files, and return their names. `modes` are the permissions that they will get.
+
+        The others get the permissions of the files that they replace.
+        """
+        umasks = {
+            name: _umask_for(modes[name]) if name in modes else _umask_of(self._top / name)
+            for name in names
+        }
         free = [name for name in umasks if self._make_room(name)]
+        for name in free:
+            if name in modes:  # git would create the folders with the umask for the file
+                (self._top / name).parent.mkdir(parents=True, exist_ok=True)
         for umask in sorted({umasks[name] for name in free}):
             some = [name for name in free if umasks[name] == umask]
             self._shadow.git(*_CHECKOUT, given=listed(some), umask=umask)
@@ -190,18 +210,22 @@ def _unlink(path: Path) -> bool:
     return True
 
 
-def _umask(path: Path) -> int:
-    """Return the umask with which a new version gets the permissions of the existing file.
-
-    So a private file stays private from the first moment on. If the new version is executable,
-    every user with read permission may execute it.
-    """
+def _umask_of(path: Path) -> int:
+    """Return the umask with which a new version gets the permissions of the existing file."""
     try:
         mode = path.lstat().st_mode
     except OSError:
         return INHERITED
     if not stat.S_ISREG(mode):
         return INHERITED
+    return _umask_for(mode)
+
+
+def _umask_for(mode: int) -> int:
+    """Return the umask for a file with these permissions: it is private from the first moment on.
+
+    If the file is executable, every user with read permission may execute it.
+    """
     allowed = mode & 0o666
     return 0o777 & ~(allowed | (allowed & 0o444) >> 2)
 

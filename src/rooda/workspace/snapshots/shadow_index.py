@@ -10,9 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.workspace.git import GitError, GitInterruptedError, GitStoppedError
 from rooda.workspace.git_files import check_rules, pipes_in
+from rooda.workspace.snapshots.file_modes import FileModes
 from rooda.workspace.snapshots.file_selection import FileSelector, SelectedFiles, TrackedFiles
 from rooda.workspace.snapshots.quick_look import QuickLook
 from rooda.workspace.snapshots.repository import Repository
@@ -47,6 +49,7 @@ class IndexedTree(Struct, frozen=True):
     tree: str
     left_out: Mapping[str, FileMark | None]
     ignored: frozenset[str] = frozenset()
+    modes: Mapping[str, int] = {}  # unusual permissions of files in the tree
 
 
 class ShadowIndex:
@@ -62,7 +65,8 @@ class ShadowIndex:
         own = os.path.relpath(state.parent.resolve() / state.name, self._top)
         self._selector = FileSelector(repository, own, largest)
         self._tracked = TrackedFiles(repository, shadow.git)
-        self._recent = RecentFiles(self._top)
+        self._modes = FileModes()
+        self._recent = RecentFiles(self._top, self._modes)
         self._look = QuickLook(self._top, (repository.index, *shadow.rule_files))
         self._pipes: set[Path] = set()
         self._tree: str | None = None
@@ -86,7 +90,7 @@ class ShadowIndex:
         check_rules(Path(self._top), self._pipes)
         is_unchanged = self._look.is_unchanged()
         if is_unchanged and self._tree is not None and self._shadow.is_as_left:
-            return IndexedTree(self._tree, self._left_out)
+            return IndexedTree(self._tree, self._left_out, modes=self._modes.sorted())
         names = self._shadow.prepare(head)
         if names is not None:
             self._learn(names)
@@ -111,19 +115,23 @@ class ShadowIndex:
         self._shadow.leave()
         hidden = [name for name in self._left_out if self._is_hidden(name, found)]
         self._left_out = found.left_out
-        return IndexedTree(tree, found.left_out, ignored.union(hidden))
+        return IndexedTree(tree, found.left_out, ignored.union(hidden), self._modes.sorted())
 
     def _is_hidden(self, name: str, found: SelectedFiles) -> bool:
         """Return whether a file that was left out exists, but this scan did not list it."""
         is_listed = name in found.left_out or name in found.update
         return not is_listed and os.path.lexists(f"{self._top}/{name}")
 
-    def add(self, names: Collection[str]) -> str:
+    def add(self, names: Collection[str], before: IndexedTree) -> IndexedTree:
         """Add names to the index that a scan leaves out; return the tree with them."""
         self._shadow.git(*self._update_command, given=listed(names))
         tree = self._write_tree()
         self.settle(names)
-        return tree
+        return replace(before, tree=tree, modes=self._modes.sorted())
+
+    def watch_modes(self, names: Collection[str]) -> None:
+        """Keep the permissions of these files in the next trees, even if they are usual ones."""
+        self._modes.watch(self._top, names)
 
     def settle(self, names: Iterable[str]) -> None:
         """Note that rooda itself has changed these files and the index."""
@@ -141,6 +149,7 @@ class ShadowIndex:
         if own := [name for name in known if self._selector.is_own(name)]:
             self._shadow.git(*_REMOVE, given=listed(own))  # the user has committed it earlier
         self._tracked.reset(known)
+        self._modes.clear()
         self._recent.note(known)
 
     def _changed(self) -> tuple[dict[str, bool], list[str]]:
@@ -264,11 +273,13 @@ class RecentFiles:
 
     Git compares times by the second. If a file gets other bytes of the same size and its old date
     within the second of git's scan, git takes it for unchanged. So rooda remembers such files for
-    a moment, with their exact ctime, which no program can set.
+    a moment, with their exact ctime, which no program can set. `modes` gets the permissions of
+    all files that are noted.
     """
 
-    def __init__(self, top: str) -> None:
+    def __init__(self, top: str, modes: FileModes) -> None:
         self._top = top
+        self._modes = modes
         self._known: dict[str, int] = {}
 
     def note(self, names: Iterable[str]) -> None:
@@ -279,11 +290,13 @@ class RecentFiles:
                 found = os.lstat(f"{self._top}/{name}")
             except OSError:
                 continue
+            self._modes.note(name, found)
             if found.st_ctime > now - _RECENT and not stat.S_ISDIR(found.st_mode):
                 self._known[name] = _change_of(found)
 
-    def forget(self, names: Iterable[str]) -> None:
+    def forget(self, names: Collection[str]) -> None:
         """Forget these names."""
+        self._modes.forget(names)
         for name in names:
             self._known.pop(name, None)
 

@@ -1,6 +1,7 @@
 """Snapshots in the user's repository: commits under `refs/rooda/<run>/<name>`."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,18 +16,22 @@ _ROOT = "refs/rooda"
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!\.lock)")
 _WERE_GONE = "refs of earlier snapshots had been deleted or changed; they are as they were again"
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_LEFT_OUT, _ABSENT = "Left out: ", "Absent: "
+_LEFT_OUT, _ABSENT, _MODE = "Left out: ", "Absent: ", "Mode {:03o}: "
+_MODE_LINE = re.compile(r"^Mode ([0-7]{3}): ", re.MULTILINE)
 _MOST_NAMED = 1000  # names of each kind in one message
+MOST_MODES = 5000
 
 
 class SnapshotNotes(Struct, frozen=True):
     """What a tree can't tell.
 
-    `left_out` existed and is not in the tree; `absent` did not exist and would be ignored.
+    `left_out` existed and is not in the tree; `absent` did not exist and would be ignored. `modes`
+    are the permissions of files for which they are not the usual ones.
     """
 
     left_out: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    modes: tuple[tuple[str, int], ...] = ()
 
 
 class KeptTree(Struct, frozen=True):
@@ -254,12 +259,20 @@ def message(title: str, notes: SnapshotNotes) -> bytes:
         for kind, names in ((_LEFT_OUT, notes.left_out), (_ABSENT, notes.absent))
         for name in names[:_MOST_NAMED]
     ]
+    lines += [f"{_MODE.format(mode)}{json.dumps(name)}" for name, mode in notes.modes[:MOST_MODES]]
     return "\n".join([title, *(["", *lines] if lines else []), ""]).encode()
 
 
 def read_notes(said: str) -> SnapshotNotes:
     """Return the notes in a commit message, without lines that are no notes."""
-    return SnapshotNotes(tuple(_names(said, _LEFT_OUT)), tuple(_names(said, _ABSENT)))
+    octal = sorted(set(_MODE_LINE.findall(said)))
+    modes = [
+        (name, int(one, 8))
+        for one in octal
+        for name in _names(said, f"Mode {one}: ")
+        if _is_path_in_tree(name)
+    ]
+    return SnapshotNotes(tuple(_names(said, _LEFT_OUT)), tuple(_names(said, _ABSENT)), tuple(modes))
 
 
 def _names(said: str, kind: str) -> Iterator[str]:
@@ -271,3 +284,13 @@ def _names(said: str, kind: str) -> Iterator[str]:
                 continue
             if isinstance(name, str):
                 yield name
+
+
+def _is_path_in_tree(name: str) -> bool:
+    """Return whether git can have a file of this name. An agent can forge a message."""
+    try:
+        parts = os.fsencode(name).split(b"/")
+    except UnicodeEncodeError:
+        return False
+    is_plain = not any(part in (b"", b".", b"..") or b"\0" in part for part in parts)
+    return is_plain and all(part.lower() != b".git" for part in parts)

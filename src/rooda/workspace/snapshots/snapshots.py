@@ -15,7 +15,13 @@ from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.snapshots.restore import Restorer, plan_restore
 from rooda.workspace.snapshots.shadow_index import IndexedTree, ShadowIndex
 from rooda.workspace.snapshots.shadow_repo import ShadowRepo
-from rooda.workspace.snapshots.snapshot_refs import SnapshotNotes, SnapshotRefs, read_notes, ref
+from rooda.workspace.snapshots.snapshot_refs import (
+    MOST_MODES,
+    SnapshotNotes,
+    SnapshotRefs,
+    read_notes,
+    ref,
+)
 from rooda.workspace.tools import Tools
 from rooda.workspace.tree_changes import (
     Changes,
@@ -138,8 +144,7 @@ class Snapshots:
         changes = None if self._before is None else self._changes(self._before, found)
         commit = None
         if run is not None:
-            notes = SnapshotNotes(tuple(sorted(found.left_out)))
-            commit, wrong = self._refs.keep(run, name, found.tree, head, notes)
+            commit, wrong = self._refs.keep(run, name, found.tree, head, _notes(found))
             trouble = trouble or wrong
         self._before = found
         return TreeScan(
@@ -211,6 +216,8 @@ class Snapshots:
             raise GitError(f"there is no snapshot {name} of run {run}")
         notes = read_notes(self._git.line("show", "--no-patch", "--format=%B", commit))
         undo_run = undo_run or run
+        modes = dict(notes.modes)
+        self._index.watch_modes(modes)
         undo = self.take(undo_run, undo_name)
         self.flush()
         here = self._before
@@ -223,8 +230,8 @@ class Snapshots:
             here = self._keep_also(hidden, absent, undo_run, undo_name, here, undo.head)
             differences = self._differences(here.tree, tree)
         plan = plan_restore(differences, notes.left_out, stuck)
-        failed = self._restorer.carry_out(plan, tree, notes.absent)
-        self._index.settle(plan.write)
+        failed = self._restorer.carry_out(plan, tree, notes.absent, modes)
+        self._index.settle((*plan.write, *modes))
         now = self.take(None)
         unkept = {*notes.left_out, *here.left_out}.difference(failed)
         gone = {name for name in unkept if not os.path.lexists(self._repository.top / name)}
@@ -246,10 +253,10 @@ class Snapshots:
         head: str | None,
     ) -> IndexedTree:
         """Add to the undo snapshot the ignored files that the restore will overwrite or create."""
-        tree = self._index.add(hidden) if hidden else here.tree
-        notes = SnapshotNotes(tuple(sorted(here.left_out)), tuple(sorted(absent)))
-        self._refs.keep(run, undo_name, tree, head, notes)
-        self._before = IndexedTree(tree, here.left_out)
+        found = self._index.add(hidden, here) if hidden else here
+        notes = _notes(found, absent)
+        self._refs.keep(run, undo_name, found.tree, head, notes)
+        self._before = IndexedTree(found.tree, found.left_out)
         return self._before
 
     def tree_of(self, run: str, name: str) -> str | None:
@@ -298,6 +305,12 @@ class Snapshots:
         """Return the command that shows the difference of two snapshots with the user's git."""
         places = (self._refs.table.place(run, name) for name in (before, after))
         return (self._program, "-C", str(self._folder), "diff", *places, *arguments)
+
+
+def _notes(found: IndexedTree, absent: Iterable[str] = ()) -> SnapshotNotes:
+    """Return what the commit of a tree says beside it."""
+    modes = tuple(found.modes.items())[:MOST_MODES]
+    return SnapshotNotes(tuple(sorted(found.left_out)), tuple(sorted(absent)), modes)
 
 
 def _place(folder: Path, top: Path) -> str:
