@@ -5,6 +5,7 @@ import itertools
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -104,6 +105,31 @@ def test_timeout_kills_a_hanging_commit_and_its_whole_process_tree(
     assert (work.path / "new").exists()
     assert not (work.path / LOCK).exists(), "no stale lock blocks the user's next commit"
     assert work.subjects() == ["the beginning"]
+
+
+def test_file_that_is_too_large_for_a_commit_is_named_at_once(work: GitWork) -> None:
+    agent = work.agents("truncate -s 1T huge.bin; touch mine", "rm huge.bin")
+    began = time.monotonic()
+    done = work.work(agent, "-n", "2", "--commit")
+    assert time.monotonic() - began < 120, "git did not read the file until git.commit_timeout"
+    first, second = work.record()
+    error = "too large to be committed within git.commit_timeout (300s): huge.bin (1024.0 GB)"
+    assert (first["kind"], first["commit_failed"]["error"]) == ("commit", error)
+    assert error in done.err
+    assert "add it to .gitignore" in done.err
+    assert error in second["prompt"].partition("## FEEDBACK")[2]
+    assert work.subjects() == ["the beginning", "work: iteration 2"]
+    assert work.tracked() == ["README", "mine"]
+
+
+@pytest.mark.slow
+def test_timeout_of_a_commit_names_the_large_files(work: GitWork) -> None:
+    work.settings(git={"commit": True, "commit_timeout": "1s"})
+    done = work.work(work.agent("truncate -s 1000M large.bin"), "-n", "1")
+    (one,) = work.record()
+    assert one["commit_failed"]["error"].startswith("timed out after 1s")
+    assert "Large files may be the cause: large.bin (1.0 GB)" in done.err
+    assert not (work.path / LOCK).exists()
 
 
 @pytest.mark.slow

@@ -185,7 +185,9 @@ def commit(context: IterationContext) -> None:
     result = context.iteration.result
     publisher = Publisher(context.plan, context.number, context.services)
     summary = result.summary if result else None
-    context.outcome, words = publisher.commit(context.decided, summary, context.task.task)
+    context.outcome, words = publisher.commit(
+        context.decided, summary, context.task.task, context.seen.left_out
+    )
     context.add_feedback(words)
 
 

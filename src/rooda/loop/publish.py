@@ -3,7 +3,7 @@
 Both run in a process tree of their own and within a time of their own; nothing can ask a question.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -14,11 +14,13 @@ from rooda.config.own_files import pathspecs
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     GIT_ALLOW_SECRETS,
+    GIT_COMMIT_TIMEOUT,
     GIT_MESSAGE,
     GIT_PUSH_TIMEOUT,
     VERIFY_FEEDBACK,
 )
 from rooda.iteration.progress import without_signals
+from rooda.loop.large_files import LargeFiles
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.push_check import MOST_NAMED, check_commits, words_about_commit, words_about_push
 from rooda.loop.refusals import Refusal, refusal_of, refusal_of_stopped
@@ -26,6 +28,7 @@ from rooda.loop.services import Services
 from rooda.loop.user_git import UserGit
 from rooda.loop.verify import indented
 from rooda.loop.work_events import CommitFailed, Committed, Pushed, PushFailed, SecretsLeftOut
+from rooda.process.exits import TimedOut
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
@@ -55,10 +58,20 @@ class Publisher:
         self._pin = services.pin
         self._left_out: set[str] = set()
 
-    def commit(self, outcome: Outcome, summary: str | None, task: str = "") -> tuple[Outcome, str]:
-        """Commit everything but secrets; return the outcome, and words for the next prompt."""
+    def commit(
+        self,
+        outcome: Outcome,
+        summary: str | None,
+        task: str = "",
+        left_out: Sequence[str] = (),
+    ) -> tuple[Outcome, str]:
+        """Commit everything but secrets; return the outcome, and words for the next prompt.
+
+        `left_out` are the files that are in no snapshot, relative to the working directory.
+        """
+        large = LargeFiles(self._plan.working_dir, left_out)
         try:
-            found = self._commit(self._message(summary, task))
+            found = self._commit(self._message(summary, task), large)
         except GitStoppedError as error:
             found = refusal_of_stopped(error)
         if isinstance(found, Refusal) and found.interrupted:
@@ -122,33 +135,47 @@ class Publisher:
         filled = fill(self._plan.values[GIT_MESSAGE], names).strip()
         return filled or f"{self._plan.procedure}: iteration {self._number}"
 
-    def _commit(self, message: str) -> Committed | Refusal | None:
+    def _commit(self, message: str, large: LargeFiles) -> Committed | Refusal | None:
         """Stage and commit; None when there is nothing to commit."""
         if self._pin is None:
             return Refusal("the run did not start in a git repository", _START_THERE)
-        if trouble := self._pin.trouble():
-            return Refusal(f"the repository changed: {trouble}", _CHANGED)
-        if (reason := unfinished(self._pin.git_dir)) is not None:
-            return Refusal(reason, "Finish or abort it first (git status shows it)")
-        if not self._git.ask("symbolic-ref", "-q", "HEAD"):
-            return Refusal(
-                "HEAD is detached: a commit would belong to no branch",
-                "Switch to a branch: git switch -c NAME",
-            )
-        try:
-            staged = self._stage(self._pin)
-        except GitStoppedError:
-            raise
-        except GitError as error:
-            return Refusal(f"rooda could not list the new files: {error}", _TRY_STATUS)
-        if not staged.passed:
-            return refusal_of(staged)
+        limit = self._plan.values[GIT_COMMIT_TIMEOUT]
+        refusal = self._obstacle(self._pin) or large.refusal(limit)
+        refusal = refusal or self._refused_stage(self._pin, large)
+        if refusal is not None:
+            return refusal
         if self._nothing_is_staged():
             return None
         done = self._git.patiently("commit", "--file=-", stdin=message.encode("utf-8", "replace"))
         if not done.passed:
             return refusal_of(done)
         return Committed(self._number, self._git.ask("rev-parse", "HEAD"), message)
+
+    def _obstacle(self, pin: Pin) -> Refusal | None:
+        """Return why nothing can be committed in this state of the repository."""
+        if trouble := pin.trouble():
+            return Refusal(f"the repository changed: {trouble}", _CHANGED)
+        if (reason := unfinished(pin.git_dir)) is not None:
+            return Refusal(reason, "Finish or abort it first (git status shows it)")
+        if not self._git.ask("symbolic-ref", "-q", "HEAD"):
+            return Refusal(
+                "HEAD is detached: a commit would belong to no branch",
+                "Switch to a branch: git switch -c NAME",
+            )
+        return None
+
+    def _refused_stage(self, pin: Pin, large: LargeFiles) -> Refusal | None:
+        """Stage the work; return why that failed, if it did."""
+        try:
+            staged = self._stage(pin)
+        except GitStoppedError:
+            raise
+        except GitError as error:
+            return Refusal(f"rooda could not list the new files: {error}", _TRY_STATUS)
+        if staged.passed:
+            return None
+        refusal = refusal_of(staged)
+        return large.explain(refusal) if isinstance(staged.exit, TimedOut) else refusal
 
     def _push(self, pin: Pin) -> Pushed | Refusal:
         if trouble := pin.trouble():
