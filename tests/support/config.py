@@ -157,6 +157,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             return Sample("some/folder", "some/folder", "some/folder")
         case PathText():
             return Sample("some/place", "some/place", "some/place")
+        case Text() if setting.key == "git.branch":
+            return Sample("night", "night", "night")
         case Text():
             return Sample("printf 'a b'", "printf 'a b'", "printf 'a b'")
         case unknown:
