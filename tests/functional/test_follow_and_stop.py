@@ -296,6 +296,25 @@ def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nur
     assert running.finish().code == 130
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
+def test_an_agent_cannot_prevent_a_stop_with_a_forged_run_json(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
+    nursery.pid("agent")
+    file = workspace.path / ".rooda/run.json"
+    until(lambda: bool(json.loads(file.read_text())["agents"]), "the last write of the note")
+    note = json.loads(file.read_text())
+    for forged in ({"started": 1.5}, {"pid": 1}, {"namespace": "pid:[1]"}, {"host": "elsewhere"}):
+        file.write_text(json.dumps(note | forged))
+        done = workspace.rooda("stop")
+        assert done.code == 0, (forged, done.err)
+        assert f"pid {running.process.pid}" in done.out
+    assert workspace.rooda("stop", "--now").code == 0
+    assert running.finish().code == 130
+
+
 LOCKS = """
 import fcntl, os, pathlib, signal, sys
 lock = os.open(".", os.O_RDONLY)

@@ -611,10 +611,9 @@ def test_fifo_in_place_of_the_note_does_not_block_a_refused_start(
 
 
 def test_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
-    run = "20200101-000000-abcdef"
-    note = LockNote(
-        run, "work", os.getpid(), 7.5, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",)
-    )
+    run, pid = "20200101-000000-abcdef", os.getpid()
+    started = start_time(pid) or 0.0
+    note = LockNote(run, "work", pid, started, "now", str(tmp_path), *here(), ((1, 2.5),), ("x*",))
     lock = Lock(tmp_path)
     lock.write(note)
     with pytest.raises(LockHeldError) as taken:

@@ -41,7 +41,7 @@ class AtWork(Struct, frozen=True):
         others = []
         for holder in lock_holders(folder):
             note = holder.note
-            if note is not None and note.host != here()[0] and holder.pid in (None, note.pid):
+            if holder.pid is None and note is not None and note.host != here()[0]:
                 where = one_line(note.host)
                 message = f"the run of {one_line(note.procedure)} is at work on {where}"
                 raise InvalidInput([Problem(message, "Stop it there")])
@@ -49,8 +49,6 @@ class AtWork(Struct, frozen=True):
                 raise _unseen(note)
             started = start_time(holder.pid)
             if started is None:
-                continue
-            if note is not None and note.process.can_be_seen and started != note.started:
                 continue
             if _is_rooda(holder.pid, is_noted=note is not None):
                 elsewhere = "" if holder.folder in within else str(holder.folder)

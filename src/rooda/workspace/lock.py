@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rooda.process.leftovers import start_time
 from rooda.workspace.lock_note import LockNote, NoteFile, here, proc_is_ours, read_note
 from rooda.workspace.record_place import find_workspace
 from rooda.workspace.work_tree import folders_to_top, has_repository
@@ -189,8 +190,10 @@ def lock_holders(folder: Path) -> Iterator[LockHolder]:
     is_listed = _LOCKS.exists()
     for number, place in enumerate(places):
         if not is_listed:
-            if (note := notes[number]) is not None:
-                yield LockHolder(note.pid, place, note)
+            note = notes[number]
+            is_seen = note is not None and note.process.can_be_seen
+            if note is not None and not (is_seen and not _is_of(note, note.pid)):
+                yield LockHolder(note.pid if is_seen else None, place, note)
             continue
         pid = _holder(place.stat())
         note = _nearest(notes[number:], pid)
@@ -216,7 +219,12 @@ def _nearest(notes: Iterable[LockNote | None], holder: int | None) -> LockNote |
 
 def _may_be_of(note: LockNote, holder: int | None) -> bool:
     """Return whether the note may be of this process; its pid is another one elsewhere."""
-    return holder in (None, note.pid) or not note.process.can_be_seen
+    return holder is None or not note.process.can_be_seen or _is_of(note, holder)
+
+
+def _is_of(note: LockNote, pid: int) -> bool:
+    """Return whether the note is of this process, and not of an earlier one with the same pid."""
+    return note.pid == pid and start_time(pid) == note.started
 
 
 def _holder(found: os.stat_result) -> int | None:
