@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rooda.config.locate import CONFIG_NAME, read_layers
-from rooda.config.problems import Problem
+from rooda.config.problems import Problem, Severity
 from rooda.config.settings import LOG_FILE
 from rooda.config.world import World
 from rooda.console.completion import procedure_names
@@ -63,8 +63,20 @@ def test_run_that_goes_on_reads_the_file_of_its_record(top: Path) -> None:
     start = top / "deep/start"
     (start / ".git").mkdir()
     (start / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    assert found(start) == ("", None)
     assert found(start, top) == (f"../../{CONFIG_NAME}", str(top / "run.log"))
+
+
+def test_file_of_the_work_tree_around_a_repository_is_not_read_and_named(top: Path) -> None:
+    start = top / "deep/start"
+    (start / ".git").mkdir()
+    (start / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    problems: list[Problem] = []
+    assert read_layers(World(start, {}), None, {}, problems).workspace.file == ""
+    assert [(one.file, one.severity) for one in problems] == [
+        (f"../../{CONFIG_NAME}", Severity.WARNING)
+    ]
+    configured(start)
+    assert found(start) == (CONFIG_NAME, str(start / "run.log"))
 
 
 def test_broken_link_that_is_nearer_is_a_problem(top: Path) -> None:

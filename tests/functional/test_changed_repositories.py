@@ -81,3 +81,28 @@ def test_run_without_a_repository_is_found_after_its_agent_made_one(
     workspace: Workspace, nursery: Nursery, change: str
 ) -> None:
     check(in_folder(workspace, "deep/start"), nursery, CHANGES_WITHOUT_GIT[change])
+
+
+@pytest.mark.slow
+def test_repository_that_was_there_before_the_run_is_not_a_part_of_it(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    nested = in_folder(workspace, "nested")
+    for folder in (workspace, nested):
+        subprocess.run(["git", "init", "-q", str(folder.path)], check=True)
+    begun = nursery.folder / "begun"
+    tools = Workspace(nursery.folder / "tools", workspace.home)
+    agent = tools.agent(f"echo > {begun}; exec sleep 60")
+    running = nursery.start(workspace, "work", "--ai-cmd", agent)
+    wait_for(begun)
+    refused = nested.rooda("stop", "--now")
+    assert refused.code == 1
+    assert f"one is at work in {workspace.path}, the work tree around it" in refused.err
+    assert workspace.rooda("stop", "--now").code == 0
+    assert running.finish().code == 130
+    for words in (("resume",), ("work", "--resume"), ("restore", "0")):
+        refused = nested.rooda(*words)
+        assert refused.code == 1
+        assert f"is one of {workspace.path}, the work tree around {nested.path}" in refused.err
+    assert nested.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
+    assert len(json.loads(nested.rooda("history", "--json").out)) == 1

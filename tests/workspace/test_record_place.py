@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.record_place import find_workspace, workspace_for
+from rooda.workspace.work_tree import had_repository
 
 
 @pytest.fixture
@@ -80,6 +82,18 @@ def test_record_or_repository_of_another_user_in_a_folder_of_all_users_is_ignore
     assert find_workspace(mine) is None
     os.chown(everyone / ".git", 4711, 4711)
     assert workspace_for(mine) == mine
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_repository_is_older_than_a_later_moment_only(tmp_path: Path, kind: str) -> None:
+    before = time.time() - 1
+    if kind == "folder":
+        repository(tmp_path)
+    else:
+        (tmp_path / ".git").write_text("gitdir: elsewhere")
+    assert not had_repository(tmp_path, before)
+    assert had_repository(tmp_path, time.time() + 1)
+    assert not had_repository(tmp_path / "without", time.time() + 1)
 
 
 # -- the lock --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from rooda.record.rows import StoreError
 from rooda.text.controls import one_line, shown_words
 from rooda.workspace.lock import is_locked, lock_holders
 from rooda.workspace.lock_note import LockNote, here
-from rooda.workspace.work_tree import folders_to_top
+from rooda.workspace.work_tree import folders_to_top, had_repository
 
 _PACE = 0.05  # seconds between two looks at the process
 
@@ -34,11 +34,12 @@ class AtWork(Struct, frozen=True):
     def find(cls) -> "AtWork":
         """Return the run that holds the lock of this work tree, or of one around it.
 
-        The agent may have made this folder a repository of its own. Raises InvalidInput.
+        The agent may have made this folder a repository of its own, but a repository that was
+        there before the run has runs of its own. Raises InvalidInput.
         """
         folder = this_world().folder
         within = folders_to_top(folder)
-        others = []
+        others, around = [], None
         for holder in lock_holders(folder):
             note = holder.note
             if holder.pid is None and note is not None and note.host != here()[0]:
@@ -50,15 +51,19 @@ class AtWork(Struct, frozen=True):
             started = start_time(holder.pid)
             if started is None:
                 continue
+            is_within = holder.folder in within
             if _is_rooda(holder.pid, is_noted=note is not None):
-                elsewhere = "" if holder.folder in within else str(holder.folder)
+                if not is_within and note is not None and had_repository(within[-1], note.began):
+                    around = holder.folder
+                    break
+                elsewhere = "" if is_within else str(holder.folder)
                 return cls(holder.pid, started, note, elsewhere)
-            if holder.folder in within:
+            if is_within:
                 others.append(holder.pid)
         if not others and is_locked(within[-1]):
             raise _unseen(None)
         if not others:
-            raise _no_run()
+            raise _no_run() if around is None else _run_around(within[-1], around)
         pid = others[0]
         message = f"pid {pid} holds the lock of this work tree and is not rooda: {_command(pid)}"
         raise InvalidInput([Problem(message, f"End it yourself, with `kill {pid}`")])
@@ -156,6 +161,11 @@ def _unseen(note: LockNote | None) -> InvalidInput:
     run = "a run" if note is None else f"the run of {one_line(note.procedure)}"
     message = f"{run} is at work here in another PID namespace, such as a container"
     return InvalidInput([Problem(message, "Stop it there with `rooda stop`")])
+
+
+def _run_around(top: Path, around: Path) -> InvalidInput:
+    message = f"no run is at work in {top}; one is at work in {around}, the work tree around it"
+    return InvalidInput([Problem(message, f"To end that one, run `rooda stop` in {around}")])
 
 
 def _no_run() -> InvalidInput:

@@ -11,13 +11,13 @@ from rooda.agents import registry
 from rooda.config import overrides
 from rooda.config.layers import Alias, Layer, Layers, Valued
 from rooda.config.origin import BUILTIN, Tier
-from rooda.config.problems import Problem
+from rooda.config.problems import Problem, Severity
 from rooda.config.settings import ITERATION_MODE, MAX_ITERATIONS, PRESET, PRESETS, WORKING_DIR
 from rooda.config.world import World
 from rooda.text.lookup import LazyMapping
 from rooda.text.paths import anchored, shown_from
 from rooda.text.plain_files import NotPlainFileError, read_plain_file
-from rooda.workspace.work_tree import folders_to_top, is_foreign
+from rooda.workspace.work_tree import folders_to_top, has_repository, is_foreign, work_tree
 
 CONFIG_NAME = "rooda-config.yml"
 LARGEST_FILE = 1024 * 1024
@@ -86,8 +86,28 @@ def _workspace(world: World, config: str | None, problems: list[Problem]) -> Lay
     path = world.folder / CONFIG_NAME
     if not os.path.lexists(path):
         path = file_above(world) or path
+    if not os.path.lexists(path):
+        problems += _around(world)
     shown = os.path.relpath(path, world.folder)
     return _read(path, shown, Tier.WORKSPACE, world, problems, required=False)
+
+
+def _around(world: World) -> list[Problem]:
+    """Return a warning about a config file of the work tree around this one, if there is one.
+
+    The agent may have made this folder a repository of its own.
+    """
+    top = folders_to_top(world.folder, world.record)[-1]
+    around = top.parent
+    if not has_repository(around):
+        return []
+    path = file_above(World(top, {}, work_tree(around)))
+    if path is None:
+        return []
+    shown = os.path.relpath(path, world.folder)
+    message = f"is not read: {top} is a repository of its own, and has no {CONFIG_NAME}"
+    advice = f"Name it with --config {shown}, or run `rooda init` in {top}"
+    return [Problem(message, advice, file=shown, severity=Severity.WARNING)]
 
 
 def _global(world: World, problems: list[Problem]) -> Layer:

@@ -1,7 +1,9 @@
 """The record of the current folder, for commands that read it."""
 
 import re
+import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from rooda.config.world import this_world
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
 from rooda.workspace.record_place import find_workspace
-from rooda.workspace.work_tree import folders_to_top
+from rooda.workspace.work_tree import folders_to_top, had_repository, has_repository
 
 if TYPE_CHECKING:
     from rooda.record.record_reader import RecordReader
@@ -33,6 +35,29 @@ def workspace_here(root: Path | None = None) -> Path:
     if found not in folders_to_top(folder):
         click.echo(f"This work tree has no record; this is the one of {found}.", err=True)
     return found
+
+
+def refuse_run_around(workspace: Path, row: RunRow) -> None:
+    """Raise InvalidInput if the run is one of the work tree around this one.
+
+    A repository that was made during the run is a part of the run's work tree.
+    """
+    within = folders_to_top(this_world().folder)
+    top = within[-1]
+    if workspace in within or not has_repository(top):
+        return
+    try:
+        began, ended = map(_seconds, (row.started_at, row.ended_at))
+    except ValueError:
+        return  # the agent has changed the record
+    if had_repository(top, began) or not had_repository(top, ended):
+        message = f"run {row.run} is one of {workspace}, the work tree around {top}"
+        raise InvalidInput([Problem(message, "Go to that folder first")])
+
+
+def _seconds(text: str | None) -> float:
+    """Return a recorded time in seconds since the epoch; that of now for a missing one."""
+    return time.time() if text is None else datetime.fromisoformat(text).timestamp()
 
 
 class Recorded(Struct, frozen=True):

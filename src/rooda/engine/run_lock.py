@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -77,6 +78,7 @@ class RunLock:
             keep=plan.values[KEEP_PROCESSES],
             folder=str(self._start()),
             repository=has_repository(plan.workspace),
+            began=time.time(),
         )
 
     def _start(self) -> Path:

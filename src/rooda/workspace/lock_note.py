@@ -83,6 +83,7 @@ class LockNote(Struct, frozen=True):
     namespace: str = ""
     folder: str = ""  # where the user started the run
     repository: bool = False  # whether the run started in a git work tree
+    began: float = 0.0  # seconds since the epoch
 
     @property
     def process(self) -> ProcessIdentity:

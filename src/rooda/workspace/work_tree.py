@@ -28,6 +28,19 @@ def has_repository(folder: Path) -> bool:
     return _is_top(work_tree(folder))
 
 
+def had_repository(folder: Path, moment: float) -> bool:
+    """Return whether the folder had its repository before a moment, in seconds since the epoch.
+
+    No program can set a ctime, and git never changes some of the files that it makes at first.
+    """
+    git = folder / ".git"
+    try:
+        entries = [*git.iterdir()] if git.is_dir() else [git]
+        return any(one.lstat().st_ctime < moment for one in entries)
+    except OSError:
+        return False
+
+
 def folders_to_top(folder: Path, beyond: Path | None = None) -> list[Path]:
     """Return the folder and those above it, up to the top of its work tree, nearest first.
 

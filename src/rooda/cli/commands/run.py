@@ -65,7 +65,7 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     """Continue a run: the last one of the procedure, of any procedure, or the one named."""
     from rooda.config.problems import InvalidInput
     from rooda.console import starting
-    from rooda.console.recorded import workspace_here
+    from rooda.console.recorded import refuse_run_around, workspace_here
     from rooda.engine.start import report
 
     ctx = click.get_current_context()
@@ -75,6 +75,7 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
             row = starting.find_for_rooda(workspace, wanted)
         else:
             row = starting.find(workspace, wanted, procedure)
+        refuse_run_around(workspace, row)
         taken_up = starting.take_up(workspace, row, ctx, run, RULES, [row.procedure])
     except InvalidInput as invalid:
         report(invalid.problems, _values_now(ctx.params, procedure or ""))

@@ -13,8 +13,9 @@ import click
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.command_table import CliContext
-from rooda.console.recorded import Recorded
+from rooda.console.recorded import Recorded, refuse_run_around
 from rooda.process.interrupts import INTERRUPTED
+from rooda.record.rows import RunRow
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.workspace.git import TRUE_OBJECTS, Git, GitError
@@ -125,7 +126,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
         snapshots = _open(record, record.workspace, tools)
         undos = snapshots.names(UNDO)
         is_undo = name is None and wanted in undos
-        run = UNDO if is_undo else record.run(name).run
+        run = UNDO if is_undo else _row(record, name).run
         if not is_undo:
             snapshots.learn(run, _recorded(record, run))
         names = undos if is_undo else snapshots.names(run)
@@ -153,6 +154,13 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     click.echo(f"The state before this restore is kept until {now + _UNDO_AGE:%Y-%m-%d}.")
     click.echo(f"To undo: rooda restore {undo}")
     return 0
+
+
+def _row(record: Recorded, name: str | None) -> RunRow:
+    """Return the run whose work tree the user restores. Raises InvalidInput."""
+    row = record.run(name)
+    refuse_run_around(record.workspace, row)
+    return row
 
 
 def next_undo(names: Sequence[str]) -> str:
