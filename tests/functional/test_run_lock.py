@@ -400,6 +400,17 @@ def test_agent_named_in_a_stale_note_is_stopped(
     assert not alive(bystander[0])
 
 
+def test_agent_of_a_killed_run_that_made_its_folder_a_repository_is_stopped(
+    workspace: Workspace, bystander: tuple[int, float]
+) -> None:
+    write_note(workspace, note_of(workspace, agents=[bystander]))
+    nested = folder_of(workspace, workspace.path / "nested")
+    nested.write(".git/HEAD", "ref: refs/heads/main\n")
+    nested.write(".rooda/rooda.db", "")
+    assert len(start_events(nested)) == 1
+    assert not alive(bystander[0])
+
+
 @pytest.mark.parametrize(
     "values",
     [

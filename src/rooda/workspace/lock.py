@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from rooda.process.leftovers import start_time
 from rooda.workspace.lock_note import LockNote, NoteFile, here, proc_is_ours, read_note
-from rooda.workspace.record_place import find_workspace
-from rooda.workspace.work_tree import folders_to_top, has_repository
+from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.work_tree import folders_to_top, has_repository, is_foreign
 
 _LOCKS = Path("/proc/locks")
 _PAUSES = (0.01, 0.03, 0.06)  # seconds: a command that asks for the lock holds it for a moment
@@ -94,9 +94,11 @@ class Lock:
         return None
 
     def left_behind(self) -> list[LockNote]:
-        """Return the notes of runs that were killed here since this host was booted."""
-        above = find_workspace(self._first)
-        places = dict.fromkeys([*self._fds, self.workspace, *([above] if above else [])])
+        """Return the notes of runs that were killed here since this host was booted.
+
+        A note can be above the work tree, if the agent made this a repository of its own.
+        """
+        places = dict.fromkeys([*self._fds, self.workspace, *self._first.parents])
         notes = [(place, note) for place in places if (note := read_note(place)) is not None]
         return [note for place, note in notes if _is_left_in(place, note)]
 
@@ -167,9 +169,10 @@ def _refuse_broken_up(top: Path) -> None:
 def _is_left_in(place: Path, note: LockNote) -> bool:
     """Return whether the run of a note was killed in this work tree, on this host.
 
-    A copy of a work tree contains the note of the original.
+    A copy of a work tree contains the note of the original. Another user may have put a note that
+    names any process into a folder of all users.
     """
-    if (note.host, note.boot) != here():
+    if (note.host, note.boot) != here() or is_foreign(place / STATE_FOLDER):
         return False
     try:
         workspace = Path(note.workspace)
