@@ -1,5 +1,6 @@
 """Ratios of two commands measured in one run: the machines are shared and noisy."""
 
+import resource
 import statistics
 import subprocess
 import time
@@ -19,6 +20,14 @@ def seconds(command: Sequence[str], cwd: Path) -> float:
         stderr=subprocess.DEVNULL,
     )
     return time.perf_counter() - began
+
+
+def cpu_seconds(command: Sequence[str], cwd: Path) -> float:
+    """CPU time of one command and of every process that it waited for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds(command, cwd)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def alternate(ours: Callable[[], float], theirs: Callable[[], float], rounds: int) -> list[float]:
