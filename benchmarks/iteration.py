@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.measure import alternate, cpu_seconds, report, seconds
 
 LIMIT = 1.5
-# Bash starts four processes. rooda starts one, and six of git's after a change.
+# Bash starts four processes. rooda starts one, and after a change also git six times.
 CPU_LIMIT, CPU_LIMIT_CHANGED = 1.2, 6.0
 SHORT, LONG = 5, 205
 

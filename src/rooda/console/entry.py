@@ -4,6 +4,7 @@ It imports little: `rooda --version` needs no more, and the signal handlers must
 before anything heavy is loaded.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -15,6 +16,9 @@ from rooda.process.interrupts import Interrupts, end_at_once, stays_ignored
 
 if TYPE_CHECKING:
     import click
+
+# New objects between two searches for garbage: loading makes many objects, and hardly any garbage.
+_COLLECT_AFTER = 50_000
 
 
 def front(
@@ -29,6 +33,7 @@ def front(
     if sys.platform == "win32":
         sys.stderr.write("rooda runs on Linux and macOS; on Windows, use it inside WSL\n")
         return 1
+    gc.set_threshold(_COLLECT_AFTER)
     _end_on_signals()
     try:
         _open_standard_descriptors()

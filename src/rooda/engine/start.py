@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -47,6 +48,8 @@ from rooda.views.screen import AgentOutput, LiveLine, Separators
 from rooda.views.terminal import Sink, Terminal
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
+
+_COLLECT_AFTER = 700  # new objects between two searches for garbage, as is usual
 
 
 class _Wiring(Struct):
@@ -131,6 +134,9 @@ def start_run(
         )
         if invocation is not None:
             services = replace(services, continuing=partial(invocation.front.after, lock.run))
+        # What is loaded by now stays until the end. The entry point has made collections rare.
+        gc.freeze()
+        gc.set_threshold(_COLLECT_AFTER)
         ended = run_loop(plan, services, resumed.state if resumed else None)
         return RunResult(ended.exit_code, tuple(wiring.emitter.failures))
 
