@@ -10,6 +10,7 @@ from html import escape, unescape
 from pathlib import Path
 
 from rooda.demo import demo_repository
+from rooda.workspace.tools import Tools
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "run.svg"
 COMMANDS = (("rooda", "tasks"), ("rooda", "show"))
@@ -58,7 +59,7 @@ def record() -> list[str]:
     """Run the commands in a fresh copy of the demo's repository; return what a terminal shows."""
     with tempfile.TemporaryDirectory(prefix="rooda-picture-") as name:
         folder = Path(name)
-        demo_repository.make(folder)
+        demo_repository.make(folder, Tools(folders=[folder]))
         return [line for command in COMMANDS for line in (*_shown(command, folder), "")][:-1]
 
 

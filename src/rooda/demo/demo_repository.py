@@ -2,13 +2,15 @@
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.demo.scripted_agent import TASKS
+from rooda.workspace.git import GitError
+from rooda.workspace.tools import Command, Tools
 
+_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _CONFIG = """\
 loop:
   ai_cmd: {command}
@@ -28,14 +30,14 @@ procedures:
 """
 
 
-def make(folder: Path) -> None:
-    """Create the repository in an empty folder."""
+def make(folder: Path, tools: Tools) -> None:
+    """Create the repository in an empty folder. Raises GitError if git fails or is stopped."""
     command = shlex.join([sys.executable, "-m", "rooda.demo.scripted_agent"])
     config = _CONFIG.format(command=f"'{command.replace(chr(39), chr(39) * 2)}'")
     (folder / "rooda-config.yml").write_text(config, encoding="utf-8")
     boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
     (folder / "TASKS.md").write_text(f"# Tasks\n\n{boxes}", encoding="utf-8")
-    _git(folder, "init", "-q", "-b", "main")
+    _git(folder, tools, "init", "-q", "-b", "main")
     # The demo must work if git has no user name and email yet.
     for key, value in (
         ("user.name", "rooda demo"),
@@ -43,26 +45,29 @@ def make(folder: Path) -> None:
         ("commit.gpgsign", "false"),
         ("core.hooksPath", "/dev/null"),
     ):
-        _git(folder, "config", key, value)
-    _git(folder, "add", "-A")
-    _git(folder, "commit", "-q", "-m", "A list of tasks")
+        _git(folder, tools, "config", key, value)
+    _git(folder, tools, "add", "-A")
+    _git(folder, tools, "commit", "-q", "-m", "A list of tasks")
 
 
-def history(folder: Path) -> str:
+def history(folder: Path, tools: Tools) -> str:
     """Return the commits of the run, oldest first."""
-    return _git(folder, "log", "--reverse", "--format=  %h %s")
+    return _git(folder, tools, "log", "--reverse", "--format=  %h %s")
 
 
-def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment(os.environ),
-        start_new_session=True,  # Ctrl+C reaches only rooda, which ends the demo cleanly
+def _git(folder: Path, tools: Tools, *words: str) -> str:
+    command = Command(
+        what="",
+        argv=(tools.program("git"), "-C", str(folder), *words),
+        cwd=folder,
+        environ=environment(os.environ),
+        kill_grace=_GRACE,
     )
-    return done.stdout
+    done = tools.run(command)
+    said = done.output.decode("utf-8", "replace")
+    if not done.passed:
+        raise GitError(said.strip() or done.error)
+    return said
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:

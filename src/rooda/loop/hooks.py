@@ -134,6 +134,7 @@ def _command(
         stdin=json.dumps(told, default=str).encode() + b"\n",
         kill_grace=plan.values[KILL_GRACE],
         closing=moment in _CLOSING,
+        ending=moment is Moment.LOOP_END,
     )
 
 

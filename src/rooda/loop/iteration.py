@@ -31,6 +31,8 @@ from rooda.loop.publish import Publisher
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
+from rooda.process.events import InterruptSeen
+from rooda.process.exits import signal_name
 from rooda.process.request import ProcessResult
 from rooda.prompts.parts import PromptError
 from rooda.text.paths import shown_from
@@ -118,10 +120,23 @@ def start_agent(context: IterationContext) -> None:
     context.enter(IterationStatus.EXECUTING)
     if context.services.tracker is not None:
         context.services.tracker.snapshot()
+    if context.services.interrupts.received:
+        interrupted(context)
+        return
     try:
         run_agent(context)
     except PromptError as error:  # no room on the disk for the prompt
         prompt_failed(context, error)
+
+
+def interrupted(context: IterationContext) -> None:
+    """End the iteration without its agent: a signal came while rooda prepared it."""
+    interrupts = context.services.interrupts
+    name = signal_name(interrupts.received[0])
+    if not interrupts.reported:
+        interrupts.reported = True
+        context.services.emit(InterruptSeen(name))
+    context.outcome = Outcome(Verdict.INTERRUPTED, reason=name)
 
 
 def prompt_failed(context: IterationContext, error: PromptError) -> None:

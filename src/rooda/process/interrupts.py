@@ -11,7 +11,8 @@ import os
 import select
 import signal
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import NoReturn, Protocol
+from weakref import WeakSet
 
 from rooda.process.stopwatch import Stopwatch
 
@@ -23,8 +24,18 @@ END = signal.SIGUSR1  # sent by `rooda stop`: end after the current iteration
 _STANDARD_ERROR = 2
 
 
+class Warden(Protocol):
+    """A process that stops its programs when rooda ends."""
+
+    def end_at_once(self) -> None:
+        """Wait until that is done; never raises."""
+
+
+WARDENS: "WeakSet[Warden]" = WeakSet()  # those that run
+
+
 def end_at_once(*_: object) -> NoReturn:
-    """End rooda now; it can be used as a signal handler.
+    """End rooda now, and the programs that it runs; it can be used as a signal handler.
 
     It raises no exception: Python swallows one that is raised in a destructor or in a callback of
     a weak reference, and imports run many of those.
@@ -34,6 +45,9 @@ def end_at_once(*_: object) -> NoReturn:
             os.write(_STANDARD_ERROR, b"Interrupted\n")
     except OSError:
         pass
+    for warden in list(WARDENS):
+        WARDENS.discard(warden)  # a second signal does not wait for it
+        warden.end_at_once()
     os._exit(INTERRUPTED)
 
 
@@ -52,6 +66,7 @@ class Interrupts:
         self.stopwatch = Stopwatch()  # stands still while rooda is stopped
         self.stop_wanted = False  # Ctrl+Z came while rooda watched a program
         self.end_wanted = False  # `rooda stop` asks for an end after the current iteration
+        self._first_at: float | None = None  # when the first signal came
         self._deferred = False
         self._watching = False
         self._closable = True  # not yet closed, and no handler writes to the pipe
@@ -136,6 +151,15 @@ class Interrupts:
         """Mark the received signals as handled: they stop no program that starts from now on."""
         self.acknowledged = len(self.received)
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the user has asked again; a second SIGHUP is the same request."""
+        return bool(set(self.received[1:]) - {signal.SIGHUP})
+
+    def seconds_since_the_first(self) -> float:
+        """Return how long ago the first signal came; 0 if none has come."""
+        return 0.0 if self._first_at is None else self.stopwatch.now() - self._first_at
+
     def rest(self, seconds: float) -> None:
         """Sleep until the time is over or a signal comes."""
         select.select([self.wake_fd], [], [], seconds)
@@ -149,6 +173,8 @@ class Interrupts:
 
     def _handle(self, number: int, _: object) -> None:
         self.received.append(number)
+        if self._first_at is None:
+            self._first_at = self.stopwatch.now()
         if not self._deferred:
             end_at_once()
 

@@ -1,7 +1,7 @@
 """Git as rooda uses it: the git command, without questions, without hooks, and within bounds."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rooda.process.exits import Exit, Exited, Interrupted, TimedOut, describe
@@ -13,6 +13,7 @@ _AFTER_A_TIMEOUT = 20.0  # for the next ones, until one ends by itself
 _GRACE = 1.0  # between SIGTERM and SIGKILL
 PRIVATE = 0o077  # the umask: a snapshot may contain files that only the user may read
 INHERITED = -1  # rooda's own umask
+_LOOK_EVERY = 500  # files between two looks at whether a signal has come
 _LONGEST = 600  # characters of git's message in one of rooda's
 
 # No program may ask a question: there is no user to answer.
@@ -135,6 +136,16 @@ class Git:
         code, errors = self._stream(arguments, given, -1, fields.feed)
         if code != 0:
             raise GitError(_refusal(arguments, code, errors))
+
+    def while_wanted(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the names of files, of which there may be hundreds of thousands.
+
+        Raises GitInterruptedError when a signal has come and its last moment is over.
+        """
+        for number, name in enumerate(names):
+            if number % _LOOK_EVERY == 0 and self._tools.is_over:
+                raise GitInterruptedError("interrupted")
+            yield name
 
     def line(self, *arguments: str) -> str:
         """Return what git prints, without the line break at the end."""

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from rooda.process.capture.buffers import Captured
 from rooda.process.capture.order import StreamOrder, combined
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import NamedProcess, Output
@@ -37,9 +39,13 @@ from rooda.text.event import Event
 from rooda.workspace.work_tree import work_tree
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
-# For commands after the end of the run, or after a signal: the commit of finished work, the last
-# snapshot, the hook that sends a message.
+# For each closing command after the end of the run (`max_duration`).
 LAST_SECONDS = 5.0
+# After a signal the user waits for rooda. All commands that close the run together get:
+_LAST_MOMENT = 0.4  # seconds for the last snapshot, the commit of finished work and its push
+_LAST_HOOKS = 5.0  # seconds from the signal on for the hooks that send a message
+_LAST_HOOK = 0.4  # seconds for them at least, if the agent took long to end
+_LAST_GRACE = 0.3  # seconds between SIGTERM and SIGKILL, if one of them takes longer
 # Looked up before the first agent starts; git runs the later ones.
 _PROGRAMS = ("git", "sh", "true", "cat", "ssh", "gpg", "gpgsm", "ssh-keygen")
 
@@ -49,8 +55,9 @@ Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 class Command(Struct, frozen=True):
     """A command to run.
 
-    `what` is its name in messages. A `closing` command may run for a few seconds beyond the end of
-    the run (`max_duration`, or a signal that came before it started).
+    `what` is its name in messages. A `closing` command may run for a moment beyond the end of the
+    run (`max_duration`, or a signal that came before it started); an `ending` one, which is the
+    last of the run, for a few seconds.
     """
 
     what: str
@@ -62,6 +69,7 @@ class Command(Struct, frozen=True):
     kill_grace: float = 5.0
     closing: bool = False
     umask: int = -1
+    ending: bool = False
 
 
 class Finished(Struct, frozen=True):
@@ -134,6 +142,7 @@ class Tools:
         # Patterns of processes that no command stops: the agent has left them behind on purpose.
         self.keep: tuple[str, ...] = ()
         self.hung: set[str] = set()  # commands of git that ran into their time limit
+        self._closing_since: float | None = None  # when the first closing act after a signal began
         self._execute = execute or self.runner.run
         avoid = tuple(str(top) for folder in folders for top in _tops(folder))
         folders_of_path = safe_folders(self.environ.get("PATH", os.defpath), avoid)
@@ -192,6 +201,9 @@ class Tools:
         interrupts = self._signals
         # Counted before the start: a signal that comes from now on stops the command.
         earlier = len(interrupts.received) if command.closing else 0
+        left = self._left_after_a_signal(command) if earlier else None
+        if left is not None and left <= 0:
+            return _never_started(interrupts.received[0])
         try:
             with _standard_input(command.stdin) as stdin:
                 request = ProcessRequest(
@@ -200,24 +212,47 @@ class Tools:
                     environ=command.environ,
                     stdin=stdin,
                     output_limit=limit,
-                    clocks=tuple(self._clocks(command)),
-                    kill_grace=command.kill_grace,
+                    clocks=tuple(self._clocks(command, left)),
+                    kill_grace=command.kill_grace if left is None else _LAST_GRACE,
                     keep=self.keep,
                     tick=self.tick,
                     umask=command.umask,
                     earlier_signals=earlier,
                 )
-                return self._execute(request, interrupts, listen)
+                result = self._execute(request, interrupts, listen)
         except OSError as error:  # no room for a temporary file
             return NotStarted(error.strerror or str(error), error.errno or 0)
+        is_over = isinstance(result.exit, TimedOut) and result.exit.clock == _SIGNAL_CLOCK
+        if is_over and not command.ending:
+            return replace(result, exit=Interrupted(interrupts.received[0]))
+        return result
 
-    def _clocks(self, command: Command) -> Iterator[Clock]:
-        limit = command.timeout
+    def _left_after_a_signal(self, command: Command) -> float:
+        """Return how many seconds a closing command gets after a signal; 0: do not start it."""
+        if not command.ending:
+            return self._last_moment()
         signals = self._signals
-        if command.closing and len(signals.received) > signals.acknowledged:
-            limit = LAST_SECONDS if limit is None else min(limit, LAST_SECONDS)
-        if limit is not None:
-            yield Clock("timeout", limit, Since.START)
+        seconds = 0.0 if signals.is_urgent else _LAST_HOOKS - signals.seconds_since_the_first()
+        return max(seconds, _LAST_HOOK)
+
+    def _last_moment(self) -> float:
+        """Return how many seconds are left for all closing acts after a signal."""
+        signals = self._signals
+        now = signals.stopwatch.now()
+        if self._closing_since is None:
+            self._closing_since = now
+        return 0.0 if signals.is_urgent else _LAST_MOMENT - (now - self._closing_since)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a signal has come, and rooda has no time left for closing acts."""
+        return bool(self._signals.received) and self._last_moment() <= 0
+
+    def _clocks(self, command: Command, left: float | None) -> Iterator[Clock]:
+        if command.timeout is not None:
+            yield Clock("timeout", command.timeout, Since.START)
+        if left is not None:
+            yield Clock(_SIGNAL_CLOCK, left, Since.START)
         if self.deadline is not None:
             least = LAST_SECONDS if command.closing else 0.0
             left = max(self.deadline.left(), least)
@@ -232,6 +267,13 @@ class Tools:
 
 
 _ERRORS = 64 * 1024  # bytes of standard error that are kept
+_SIGNAL_CLOCK = "signal"  # the time of a closing command after a signal
+
+
+def _never_started(number: int) -> ProcessResult:
+    """Return the result of a command that rooda did not start, because a signal has come."""
+    nothing = Captured(b"", b"", 0)
+    return ProcessResult(Interrupted(number), nothing, nothing, 0.0)
 
 
 @contextlib.contextmanager

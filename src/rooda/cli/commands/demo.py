@@ -1,8 +1,8 @@
 """`rooda demo`."""
 
+import contextlib
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -13,6 +13,9 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
 from rooda.console.command_table import CliContext
 from rooda.demo import demo_repository
+from rooda.process.interrupts import INTERRUPTED
+from rooda.workspace.git import GitError
+from rooda.workspace.tools import Tools
 
 _INTRODUCTION = """\
 This is a real run of rooda's loop, in a temporary git repository. Only the agent is not real: it
@@ -41,11 +44,14 @@ def demo(session: CliContext, /, *, keep: bool) -> int:
 
 def _show(folder: Path, session: CliContext) -> int:
     click.echo(_INTRODUCTION, err=True)
+    tools = Tools(folders=[folder], interrupts=session.interrupts)
     try:
-        demo_repository.make(folder)
-    except subprocess.CalledProcessError as error:
-        problem = Problem(f"git could not make a repository: {error.stderr.strip()}")
-        raise InvalidInput([problem]) from None
+        demo_repository.make(folder, tools)
+    except GitError as error:
+        if session.interrupts.received:
+            click.echo("Interrupted", err=True)
+            return INTERRUPTED
+        raise InvalidInput([Problem(f"git could not make a repository: {error}")]) from None
     # The user's own config takes no part in the demo.
     environ = demo_repository.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
@@ -54,6 +60,8 @@ def _show(folder: Path, session: CliContext) -> int:
     request = RunRequest("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code
     if code == 0:
-        click.echo(f"\nWhat the run left in git:\n{demo_repository.history(folder)}", err=True)
+        with contextlib.suppress(GitError):
+            left = demo_repository.history(folder, tools)
+            click.echo(f"\nWhat the run left in git:\n{left}", err=True)
         click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.", err=True)
     return code

@@ -3,9 +3,10 @@
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,11 +15,13 @@ import click
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.command_table import CliContext
 from rooda.console.recorded import Recorded, refuse_run_around
-from rooda.process.interrupts import INTERRUPTED
+from rooda.process.interrupts import INTERRUPTED, Interrupts
+from rooda.process.leftovers import RunTrace, stop_leftovers
+from rooda.process.runner import MARK
 from rooda.record.rows import RunRow
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
-from rooda.workspace.git import TRUE_OBJECTS, Git, GitError
+from rooda.workspace.git import TRUE_OBJECTS, Git, GitError, GitInterruptedError
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.snapshots.snapshot_refs import UNDO
 from rooda.workspace.snapshots.snapshots import Snapshots
@@ -29,11 +32,15 @@ from rooda.workspace.work_tree import explain_refusal
 _NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
+_DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
+_LONGEST_REST = 3600.0  # seconds; the end of git wakes rooda
 
 
 def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
     try:
         snapshots = Snapshots.open(folder, record.workspace / STATE_FOLDER, tools)
+    except GitInterruptedError:
+        raise
     except GitError as error:
         raise InvalidInput([Problem(*explain_refusal(folder, str(error)))]) from None
     if snapshots is None:
@@ -68,7 +75,8 @@ def _refusal(error: GitError, names: Sequence[str]) -> InvalidInput:
 @click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
 @click.option("--stat", is_flag=True, help="Only the names of files and the count of lines.")
 @click.option("--name-only", is_flag=True, help="Only the names of files.")
-def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
+@click.pass_obj
+def diff(session: CliContext, /, *, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     """Show what an iteration changed in the work tree, compared with the iteration before."""
     record = Recorded.here()
     name, wanted = _words_of(words)
@@ -90,7 +98,25 @@ def diff(*, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
     pager = os.environ.get("GIT_PAGER") or Git(Path("/"), tools).ask("config", "core.pager")
     pager = pager or os.environ.get("PAGER") or "less"
     environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
-    return subprocess.run(command, cwd=record.workspace, env=environ, check=False).returncode
+    with session.interrupts.deferred():
+        return _shown(command, record.workspace, environ, session.interrupts)
+
+
+def _shown(
+    command: Sequence[str], folder: Path, environ: Mapping[str, str], interrupts: Interrupts
+) -> int:
+    """Run git and its pager on the user's terminal; return the exit code."""
+    name = f"diff-{os.getpid()}"
+    child = subprocess.Popen(command, cwd=folder, env={**environ, MARK: name})
+    # A pager has its own use for Ctrl+C, which the terminal sends to all of them.
+    unheard = {signal.SIGINT} if sys.stdout is not None and sys.stdout.isatty() else set()
+    while child.poll() is None and unheard.issuperset(interrupts.received):
+        interrupts.rest(_LONGEST_REST)
+    if child.poll() is None:
+        click.echo("Interrupted", err=True)
+        stop_leftovers(RunTrace(f"{MARK}={name}", str(folder)), _DIFF_GRACE)
+        return INTERRUPTED
+    return INTERRUPTED if interrupts.received and child.returncode else child.returncode
 
 
 def _words_of(words: tuple[str, ...]) -> tuple[str | None, str]:
@@ -123,23 +149,29 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     tools = Tools(folders=[record.workspace], interrupts=session.interrupts)
     # Deferred: a signal stops git, and the user still reads how to undo what was done so far.
     with _alone(record.workspace), session.interrupts.deferred():
-        snapshots = _open(record, record.workspace, tools)
-        undos = snapshots.names(UNDO)
-        is_undo = name is None and wanted in undos
-        run = UNDO if is_undo else _row(record, name).run
-        if not is_undo:
-            snapshots.learn(run, _recorded(record, run))
-        names = undos if is_undo else snapshots.names(run)
-        undo, now = next_undo(undos), datetime.now().astimezone()
+        snapshots, undo, now = None, "", datetime.now().astimezone()
+        known: Sequence[str] = ()
         try:
+            snapshots = _open(record, record.workspace, tools)
+            undos = snapshots.names(UNDO)
+            is_undo = name is None and wanted in undos
+            run = UNDO if is_undo else _row(record, name).run
+            if not is_undo:
+                snapshots.learn(run, _recorded(record, run))
+            known = [*(() if is_undo else snapshots.names(run)), *undos]
+            undo = next_undo(undos)
             found = snapshots.restore(run, wanted, undo, UNDO)
-            snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
         except GitError as error:
-            if undo not in snapshots.names(UNDO):
-                raise _refusal(error, [*names, *undos]) from None
-            click.echo(f"Error: the work tree is only partly restored: {error}", err=True)
-            click.echo(f"To undo: rooda restore {undo}")
-            return INTERRUPTED if session.interrupts.received else 1
+            if snapshots is not None and snapshots.has_kept(UNDO, undo):
+                click.echo(f"Error: the work tree is only partly restored: {error}", err=True)
+                click.echo(f"To undo: rooda restore {undo}")
+                return INTERRUPTED if session.interrupts.received else 1
+            if session.interrupts.received:
+                click.echo("Interrupted; the work tree is as it was", err=True)
+                return INTERRUPTED
+            raise _refusal(error, known) from None
+        with contextlib.suppress(GitError):  # a later restore does it
+            snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
     changes = found.changes
     changed = sum(map(len, (changes.created, changes.modified, changes.deleted))) if changes else 0
     what = f"what {wanted} had kept" if is_undo else f"the work tree of iteration {wanted}"

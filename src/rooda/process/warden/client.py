@@ -13,10 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rooda.process.import_path import without_work_tree
+from rooda.process.interrupts import WARDENS
 from rooda.process.warden.channel import Channel, ChannelClosed, Message
 
 PATIENCE = 15.0  # seconds for an answer that should take milliseconds
 _SLICE = 0.2
+_LAST_WAIT = 3.0  # seconds for a warden to stop its program and end, when a signal ends rooda
+_LAST_STEP = 0.005
 
 # Isolated, and without the user's start-up files: only this installation's path decides what is
 # imported, and the warden starts in half the time.
@@ -80,6 +83,7 @@ class WardenClient:
         self._early: list[Message] = []
         self._poll = select.poll()
         self._poll.register(own_end, select.POLLIN)
+        WARDENS.add(self)
 
     @property
     def pid(self) -> int:
@@ -180,6 +184,18 @@ class WardenClient:
                 raise ChannelClosed(*message[1:])
         return messages
 
+    def end_at_once(self) -> None:
+        """Let the warden end, and wait for it; for a signal handler, so it raises no error.
+
+        `Popen.wait` is not possible: the interrupted code may be inside of it and hold its lock.
+        """
+        with contextlib.suppress(OSError):
+            self._channel.close()
+            self.keep_going()
+            end = time.monotonic() + _LAST_WAIT
+            while os.waitpid(self.pid, os.WNOHANG)[0] == 0 and time.monotonic() < end:
+                time.sleep(_LAST_STEP)
+
     def close(self) -> None:
         """Let the warden end. If a program still runs, the warden stops it first."""
         self._channel.close()
@@ -187,6 +203,7 @@ class WardenClient:
             self._process.wait(PATIENCE / 3)
         except subprocess.TimeoutExpired:
             self.kill()
+        WARDENS.discard(self)
 
     def kill(self) -> None:
         """Kill a warden that does not answer."""

@@ -48,7 +48,8 @@ class FileSelector:
         behind_link: dict[str, bool] = {"": False}
         large: dict[str, os.stat_result] = {}
         nested: list[str] = []
-        for name, is_new in names.items():
+        for name in self._repository.git.while_wanted(names):
+            is_new = names[name]
             if self.is_own(name):
                 continue
             if name.endswith("/"):

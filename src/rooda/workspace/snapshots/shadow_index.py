@@ -104,7 +104,7 @@ class ShadowIndex:
         found = self._selector.select(changed, self._left_out)
         del changed  # these may be many names
         found.remove += ignored
-        self._recent.note(found.update)
+        self._recent.note(self._shadow.git.while_wanted(found.update))
         for some in _portions(found.update):
             self._update(some, found)
         if found.remove:
@@ -146,11 +146,12 @@ class ShadowIndex:
 
     def _learn(self, known: list[str]) -> None:
         self._tree = None
-        if own := [name for name in known if self._selector.is_own(name)]:
+        wanted = self._shadow.git.while_wanted
+        if own := [name for name in wanted(known) if self._selector.is_own(name)]:
             self._shadow.git(*_REMOVE, given=listed(own))  # the user has committed it earlier
         self._tracked.reset(known)
         self._modes.clear()
-        self._recent.note(known)
+        self._recent.note(wanted(known))
 
     def _changed(self) -> tuple[dict[str, bool], list[str]]:
         """Return the names that differ from the index, with whether each is new to the index.

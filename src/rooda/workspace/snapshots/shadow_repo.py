@@ -219,7 +219,7 @@ class ShadowRepo:
     def _is_readable_at_once(self, names: Iterable[str]) -> bool:
         """Return whether one git can read all these files within its time limit."""
         left = _MOST_AT_ONCE
-        for name in names:
+        for name in self.git.while_wanted(names):
             with contextlib.suppress(OSError):
                 left -= os.lstat(f"{self._repository.top}/{name}").st_size
         return left >= 0

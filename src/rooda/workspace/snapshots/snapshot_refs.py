@@ -1,5 +1,6 @@
 """Snapshots in the user's repository: commits under `refs/rooda/<run>/<name>`."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.git import INHERITED, Git, GitError
+from rooda.workspace.git import INHERITED, Git, GitError, GitStoppedError
 
 UNDO = "undo"  # in place of a run: what a restore has replaced, for every restored run
 _ROOT = "refs/rooda"
@@ -91,6 +92,12 @@ class SnapshotRefs:
         if self._waiting:
             self._write({})
 
+    def has_kept(self, run: str, name: str) -> bool:
+        """Return whether this process has written the ref of this snapshot."""
+        with contextlib.suppress(GitError):
+            self.flush()
+        return f"{_ROOT}/{run}/{name}" in self._commits
+
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the refs of these runs."""
         gone = set(runs)
@@ -147,6 +154,8 @@ class SnapshotRefs:
         trouble = ""
         try:
             self._table.write(new, expected)
+        except GitStoppedError:
+            raise
         except GitError:
             there = self._table.there(self._commits.values())
             again = {name: old for name, old in self._commits.items() if old in there}

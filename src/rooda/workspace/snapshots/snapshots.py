@@ -267,6 +267,10 @@ class Snapshots:
         """Return the snapshots of a run: numbers in their order, then words."""
         return self._refs.table.names(run)
 
+    def has_kept(self, run: str, name: str) -> bool:
+        """Return whether this process has kept a snapshot under this name."""
+        return self._refs.has_kept(run, name)
+
     def runs(self) -> tuple[str, ...]:
         """Return the runs that have snapshots."""
         return self._refs.table.runs()
