@@ -340,6 +340,25 @@ def test_signal_where_python_swallows_exceptions_is_an_interruption(
     assert not BROKEN.search(done.err)
 
 
+def test_ctrl_c_before_the_handlers_are_installed_shows_no_traceback(
+    workspace: Workspace, nursery: Nursery
+) -> None:
+    workspace.write(
+        "site/sitecustomize.py",
+        "import os, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'rooda.console.entry': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n",
+    )
+    path = [str(workspace.path / "site"), os.environ.get("PYTHONPATH", "")]
+    workspace.env["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    done = nursery.start(workspace, "work", "--ai-cmd", "true").finish()
+    assert done.code == -signal.SIGINT
+    assert done.err == ""
+    assert not (workspace.path / ".rooda").exists()
+
+
 def test_log_file_that_is_a_fifo_without_reader_is_an_error(
     workspace: Workspace, nursery: Nursery
 ) -> None:

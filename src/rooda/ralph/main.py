@@ -2,6 +2,7 @@
 
 import sys
 
+from rooda.process.first_moment import end_quietly_on_ctrl_c
 from rooda.process.import_path import leave_work_tree_out
 
 TYPE_CHECKING = False  # `typing` is imported after `leave_work_tree_out`
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 def main(argv: "Sequence[str] | None" = None) -> int:
     """Run `ralph` with the given arguments and return its exit code."""
+    end_quietly_on_ctrl_c()
     leave_work_tree_out()
     from rooda.console.entry import front
 
