@@ -148,12 +148,29 @@ class Warden:
         if now < self._next_look:
             return
         self._next_look = now + _CHECK_ROODA
-        found = self._table.find(self._rooda) if os.getppid() == self._rooda else None
-        is_halted = found is not None and found.halted
+        is_halted = self._is_rooda_halted()
         if is_halted and self._rooda_was_halted:
-            with contextlib.suppress(OSError):
-                os.kill(self._rooda, signal.SIGCONT)
+            self._continue_rooda()
         self._rooda_was_halted = is_halted
+
+    def _is_rooda_halted(self) -> bool:
+        found = self._table.find(self._rooda) if os.getppid() == self._rooda else None
+        return found is not None and found.halted
+
+    def _continue_rooda(self) -> None:
+        with contextlib.suppress(OSError):
+            os.kill(self._rooda, signal.SIGCONT)
+
+    def _report_end(self, *message: object) -> None:
+        """Tell rooda that the tree is gone; continue a rooda that could not hear it.
+
+        rooda has not heard of the end yet, so it would have asked for a pause to halt itself.
+        """
+        tree, self._tree = self._tree, None
+        is_halted = tree is not None and not tree.is_paused and self._is_rooda_halted()
+        self._say(*message)
+        if is_halted and not self._deserted:
+            self._continue_rooda()
 
     def _listen(self) -> None:
         self._reap()  # a child that has ended by now ended before the next order
@@ -290,18 +307,18 @@ class Warden:
         tree.ended = True
         held = not none_left and tree.is_held()
         alone = none_left and tree.stop is None  # otherwise "gone" follows, which says more
-        self._say("exited", code, alone, held)
         if alone:
-            self._tree = None
-        elif none_left:
+            self._report_end("exited", code, alone, held)
+            return
+        self._say("exited", code, alone, held)
+        if none_left:
             self._empty(tree)
 
     def _empty(self, tree: ProcessTree) -> None:
-        self._tree = None
         if tree.stop is None:
-            self._say("alone")
+            self._report_end("alone")
         else:
-            self._say("gone", list(tree.stop.stopped.values()), [])
+            self._report_end("gone", list(tree.stop.stopped.values()), [])
 
     # -- stopping ---------------------------------------------------------------------------
 
@@ -327,9 +344,8 @@ class Warden:
             # SIGKILL did not help (sudo, a dead network drive). No later tree waits for these.
             left = tree.members()
             self._given_up.update(process.key for process in left)
-            self._tree = None
             names = [named(self._table, process) for process in left[:MOST_NAMES]]
-            self._say("gone", list(stop.stopped.values()), names or [(0, UNSEEN)])
+            self._report_end("gone", list(stop.stopped.values()), names or [(0, UNSEEN)])
 
     def _hunt(self, tree: ProcessTree) -> None:
         """Kill the warden's own children as fast as they appear.
