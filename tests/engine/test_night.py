@@ -26,7 +26,9 @@ from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.runner import Runner
 from rooda.text.event import Event
+from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import make_state_folder
+from support.recorded import git, within
 from support.workspace import PROCEDURE, Workspace
 
 EVENING = datetime(2026, 11, 15, 23, 0, tzinfo=UTC)
@@ -76,13 +78,14 @@ class Night:
             f"case $n in\n{cases}\n*) {acts[-1]};;\nesac\n",
         ).chmod(0o755)
 
-    def plan(self, **flags: str) -> Plan:
+    def plan(self, folder: Path | None = None, /, **flags: str) -> Plan:
+        """Return the plan of a run that starts in the folder; without one, in the workspace."""
         self.workspace.config(PROCEDURE)
         path = f"{self.workspace.path / 'bin'}:{os.environ['PATH']}"
         environ = {"PATH": path, "HOME": str(self.workspace.home)}
         given = {"ai_cmd_alias": "claude"} | flags
         request = RunRequest("work", {key: (f"--{key}", text) for key, text in given.items()})
-        prepared = prepare(request, World(self.workspace.path, environ))
+        prepared = prepare(request, World(folder or self.workspace.path, environ))
         assert prepared.valid, prepared.all_problems()
         assert prepared.plan is not None
         return prepared.plan
@@ -100,6 +103,9 @@ class Night:
             listeners = [self._note, *self.listeners]
             emitter = Emitter(listeners, now=lambda: self.now, monotonic=self._seconds)
             closing.callback(recording.listen(emitter, name, resumed))
+            pin = Pin.of(plan.working_dir, plan.tools)
+            if pin is not None:
+                closing.callback(pin.close)
             edge = Services(
                 emitter,
                 self.interrupts,
@@ -109,6 +115,8 @@ class Night:
                 tracker=recording.tracker(name),
                 history=recording.history(resumed),
                 now=lambda: self.now,
+                tools=plan.tools,
+                pin=pin,
                 rest=self.rest or self._advance,
                 chance=lambda: 1.0,
             )
@@ -654,3 +662,72 @@ def test_on_wait_hook_receives_the_outage(night: Night) -> None:
         0,
         "2026-11-15T23:00:10",
     )
+
+
+# -- everything in one night -----------------------------------------------------------------
+
+SECRET = "hunter2-is-my-token"
+
+
+def plants_git(night: Night, marker: Path) -> str:
+    """Return what an agent does to plant a git in a folder of the work tree that is on PATH."""
+    planted = night.workspace.path / "bin" / "git"
+    return f"printf '#!/bin/sh\\necho ran >> {marker}\\nexit 1\\n' > {planted}; chmod +x {planted}"
+
+
+@pytest.mark.slow
+def test_night_with_an_outage_a_secret_a_git_init_and_a_planted_git_ends_well(
+    night: Night,
+) -> None:
+    workspace, marker = night.workspace, night.workspace.home / "planted-git-ran"
+    app = within(workspace, "app")
+    (workspace.home / ".gitconfig").write_text("[user]\nname = A User\nemail = u@example.org\n")
+    git(workspace, "init", "-q", "-b", "main")
+    workspace.write(".gitignore", "bin/*.count\n")
+    works = prints(INIT, GOOD)
+    night.script(
+        "claude",
+        f"echo 1 > one.py; {works}",
+        *[OFFLINE] * 9,
+        f"echo 2 > two.py; echo TOKEN={SECRET} > .env; {works}",
+        f"git init -q .; echo 3 > three.py; {works}",
+        f"rm -rf .git; echo 4 > four.py; {works}",
+        f"{plants_git(night, marker)}; echo 5 > five.py; {works}",
+        f"echo 6 > six.py; {prints(INIT, DONE)}",
+    )
+    for folder in (workspace, app):
+        folder.config(PROCEDURE)
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-qm", "the evening")
+    make_tries_last(night, 5)
+    plan = night.plan(app.path, **{"git.commit": "true"}, default_max_iterations="9")
+    ended = night.run(plan)
+
+    assert (ended.status, ended.exit_code, ended.iterations) == ("success", 0, 6)
+    outage = [one for one in night.happened if isinstance(one, WaitStarted)]
+    assert [one.outage for one in outage] == ["offline"] * 9
+    assert outage[-1].lasted is not None
+    assert outage[-1].lasted + outage[-1].seconds >= 3600
+    assert not marker.exists(), "rooda ran the planted git"
+
+    night.workspace = app  # the user looks at it where the run began
+    run = night.show()
+    found = [(one["number"], one["status"], one["kind"]) for one in run["iterations"]]
+    assert found == [
+        (1, "completed", None),
+        (2, "completed", None),
+        (3, "failed", "commit"),
+        (4, "completed", None),
+        (5, "completed", None),
+        (6, "completed", None),
+    ]
+    assert len(run["iterations"][1]["earlier_attempts"]) == 9
+    assert run["cost"] == pytest.approx(5 * 0.5 + 0.25)
+    tracked = git(workspace, "ls-tree", "-r", "--name-only", "main").splitlines()
+    names = ("one", "two", "three", "four", "five", "six")
+    assert {f"app/{name}.py" for name in names} <= set(tracked)
+    assert git(workspace, "status", "--porcelain", "--", "app/*.py") == ""
+
+    assert "the work is done" in night.output_of("why")
+    assert "outage of claude" in night.output_of("why")
+    assert "the repository changed" in night.output_of("why", "3")
