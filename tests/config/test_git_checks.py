@@ -139,6 +139,7 @@ def test_no_git_is_needed_without_a_git_setting(flags: list[str], tmp_path: Path
 
 def test_subfolder_of_a_work_tree_is_accepted(work: Path, tmp_path: Path) -> None:
     (work / "sub").mkdir()
+    git(work, "remote", "add", "origin", "/nowhere")
     flags = ("--commit", "--push", "--git-require-changes", "--working-dir", "sub")
     assert planned(tmp_path, "build", AGENT, *flags).all_problems() == []
 
@@ -300,7 +301,7 @@ def test_secrets_that_rooda_will_not_commit_are_warned_about_by_name(
 
 def test_secrets_are_not_checked_without_commit(work: Path, tmp_path: Path) -> None:
     fill(work, ".env")
-    assert planned(tmp_path, "build", AGENT, "--push").all_problems() == []
+    assert planned(tmp_path, "build", AGENT, "--git-require-changes").all_problems() == []
 
 
 def test_new_secrets_count_and_not_tracked_or_allowed_ones(work: Path, tmp_path: Path) -> None:

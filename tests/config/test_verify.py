@@ -62,16 +62,16 @@ def test_timeout_of_null_is_no_timeout(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "env,command,origin",
     [
-        ({"ROODA_LOOP_VERIFY": "a 'b c'"}, "a 'b c'", "ROODA_LOOP_VERIFY"),
-        ({"ROODA_LOOP_VERIFY_COMMAND": "long"}, "long", "ROODA_LOOP_VERIFY_COMMAND"),
+        ({"ROODA_LOOP_VERIFY": "true 'b c'"}, "true 'b c'", "ROODA_LOOP_VERIFY"),
+        ({"ROODA_LOOP_VERIFY_COMMAND": "true long"}, "true long", "ROODA_LOOP_VERIFY_COMMAND"),
         (
-            {"ROODA_LOOP_VERIFY": "short", "ROODA_LOOP_VERIFY_COMMAND": "long"},
-            "long",
+            {"ROODA_LOOP_VERIFY": "true short", "ROODA_LOOP_VERIFY_COMMAND": "true long"},
+            "true long",
             "ROODA_LOOP_VERIFY_COMMAND",
         ),
         (
-            {"ROODA_LOOP_VERIFY": "short", "ROODA_LOOP_VERIFY_COMMAND": ""},
-            "short",
+            {"ROODA_LOOP_VERIFY": "true short", "ROODA_LOOP_VERIFY_COMMAND": ""},
+            "true short",
             "ROODA_LOOP_VERIFY",
         ),
         ({"ROODA_LOOP_VERIFY": "none"}, None, "ROODA_LOOP_VERIFY"),
