@@ -144,7 +144,8 @@ def test_fifty_kills_lose_nothing(workspace: Workspace, nursery: Nursery, inside
 def test_kills_during_verify_commit_and_hooks_lose_nothing(
     workspace: Workspace, nursery: Nursery, inside: Inside
 ) -> None:
-    arguments = ("--verify", "cat journal.txt", "--commit", "--hooks-post-iteration", "seq 9")
+    commits = ("--commit", "--git-dirty", "commit")  # the user has staged a file
+    arguments = ("--verify", "cat journal.txt", *commits, "--hooks-post-iteration", "seq 9")
     run = killed_run(workspace, nursery, inside, *arguments)
     for _ in range(12):
         run.kill_after(random.uniform(0, 0.4), from_the_agent=True)
