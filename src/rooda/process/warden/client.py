@@ -61,6 +61,10 @@ class WardenClient:
     def __init__(self, contain: str, environ: Mapping[str, str]) -> None:
         """Start a warden; raises OSError if the system can start no more processes."""
         own_end, warden_end = socket.socketpair()
+        own_end.settimeout(PATIENCE)
+        self._channel = Channel(own_end)
+        self._pid = -1  # for `waitpid`: any child, until it is known
+        WARDENS.add(self)
         with warden_end:
             try:
                 self._process = subprocess.Popen(
@@ -75,20 +79,19 @@ class WardenClient:
                     pass_fds=(warden_end.fileno(),),
                     start_new_session=True,
                 )
+                self._pid = self._process.pid
             except BaseException:
+                WARDENS.discard(self)
                 own_end.close()
                 raise
-        own_end.settimeout(PATIENCE)
-        self._channel = Channel(own_end)
         self._early: list[Message] = []
         self._poll = select.poll()
         self._poll.register(own_end, select.POLLIN)
-        WARDENS.add(self)
 
     @property
     def pid(self) -> int:
         """The pid of the warden itself."""
-        return self._process.pid
+        return self._pid
 
     def fileno(self) -> int:
         """A descriptor that is readable when the warden has sent a message."""
@@ -191,7 +194,8 @@ class WardenClient:
         """
         with contextlib.suppress(OSError):
             self._channel.close()
-            self.keep_going()
+            if self.pid > 0:
+                self.keep_going()
             end = time.monotonic() + _LAST_WAIT
             while os.waitpid(self.pid, os.WNOHANG)[0] == 0 and time.monotonic() < end:
                 time.sleep(_LAST_STEP)
