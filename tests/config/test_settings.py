@@ -383,9 +383,9 @@ def test_old_variables_still_work(tmp_path: Path) -> None:
 
 def test_all_settings_can_be_set_at_once(tmp_path: Path) -> None:
     (tmp_path / "work" / "some" / "folder").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", tmp_path / "work"], check=True)
-    remote = ["git", "-C", tmp_path / "work", "remote", "add", "origin", tmp_path]
-    subprocess.run(remote, check=True)
+    work = str(tmp_path / "work")
+    subprocess.run(["git", "init", "-q", work], check=True)
+    subprocess.run(["git", "-C", work, "remote", "add", "origin", str(tmp_path)], check=True)
     flags = [word for row in SETTINGS for word in flag_arguments(row, sample(row))]
     prepared: Prepared = planned(tmp_path, "build", *flags)
     assert errors(prepared.all_problems()) == []

@@ -33,7 +33,7 @@ _NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
 _DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
-_LONGEST_REST = 3600.0  # seconds; the end of git wakes rooda
+_LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells of its end
 
 
 def _open(record: Recorded, folder: Path, tools: Tools) -> Snapshots:
