@@ -56,7 +56,7 @@ def test_each_later_git_gets_no_time_of_its_own(work: GitWork, command: str) -> 
 def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     git = StandInGit(work)
     agent = work.agents("echo one > one", "echo two > two")
-    running = work.begin(agent, "-n", "2", "--verify", wish(work, "status"))
+    running = work.begin(agent, "-n", "2", "--no-verify-baseline", "--verify", wish(work, "status"))
     done, seconds = answer(work, running, git)
     assert (done.code, work.starts) == (130, 1)
     assert seconds < SOON

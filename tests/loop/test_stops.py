@@ -105,6 +105,15 @@ def test_single_failed_iteration_ends_as_max_iters_or_aborted_by_the_threshold()
     assert run_until_stop([BAD], 1, threshold=1) == (1, "aborted")
 
 
+def test_run_with_one_iteration_ends_as_that_iteration() -> None:
+    limits = Limits(1, 1, once=True)
+    assert stop(State(), limits) is None
+    assert stop(state_after([GOOD]), limits) == Stop(Status.SUCCESS, StopRule.ONCE)
+    found = stop(state_after([BAD]), limits)
+    assert found is not None
+    assert found.status is Status.ABORTED
+
+
 def test_failure_threshold_is_checked_before_the_maximum() -> None:
     assert run_until_stop([GOOD, GOOD, BAD, BAD, BAD], 5) == (5, "aborted")
 

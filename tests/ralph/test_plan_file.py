@@ -160,6 +160,9 @@ def test_status_words_and_signs_for_in_progress(words: str) -> None:
         "⛔",
         "🚫 no",
         "on hold",
+        "In progress, blocked by the API",
+        "open (blocked: needs a key)",
+        "Not started — blocked",
     ],
 )
 def test_status_words_and_signs_for_blocked(words: str) -> None:
@@ -190,6 +193,7 @@ def test_check_box_of_a_blocked_task(box: str) -> None:
         "incomplete",
         "unblocked",
         "no longer blocked",
+        "open (was blocked)",
         "",
         "❌ Not done",
         "90% done",

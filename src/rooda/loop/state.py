@@ -59,10 +59,11 @@ class Limits(Struct, frozen=True):
 def limits_of(plan: Plan) -> Limits:
     """Return the limits in the settings of this plan."""
     values = plan.values
-    attempts = values[MAX_ATTEMPTS]
+    attempts, once = values[MAX_ATTEMPTS], values.iterations.once
+    threshold = 1 if once else values[FAILURE_THRESHOLD]
     return Limits(
         values.iterations.maximum,
-        values[FAILURE_THRESHOLD] if attempts is None else attempts,
+        threshold if attempts is None else attempts,
         values[MAX_DURATION],
         values[STALL_THRESHOLD],
         retry=attempts is not None,
@@ -76,7 +77,7 @@ def limits_of(plan: Plan) -> Limits:
             values[MAX_BACKOFF],
             values[MAX_OUTAGE_WAIT],
         ),
-        once=values.iterations.once,
+        once=once,
     )
 
 

@@ -18,7 +18,7 @@ _BOX_MARKS = " xX~/!✓✔✅☑🚧⛔🚫"  # characters that may be in a chec
 _OPEN_MARKS, _PROGRESS_MARKS, _BLOCKED_MARKS = ("", " "), ("~", "/", "🚧"), ("!", "⛔", "🚫")
 _COMPLETE = re.compile(r"(?:completed?|done)\b")
 _IN_PROGRESS = re.compile(r"(?:work[ _-])?in[ _-]?progress\b|wip\b")
-_BLOCKED = re.compile(r"(?:blocked|on[ _-]hold)\b")
+_BLOCKED = re.compile(r"(?:[\w ]{1,30}[(,;:\u2013\u2014-]\s*)?(?:blocked|on[ _-]hold)\b")
 _COMPLETE_SIGNS, _PROGRESS_SIGNS = frozenset("✅✔☑"), frozenset("🚧")
 _BLOCKED_SIGNS = frozenset("⛔🚫")
 _LETTER = re.compile(r"[^\W_]")
@@ -274,10 +274,10 @@ def _status_of(value: str) -> TaskStatus:
     symbols, words = (words[: first.start()], words[first.start() :]) if first else (words, "")
     if _COMPLETE.match(words):
         return TaskStatus.COMPLETE
+    if _BLOCKED.match(words):  # also `in progress, blocked by the API`
+        return TaskStatus.BLOCKED
     if _IN_PROGRESS.match(words):
         return TaskStatus.IN_PROGRESS
-    if _BLOCKED.match(words):
-        return TaskStatus.BLOCKED
     by_sign = (
         (_COMPLETE_SIGNS, TaskStatus.COMPLETE),
         (_PROGRESS_SIGNS, TaskStatus.IN_PROGRESS),
