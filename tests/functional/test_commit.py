@@ -354,3 +354,22 @@ def test_ctrl_c_during_a_commit_ends_the_run_and_keeps_the_changes(work: GitWork
     assert work.git("for-each-ref", cwd=work.remote) == ""
     assert (work.path / "new").exists()
     assert not (work.path / LOCK).exists()
+
+
+@pytest.mark.slow
+def test_repository_that_the_agent_makes_within_the_work_tree_prevents_no_commit(
+    work: GitWork,
+) -> None:
+    """Git stages nothing while a repository without a commit is in the work tree."""
+    prompt = work.marker("prompt")
+    agent = work.agents(
+        "mkdir sub; echo in > sub/in; git -C sub init -q; echo one > one",
+        f"cat > {prompt}; echo two > two",
+        "rm -rf sub/.git",
+    )
+    done = work.work(agent, "-n", "3", "--commit")
+    assert work.subjects()[1:] == [f"work: iteration {number}" for number in (1, 2, 3)]
+    assert work.tracked() == ["README", "one", "sub/in", "two"]
+    said = "Not committed, because these folders are git repositories of their own folders=sub/"
+    assert done.err.count(said) == 1
+    assert "rooda did not commit these folders" in Path(prompt).read_text()

@@ -22,7 +22,11 @@ class NewSecrets:
 
     def untracked(self) -> list[str]:
         """Return those that are neither tracked nor ignored."""
-        found = untracked_files(self._git, self._may_be_secret)
+        return self.among(untracked_files(self._git, self._may_be_secret))
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Return those of the names, which are files of the work tree."""
+        found = (name for name in names if self._may_be_secret(name))
         return [name for name in found if looks_like_a_secret(name) or self._has_token(name)]
 
     def staged(self) -> list[str]:

@@ -3,14 +3,10 @@
 Both run in a process tree of their own and within a time of their own; nothing can ask a question.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import chain
-from pathlib import Path
+from collections.abc import Sequence
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.new_secrets import NewSecrets
-from rooda.config.own_files import pathspecs
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     GIT_ALLOW_SECRETS,
@@ -22,25 +18,33 @@ from rooda.config.settings import (
 from rooda.iteration.progress import without_signals
 from rooda.loop.large_files import LargeFiles
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.loop.push_check import MOST_NAMED, check_commits, words_about_commit, words_about_push
+from rooda.loop.push_check import (
+    MOST_NAMED,
+    check_commits,
+    words_about_commit,
+    words_about_push,
+    words_about_repositories,
+)
 from rooda.loop.refusals import Refusal, refusal_of, refusal_of_stopped
 from rooda.loop.services import Services
+from rooda.loop.staging import LeftOut, Staging
 from rooda.loop.user_git import UserGit
 from rooda.loop.verify import indented
-from rooda.loop.work_events import CommitFailed, Committed, Pushed, PushFailed, SecretsLeftOut
+from rooda.loop.work_events import (
+    CommitFailed,
+    Committed,
+    Pushed,
+    PushFailed,
+    RepositoriesLeftOut,
+    SecretsLeftOut,
+)
 from rooda.process.exits import TimedOut
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
-from rooda.workspace.new_files import staged_files, tracked_files, untracked_files
 from rooda.workspace.pin import Pin
 from rooda.workspace.remotes import push_remote
-from rooda.workspace.snapshots.shadow_repo import listed
-from rooda.workspace.tools import Finished
-from rooda.workspace.untracked_files import covering
 
-_MOST_EXCLUDED = 8 * 1024  # characters: git compares each name with each file
-_FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be very many
 _START_THERE = "Start in a git repository, or turn git.commit off"
 _CHANGED = "Look at .git in the work tree, repair it, then start a new run"
 _CHECK_REMOTE = "Check `git remote -v`; if the address is right, start a new run"
@@ -56,7 +60,7 @@ class Publisher:
         self._services = services
         self._git = UserGit(plan, services)
         self._pin = services.pin
-        self._left_out: set[str] = set()
+        self._left_out = LeftOut()
 
     def commit(
         self,
@@ -90,18 +94,24 @@ class Publisher:
         return outcome, words
 
     def _report_left_out(self) -> str:
-        """Report the secrets that are not in the commit; return words for the next prompt.
+        """Report what is not in the commit; return words for the next prompt.
 
-        The run warns the user and the agent once of each file.
+        The run warns the user and the agent once of each file and of each repository.
         """
-        names, reported = sorted(self._left_out), self._services.reported.secrets
-        if not names:
-            return ""
-        new = [name for name in names if name not in reported]
-        reported.update(new)
-        shown = tuple(names[:MOST_NAMED])
-        self._services.emit(SecretsLeftOut(self._number, shown, len(names), bool(new)))
-        return words_about_commit(new) if new else ""
+        secrets, repositories = sorted(self._left_out.secrets), sorted(self._left_out.repositories)
+        new = self._services.reported.not_yet([*secrets, *repositories])
+        words = []
+        if secrets:
+            named = [name for name in secrets if name in new]
+            shown = tuple(secrets[:MOST_NAMED])
+            self._services.emit(SecretsLeftOut(self._number, shown, len(secrets), bool(named)))
+            words += [words_about_commit(named)] if named else []
+        if named := [name for name in repositories if name in new]:
+            self._services.emit(
+                RepositoriesLeftOut(self._number, tuple(named[:MOST_NAMED]), len(named))
+            )
+            words.append(words_about_repositories(named))
+        return "\n\n".join(words)
 
     def push(self, *, is_last: bool = False) -> str:
         """Push the branch, and report a failure; `is_last`: no later iteration can retry.
@@ -167,7 +177,7 @@ class Publisher:
     def _refused_stage(self, pin: Pin, large: LargeFiles) -> Refusal | None:
         """Stage the work; return why that failed, if it did."""
         try:
-            staged = self._stage(pin)
+            staged = Staging(self._git, self._plan, self._services, pin).stage(self._left_out)
         except GitStoppedError:
             raise
         except GitError as error:
@@ -204,71 +214,7 @@ class Publisher:
         return Pushed(self._number, remote, branch, self._git.ask("rev-parse", "HEAD"))
 
     def _secrets(self, pin: Pin) -> NewSecrets:
-        git = Git(pin.top, self._services.tools)
-        return NewSecrets(git, self._plan.values[GIT_ALLOW_SECRETS])
-
-    def _stage(self, pin: Pin) -> Finished:
-        """Stage everything but secrets and rooda's own files, even if the agent staged them."""
-        secrets = self._secrets(pin)
-        self._left_out.update(secrets.untracked())
-        done = self._stage_all()
-        # The agent may have staged some, and there may be too many to exclude.
-        if done.passed and (names := secrets.staged()):
-            self._left_out.update(names)
-            return self._unstage(names)
-        return done
-
-    def _stage_all(self) -> Finished:
-        own = self._own_files()
-        done = self._unstage_untracked()
-        if done is not None and not done.passed:
-            return done
-        # Git refuses to exclude what is ignored, although that is what it would do.
-        seen = [(magic, name) for magic, name in own if not self._is_ignored(name)]
-        seen += [("literal", name) for name in self._left_untracked()]
-        seen += [("literal", name) for name in _fitting(self._left_out)]
-        others = (f":(exclude,top,{magic}){name}" for magic, name in seen)
-        done = self._git.patiently("add", "-A", *_FROM_INPUT, stdin=listed([":/", *others]))
-        ours = [f":(top,{magic}){name}" for magic, name in own]
-        if done.passed and self._git.ask("diff", "--cached", "--name-only", "--", *ours):
-            return self._git.patiently("reset", "-q", "--", *ours)
-        return done
-
-    def _unstage_untracked(self) -> Finished | None:
-        """Make the user's untracked files untracked again if the agent has staged them."""
-        files, top = self._services.untracked, Path(self._top)
-        if not files:
-            return None
-        added = staged_files(Git(top, self._services.tools))
-        staged = list(files.unchanged(one.name for one in added))
-        return self._unstage(staged) if staged else None
-
-    def _unstage(self, names: Iterable[str]) -> Finished:
-        """Make new files untracked again."""
-        remove = ("update-index", "--force-remove", "-z", "--stdin")
-        return self._git.patiently(*remove, stdin=listed(names), folder=Path(self._top))
-
-    def _left_untracked(self) -> list[str]:
-        """Return the paths of the user's untracked files that did not change since the start."""
-        files = self._services.untracked
-        if not files:
-            return []
-        git = Git(Path(self._top), self._services.tools)
-        untracked = untracked_files(git)
-        left = set(files.unchanged(untracked))
-        others = (name for name in untracked if name not in left)
-        return covering(left, chain(others, tracked_files(git))) if left else []
-
-    def _own_files(self) -> list[tuple[str, str]]:
-        """Where rooda's own files are, from the top: how git should read a name, and the name."""
-        return pathspecs(self._plan.values, self._top)
-
-    def _is_ignored(self, name: str) -> bool:
-        return bool(self._git.ask("-C", self._top, "check-ignore", "--no-index", "--", name))
-
-    @cached_property
-    def _top(self) -> str:
-        return self._git.ask("rev-parse", "--show-toplevel") or "."
+        return NewSecrets(Git(pin.top, self._services.tools), self._plan.values[GIT_ALLOW_SECRETS])
 
     def _nothing_is_staged(self) -> bool:
         git = Git(self._plan.working_dir, self._services.tools)
@@ -285,13 +231,3 @@ def _push_failed(number: int, refusal: Refusal, *, is_last: bool) -> PushFailed:
     if is_last:
         advice = f"{advice}; then push by hand: git push"
     return PushFailed(number, refusal.error, advice, is_last, refusal.secrets)
-
-
-def _fitting(names: Iterable[str]) -> Iterator[str]:
-    """Return as many of the names as git can exclude in good time."""
-    room = _MOST_EXCLUDED
-    for name in names:
-        room -= len(name)
-        if room < 0:
-            return
-        yield name

@@ -81,6 +81,15 @@ def words_about_commit(names: Sequence[str]) -> str:
     return _words("rooda did not commit these new files", names, "Add them to .gitignore.")
 
 
+def words_about_repositories(names: Sequence[str]) -> str:
+    """Return words for the next prompt about new repositories that rooda did not commit."""
+    return (
+        "rooda did not commit these folders, because each is a git repository of its own:\n\n"
+        f"{indented(first_names(names))}\n\n"
+        "Delete the .git in them, or add them to .gitignore."
+    )
+
+
 def words_about_push(names: Sequence[str]) -> str:
     """Return words for the next prompt about secrets because of which rooda did not push."""
     what = "rooda pushes nothing, because commits that are not pushed yet add these files"

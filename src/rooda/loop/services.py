@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from msgspec import Struct, field
@@ -43,8 +43,14 @@ class ReportedTrees(Struct):
     """What the run has already reported about its work tree, so that it reports each thing once."""
 
     left_out: set[str] = field(default_factory=set)
-    secrets: set[str] = field(default_factory=set)
+    not_committed: set[str] = field(default_factory=set)
     trouble: str = ""
+
+    def not_yet(self, names: Iterable[str]) -> set[str]:
+        """Return those of the names whose absence from a commit was not reported, and note them."""
+        new = set(names) - self.not_committed
+        self.not_committed |= new
+        return new
 
 
 class Services(Struct, frozen=True):

@@ -274,6 +274,23 @@ class SecretsLeftOut(Event, frozen=True):
         )
 
 
+class RepositoriesLeftOut(Event, frozen=True):
+    """New folders are git repositories of their own: rooda did not commit them."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    folders: tuple[str, ...]  # the names of the folders, at most 100
+    total: int  # the number of the folders
+
+    def describe(self) -> Message:
+        return say(
+            "Not committed, because these folders are git repositories of their own",
+            folders=first_names(self.folders, self.total),
+            iteration=self.iteration,
+            suggestion="Delete the .git in them, or add them to .gitignore",
+        )
+
+
 class Pushed(Event, frozen=True):
     """rooda pushed the branch."""
 
