@@ -28,6 +28,7 @@ _DETAILS = (
     "prompt",
 )
 _LONGEST_LINE = 4000  # characters of a readable line
+_LONGEST_CLOSING = 16 * 1024  # characters of the beginning of the last message
 
 # Context size of a model in tokens, by the beginning of its name. The longest match counts.
 _CONTEXT_WINDOWS = {
@@ -78,6 +79,8 @@ class AgentNotes:
         self._said: list[Said] = []
         self._line: list[str] = []
         self._length = 0
+        self._closing: list[str] = []  # the beginning of the last message
+        self._closing_length = 0
         self._in_turn = False
         self._in_message = False
 
@@ -98,7 +101,9 @@ class AgentNotes:
         if not self._in_message and piece and not piece.isspace():
             self._in_message = True
             self.messages = (self.messages or 0) + 1
+            self._closing, self._closing_length = [], 0
         self.speech.add(piece.encode("utf-8", "replace"))
+        self._keep_for_closing(piece)
         self._line.append(piece)
         self._length += len(piece)
         if "\n" in piece:
@@ -107,6 +112,16 @@ class AgentNotes:
             self._line, self._length = [rest], len(rest)
         if self._length > _LONGEST_LINE:
             self._end_line()
+
+    def _keep_for_closing(self, piece: str) -> None:
+        if self._in_message and self._closing_length < _LONGEST_CLOSING:
+            self._closing.append(piece[:_LONGEST_CLOSING])
+            self._closing_length += len(piece)
+
+    @property
+    def closing(self) -> str:
+        """The beginning of the assistant's last message."""
+        return "".join(self._closing)[:_LONGEST_CLOSING]
 
     def end_message(self) -> None:
         """Record that the message is complete."""

@@ -103,6 +103,7 @@ class OutputReader:
             fault = self._adapter.last_words(printed)
         return AgentReport(
             spoken=notes.speech.tail(),
+            closing=notes.closing,
             truncated=notes.speech.truncated,
             speaks_events=speaks,
             answered=self._answered(printed),

@@ -93,11 +93,12 @@ class AgentReport(Struct, frozen=True):
     """The report about a CLI after its end.
 
     `speaks_events`: the output has events; then `spoken` is the end of the assistant's text, with
-    its messages joined. Otherwise the whole output is the assistant's text. `truncated`: the
-    beginning of `spoken` is missing. `answered`: the assistant's text is not empty. `is_mute`: the
-    flags ask for events, but none was printed. `is_complete`: the last event is a result, or there
-    are no events. `ended_well`: the verdict of that result, or None without one. `complaint`: the
-    message of a bad result. `retrying`: the request that the CLI was retrying when it was stopped.
+    its messages joined, and `closing` is the beginning of the last message. Otherwise the whole
+    output is the assistant's text. `truncated`: the beginning of `spoken` is missing. `answered`:
+    the assistant's text is not empty. `is_mute`: the flags ask for events, but none was printed.
+    `is_complete`: the last event is a result, or there are no events. `ended_well`: the verdict of
+    that result, or None without one. `complaint`: the message of a bad result. `retrying`: the
+    request that the CLI was retrying when it was stopped.
     """
 
     spoken: bytes = b""
@@ -111,3 +112,4 @@ class AgentReport(Struct, frozen=True):
     retrying: str = ""
     fault: Fault | None = None
     usage: Usage = Usage()
+    closing: str = ""

@@ -1,11 +1,14 @@
 """The stage that finds what the agent changed: files, commits, tests, progress."""
 
 from rooda.config.settings import PARSE_TESTS, TEST_REPORTS
+from rooda.iteration.headline import headline_of
 from rooda.iteration.progress import read_tests, result_of, with_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.services import Services
 from rooda.loop.work_events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble
 from rooda.workspace.tree_changes import TreeScan
+
+_LAST_WORDS = 16 * 1024  # bytes of an agent's text that can contain its closing words
 
 
 def find_changes(context: IterationContext) -> None:
@@ -18,9 +21,25 @@ def find_changes(context: IterationContext) -> None:
         context.seen = services.tracker.scan(str(context.number))
     usage = None if report is None else report.usage.context_percent
     context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)
+    context.headline = _headline(context)
     find_tests(context)
     report_tree(services, context.number, context.seen)
     context.task = context.plan.work.done(context.task)
+
+
+def _headline(context: IterationContext) -> str:
+    """Return the headline: from the agent's summary, else from its closing words."""
+    response, report, result = context.response, context.report, context.iteration.result
+    if response is None or result is None:
+        return ""
+    spoken = response.printed.stdout if response.spoken is None else response.spoken
+    end = spoken[-_LAST_WORDS:].decode("utf-8", "replace")
+    if report is not None and report.speaks_events:
+        return headline_of(result.summary, report.closing, end.rstrip().rpartition("\n\n")[2])
+    # Output that is text is one message. Of a long output only the end is of interest.
+    if len(spoken) > _LAST_WORDS:
+        end = end.partition("\n\n")[2] or end.partition("\n")[2]
+    return headline_of(result.summary, end)
 
 
 def find_tests(context: IterationContext, verify: bytes = b"") -> None:

@@ -47,6 +47,7 @@ class IterationContext(Struct):
     report: AgentReport | None = None
     seen: TreeScan = field(default_factory=TreeScan)
     promises: Promises = field(default_factory=Promises)
+    headline: str = ""  # what the agent says that it did, on one line
     feedback: str = ""
 
     @property

@@ -101,6 +101,7 @@ def _ended(
         usage=context.report.usage if context.report is not None else None,
         same_failures=after.same,
         incomplete=context.report is not None and not context.report.is_complete,
+        headline=context.headline,
     )
 
 

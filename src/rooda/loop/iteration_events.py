@@ -192,6 +192,7 @@ class IterationEnded(Event, frozen=True):
     usage: Usage | None = None  # what the agent used, if it tells
     incomplete: bool = False  # the output ends without its result
     same_failures: int = 0  # how many equal failures in a row, this one included
+    headline: str = ""  # what the agent says that it did, on one line
 
     def is_raised(self) -> bool:
         return self.verdict is Verdict.FAILURE or self.failure is not None

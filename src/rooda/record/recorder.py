@@ -248,6 +248,7 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
         kind=event.kind and str(event.kind),
         reason=event.reason,
         evidence=event.evidence,
+        headline=event.headline or None,
         returned_to=event.returned_to,
         failures_before=event.failures_before,
         failures_after=event.consecutive_failures,

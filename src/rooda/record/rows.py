@@ -177,6 +177,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     kind: str | None = None  # of failure
     reason: str | None = None
     evidence: str | None = None  # the line or exit that decided
+    headline: str | None = None  # what the agent says that it did, on one line
     truncated: bool | None = None  # the agent printed more than fits into memory
     despite_exit: bool | None = None  # the signal overrode a bad exit
     cleaned_up: tuple[NamedProcess, ...] | None = None  # processes that rooda stopped
