@@ -249,8 +249,8 @@ def test_run_and_iteration_started_events(scenario: Scenario) -> None:
         "work", 2, "agent --flag", workspace=str(scenario.folder)
     )
     assert scenario.all(IterationStarted) == [
-        IterationStarted("work", 1, 2, spec="none", agent="agent"),
-        IterationStarted("work", 2, 2, spec="none", agent="agent"),
+        IterationStarted("work", 1, 2, spec="none", agent="agent", adapter="text"),
+        IterationStarted("work", 2, 2, spec="none", agent="agent", adapter="text"),
     ]
 
 

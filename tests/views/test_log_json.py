@@ -45,7 +45,7 @@ def test_whole_line_of_an_event() -> None:
         '{"schema_version": 1, "time": "2026-03-01T10:00:45.250+01:00", "elapsed": 45.25, '
         '"level": "info", "event": "iteration_started", '
         '"procedure": "build", "iteration": 1, "max_iterations": 3, "attempt": 1, '
-        '"mode": "", "task": "", "spec": "", "agent": "", "is_read": false}\n'
+        '"mode": "", "task": "", "spec": "", "agent": "", "is_read": false, "adapter": ""}\n'
     )
 
 

@@ -16,6 +16,7 @@ from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration_events import StageEntered
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
+from rooda.loop.segments import Segment
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
@@ -49,6 +50,7 @@ class IterationContext(Struct):
     promises: Promises = field(default_factory=Promises)
     headline: str = ""  # what the agent says that it did, on one line
     feedback: str = ""
+    segments: list[Segment] = field(default_factory=list)
 
     @property
     def number(self) -> int:

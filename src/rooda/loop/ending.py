@@ -16,6 +16,7 @@ from rooda.loop.state import Progress, State
 from rooda.loop.waiting import note_limit
 from rooda.process.exits import Exited, Signalled
 from rooda.text.event import Event
+from rooda.workspace.tree_changes import LineCounts
 
 
 def close(context: IterationContext, seconds: float) -> State:
@@ -102,6 +103,9 @@ def _ended(
         same_failures=after.same,
         incomplete=context.report is not None and not context.report.is_complete,
         headline=context.headline,
+        segments=tuple(context.segments),
+        commits=context.seen.commits,
+        lines=LineCounts.of(context.seen.changes, context.seen.lines),
     )
 
 

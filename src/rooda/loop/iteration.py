@@ -3,7 +3,7 @@
 `run_iteration` goes through `STAGES` in order. A stage decides itself whether it applies.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from rooda.loop.iteration_events import IterationStarted, PromptAssembled, Promp
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.publish import Publisher
+from rooda.loop.segments import Segment, SegmentKind
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
@@ -67,7 +68,7 @@ def run_iteration(plan: Plan, state: State, services: Services) -> IterationRepo
     )
     services.emit(_started(context))
     for stage in STAGES:
-        stage(context)
+        _run_stage(stage, context)
     after = ending.close(context, services.monotonic() - context.began)
     return IterationReport(
         context.decided,
@@ -77,6 +78,16 @@ def run_iteration(plan: Plan, state: State, services: Services) -> IterationRepo
         context.report,
         context.promises,
     )
+
+
+def _run_stage(stage: Callable[[IterationContext], None], context: IterationContext) -> None:
+    """Run a stage, and note how long it took."""
+    began = context.services.monotonic()
+    stage(context)
+    seconds = context.services.monotonic() - began
+    kind = _SEGMENTS.get(stage)
+    if kind is not None and seconds >= _SHORTEST_SEGMENT:
+        context.segments.append(Segment(kind, began - context.began, seconds))
 
 
 def _started(context: IterationContext) -> IterationStarted:
@@ -90,6 +101,7 @@ def _started(context: IterationContext) -> IterationStarted:
         context.task.spec,
         context.agent.name,
         context.agent.program.prints_events,
+        context.agent.program.adapter.name,
     )
 
 
@@ -272,3 +284,13 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     post_hooks,
     failure_hooks,
 )
+_SHORTEST_SEGMENT = 0.001  # seconds
+_SEGMENTS: Mapping[Callable[[IterationContext], None], SegmentKind] = {
+    pre_hooks: SegmentKind.HOOKS,
+    start_agent: SegmentKind.AGENT,
+    run_verify: SegmentKind.VERIFY,
+    commit: SegmentKind.COMMIT,
+    push: SegmentKind.PUSH,
+    post_hooks: SegmentKind.HOOKS,
+    failure_hooks: SegmentKind.HOOKS,
+}

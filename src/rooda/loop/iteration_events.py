@@ -9,12 +9,14 @@ from rooda.agents.report import Usage
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import Verdict
+from rooda.loop.segments import Segment
 from rooda.loop.state import State
 from rooda.process.events import NamedProcess
 from rooda.text.controls import one_line
 from rooda.text.event import Event, Field, LogLevel, Message, say
 from rooda.text.numbers import usage_words
 from rooda.text.times import format_duration
+from rooda.workspace.tree_changes import LineCounts
 
 _SEVERAL = 3  # so many equal failures in a row are worth a line
 
@@ -36,6 +38,7 @@ class IterationStarted(Event, frozen=True):
     spec: str = ""  # the spec of that task
     agent: str = ""  # the agent that works
     is_read: bool = False  # standard output has events, and `agent_said` tells them
+    adapter: str = ""  # the CLI that rooda takes it for; `text` for an unknown one
 
     def describe(self) -> Message:
         where = position(self.iteration, self.max_iterations)
@@ -193,6 +196,9 @@ class IterationEnded(Event, frozen=True):
     incomplete: bool = False  # the output ends without its result
     same_failures: int = 0  # how many equal failures in a row, this one included
     headline: str = ""  # what the agent says that it did, on one line
+    segments: tuple[Segment, ...] = ()  # how the iteration spent its time
+    commits: int = 0  # how many commits the agent made
+    lines: LineCounts | None = None  # how many files and lines changed
 
     def is_raised(self) -> bool:
         return self.verdict is Verdict.FAILURE or self.failure is not None

@@ -48,6 +48,7 @@ _T = TypeVar("_T")
 # While rooda replaces the file, a query may find half of each: then it tries again.
 _LOOKS, _PAUSE = 3, 0.05
 _MOST_NAMED = 5
+_PAGE = 20  # rows of one query
 _REFUSED = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -125,12 +126,32 @@ class RecordReader:
         return self._iterations(run, "run = ? AND number = ?", [stored(run), number])
 
     def _iterations(self, run: str, condition: str, values: list[Value]) -> list[IterationRow]:
+        return list(self._each_iteration(run, condition, values, -1))
+
+    def each_iteration(self, run: str) -> Iterator[IterationRow]:
+        """The same as `iterations`, with only a few of them in memory at once."""
+        return self._each_iteration(run, "run = ?", [stored(run)], _PAGE)
+
+    def _each_iteration(
+        self, run: str, condition: str, values: list[Value], page: int
+    ) -> Iterator[IterationRow]:
+        """Yield the rows; a query fetches `page` rows, or all of them if that is negative."""
         # The run comes first: once it has ended, its iterations don't change any more.
         is_running = any(row.status == RUNNING for row in self._rows("run = ?", [stored(run)]))
-        select = f"{SELECT_ITERATIONS} WHERE {condition} ORDER BY number, attempt"
-        found = self._ask(lambda connection: connection.execute(select, values).fetchall())
-        rows = [row for row in map(iteration_row, found) if row is not None]
-        return rows if is_running else [_ended(row) for row in rows]
+        select = f"{SELECT_ITERATIONS} WHERE {condition} ORDER BY number, attempt LIMIT ? OFFSET ?"
+        offset = 0
+        while True:
+            asked = [*values, page, offset]
+            found = self._fetch_all(select, asked)
+            for row in map(iteration_row, found):
+                if row is not None:
+                    yield row if is_running else _ended(row)
+            offset += len(found)
+            if len(found) != page:
+                return
+
+    def _fetch_all(self, select: str, values: list[Value]) -> list[tuple[Value, ...]]:
+        return self._ask(lambda connection: connection.execute(select, values).fetchall())
 
     def _rows(self, condition: str, values: list[Value]) -> Iterator[RunRow]:
         """The newest first, each as it is by now."""

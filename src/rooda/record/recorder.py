@@ -42,8 +42,8 @@ from rooda.loop.work_events import (
     SnapshotTaken,
     VerifyEnded,
 )
-from rooda.process.events import LeftoversStopped, TranscriptTrimmed
-from rooda.record.rows import RUNNING, IterationRow, RecordedSetting, RecordedWait, RunRow
+from rooda.process.events import LeftoversStopped, MachineSlept, TranscriptTrimmed
+from rooda.record.rows import RUNNING, IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
 from rooda.text.event import Event
 
 SCHEMA_VERSION = 1
@@ -112,6 +112,7 @@ class Recorder:
             at,
             None,
             agent=event.agent,
+            adapter=event.adapter or None,
         )
 
     def _enter_stage(self, event: StageEntered, _: str) -> None:
@@ -119,9 +120,14 @@ class Recorder:
             self._iteration = replace(self._iteration, status=str(event.status))
             self._store.save(iteration=self._iteration)
 
-    def _start_wait(self, event: WaitStarted, _: str) -> None:
+    def _note_sleep(self, event: MachineSlept, at: str) -> None:
+        if self._iteration is not None:
+            slept = (*self._iteration.slept, Slept(at, event.seconds))
+            self._iteration = replace(self._iteration, slept=slept)
+
+    def _start_wait(self, event: WaitStarted, at: str) -> None:
         # Saved at once: the user who looks in the night sees what the run waits for.
-        self._run = replace(self._run, waits=(*(self._run.waits or ()), _wait(event)))
+        self._run = replace(self._run, waits=(*(self._run.waits or ()), _wait(event, at)))
         self._store.save(run=self._run)
 
     def _end_wait(self, event: WaitEnded, _: str) -> None:
@@ -219,6 +225,7 @@ class Recorder:
         WaitStarted: _start_wait,
         WaitEnded: _end_wait,
         AgentChanged: _change_agent,
+        MachineSlept: _note_sleep,
     }
 
     def _count(self, iteration: Iteration) -> None:
@@ -249,6 +256,9 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
         reason=event.reason,
         evidence=event.evidence,
         headline=event.headline or None,
+        segments=event.segments,
+        commits=event.commits or None,
+        lines=event.lines,
         returned_to=event.returned_to,
         failures_before=event.failures_before,
         failures_after=event.consecutive_failures,
@@ -266,9 +276,9 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
     )
 
 
-def _wait(event: WaitStarted) -> RecordedWait:
+def _wait(event: WaitStarted, at: str) -> RecordedWait:
     until = event.until.isoformat(timespec="seconds")
-    return convert(to_builtins(event) | {"until": until}, RecordedWait)
+    return convert(to_builtins(event) | {"until": until, "started_at": at}, RecordedWait)
 
 
 def _itself(event: Struct) -> Struct:

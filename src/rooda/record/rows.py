@@ -25,6 +25,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
 from rooda.loop.run_events import HistoryPruned
+from rooda.loop.segments import Segment
 from rooda.loop.state import SavedState
 from rooda.loop.work_events import (
     BaselineEnded,
@@ -42,6 +43,7 @@ from rooda.record.given_flags import GivenFlags
 from rooda.record.run_folders import is_run
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
+from rooda.workspace.tree_changes import LineCounts
 
 RUNNING, INTERRUPTED = "running", "interrupted"
 UNFINISHED = ("pending", "pre_hooks", "executing", "post_hooks")
@@ -86,6 +88,14 @@ class RecordedWait(Struct, frozen=True):
     outage: str = ""  # the kind of outage
     lasted: float | None = None  # the seconds of the outage before this wait
     waited: float | None = None  # the real length; unknown while the run waits
+    started_at: str | None = None  # ISO 8601; version 0.1 wrote none
+
+
+class Slept(Struct, frozen=True):
+    """A time in which the machine was suspended."""
+
+    until: str  # when it woke up; ISO 8601
+    seconds: float
 
 
 class EarlierAttempt(Struct, frozen=True):
@@ -178,6 +188,10 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     evidence: str | None = None  # the line or exit that decided
     headline: str | None = None  # what the agent says that it did, on one line
+    segments: tuple[Segment, ...] = ()  # how it spent its time
+    slept: tuple[Slept, ...] = ()  # when the machine was suspended
+    commits: int | None = None  # that the agent made
+    lines: LineCounts | None = None  # how many files and lines changed
     truncated: bool | None = None  # the agent printed more than fits into memory
     despite_exit: bool | None = None  # the signal overrode a bad exit
     cleaned_up: tuple[NamedProcess, ...] | None = None  # processes that rooda stopped
@@ -202,6 +216,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     failure: FailureContext | None = None
     earlier_attempts: tuple[EarlierAttempt, ...] | None = None
     agent: str | None = None
+    adapter: str | None = None  # that reads the output of the agent
     incomplete: bool | None = None  # the output ends without the agent's result
     same_failures: int | None = None  # in a row
     model: str | None = None

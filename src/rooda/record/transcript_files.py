@@ -18,12 +18,22 @@ _HOLE = b"\n[... %d bytes were not kept ...]\n"
 
 def end_of(path: Path, most: int) -> bytes:
     """The last bytes of a file."""
+    return b"".join(pieces_of_end(path, most))
+
+
+def pieces_of_end(path: Path, most: int) -> Iterator[bytes]:
+    """The last bytes of a file, piece by piece. Raises OSError when the first one is read."""
     fd = open_plain_file(path)
     try:
-        start = max(0, os.fstat(fd).st_size - most)
-        return b"".join(_read(fd, start, os.fstat(fd).st_size))
+        size = os.fstat(fd).st_size
+        yield from _read(fd, max(0, size - most), size)
     finally:
         os.close(fd)
+
+
+def size_of(path: Path) -> int:
+    """The size of a file, holes included. Raises OSError."""
+    return path.lstat().st_size
 
 
 def both_streams(folder: Path) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 GITLINK = 0o160000  # the mode of a submodule
+_MOST_COUNTED = 100  # files whose lines the record keeps
 
 
 class Changes(Struct, frozen=True):
@@ -23,6 +24,39 @@ class Changes(Struct, frozen=True):
         return bool(self.created or self.modified or self.deleted)
 
 
+class LineCount(Struct, frozen=True):
+    """The lines that were added to and deleted from a file; None for a file that is not text."""
+
+    name: str
+    added: int | None
+    deleted: int | None
+
+    @property
+    def total(self) -> int:
+        """The number of changed lines."""
+        return (self.added or 0) + (self.deleted or 0)
+
+
+class LineCounts(Struct, frozen=True):
+    """How many files and lines an iteration changed, and the files with the most changed lines."""
+
+    files: int
+    added: int
+    deleted: int
+    largest: tuple[LineCount, ...] = ()
+
+    @classmethod
+    def of(cls, changes: Changes | None, lines: Iterable[LineCount] | None) -> "LineCounts | None":
+        """Return the counts of a scan; None if they are unknown."""
+        if changes is None or lines is None:
+            return None
+        files = len(changes.created) + len(changes.modified) + len(changes.deleted)
+        counts = sorted(lines, key=lambda one: (-one.total, one.name))
+        added = sum(one.added or 0 for one in counts)
+        deleted = sum(one.deleted or 0 for one in counts)
+        return cls(files, added, deleted, tuple(counts[:_MOST_COUNTED]))
+
+
 class TreeScan(Struct, frozen=True):
     """One scan of a work tree, compared with the scan before.
 
@@ -31,6 +65,7 @@ class TreeScan(Struct, frozen=True):
     tree (if one was requested), `head` the commit of the user's HEAD, and `left_out` names the
     files that exist and are not in the tree. After a restore, `left_out` names what it could not
     bring back, and `untouched` what exists and is in no snapshot, so that it stayed as it was.
+    `lines` has the changed lines of each changed file that git knows; None if rooda can't tell.
     """
 
     changes: Changes | None = None
@@ -42,6 +77,7 @@ class TreeScan(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     untouched: tuple[str, ...] = ()
     trouble: str = ""
+    lines: tuple[LineCount, ...] | None = None
 
 
 class Difference(Struct, frozen=True):
@@ -55,21 +91,37 @@ class Difference(Struct, frozen=True):
 
 
 class DifferenceParser:
-    """Reads what `git diff-tree -r -z --raw` prints, field by field."""
+    """Reads what `git diff-tree -r -z --raw --numstat` prints, field by field."""
 
-    def __init__(self, take: Callable[[Difference], object]) -> None:
-        """`take` gets each difference."""
+    def __init__(
+        self,
+        take: Callable[[Difference], object],
+        count: Callable[[LineCount], object] = lambda _: None,
+    ) -> None:
+        """`take` gets each difference, and `count` the changed lines of each file."""
         self._take = take
+        self._count = count
         self._about = ""
 
     def feed(self, field: bytes) -> None:
-        """Read `:100644 100755 0a1b... 2c3d... M`, or the name, which is the field after that."""
+        """Read `:100644 100755 0a1b... 2c3d... M`, or the name, which is the field after that.
+
+        After all of them come the fields with changed lines: `12<tab>3<tab>name`.
+        """
+        if not self._about and not field.startswith(b":"):
+            added, deleted, name = field.split(b"\t", 2)
+            self._count(LineCount(os.fsdecode(name), _number(added), _number(deleted)))
+            return
         if not self._about:
             self._about = field.decode("ascii").removeprefix(":")
             return
         before, after, old, new, _ = self._about.split(" ")
         self._about = ""
         self._take(Difference(os.fsdecode(field), int(before, 8), int(after, 8), old, new))
+
+
+def _number(digits: bytes) -> int | None:
+    return int(digits) if digits.isdigit() else None
 
 
 class TreeChanges:
@@ -79,6 +131,7 @@ class TreeChanges:
         self._created: list[str] = []
         self._modified: list[str] = []
         self._deleted: list[str] = []
+        self.lines: list[LineCount] = []
 
     def add(self, found: Difference) -> None:
         """Add one difference."""

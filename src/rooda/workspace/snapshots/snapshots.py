@@ -27,6 +27,7 @@ from rooda.workspace.tree_changes import (
     Changes,
     Difference,
     DifferenceParser,
+    LineCount,
     TreeChanges,
     TreeScan,
     joined,
@@ -38,6 +39,7 @@ from rooda.workspace.tree_changes import (
 LARGEST = 50 * 1024 * 1024  # bytes of an untracked file
 
 _DIFF_TREE = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+_LINES = ("--numstat", "--no-ext-diff", "--no-textconv")  # runs no program of the repository
 _IS_LOST = "the snapshot before is gone from the repository, so what changed is not known"
 
 
@@ -141,7 +143,10 @@ class Snapshots:
         self, run: str | None, name: str, head: str | None, base: str | None, trouble: str = ""
     ) -> TreeScan:
         found = self._index.scan(base)
-        changes = None if self._before is None else self._changes(self._before, found)
+        changes: Changes | None = None
+        lines: tuple[LineCount, ...] | None = None
+        if self._before is not None:
+            changes, lines = self._changes(self._before, found)
         commit = None
         if run is not None:
             commit, wrong = self._refs.keep(run, name, found.tree, head, _notes(found))
@@ -154,6 +159,7 @@ class Snapshots:
             commit=commit,
             left_out=() if self._repository.is_private else self._named(found.left_out),
             trouble=trouble,
+            lines=lines,
         )
 
     def _head(self) -> str | None:
@@ -175,12 +181,38 @@ class Snapshots:
             return _IS_LOST
         return ""
 
-    def _changes(self, before: IndexedTree, after: IndexedTree) -> Changes:
-        in_tree = self._changes_of_trees(before.tree, after.tree)
-        found = joined(in_tree, of_marks(before.left_out, after.left_out))
+    def _changes(
+        self, before: IndexedTree, after: IndexedTree
+    ) -> tuple[Changes, tuple[LineCount, ...] | None]:
+        """Return what changed, and the changed lines; None if git does not have the contents."""
+        seen, is_counted = self._counted(before.tree, after.tree)
+        found = joined(seen.sorted(), of_marks(before.left_out, after.left_out))
         # A file that a rule ignores from now on leaves the tree, but it still exists.
         deleted = tuple(name for name in found.deleted if name not in after.ignored)
-        return seen_from(self._place, replace(found, deleted=deleted))
+        lines = tuple(
+            replace(one, name=relative(self._place, one.name))
+            for one in seen.lines
+            if one.name not in after.ignored
+        )
+        return seen_from(self._place, replace(found, deleted=deleted)), (
+            lines if is_counted else None
+        )
+
+    def _counted(self, before: str, after: str) -> tuple[TreeChanges, bool]:
+        """Return the differences of two trees, and whether their lines are counted."""
+        if not self._repository.is_private:  # else git has the names of the contents only
+            seen = TreeChanges()
+            try:
+                self._each_difference(before, after, seen.add, seen.lines.append)
+            except GitStoppedError:
+                raise
+            except GitError:
+                pass  # a content is missing; the names need none
+            else:
+                return seen, True
+        seen = TreeChanges()
+        self._each_difference(before, after, seen.add)
+        return seen, False
 
     def _changes_of_trees(self, before: str, after: str) -> Changes:
         changes = TreeChanges()
@@ -193,11 +225,20 @@ class Snapshots:
         return found
 
     def _each_difference(
-        self, before: str, after: str, take: Callable[[Difference], object]
+        self,
+        before: str,
+        after: str,
+        take: Callable[[Difference], object],
+        count: Callable[[LineCount], object] | None = None,
     ) -> None:
-        if before != after:
-            parser = DifferenceParser(take)
-            self._git.each(parser.feed, *_DIFF_TREE, before, after)
+        """Give each difference to `take`, and the changed lines of each file to `count`."""
+        if before == after:
+            return
+        if count is None:
+            self._git.each(DifferenceParser(take).feed, *_DIFF_TREE, before, after)
+        else:
+            parser = DifferenceParser(take, count)
+            self._git.each(parser.feed, *_DIFF_TREE, *_LINES, before, after)
 
     def _named(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(relative(self._place, name) for name in names))

@@ -1,0 +1,376 @@
+"""Build the summary of a run from its rows, one row at a time: the memory is bounded."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import PurePath
+
+from msgspec.structs import replace
+
+from rooda.agents.agent_program import program_name
+from rooda.agents.registry import KNOWN, TEXT
+from rooda.agents.report import Tokens
+from rooda.iteration.headline import headline_of
+from rooda.loop.state import Status
+from rooda.loop.work_events import VerifyEnded
+from rooda.process.events import NamedProcess
+from rooda.record.json_objects import iteration_of
+from rooda.record.rows import UNFINISHED, IterationRow, RunRow, moment_of
+from rooda.summary import sentences
+from rooda.summary.model import (
+    Check,
+    FileSummary,
+    IterationSummary,
+    Note,
+    RunSummary,
+    Span,
+    SpanKind,
+    TestCounts,
+    counted,
+)
+from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
+from rooda.testresults.results import TestStatus
+from rooda.text.controls import one_line
+
+_GOOD, _FAILED = ("completed",), ("failed", "timed_out")
+_MOST_FILES = 50  # of an iteration
+_MOST_NAMED = 5  # failed tests
+_LONGEST_NAME = 300
+_LONGEST_OUTPUT = 4000
+_MOST_DISTINCT = 100_000  # names of files that are told apart
+
+
+def summarize(run: RunRow, rows: Iterable[IterationRow], now: datetime) -> RunSummary:
+    """Return the summary of a run. `rows` are all attempts, by number and attempt."""
+    start = moment_of(run.started_at) or now
+    known = filter(_makes_sense, rows)
+    groups = groupby(known, key=lambda row: row.number)
+    build = _Builder(run, start)
+    for _, attempts in groups:
+        build.add(attempts)
+    return build.finish(now)
+
+
+def _makes_sense(row: IterationRow) -> bool:
+    try:
+        iteration_of(row)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+class _Builder:
+    """Collects the iterations of one run."""
+
+    def __init__(self, run: RunRow, start: datetime) -> None:
+        self._run = run
+        self._start = start
+        self._iterations: list[IterationSummary] = []
+        self._tests: TestCounts | None = None
+        self._first_tests: TestCounts | None = None
+        self._files = _Files()
+        self._tree = run.snapshot.tree if run.snapshot else None
+        self._head = run.snapshot.head if run.snapshot else None
+        self._left_out = set(run.snapshot.left_out) if run.snapshot else set()
+        self._models: dict[str, None] = {}
+        self._commit: str | None = None
+
+    def add(self, attempts: Iterable[IterationRow]) -> None:
+        """Add one iteration."""
+        spans: list[Span] = []
+        tokens: Tokens | None = None
+        cost: float | None = None
+        stopped: list[NamedProcess] = []
+        first: IterationRow | None = None
+        row: IterationRow | None = None
+        seconds = 0.0
+        for row in attempts:
+            first = first or row
+            spans += spans_of(row, self._start)
+            seconds += row.duration or 0.0
+            if row.tokens is not None:
+                tokens = row.tokens if tokens is None else tokens + row.tokens
+            if row.cost is not None:
+                cost = (cost or 0.0) + row.cost
+            stopped += row.cleaned_up or ()
+            if row.model:
+                self._models[one_line(row.model)] = None
+        if row is None or first is None:
+            return
+        one = self._summary(row, tuple(spans))
+        one = replace(
+            one,
+            started_at=first.started_at,
+            start=max(0.0, seconds_between(self._start, first.started_at) or 0.0),
+            seconds=seconds,
+            tokens=tokens,
+            cost=cost,
+            stopped=tuple(stopped[:_MOST_FILES]),
+        )
+        self._iterations.append(replace(one, notes=tuple(self._notes(row, one))))
+        self._tests = one.tests or self._tests
+        self._first_tests = self._first_tests or one.tests
+        if one.tree is not None:
+            self._tree = one.tree
+        if row.snapshot is not None:
+            self._head = row.snapshot.head or self._head
+            self._commit = row.snapshot.head or self._commit
+        if row.commit is not None:
+            self._commit = row.commit.commit
+
+    def _summary(self, row: IterationRow, spans: tuple[Span, ...]) -> IterationSummary:
+        result, verify, lines = row.result, row.verify, row.lines
+        tests = _tests(row)
+        gained = tests.passed - self._tests.passed if tests and self._tests else 0
+        files = None
+        if result is not None and not row.changes_unknown:
+            names = (*result.files_created, *result.files_modified, *result.files_deleted)
+            files = len(names)
+            self._files.add(row.number, names, counted(lines.largest if lines else (), row.number))
+        details = result.test_results.details if result and result.test_results else ()
+        bad = (TestStatus.FAILED, TestStatus.ERROR)
+        return IterationSummary(
+            number=row.number,
+            attempt=row.attempt,
+            status=row.status,
+            is_good=row.status in _GOOD,
+            is_failed=row.status in _FAILED,
+            kind=row.kind,
+            reason=row.reason or "",
+            evidence=row.evidence or "",
+            headline=row.headline or headline_of(result.summary if result else None),
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            files=files,
+            added=lines.added if lines else None,
+            deleted=lines.deleted if lines else None,
+            changed=self._changed(row),
+            tests=tests,
+            tests_gained=gained,
+            failed_tests=tuple(one.name[:_LONGEST_NAME] for one in details if one.status in bad)[
+                :_MOST_NAMED
+            ],
+            commit=row.commit.commit if row.commit else None,
+            commits=(row.commits or 0) + (row.commit is not None),
+            pushed=row.push is not None,
+            agent=row.agent or "",
+            adapter=_adapter(self._run, row),
+            model=row.model,
+            turns=row.turns,
+            exit_code=result.exit_code if result else None,
+            signal=row.signal,
+            verify=_check(verify),
+            hooks_failed=tuple(one.hook for one in row.hooks if one.error),
+            spans=spans,
+            tree=row.snapshot.tree if row.snapshot else None,
+            tree_before=self._tree,
+        )
+
+    def _changed(self, row: IterationRow) -> tuple[FileSummary, ...]:
+        """Return the changed files; a record of an earlier version has no counts of lines."""
+        counts = counted(row.lines.largest, row.number) if row.lines else ()
+        known = {one.name for one in counts}
+        result = row.result
+        names: Sequence[str] = ()
+        if result is not None:
+            names = (*result.files_created, *result.files_modified, *result.files_deleted)
+        rest = (name for name in names if name not in known)
+        others = (FileSummary(name, None, None, (row.number,)) for name in rest)
+        return (*counts, *others)[:_MOST_FILES]
+
+    def _notes(self, row: IterationRow, one: IterationSummary) -> Iterator[Note]:
+        before = self._tests
+        if one.tests and before and one.tests.total < before.total:
+            yield sentences.fewer_tests_note(one.number, before.total, one.tests.total)
+        if row.snapshot is not None:
+            new = [name for name in row.snapshot.left_out if name not in self._left_out]
+            self._left_out.update(new)
+            if new:
+                yield sentences.left_out_note(one.number, new)
+        if one.stopped and not one.is_failed:
+            names = [f"{process.name} (pid {process.pid})" for process in one.stopped]
+            yield sentences.stopped_note(one.number, names)
+        for title, error in (
+            ("commit failed", row.commit_failed and row.commit_failed.error),
+            ("push failed", row.push_failed and row.push_failed.error),
+            ("changes unknown", row.changes_unknown),
+            ("record changed", ", ".join(row.unreadable)),
+        ):
+            if error:
+                yield Note(one.number, title, one_line(error)[:_LONGEST_NAME])
+
+    def finish(self, now: datetime) -> RunSummary:
+        """Return the summary."""
+        run, end = self._run, self._end(now)
+        waits = waits_of(run, self._start, end)
+        iterations = [self._completed(place, waits) for place in range(len(self._iterations))]
+        spans = [*waits, *self._pauses(waits)]
+        last = iterations[-1] if iterations else None
+        is_blocked = last is not None and last.kind == "signal"
+        tokens = [one.tokens for one in iterations if one.tokens]
+        costs = [one.cost for one in iterations if one.cost is not None]
+        files = self._files
+        found = RunSummary(
+            run=run.run,
+            procedure=run.procedure,
+            project=PurePath(run.workspace).name,
+            status=run.status,
+            rule=run.rule,
+            rule_text=sentences.rule_of(run, iterations),
+            reason=run.ended_because or "",
+            exit_code=run.exit_code,
+            started_at=run.started_at,
+            ended_at=run.ended_at,
+            made_at=now.isoformat(timespec="seconds"),
+            seconds=end,
+            waited=sum(one.seconds for one in waits),
+            max_iterations=run.max_iterations,
+            good=sum(one.is_good for one in iterations),
+            failed=sum(one.is_failed for one in iterations),
+            other=sum(not one.is_good and not one.is_failed for one in iterations),
+            tests_first=self._first_tests,
+            tests_last=self._tests,
+            commits=sum(one.commits for one in iterations),
+            first_commit=run.snapshot.head if run.snapshot else None,
+            last_commit=self._commit,
+            files=files.number,
+            added=files.added,
+            deleted=files.deleted,
+            changed=files.largest(),
+            agent=(last.agent if last else "") or "",
+            models=tuple(self._models)[:_MOST_NAMED],
+            cost=sum(costs) if costs else run.cost,
+            tokens=sum(tokens[1:], start=tokens[0]) if tokens else None,
+            times=_times(run, iterations, spans),
+            spans=tuple(spans),
+            proof=sentences.proof_of(iterations),
+            closing=last.reason.partition(": ")[2] if last and is_blocked else "",
+            closing_iteration=last.number if last and is_blocked else None,
+            notes=sentences.most_important(iterations),
+            iterations=tuple(iterations),
+        )
+        return replace(
+            found,
+            next_commands=tuple(sentences.next_commands(found)),
+            next_hint=sentences.next_hint(found),
+        )
+
+    def _end(self, now: datetime) -> float:
+        """Return when the run ended, in seconds since its start."""
+        end = seconds_between(self._start, self._run.ended_at)
+        if end is None and self._run.status == Status.RUNNING:
+            end = (now - self._start).total_seconds()
+        known = [one.spans[-1].end for one in self._iterations if one.spans]
+        return max(known, default=0.0) if end is None else max(0.0, end)
+
+    def _completed(self, place: int, waits: Sequence[Span]) -> IterationSummary:
+        """Return an iteration with its waits, and with how the run went on after it."""
+        one = self._iterations[place]
+        own = [span for span in waits if span.iteration == one.number]
+        failed = sentences.failure_note(one, self._iterations[place + 1 :])
+        return replace(
+            one,
+            waited=sum(span.seconds for span in own),
+            notes=(*([failed] if failed else ()), *one.notes),
+        )
+
+    def _pauses(self, waits: Sequence[Span]) -> list[Span]:
+        busy = [(span.start, span.end) for span in waits]
+        for one in self._iterations:
+            ended = seconds_between(self._start, one.ended_at)
+            if ended is None and one.status in UNFINISHED:
+                continue
+            last = max([one.start, *(span.end for span in one.spans)])
+            busy.append((one.start, max(last, ended or 0.0)))
+        return pauses(busy)
+
+
+class _Files:
+    """The distinct files of a run, with the sums of their changed lines."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[int]] = {}
+        self._lines: dict[str, list[int]] = {}
+        self._more = 0
+
+    def add(self, number: int, names: Iterable[str], counts: Iterable[FileSummary]) -> None:
+        """Add the files of one iteration."""
+        for name in names:
+            if name in self._names or len(self._names) < _MOST_DISTINCT:
+                self._names.setdefault(name, []).append(number)
+            else:
+                self._more += 1
+        for one in counts:
+            if one.added is None or one.deleted is None:
+                continue
+            sums = self._lines.setdefault(one.name, [0, 0])
+            sums[0] += one.added
+            sums[1] += one.deleted
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return len(self._names) + self._more
+
+    @property
+    def added(self) -> int | None:
+        """How many lines were added in all iterations; None if that is unknown."""
+        return sum(added for added, _ in self._lines.values()) if self._lines else None
+
+    @property
+    def deleted(self) -> int | None:
+        """How many lines were deleted in all iterations; None if that is unknown."""
+        return sum(deleted for _, deleted in self._lines.values()) if self._lines else None
+
+    def largest(self) -> tuple[FileSummary, ...]:
+        """Return the files with the most changed lines."""
+
+        def order(name: str) -> tuple[int, int, str]:
+            return -sum(self._lines.get(name, ())), -len(self._names[name]), name
+
+        found = []
+        for name in sorted(self._names, key=order)[:_MOST_FILES]:
+            added, deleted = self._lines.get(name, (None, None))
+            found.append(FileSummary(name, added, deleted, tuple(self._names[name])))
+        return tuple(found)
+
+
+def _adapter(run: RunRow, row: IterationRow) -> str:
+    """Return the adapter that reads the output of the agent; `text` for an unknown agent."""
+    for name in (row.adapter, row.agent):
+        if name in KNOWN or name == TEXT:
+            return str(name)
+    try:
+        program = program_name(shlex.split(run.command or ""))
+    except ValueError:
+        return TEXT
+    return program if program in KNOWN else TEXT
+
+
+def _check(verify: VerifyEnded | None) -> Check | None:
+    if verify is None:
+        return None
+    output = verify.output[-_LONGEST_OUTPUT:]
+    return Check(verify.command, verify.error, verify.exit_code, verify.duration, output)
+
+
+def _tests(row: IterationRow) -> TestCounts | None:
+    tests = row.result.test_results if row.result else None
+    if tests is None or not tests.total:
+        return None
+    return TestCounts(tests.passed, tests.failed, tests.skipped, tests.total, row.number)
+
+
+def _times(
+    run: RunRow, iterations: Iterable[IterationSummary], spans: Iterable[Span]
+) -> dict[SpanKind, float]:
+    """Return how the time of the run is divided, the largest part first."""
+    found: dict[SpanKind, float] = {}
+    for span in (*spans, *(span for one in iterations for span in one.spans)):
+        found[span.kind] = found.get(span.kind, 0.0) + span.seconds
+    # Hooks of the run as a whole; those of a wait are part of the wait.
+    hooks = sum(one.duration for one in run.hooks if one.hook != "on_wait")
+    if hooks > 0:
+        found[SpanKind.HOOKS] = found.get(SpanKind.HOOKS, 0.0) + hooks
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))

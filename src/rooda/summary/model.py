@@ -1,0 +1,213 @@
+"""The model of a run that every view shows. It has no words of transcripts and no diffs.
+
+Times are ISO 8601 with an offset; a span counts in seconds from the start of the run. What is
+unknown is None. Texts that come from the agent are as the agent wrote them: a view must treat
+them as data.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from rooda.agents.report import Tokens
+from rooda.process.events import NamedProcess
+from rooda.workspace.tree_changes import LineCount
+
+SCHEMA_VERSION = 1
+
+
+class SpanKind(StrEnum):
+    """What a run did in a part of its time."""
+
+    AGENT = "agent"
+    VERIFY = "verify"
+    COMMIT = "commit"
+    PUSH = "push"
+    HOOKS = "hooks"
+    LIMIT = "limit"  # the run waited for the end of a usage limit
+    OUTAGE = "outage"  # the run waited for the end of an outage
+    BACKOFF = "backoff"  # the run waited after a failure
+    ASLEEP = "asleep"  # the machine was suspended
+    STOPPED = "stopped"  # rooda did not run: the run was resumed later
+
+
+WAITING = (SpanKind.LIMIT, SpanKind.OUTAGE, SpanKind.BACKOFF)
+
+
+class Span(Struct, frozen=True):
+    """A part of the time of a run."""
+
+    kind: SpanKind
+    start: float
+    seconds: float
+    iteration: int | None = None  # the iteration that it belongs to, or that waited
+
+    @property
+    def end(self) -> float:
+        """Where the span ends."""
+        return self.start + self.seconds
+
+
+class TestCounts(Struct, frozen=True):
+    """Counts of tests."""
+
+    __test__ = False  # pytest would collect the class because of its name
+
+    passed: int
+    failed: int
+    skipped: int
+    total: int
+    iteration: int = 0  # the iteration that ran them
+
+
+class FileSummary(Struct, frozen=True):
+    """A file that the run changed, with the sum of its changed lines."""
+
+    name: str
+    added: int | None  # None: the file is not text, or the record has no lines
+    deleted: int | None
+    iterations: tuple[int, ...] = ()  # that changed it
+
+
+class Note(Struct, frozen=True):
+    """Something that is worth a look."""
+
+    iteration: int
+    title: str  # rooda's own words
+    text: str  # may contain names of files and processes
+    is_failure: bool = False
+
+
+class Check(Struct, frozen=True):
+    """The user's check (`verify`) after an iteration."""
+
+    command: str
+    error: str  # empty if it passed
+    exit_code: int | None
+    seconds: float
+    output: str  # the end of what it printed
+
+
+class IterationSummary(Struct, frozen=True, kw_only=True):
+    """One iteration: its last attempt, with the time and the cost of all attempts."""
+
+    number: int
+    attempt: int = 1
+    status: str
+    is_good: bool = False
+    is_failed: bool = False
+    kind: str | None = None  # of failure
+    reason: str = ""
+    evidence: str = ""
+    headline: str = ""
+    started_at: str
+    ended_at: str | None = None
+    start: float = 0.0  # seconds since the start of the run
+    seconds: float = 0.0  # at work, without waiting
+    waited: float = 0.0
+    files: int | None = None  # None: unknown
+    added: int | None = None
+    deleted: int | None = None
+    changed: tuple[FileSummary, ...] = ()  # the files with the most changed lines
+    tests: TestCounts | None = None
+    tests_gained: int = 0  # passed tests more than at the last count
+    failed_tests: tuple[str, ...] = ()  # the first names
+    commit: str | None = None  # made by rooda
+    commits: int = 0  # made by rooda and the agent
+    pushed: bool = False
+    agent: str = ""
+    adapter: str = ""
+    model: str | None = None
+    turns: int | None = None
+    tokens: Tokens | None = None
+    cost: float | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    verify: Check | None = None
+    hooks_failed: tuple[str, ...] = ()
+    stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
+    notes: tuple[Note, ...] = ()
+    spans: tuple[Span, ...] = ()
+    tree: str | None = None  # the snapshot of the work tree after it
+    tree_before: str | None = None
+
+
+class ProofState(StrEnum):
+    """Whether the last state of the work tree is proven."""
+
+    PASSED = "passed"  # verify passed on it
+    NOT_PROVEN = "not-proven"  # verify failed, or did not run on the last changes
+    NOT_CHECKED = "not-checked"  # the run has no verify
+
+
+class Proof(Struct, frozen=True):
+    """What is proven at the end of a run."""
+
+    state: ProofState
+    command: str = ""
+    iteration: int | None = None  # the last one after which verify passed
+    tests: TestCounts | None = None  # of that iteration
+    commit: str | None = None
+    after: str = ""  # what came after it; rooda's own words
+
+
+class Command(Struct, frozen=True):
+    """A command that the user may want to run next; made of rooda's own values only."""
+
+    why: str
+    command: str
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    schema_version: int = SCHEMA_VERSION
+    run: str
+    procedure: str
+    project: str  # the name of the folder
+    status: str
+    rule: str | None = None
+    rule_text: str = ""  # why the run ended, in one sentence or two
+    reason: str = ""  # as recorded
+    exit_code: int | None = None
+    started_at: str
+    ended_at: str | None = None
+    made_at: str = ""  # when this summary was made
+    seconds: float = 0.0  # from start to end
+    waited: float = 0.0
+    max_iterations: int | None = None
+    good: int = 0
+    failed: int = 0
+    other: int = 0  # skipped, interrupted or at work
+    tests_first: TestCounts | None = None
+    tests_last: TestCounts | None = None
+    commits: int = 0
+    first_commit: str | None = None  # HEAD before the run
+    last_commit: str | None = None  # of the run
+    files: int = 0  # distinct
+    added: int | None = None
+    deleted: int | None = None
+    changed: tuple[FileSummary, ...] = ()  # the files with the most changed lines
+    agent: str = ""
+    models: tuple[str, ...] = ()
+    cost: float | None = None
+    tokens: Tokens | None = None
+    times: dict[SpanKind, float] = {}
+    spans: tuple[Span, ...] = ()  # waits and pauses, which belong to the run
+    proof: Proof = Proof(ProofState.NOT_CHECKED)
+    closing: str = ""  # the agent's last words after FAILURE
+    closing_iteration: int | None = None
+    notes: tuple[Note, ...] = ()
+    next_commands: tuple[Command, ...] = ()
+    next_hint: str = ""
+    iterations: tuple[IterationSummary, ...] = ()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the run is at work."""
+        return self.status == "running"
+
+
+def counted(lines: tuple[LineCount, ...], iteration: int) -> tuple[FileSummary, ...]:
+    """Return the counts of one iteration as files."""
+    return tuple(FileSummary(one.name, one.added, one.deleted, (iteration,)) for one in lines)

@@ -1,0 +1,295 @@
+"""What a summary says in words: why a run ended, what is proven, what to look at, what to do next.
+
+Every sentence is made by rules from the record, and never from an interpretation of the agent's
+words. Commands contain only rooda's own values: names of runs, numbers and commits.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rooda.loop.state import Status
+from rooda.loop.stops import StopRule, known_rule
+from rooda.record.rows import RunRow, moment_of
+from rooda.summary.model import Command, IterationSummary, Note, Proof, ProofState, RunSummary
+from rooda.text.controls import one_line
+from rooda.text.numbers import count
+
+MOST_NOTES = 5
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SHORT = 7  # characters of a commit
+_NAMES = 3  # files or processes by name
+_LIMITS = {
+    StopRule.MAX_DURATION: "max_duration",
+    StopRule.MAX_COST: "max_cost",
+    StopRule.MAX_TOKENS: "max_tokens",
+    StopRule.STALL: "stall_threshold",
+    StopRule.MAX_OUTAGE_WAIT: "max_outage_wait",
+}
+
+
+def short(commit: str | None) -> str:
+    """Return the beginning of a commit's name; "" for a text that is none."""
+    return commit[:_SHORT] if commit and _COMMIT.fullmatch(commit) else ""
+
+
+def clock(text: str | None) -> str:
+    """Return the local time of day of a time in the record: `06:41`."""
+    moment = moment_of(text) if text else None
+    return f"{moment:%H:%M}" if moment else "?"
+
+
+# -- why it ended --------------------------------------------------------------------------------
+
+
+def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
+    """Return why a run ended, in one sentence or two."""
+    last = iterations[-1] if iterations else None
+    rule = known_rule(run.rule)
+    if run.status == Status.RUNNING:
+        at = f" at iteration {last.number}" if last else ""
+        return f"The run is at work{at}; nothing has ended it yet."
+    if rule is None:
+        return "rooda itself was killed, or the machine went down: no rule ended the run."
+    match rule:
+        case StopRule.SIGNAL if last is not None:
+            maximum = run.max_iterations
+            of = f" of at most {maximum}" if maximum is not None else ""
+            checked = ", and verify passed after it" if last.verify else ""
+            return f"The agent signaled {last.signal} in iteration {last.number}{of}{checked}."
+        case StopRule.FAILURE_THRESHOLD:
+            limit = run.threshold or run.consecutive_failures or 0
+            failures = count(run.consecutive_failures or limit, "failure")
+            name, origin = _threshold(run)
+            return (
+                f"{failures} in a row reached {name} ({limit}{origin}). "
+                f"Nothing ran after {clock(run.ended_at)}."
+            )
+        case StopRule.MAX_ITERATIONS:
+            number = count(run.max_iterations or len(iterations), "iteration")
+            return f"All {number} ran; the agent did not signal that the work is done."
+        case StopRule.INTERRUPTED:
+            name = f" ({run.signal})" if run.signal else ""
+            return f"A signal stopped rooda at {clock(run.ended_at)}{name}: Ctrl+C or `kill`."
+        case StopRule.STOPPED:
+            return f"The user ended it with `rooda stop` at {clock(run.ended_at)}."
+    reason = one_line(run.reason or "")
+    return f"{rule.row.sentence} {_sentence(reason)}".strip()
+
+
+def _sentence(words: str) -> str:
+    """Return the words with a capital letter and a full stop."""
+    if not words:
+        return ""
+    return words[0].upper() + words[1:] + ("" if words.endswith((".", "!", "?")) else ".")
+
+
+def _threshold(run: RunRow) -> tuple[str, str]:
+    """Return the setting that limits failures in a row, and where it was set."""
+    settings = {one.name: one for one in run.settings or ()}
+    attempts = settings.get("loop.max_attempts")
+    is_retried = attempts is not None and attempts.value != "none"
+    name = "max_attempts" if is_retried else "failure_threshold"
+    origin = settings.get(f"loop.{name}")
+    return name, f", {one_line(origin.origin)}" if origin else ""
+
+
+# -- what is proven ------------------------------------------------------------------------------
+
+
+def proof_of(iterations: Sequence[IterationSummary]) -> Proof:
+    """Return what `verify` has proven of the last state."""
+    checked = [one for one in iterations if one.verify is not None]
+    if not checked:
+        return Proof(ProofState.NOT_CHECKED, after="The run had no verify command that ran.")
+    command = checked[-1].verify.command if checked[-1].verify else ""
+    passed = [one for one in checked if one.verify and not one.verify.error]
+    if not passed:
+        number = checked[-1].number
+        after = f"It never passed; it failed last after iteration {number}."
+        return Proof(ProofState.NOT_PROVEN, command, after=after)
+    best = passed[-1]
+    later = [one for one in iterations if one.number > best.number and one.files != 0]
+    commits = [one.commit for one in iterations if one.number <= best.number and one.commit]
+    commit = best.commit or (commits[-1] if commits and not best.files else None)
+    state = ProofState.NOT_PROVEN if later else ProofState.PASSED
+    return Proof(state, command, best.number, best.tests, short(commit) or None, _after(later))
+
+
+def _after(later: Sequence[IterationSummary]) -> str:
+    """Return what the iterations after the last proven state did."""
+    if not later:
+        return ""
+    files = sum(one.files or 0 for one in later)
+    unsaved = "" if any(one.commit for one in later) else " uncommitted"
+    left = f" left {count(files, 'changed file')}{unsaved}" if files else " came after it"
+    words = f"{_numbers([one.number for one in later])}{left}"
+    failed = [one.number for one in later if one.verify and one.verify.error]
+    if failed:
+        return f"{words}, and verify failed on them ({_numbers(failed).lower()})."
+    return f"{words}, and verify did not run on them."
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Return `Iteration 5`, `Iterations 5 to 7` or `Iterations 5 and 9`."""
+    if len(numbers) == 1:
+        return f"Iteration {numbers[0]}"
+    is_range = numbers[-1] - numbers[0] == len(numbers) - 1
+    joined = " and ".join(map(str, numbers)) if len(numbers) == len("ab") else ""
+    if joined and not is_range:
+        return f"Iterations {joined}"
+    return f"Iterations {numbers[0]} to {numbers[-1]}"
+
+
+# -- what is worth a look ------------------------------------------------------------------------
+
+
+def failure_note(one: IterationSummary, later: Sequence[IterationSummary]) -> Note | None:
+    """Return the note of a failed iteration: what failed, and how the run went on."""
+    if not one.is_failed:
+        return None
+    return Note(
+        one.number, title_of(one), f"{what_failed(one)}{_recovery(one, later)}", is_failure=True
+    )
+
+
+def title_of(one: IterationSummary) -> str:
+    """Return `failed: verify`, `timed_out` or another status."""
+    return f"failed: {one.kind}" if one.status == "failed" and one.kind else one.status
+
+
+def what_failed(one: IterationSummary) -> str:
+    """Return in one sentence why an iteration failed."""
+    tests = one.tests
+    if one.kind == "verify" and tests is not None and tests.failed:
+        first = f", first {one_line(one.failed_tests[0])}" if one.failed_tests else ""
+        return f"{tests.failed} of {count(tests.total, 'test')} failed{first}."
+    if one.kind == "signal":
+        ran = "" if one.verify else " Verify did not run."
+        return f"The agent signaled {one.signal or 'FAILURE'}.{ran}"
+    if one.kind == "timeout":
+        stopped = f"; rooda ended {_processes(len(one.stopped))}" if one.stopped else ""
+        return f"Stopped by {one_line(one.reason) or 'a time limit'}{stopped}."
+    return _sentence(one_line(one.reason)) or "The record has no reason."
+
+
+def _processes(number: int) -> str:
+    return f"{number} process" if number == 1 else f"{number} processes"
+
+
+def _recovery(one: IterationSummary, later: Sequence[IterationSummary]) -> str:
+    good = next((other for other in later if other.is_good), None)
+    if good is None:
+        return ""
+    tests = good.tests
+    if one.tests is not None and one.tests.failed and tests and tests.passed and not tests.failed:
+        return f" All tests passed again after iteration {good.number}."
+    return f" Iteration {good.number} completed."
+
+
+def fewer_tests_note(number: int, before: int, now: int) -> Note:
+    """Return the note of an iteration after which there were fewer tests."""
+    return Note(number, f"{count(before - now, 'test')} fewer", f"{before} to {now} tests.")
+
+
+def left_out_note(number: int, names: Sequence[str]) -> Note:
+    """Return the note of files that are in no snapshot."""
+    title = "file left out" if len(names) == 1 else "files left out"
+    return Note(number, title, f"In no snapshot: {_some(names)}")
+
+
+def stopped_note(number: int, names: Sequence[str]) -> Note:
+    """Return the note of processes that rooda stopped after an iteration."""
+    title = "process ended" if len(names) == 1 else "processes ended"
+    return Note(number, title, f"Left running by the agent: {_some(names)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = [one_line(name)[:200] for name in names[:_NAMES]]
+    more = [f"{len(names) - _NAMES} more"] if len(names) > _NAMES else []
+    return ", ".join(shown + more)
+
+
+def most_important(iterations: Sequence[IterationSummary]) -> tuple[Note, ...]:
+    """Return all notes: failures first, each kind in the order of the iterations."""
+    notes = [note for one in iterations for note in one.notes]
+    return tuple(sorted(notes, key=lambda note: not note.is_failure))
+
+
+# -- what to do next -----------------------------------------------------------------------------
+
+
+def next_hint(run: RunSummary) -> str:
+    """Return one sentence before the commands."""
+    if run.is_running:
+        return "The run is at work; this is how it stands now."
+    if run.status == Status.SUCCESS:
+        return "A run that ended as success has nothing to resume."
+    last = run.iterations[-1] if run.iterations else None
+    if last is not None and last.kind == "signal":
+        return (
+            "The agent signaled FAILURE: settle what it names before you resume, or the run will "
+            "probably stop again."
+        )
+    return ""
+
+
+def next_commands(run: RunSummary) -> Iterator[Command]:
+    """Yield the commands that the user may want to run next, the most useful first."""
+    name, numbers = run.run, [one.number for one in run.iterations]
+    failed = [one for one in run.iterations if one.is_failed]
+    if run.is_running:
+        yield Command("Watch it", "rooda follow")
+        yield Command("End it after the current iteration", "rooda stop")
+    elif run.status != Status.SUCCESS:
+        if run.rule == StopRule.MAX_ITERATIONS and run.max_iterations is not None:
+            more = run.max_iterations + 10
+            yield Command("Continue with ten more", f"rooda resume {name} --max-iterations {more}")
+        elif (limit := _limit_of(run)) is not None:
+            yield Command(
+                f"Continue after you have raised {limit}",
+                f"rooda resume {name} --{limit.replace('_', '-')} VALUE",
+            )
+        else:
+            yield Command(
+                f"Continue at iteration {_next_number(run)}; failures count from 0",
+                f"rooda resume {name}",
+            )
+    yield from _git_commands(run)
+    if failed and not run.is_running:
+        number = failed[-1].number
+        yield Command(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
+    yield Command("See the rule that decided, and the limits", f"rooda why {name}")
+    looked = next((note for note in run.notes if not note.is_failure), None)
+    if looked is not None:
+        yield Command(
+            f"Look at the change of iteration {looked.iteration}",
+            f"rooda diff {name} {looked.iteration}",
+        )
+    proven = run.proof.iteration
+    if not run.is_running and proven is not None and numbers and proven != numbers[-1]:
+        yield Command("Go back to the last proven work tree", f"rooda restore {name} {proven}")
+    elif not run.is_running and numbers and any(one.files for one in run.iterations):
+        yield Command("Go back to the work tree before the run", f"rooda restore {name} 0")
+
+
+def _limit_of(run: RunSummary) -> str | None:
+    rule = known_rule(run.rule)
+    return _LIMITS.get(rule) if rule is not None and rule is not StopRule.STALL else None
+
+
+def _next_number(run: RunSummary) -> int:
+    """Return the iteration that a resumed run begins with."""
+    last = run.iterations[-1] if run.iterations else None
+    if last is None:
+        return 1
+    return last.number + (last.is_good or last.is_failed or last.status == "skipped")
+
+
+def _git_commands(run: RunSummary) -> Iterator[Command]:
+    first, last = short(run.first_commit), short(run.last_commit)
+    if not first or not last or first == last:
+        return
+    commits = f"Read the {run.commits} commits" if run.commits > 1 else "Read the commit"
+    log = Command(commits, f"git log --oneline --stat {first}..{last}")
+    whole = Command("Review the whole run as one diff", f"git diff {first}..{last}")
+    yield from (log, whole)

@@ -1,0 +1,236 @@
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from rooda.iteration.types import IterationResult
+from rooda.loop.work_events import SnapshotTaken
+from rooda.process.events import NamedProcess
+from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept
+from rooda.summary.build import summarize
+from rooda.summary.model import ProofState, RunSummary, SpanKind
+from rooda.summary.sentences import clock
+from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
+
+NOW = START + timedelta(hours=9)
+
+
+def summary(run: RunRow, *rows: IterationRow) -> RunSummary:
+    return summarize(run, rows, NOW)
+
+
+def good_night() -> RunSummary:
+    rows = [
+        iteration(1, results(4)),
+        failed(2, "verify", "verify failed: exit code 2", verify=checked(2, "exit code 2")),
+        iteration(3, results(9)),
+        iteration(4, results(26), signal="SUCCESS", verdict="done"),
+    ]
+    assert rows[1].result is not None
+    rows[1] = replace(rows[1], result=replace(rows[1].result, test_results=results(4, 2)))
+    return summary(night(ended_at=at(4 * STEP)), *rows)
+
+
+def test_totals_are_distinct_files_last_tests_and_wall_time() -> None:
+    found = good_night()
+    assert (found.good, found.failed, found.other) == (3, 1, 0)
+    assert found.seconds == 4 * STEP
+    assert found.files == 5, "one file that all changed, and one new file of each"
+    assert (found.added, found.deleted) == (120, 16)
+    assert found.tests_first is not None
+    assert found.tests_last is not None
+    assert (found.tests_first.passed, found.tests_last.passed) == (4, 26)
+    assert [one.tests_gained for one in found.iterations] == [0, 0, 5, 17]
+    assert found.commits == 3
+    assert (found.first_commit, found.last_commit) == (sha(0), sha(4))
+    assert found.cost == 2.0
+    assert found.tokens is not None
+    assert (found.tokens.total, found.tokens.cache_read) == (4000, 3400)
+    assert found.changed[0].name == "src/parser.py"
+    assert (found.changed[0].added, found.changed[0].iterations) == (80, (1, 2, 3, 4))
+    assert found.project == "tabq"
+
+
+def test_times_are_told_apart() -> None:
+    found = good_night()
+    assert found.times == {
+        SpanKind.AGENT: 2000.0,
+        SpanKind.VERIFY: 160.0,
+        SpanKind.COMMIT: 8.0,
+    }
+    first = found.iterations[1].spans[0]
+    assert (first.kind, first.start, first.seconds) == (SpanKind.AGENT, STEP + 0.5, 500.0)
+
+
+def test_success_names_signal_limit_and_proof() -> None:
+    found = good_night()
+    expected = (
+        "The agent signaled SUCCESS in iteration 4 of at most 40, and verify passed after it."
+    )
+    assert found.rule_text == expected
+    proof = found.proof
+    assert (proof.state, proof.command, proof.iteration) == (ProofState.PASSED, "make test", 4)
+    assert (proof.commit, proof.after) == (sha(4)[:7], "")
+    assert proof.tests is not None
+    assert proof.tests.passed == 26
+    commands = [one.command for one in found.next_commands]
+    assert commands[0] == f"git log --oneline --stat {sha(0)[:7]}..{sha(4)[:7]}"
+    assert not any("resume" in one for one in commands)
+
+
+def test_failures_come_first_and_say_how_the_run_went_on() -> None:
+    (note,) = good_night().notes
+    assert (note.iteration, note.title, note.is_failure) == (2, "failed: verify", True)
+    assert note.text == (
+        "2 of 6 tests failed, first test_0. All tests passed again after iteration 3."
+    )
+
+
+def blocked_night() -> RunSummary:
+    run = night(
+        status="aborted",
+        rule="failure-threshold",
+        reason="too many failures in a row",
+        consecutive_failures=3,
+        threshold=3,
+        ended_at=at(5 * STEP),
+    )
+    words = "the agent says that it is blocked: I need TABQ_S3_KEY."
+    nothing = IterationResult(exit_code=0)
+    return summary(
+        run,
+        iteration(1, results(41)),
+        iteration(2, results(49)),
+        failed(3, "verify", "verify failed: exit code 2", verify=checked(3, "exit code 2")),
+        failed(4, "signal", words, signal="FAILURE", verify=None),
+        failed(5, "signal", words, signal="FAILURE", verify=None, result=nothing, lines=None),
+    )
+
+
+def test_failed_night_names_the_threshold_and_the_last_proven_state() -> None:
+    found = blocked_night()
+    assert found.rule_text == (
+        "3 failures in a row reached failure_threshold (3, built-in). "
+        f"Nothing ran after {clock(at(5 * STEP))}."
+    )
+    proof = found.proof
+    assert (proof.state, proof.iteration, proof.commit) == (
+        ProofState.NOT_PROVEN,
+        2,
+        sha(2)[:7],
+    )
+    assert proof.after == (
+        "Iterations 3 to 4 left 4 changed files uncommitted, "
+        "and verify failed on them (iteration 3)."
+    )
+    assert found.closing == "I need TABQ_S3_KEY."
+    assert found.closing_iteration == 5
+    assert [note.title for note in found.notes] == ["failed: verify"] + ["failed: signal"] * 2
+    assert found.notes[1].text == "The agent signaled FAILURE. Verify did not run."
+    commands = [one.command for one in found.next_commands]
+    assert commands[0] == f"rooda resume {RUN}"
+    assert f"rooda show {RUN} 5" in commands
+    assert f"rooda restore {RUN} 2" in commands
+    assert found.next_hint.startswith("The agent signaled FAILURE: settle what it names")
+
+
+def test_waits_attempts_and_sleep_are_on_the_timeline() -> None:
+    wait = RecordedWait(
+        2, "limit", "claude", "out", at(3600), 3000, waited=2990.0, started_at=at(610)
+    )
+    run = night(ended_at=at(5000), waits=(wait,))
+    stopped = iteration(2, status="interrupted", kind="limit", verdict="limited", verify=None)
+    again = iteration(2, attempt=2, started_at=at(3600), ended_at=at(4300))
+    again = replace(again, slept=(Slept(at(3800), 100.0),))
+    found = summary(run, iteration(1), replace(stopped, duration=10.0, segments=()), again)
+    second = found.iterations[1]
+    assert (second.number, second.attempt, second.status) == (2, 2, "completed")
+    assert (second.waited, second.seconds, second.cost) == (2990.0, 555.0, 1.0)
+    kinds = [(span.kind, span.start, span.seconds) for span in second.spans[-5:]]
+    assert kinds == [
+        (SpanKind.AGENT, 3600.5, 99.5),
+        (SpanKind.ASLEEP, 3700.0, 100.0),
+        (SpanKind.AGENT, 3800.0, 400.5),
+        (SpanKind.VERIFY, 4201.0, 40.0),
+        (SpanKind.COMMIT, 4241.5, 2.0),
+    ]
+    (waited,) = [span for span in found.spans if span.kind is SpanKind.LIMIT]
+    assert (waited.start, waited.seconds, waited.iteration) == (610.0, 2990.0, 2)
+    assert found.waited == 2990.0
+
+
+def test_a_resumed_run_shows_the_time_in_which_it_did_not_run() -> None:
+    later = iteration(2, started_at=at(7200), ended_at=at(7760))
+    found = summary(night(ended_at=at(7760)), iteration(1), later)
+    (pause,) = found.spans
+    assert (pause.kind, pause.start, pause.seconds) == (SpanKind.STOPPED, 560.0, 6640.0)
+
+
+def test_a_record_without_segments_lines_and_headlines_still_has_a_timeline() -> None:
+    result = IterationResult(
+        exit_code=0, files_created=("a",), summary="- Did all of **it**.\nMore", duration_ms=9000
+    )
+    old = iteration(1, result=result, segments=(), lines=None, headline=None)
+    found = summary(night(waits=None, snapshot=None), old)
+    (one,) = found.iterations
+    assert one.headline == "Did all of it"
+    assert [(span.kind, span.start, span.seconds) for span in one.spans] == [
+        (SpanKind.AGENT, 0.0, 9.0),
+        (SpanKind.VERIFY, 9.0, 40.0),
+    ]
+    assert (found.files, found.added, one.changed[0].name) == (1, None, "a")
+
+
+def test_worth_a_look() -> None:
+    process = NamedProcess(48211, "sort -S 2G")
+    snapshot = SnapshotTaken(3, sha(103), sha(203), sha(2), ("big.bin",))
+    found = summary(
+        night(),
+        iteration(1, results(9)),
+        iteration(2, results(8), cleaned_up=(process,)),
+        iteration(3, snapshot=snapshot),
+        iteration(4, snapshot=snapshot),
+        failed(5, "timeout", "iteration_timeout", status="timed_out", cleaned_up=(process,)),
+    )
+    assert [(note.iteration, note.title, note.text) for note in found.notes] == [
+        (5, "timed_out", "Stopped by iteration_timeout; rooda ended 1 process."),
+        (2, "1 test fewer", "9 to 8 tests."),
+        (2, "process ended", "Left running by the agent: sort -S 2G (pid 48211)"),
+        (3, "file left out", "In no snapshot: big.bin"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields,rule,proof",
+    [
+        ({"status": "running", "ended_at": None, "rule": None}, "at work at iteration 1", "passed"),
+        ({"status": "interrupted", "rule": None, "reason": None}, "was killed", "passed"),
+        (
+            {"status": "interrupted", "rule": "stopped"},
+            f"`rooda stop` at {clock(at(STEP))}",
+            "passed",
+        ),
+        ({"status": "max-iters", "rule": "max-iterations"}, "All 40 iterations ran", "passed"),
+        (
+            {"status": "aborted", "rule": "max-cost", "reason": "$5.00 of $5.00 spent (max_cost)"},
+            "as much as it may. $5.00 of $5.00 spent (max_cost).",
+            "passed",
+        ),
+        ({"status": "aborted", "rule": "a-later-one"}, "no rule ended", "passed"),
+    ],
+)
+def test_every_kind_of_end_has_its_sentence(
+    fields: dict[str, str | None], rule: str, proof: str
+) -> None:
+    found = summary(night(**fields), iteration(1))
+    assert rule in found.rule_text
+    assert found.proof.state == proof
+    assert found.next_commands
+
+
+def test_a_run_without_iterations_and_without_verify() -> None:
+    empty = summary(night(status="aborted", rule="not-started", reason="no such file"))
+    assert empty.proof.state is ProofState.NOT_CHECKED
+    assert (empty.tests_last, empty.cost, empty.tokens, empty.files) == (None, None, None, 0)
+    unchecked = summary(night(), iteration(1, results(3), verify=None))
+    assert unchecked.proof.state is ProofState.NOT_CHECKED

@@ -1,0 +1,114 @@
+"""Rows of a recorded night, for tests of the summary and of the report."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from rooda.agents.report import Tokens
+from rooda.iteration.types import IterationResult
+from rooda.loop.segments import Segment, SegmentKind
+from rooda.loop.work_events import Committed, SnapshotTaken, VerifyEnded
+from rooda.record.rows import IterationRow, RecordedSetting, RunRow
+from rooda.testresults.results import TestDetail, TestResults, TestStatus
+from rooda.workspace.tree_changes import LineCount, LineCounts
+
+RUN = "20261114-230211-build"
+START = datetime(2026, 11, 14, 23, 2, 11, tzinfo=UTC)
+STEP = 600.0  # seconds from the start of an iteration to the start of the next
+
+
+def at(seconds: float) -> str:
+    """Return a time of the night."""
+    return (START + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+
+def sha(number: int) -> str:
+    """Return the name of a commit."""
+    return f"{number:07x}" + "0" * 33
+
+
+def night(**more: Any) -> RunRow:
+    """Return a run that succeeded after ten minutes, with these fields instead."""
+    row = RunRow(
+        run=RUN,
+        procedure="build",
+        status="success",
+        started_at=at(0),
+        ended_at=at(STEP),
+        pid=1,
+        pid_started=1.0,
+        host="h",
+        boot="b",
+        workspace="/home/ada/tabq",
+        rule="signal",
+        reason="the agent signaled that the work is done",
+        exit_code=0,
+        command="claude -p",
+        max_iterations=40,
+        snapshot=SnapshotTaken(0, "0" * 40, sha(0), sha(0)),
+        settings=(RecordedSetting("loop.failure_threshold", "3", "built-in"),),
+    )
+    return replace(row, **more)
+
+
+def results(passed: int, failed: int = 0) -> TestResults:
+    """Return counts of tests."""
+    bad = tuple(TestDetail(f"test_{one}", TestStatus.FAILED) for one in range(failed))
+    return TestResults(passed + failed, passed, failed, 0, bad)
+
+
+def checked(number: int, error: str = "") -> VerifyEnded:
+    """Return the end of `verify`."""
+    code = 2 if error else 0
+    return VerifyEnded(number, "make test", code, error, 40.0, "the end of the output")
+
+
+def iteration(number: int, found: TestResults | None = None, **more: Any) -> IterationRow:
+    """Return a good iteration with a commit, with these fields instead."""
+    begin = (number - 1) * STEP
+    result = IterationResult(
+        exit_code=0,
+        files_modified=("src/parser.py",),
+        files_created=(f"tests/test_{number}.py",),
+        test_results=found,
+        progress_detected=True,
+        duration_ms=500_000,
+    )
+    row = IterationRow(
+        run=RUN,
+        number=number,
+        attempt=1,
+        status="completed",
+        started_at=at(begin),
+        ended_at=at(begin + 560),
+        result=result,
+        verdict="success",
+        headline=f"Finished step {number}",
+        segments=(
+            Segment(SegmentKind.AGENT, 0.5, 500.0),
+            Segment(SegmentKind.VERIFY, 501.0, 40.0),
+            Segment(SegmentKind.COMMIT, 541.5, 2.0),
+        ),
+        lines=LineCounts(
+            2,
+            30,
+            4,
+            (LineCount("src/parser.py", 20, 4), LineCount(f"tests/test_{number}.py", 10, 0)),
+        ),
+        verify=checked(number),
+        commit=Committed(number, sha(number), "message"),
+        snapshot=SnapshotTaken(number, sha(100 + number), sha(200 + number), sha(number - 1)),
+        duration=545.0,
+        agent="claude",
+        model="claude-sonnet-4-5",
+        tokens=Tokens(input=100, output=50, cache_read=850, total=1000),
+        cost=0.5,
+    )
+    return replace(row, **more)
+
+
+def failed(number: int, kind: str, reason: str, **more: Any) -> IterationRow:
+    """Return a failed iteration without a commit."""
+    usual: dict[str, Any] = {"status": "failed", "verdict": "failure", "kind": kind}
+    return iteration(number, **(usual | {"reason": reason, "commit": None} | more))
