@@ -96,7 +96,7 @@ def test_the_documented_levels_of_an_event_are_those_that_it_has(kind: type[Even
 
 
 SUCCESS = "cat > /dev/null; echo '<promise>SUCCESS</promise>'"
-OF_THE_RECORD = ("history", "show", "why", "diff", "restore")
+OF_THE_RECORD = ("history", "show", "why", "diff", "restore", "report")
 
 
 @pytest.fixture(scope="module")

@@ -126,6 +126,7 @@ def test_failed_night_names_the_threshold_and_the_last_proven_state() -> None:
     assert found.closing == "I need TABQ_S3_KEY."
     assert found.closing_iteration == 5
     assert [note.title for note in found.notes] == ["failed: verify"] + ["failed: signal"] * 2
+    assert found.notes[2].text.endswith("Verify did not run. The run ended here.")
     assert found.notes[1].text == "The agent signaled FAILURE. Verify did not run."
     commands = [one.command for one in found.next_commands]
     assert commands[0] == f"rooda resume {RUN}"

@@ -1,6 +1,7 @@
 """Rows of a recorded night, for tests of the summary and of the report."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,8 +11,12 @@ from rooda.iteration.types import IterationResult
 from rooda.loop.segments import Segment, SegmentKind
 from rooda.loop.work_events import Committed, SnapshotTaken, VerifyEnded
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow
+from rooda.record.run_folders import iteration_folder
+from rooda.record.store import Store
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
+from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
+from support.voices import VOICES, line
 
 RUN = "20261114-230211-build"
 START = datetime(2026, 11, 14, 23, 2, 11, tzinfo=UTC)
@@ -112,3 +117,32 @@ def failed(number: int, kind: str, reason: str, **more: Any) -> IterationRow:
     """Return a failed iteration without a commit."""
     usual: dict[str, Any] = {"status": "failed", "verdict": "failure", "kind": kind}
     return iteration(number, **(usual | {"reason": reason, "commit": None} | more))
+
+
+def keep_big_night(workspace: Path, iterations: int, size: int) -> None:
+    """Write the record of a long night with so many bytes of transcripts.
+
+    All iterations have the same transcript: links of one file save the disk, not the reading.
+    """
+    claude = VOICES[0]
+    events = [
+        *claude.says("I look at the code first."),
+        *claude.uses("Read", {"file_path": "src/parser.py"}),
+        *claude.tool_prints("content " * 8000),
+    ]
+    piece = b"".join(map(line, events))
+    transcript = workspace / "transcript"
+    with transcript.open("wb") as file:
+        for _ in range(size // iterations // len(piece)):
+            file.write(piece)
+        file.write(line(claude.says("Done with **this** step. " + "All is well. " * 300)[0]))
+    store = Store(workspace, print)
+    for number in range(1, iterations + 1):
+        bad = TestDetail("test_" + "x" * 200, TestStatus.PASSED)
+        counts = replace(results(number), details=(bad,) * 200)
+        store.save(iteration=iteration(number, counts, adapter="claude"))
+        folder = iteration_folder(workspace, RUN, number)
+        folder.mkdir(parents=True)
+        (folder / STDOUT).hardlink_to(transcript)
+    store.save(run=night(ended_at=at(iterations * STEP)))
+    store.close()

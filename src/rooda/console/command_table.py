@@ -35,6 +35,8 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Show a run, or one of its iterations. Without RUN: the last run."),
     "why": CommandRow("records", "why", "Look",
         "Explain which rule ended a run or an iteration, on which evidence."),
+    "report": CommandRow("report", "report", "Look",
+        "Make one page of a run: outcome, proof, timeline, iterations."),
     "diff": CommandRow("trees", "diff", "Look",
         "Show what an iteration changed in the work tree."),
     "restore": CommandRow("trees", "restore", "Run",

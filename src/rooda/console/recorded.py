@@ -2,10 +2,10 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from msgspec import Struct
@@ -20,6 +20,7 @@ from rooda.workspace.work_tree import folders_to_top, had_repository, has_reposi
 if TYPE_CHECKING:
     from rooda.record.record_reader import RecordReader
 
+_T = TypeVar("_T")
 _ITERATION = re.compile(r"[0-9]{1,6}")
 
 
@@ -127,6 +128,14 @@ class Recorded(Struct, frozen=True):
     def summed_up(self, row: RunRow) -> RunRow:
         """Return the run with a summary of its iterations as they are now."""
         return with_summary(row, self.iterations(row.run))
+
+
+def readable_record(answer: Callable[[], _T]) -> _T:
+    """Return what the record answers. Raises InvalidInput if it can't be read."""
+    try:
+        return answer()
+    except StoreError as error:
+        raise _problem(error) from None
 
 
 def _problem(error: StoreError) -> InvalidInput:

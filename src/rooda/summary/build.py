@@ -36,7 +36,9 @@ from rooda.text.controls import one_line
 _GOOD, _FAILED = ("completed",), ("failed", "timed_out")
 _MOST_FILES = 50  # of an iteration
 _MOST_NAMED = 5  # failed tests
-_LONGEST_NAME = 300
+# The record can be changed by an agent: no text of it may be as long as it likes.
+_LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
+_SHORT_WORD = 30
 _LONGEST_OUTPUT = 4000
 _MOST_DISTINCT = 100_000  # names of files that are told apart
 
@@ -93,9 +95,9 @@ class _Builder:
                 tokens = row.tokens if tokens is None else tokens + row.tokens
             if row.cost is not None:
                 cost = (cost or 0.0) + row.cost
-            stopped += row.cleaned_up or ()
+            stopped += [_named(one) for one in (row.cleaned_up or ())[:_MOST_FILES]]
             if row.model:
-                self._models[one_line(row.model)] = None
+                self._models[one_line(row.model[:_LONGEST_WORD])] = None
         if row is None or first is None:
             return
         one = self._summary(row, tuple(spans))
@@ -136,10 +138,12 @@ class _Builder:
             status=row.status,
             is_good=row.status in _GOOD,
             is_failed=row.status in _FAILED,
-            kind=row.kind,
-            reason=row.reason or "",
-            evidence=row.evidence or "",
-            headline=row.headline or headline_of(result.summary if result else None),
+            kind=_kind(row.kind),
+            reason=(row.reason or "")[:_LONGEST_TEXT],
+            evidence=(row.evidence or "")[:_LONGEST_TEXT],
+            headline=(row.headline or headline_of(result.summary if result else None))[
+                :_LONGEST_NAME
+            ],
             started_at=row.started_at,
             ended_at=row.ended_at,
             files=files,
@@ -154,12 +158,12 @@ class _Builder:
             commit=row.commit.commit if row.commit else None,
             commits=(row.commits or 0) + (row.commit is not None),
             pushed=row.push is not None,
-            agent=row.agent or "",
+            agent=(row.agent or "")[:_LONGEST_WORD],
             adapter=_adapter(self._run, row),
-            model=row.model,
+            model=row.model[:_LONGEST_WORD] if row.model else None,
             turns=row.turns,
             exit_code=result.exit_code if result else None,
-            signal=row.signal,
+            signal=row.signal[:_LONGEST_WORD] if row.signal else None,
             verify=_check(verify),
             hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
@@ -176,7 +180,7 @@ class _Builder:
         if result is not None:
             names = (*result.files_created, *result.files_modified, *result.files_deleted)
         rest = (name for name in names if name not in known)
-        others = (FileSummary(name, None, None, (row.number,)) for name in rest)
+        others = (FileSummary(name[:_LONGEST_NAME], None, None, (row.number,)) for name in rest)
         return (*counts, *others)[:_MOST_FILES]
 
     def _notes(self, row: IterationRow, one: IterationSummary) -> Iterator[Note]:
@@ -198,7 +202,7 @@ class _Builder:
             ("record changed", ", ".join(row.unreadable)),
         ):
             if error:
-                yield Note(one.number, title, one_line(error)[:_LONGEST_NAME])
+                yield Note(one.number, title, one_line(error[:_LONGEST_NAME]))
 
     def finish(self, now: datetime) -> RunSummary:
         """Return the summary."""
@@ -213,12 +217,12 @@ class _Builder:
         files = self._files
         found = RunSummary(
             run=run.run,
-            procedure=run.procedure,
-            project=PurePath(run.workspace).name,
+            procedure=run.procedure[:_LONGEST_NAME],
+            project=PurePath(run.workspace).name[:_LONGEST_NAME],
             status=run.status,
             rule=run.rule,
             rule_text=sentences.rule_of(run, iterations),
-            reason=run.ended_because or "",
+            reason=(run.ended_because or "")[:_LONGEST_TEXT],
             exit_code=run.exit_code,
             started_at=run.started_at,
             ended_at=run.ended_at,
@@ -268,7 +272,7 @@ class _Builder:
         """Return an iteration with its waits, and with how the run went on after it."""
         one = self._iterations[place]
         own = [span for span in waits if span.iteration == one.number]
-        failed = sentences.failure_note(one, self._iterations[place + 1 :])
+        failed = sentences.failure_note(one, self._iterations[place + 1 :], self._run.status)
         return replace(
             one,
             waited=sum(span.seconds for span in own),
@@ -332,7 +336,8 @@ class _Files:
         found = []
         for name in sorted(self._names, key=order)[:_MOST_FILES]:
             added, deleted = self._lines.get(name, (None, None))
-            found.append(FileSummary(name, added, deleted, tuple(self._names[name])))
+            numbers = tuple(self._names[name])
+            found.append(FileSummary(name[:_LONGEST_NAME], added, deleted, numbers))
         return tuple(found)
 
 
@@ -348,11 +353,21 @@ def _adapter(run: RunRow, row: IterationRow) -> str:
     return program if program in KNOWN else TEXT
 
 
+def _kind(name: str | None) -> str | None:
+    """Return the kind of a failure; another version may know others."""
+    return one_line(name[:_LONGEST_WORD])[:_SHORT_WORD] if name else None
+
+
+def _named(process: NamedProcess) -> NamedProcess:
+    return NamedProcess(process.pid, process.name[:_LONGEST_NAME])
+
+
 def _check(verify: VerifyEnded | None) -> Check | None:
     if verify is None:
         return None
     output = verify.output[-_LONGEST_OUTPUT:]
-    return Check(verify.command, verify.error, verify.exit_code, verify.duration, output)
+    command, error = verify.command[:_LONGEST_TEXT], verify.error[:_LONGEST_NAME]
+    return Check(command, error, verify.exit_code, verify.duration, output)
 
 
 def _tests(row: IterationRow) -> TestCounts | None:

@@ -17,6 +17,7 @@ from rooda.text.numbers import count
 MOST_NOTES = 5
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SHORT = 7  # characters of a commit
+_LONGEST = 500  # characters of a reason
 _NAMES = 3  # files or processes by name
 _LIMITS = {
     StopRule.MAX_DURATION: "max_duration",
@@ -72,7 +73,7 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
             return f"A signal stopped rooda at {clock(run.ended_at)}{name}: Ctrl+C or `kill`."
         case StopRule.STOPPED:
             return f"The user ended it with `rooda stop` at {clock(run.ended_at)}."
-    reason = one_line(run.reason or "")
+    reason = one_line((run.reason or "")[:_LONGEST])
     return f"{rule.row.sentence} {_sentence(reason)}".strip()
 
 
@@ -90,7 +91,7 @@ def _threshold(run: RunRow) -> tuple[str, str]:
     is_retried = attempts is not None and attempts.value != "none"
     name = "max_attempts" if is_retried else "failure_threshold"
     origin = settings.get(f"loop.{name}")
-    return name, f", {one_line(origin.origin)}" if origin else ""
+    return name, f", {one_line(origin.origin[:_LONGEST])}" if origin else ""
 
 
 # -- what is proven ------------------------------------------------------------------------------
@@ -125,7 +126,8 @@ def _after(later: Sequence[IterationSummary]) -> str:
     words = f"{_numbers([one.number for one in later])}{left}"
     failed = [one.number for one in later if one.verify and one.verify.error]
     if failed:
-        return f"{words}, and verify failed on them ({_numbers(failed).lower()})."
+        which = "" if len(later) == 1 else f" ({_numbers(failed).lower()})"
+        return f"{words}, and verify failed on them{which}."
     return f"{words}, and verify did not run on them."
 
 
@@ -143,13 +145,15 @@ def _numbers(numbers: Sequence[int]) -> str:
 # -- what is worth a look ------------------------------------------------------------------------
 
 
-def failure_note(one: IterationSummary, later: Sequence[IterationSummary]) -> Note | None:
+def failure_note(
+    one: IterationSummary, later: Sequence[IterationSummary], status: str
+) -> Note | None:
     """Return the note of a failed iteration: what failed, and how the run went on."""
     if not one.is_failed:
         return None
-    return Note(
-        one.number, title_of(one), f"{what_failed(one)}{_recovery(one, later)}", is_failure=True
-    )
+    ended = " The run ended here." if not later and status == Status.ABORTED else ""
+    text = f"{what_failed(one)}{_recovery(one, later)}{ended}"
+    return Note(one.number, title_of(one), text, is_failure=True)
 
 
 def title_of(one: IterationSummary) -> str:
@@ -204,7 +208,7 @@ def stopped_note(number: int, names: Sequence[str]) -> Note:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = [one_line(name)[:200] for name in names[:_NAMES]]
+    shown = [one_line(name[:200]) for name in names[:_NAMES]]
     more = [f"{len(names) - _NAMES} more"] if len(names) > _NAMES else []
     return ", ".join(shown + more)
 

@@ -132,8 +132,11 @@ class Git:
 
         rooda keeps no more than one piece of the output. Raises GitError, also after some fields.
         """
-        fields = _Fields(take)
-        code, errors = self._stream(arguments, given, -1, fields.feed)
+        self.pieces(_Fields(take).feed, *arguments, given=given)
+
+    def pieces(self, take: Callable[[bytes], object], *arguments: str, given: bytes = b"") -> None:
+        """Give the output of git to `take`, piece by piece. Raises GitError, also after some."""
+        code, errors = self._stream(arguments, given, -1, take)
         if code != 0:
             raise GitError(_refusal(arguments, code, errors))
 

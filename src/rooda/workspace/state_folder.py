@@ -41,10 +41,10 @@ def keep_file(workspace: Path, name: str, content: bytes) -> None:
 
 def make_state_folder(workspace: Path) -> Path:
     """Create `.rooda`, private and ignored by git. Raises OSError if that is not possible."""
-    return Path(_make_folders(workspace))
+    return Path(make_folders(workspace))
 
 
-def _make_folders(workspace: Path, place: str = "") -> str:
+def make_folders(workspace: Path, place: str = "") -> str:
     """Create a folder within `.rooda` with the folders above it, and return its path.
 
     rooda removes a link or a file in the place of one of them, and does not follow it. Each
@@ -136,7 +136,7 @@ def open_transcript(
 ) -> tuple[IO[bytes], IO[bytes]] | None:
     """Return empty files for both streams; temporary ones, or None, if that is not possible."""
     try:
-        folder = _make_folders(workspace, place)
+        folder = make_folders(workspace, place)
         return _both(lambda name: _open_new(f"{folder}/{name}"))
     except OSError as error:
         on_trouble(error)
@@ -163,13 +163,13 @@ def new_file(workspace: Path, name: str) -> IO[bytes]:
     open for appending. The name may contain folders.
     """
     place, _, last = name.rpartition("/")
-    return _open_new(f"{_make_folders(workspace, place)}/{last}")
+    return _open_new(f"{make_folders(workspace, place)}/{last}")
 
 
 def open_to_append(workspace: Path, name: str) -> int:
     """Return a descriptor for appending to a file; remove a link or a pipe in its place."""
     place, _, last = name.rpartition("/")
-    path = f"{_make_folders(workspace, place)}/{last}"
+    path = f"{make_folders(workspace, place)}/{last}"
     found = _found(path)
     if found is not None and not stat.S_ISREG(found.st_mode):
         Path(path).unlink()

@@ -1,0 +1,70 @@
+"""`rooda report`: one run as a page."""
+
+import os
+import shlex
+import socket
+import sys
+from pathlib import Path
+
+import click
+
+from rooda.config.problems import InvalidInput, Problem
+from rooda.console.recorded import Recorded, readable_record
+from rooda.record.rows import RunRow
+from rooda.report import make
+from rooda.report.files import write_default, write_whole
+from rooda.summary.model import RunSummary
+from rooda.text.numbers import approximate_size
+
+_STDOUT = "-"
+
+
+@click.command("report")
+@click.argument("name", required=False, metavar="[RUN]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="Write to this file, or `-` for standard output.",
+)
+def report(*, name: str | None, output: str | None) -> None:
+    """Make one page of a run: outcome, proof, timeline, iterations, next commands.
+
+    The page is one HTML file that needs no network and no script. Without RUN: the last run.
+    Without a PATH: a file in the folder of the run, below `.rooda`.
+    """
+    record = Recorded.here()
+    row = record.run(name)
+    summary = readable_record(lambda: make.summary_of(record.reader, row))
+    if output == _STDOUT:
+        for piece in make.html(summary, record.workspace):
+            click.echo(piece.encode("utf-8", "replace"), nl=False)
+        return
+    path = _write(record.workspace, row, summary, output)
+    size = approximate_size(path.stat().st_size)
+    click.echo(f"Report of run {row.run}: {path} ({size})")
+    click.echo(f"To open it: {_opening(path)}")
+
+
+def _write(workspace: Path, row: RunRow, summary: RunSummary, output: str | None) -> Path:
+    pieces = make.html(summary, workspace)
+    try:
+        if output is None:
+            return write_default(workspace, row.run, pieces)
+        path = Path(output).absolute()
+        if path.is_dir():
+            path /= f"rooda-{row.run}.html"
+        write_whole(path, pieces, workspace)
+    except OSError as error:
+        where = error.filename or output or workspace
+        message = f"the report can't be written: {where}: {error.strerror or error}"
+        raise InvalidInput([Problem(message, "Choose another file with -o PATH")]) from None
+    return path
+
+
+def _opening(path: Path) -> str:
+    """Return the command that shows the file on this machine, or that fetches it from here."""
+    if os.environ.get("SSH_CONNECTION"):
+        return f"scp {shlex.quote(f'{socket.gethostname()}:{path}')} .   (on your own machine)"
+    program = "open" if sys.platform == "darwin" else "xdg-open"
+    return f"{program} {shlex.quote(str(path))}"

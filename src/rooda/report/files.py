@@ -1,0 +1,77 @@
+"""Write a report: whole or not at all, and never through a link that an agent has planted."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from rooda.workspace.state_folder import STATE_FOLDER, make_folders, new_file
+from rooda.workspace.work_tree import leads_out
+
+_DRAFT = "report.draft"
+
+
+class LinkedAwayError(OSError):
+    """A link leads from the work tree to a place outside of it."""
+
+
+def default_path(workspace: Path, run: str) -> Path:
+    """Return where the page of a run is without another wish; it goes when the run is pruned."""
+    return workspace / STATE_FOLDER / "runs" / run / "report.html"
+
+
+def write_default(workspace: Path, run: str, pieces: Iterable[str]) -> Path:
+    """Write the page of a run into the folder of the run. Raises OSError."""
+    make_folders(workspace, f"runs/{run}")
+    path = default_path(workspace, run)
+    write_whole(path, pieces, workspace)
+    return path
+
+
+def write_whole(path: Path, pieces: Iterable[str], workspace: Path) -> None:
+    """Write the file in one step, so that a reader sees the old one or the new one.
+
+    What is in its place is replaced, also a link. Raises OSError, and then nothing has changed.
+    """
+    if leads_out(path.parent, workspace):
+        message = "a link in the work tree leads out of it"
+        raise LinkedAwayError(errno.ELOOP, message, str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    draft, file = _open_draft(path, workspace)
+    try:
+        with file:
+            for piece in pieces:
+                _write(file, piece.encode("utf-8", "replace"))
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def _open_draft(path: Path, workspace: Path) -> tuple[Path, IO[bytes]]:
+    """Return a new file on the same disk: in `.rooda`, where git and agents do not look, if it can.
+
+    Otherwise it is beside the file that it will replace.
+    """
+    with contextlib.suppress(OSError):
+        draft = workspace / STATE_FOLDER / _DRAFT
+        file = new_file(workspace, _DRAFT)
+        if os.fstat(file.fileno()).st_dev == path.parent.stat().st_dev:
+            return draft, file
+        file.close()
+        draft.unlink()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(FileNotFoundError):
+        draft.unlink()
+    return draft, os.fdopen(os.open(draft, flags, 0o600), "r+b", buffering=0)
+
+
+def _write(file: IO[bytes], content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]

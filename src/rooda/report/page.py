@@ -1,0 +1,223 @@
+"""The report as one HTML page: no network, no script needed, and nothing from an agent acts in it.
+
+Jinja2 is imported here and nowhere else, so only the making of a page imports it.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from rooda import __version__
+from rooda.record.rows import moment_of
+from rooda.report.details import DetailReader
+from rooda.report.plots import (
+    brief_duration,
+    brief_number,
+    changes_words,
+    plots,
+    price,
+    timeline,
+)
+from rooda.report.untrusted import plain_line, plain_text
+from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
+from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
+from rooda.text.times import format_duration
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_MOST_ROWS = 400  # iterations in the list
+_MOST_FILES = 12  # of an iteration
+_TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
+KIND_NAMES: Mapping[str, str] = {
+    SpanKind.AGENT: "agent",
+    SpanKind.VERIFY: "verify",
+    SpanKind.COMMIT: "commit and push",
+    SpanKind.PUSH: "commit and push",
+    SpanKind.HOOKS: "hooks",
+    SpanKind.LIMIT: "waiting: usage limit",
+    SpanKind.OUTAGE: "waiting: outage",
+    SpanKind.BACKOFF: "waiting: after a failure",
+    SpanKind.ASLEEP: "machine asleep",
+    SpanKind.STOPPED: "not running",
+    "other": "rooda itself",
+}
+# The name of a class, the number of lines, and the pixels of the widest page that uses them.
+_SHAPES = (("w1", 1, 1120.0), ("w2", 2, 720.0), ("w4", 4, 358.0))
+_FEW = 8  # iterations for which one line is enough
+
+
+def page(run: RunSummary, reader: DetailReader) -> Iterator[str]:
+    """Yield the page in pieces."""
+    environment = _environment()
+    style, script = (
+        (_TEMPLATES / name).read_text("utf-8").strip() for name in ("style.css", "script.js")
+    )
+    rows = _listed(run)
+    details = reader.read(run, rows)
+    shapes = [_shape(run, *shape) for shape in _SHAPES]
+    template = environment.get_template("report.html.j2")
+    yield from template.generate(
+        run=run,
+        proof=run.proof,
+        version=__version__,
+        policy=_policy(style, script),
+        style=Markup(style),  # noqa: S704 - rooda's own file
+        script=Markup(script),  # noqa: S704 - likewise
+        tone=_TONES.get(run.status, "now"),
+        lines=[one for one in shapes if one[1]],
+        plots=plots(run),
+        titles={one.number: _title(one) for one in run.iterations},
+        rows=((one, details[one.number]) for one in rows),
+        left_out=len(run.iterations) - len(rows),
+        noted=sum(bool(one.notes or one.waited) for one in run.iterations),
+        waits=_waits(run),
+        opened=_opened(run),
+        drawn=_drawn(run),
+        kind_names=KIND_NAMES,
+        times=_times(run),
+        share=lambda seconds: _share(seconds, run.seconds),
+        failed_seconds=sum(one.seconds for one in run.iterations if one.is_failed),
+        mean_seconds=sum(one.seconds for one in run.iterations) / max(1, len(run.iterations)),
+        longest=max(run.iterations, key=lambda one: one.seconds, default=None),
+        widest=max(((one.added or 0) + (one.deleted or 0) for one in run.changed), default=0),
+        most_notes=MOST_NOTES,
+        most_files=_MOST_FILES,
+        title_of=title_of,
+        what_failed=what_failed,
+        changes=changes_words,
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finished,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "line": plain_line,
+        "block": plain_text,
+        "diffline": lambda text: text or " ",
+        "clock": _clock,
+        "day": _day,
+        "brief": brief_duration,
+        "duration": _duration,
+        "number": brief_number,
+        "price": price,
+        "short": short,
+    }
+    return environment
+
+
+def _finished(value: object) -> object:
+    """Return what an expression of the template writes: no text has control characters."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return plain_text(value)
+
+
+def _policy(style: str, script: str) -> str:
+    """Return what a browser may do: use this style and this script, and load nothing."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _listed(run: RunSummary) -> Sequence[IterationSummary]:
+    """Return the iterations in the list: all, or of many the failed, the noted and the last."""
+    many = run.iterations
+    if len(many) <= _MOST_ROWS:
+        return many
+    chosen = [one.number for one in many if one.is_failed or one.notes]
+    chosen = chosen[-_MOST_ROWS // 2 :]
+    rest = [one.number for one in many if one.number not in set(chosen)]
+    wanted = {*chosen, *rest[-(_MOST_ROWS - len(chosen)) :]}
+    return [one for one in many if one.number in wanted]
+
+
+def _shape(run: RunSummary, name: str, lines: int, pixels: float) -> tuple[str, list[object]]:
+    if len(run.iterations) <= _FEW:
+        lines = (lines + 1) // 2
+    return name, list(timeline(run, lines, pixels))
+
+
+def _title(one: IterationSummary) -> str:
+    waited = f" + {brief_duration(one.waited)} waiting" if one.waited else ""
+    times = f"{_clock(one.started_at)}\u2013{_clock(one.ended_at)}"
+    took = f"{_duration(one.seconds)}{waited}"
+    return " \u00b7 ".join((str(one.number), times, title_of(one), took))
+
+
+def _waits(run: RunSummary) -> dict[int, list[Span]]:
+    """Return the waits of each iteration; those of one kind are one."""
+    found: dict[int, dict[SpanKind, Span]] = {}
+    asleep = (span for one in run.iterations for span in one.spans if span.kind is SpanKind.ASLEEP)
+    for span in (*run.spans, *asleep):
+        if span.iteration is None:
+            continue
+        kinds = found.setdefault(span.iteration, {})
+        before = kinds.get(span.kind)
+        seconds = span.seconds + (before.seconds if before else 0.0)
+        kinds[span.kind] = Span(span.kind, span.start, seconds, span.iteration)
+    return {number: list(kinds.values()) for number, kinds in found.items()}
+
+
+def _opened(run: RunSummary) -> int | None:
+    """Return the failure that ended the run: it is open, and nothing else is."""
+    last = run.iterations[-1] if run.iterations else None
+    ended_badly = run.status in ("aborted", "max-iters") and last is not None and last.is_failed
+    return last.number if last is not None and ended_badly else None
+
+
+def _times(run: RunSummary) -> list[tuple[str, float]]:
+    """Return the parts of the time, the largest first; a push is part of the commit."""
+    found: dict[str, float] = {}
+    for kind, seconds in run.times.items():
+        name = str(SpanKind.COMMIT if kind is SpanKind.PUSH else kind)
+        found[name] = found.get(name, 0.0) + seconds
+    rest = run.seconds - sum(found.values())
+    if found and rest >= 1:
+        found["other"] = rest
+    return sorted(found.items(), key=lambda pair: -pair[1])
+
+
+def _drawn(run: RunSummary) -> list[str]:
+    """Return the kinds that are large enough to be drawn."""
+    smallest = run.seconds / 2000
+    spans = [*run.spans, *(span for one in run.iterations for span in one.spans)]
+    drawn = {str(span.kind) for span in spans if span.seconds >= smallest}
+    if SpanKind.COMMIT in drawn:
+        drawn.discard(SpanKind.PUSH)
+    return [kind for kind in map(str, SpanKind) if kind in drawn]
+
+
+def _share(seconds: float, total: float) -> str:
+    percent = 100 * seconds / total if total else 0.0
+    return "<1 %" if 0 < percent < 1 else f"{percent:.0f} %"
+
+
+def _clock(text: str | None, *, seconds: bool = False) -> str:
+    moment = moment_of(text) if text else None
+    if moment is None:
+        return "?"
+    return f"{moment:%H:%M:%S}" if seconds else f"{moment:%H:%M}"
+
+
+def _day(text: str | None) -> str:
+    moment = moment_of(text) if text else None
+    return f"{moment:%a} {moment.day} {moment:%b %H:%M}" if moment else "?"
+
+
+def _duration(seconds: float) -> str:
+    return format_duration(seconds)

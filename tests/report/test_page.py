@@ -1,0 +1,265 @@
+import base64
+import hashlib
+import itertools
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from rooda.iteration.types import IterationResult
+from rooda.loop.work_events import CommitFailed, SnapshotTaken, VerifyEnded
+from rooda.process.events import NamedProcess
+from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
+from rooda.record.run_folders import iteration_folder
+from rooda.report.details import DetailReader
+from rooda.report.make import html
+from rooda.report.plots import brief_duration, brief_number, nice, plots, price, timeline
+from rooda.report.untrusted import plain_line, plain_text
+from rooda.summary.build import summarize
+from rooda.summary.model import RunSummary
+from rooda.workspace.state_folder import STDOUT
+from rooda.workspace.tree_changes import LineCount, LineCounts
+from support.hostile import ALL, TEXTS
+from support.nights import START, STEP, at, checked, failed, iteration, night, results, sha
+from support.pages import Page
+from support.voices import VOICES, line
+
+CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+NOW = START + timedelta(hours=9)
+
+
+def summary(run: RunRow, *rows: IterationRow) -> RunSummary:
+    return summarize(run, rows, NOW)
+
+
+def text_of(found: RunSummary, folder: Path) -> str:
+    return "".join(html(found, folder, DetailReader(folder)))
+
+
+def good_night(count: int = 4) -> RunSummary:
+    rows = [iteration(number, results(3 + number)) for number in range(1, count + 1)]
+    rows[-1] = replace(rows[-1], signal="SUCCESS", verdict="done")
+    return summary(night(ended_at=at(count * STEP)), *rows)
+
+
+def bad_night() -> RunSummary:
+    run = night(
+        status="aborted",
+        rule="failure-threshold",
+        consecutive_failures=2,
+        threshold=2,
+        ended_at=at(3 * STEP),
+    )
+    words = "the agent says that it is blocked: I need a key."
+    return summary(
+        run,
+        iteration(1, results(41)),
+        failed(2, "verify", "verify failed: exit code 2", verify=checked(2, "exit code 2")),
+        failed(3, "signal", words, signal="FAILURE", verify=None),
+    )
+
+
+def hostile_night(folder: Path) -> RunSummary:
+    """Every text that an agent, a file system or a test runner can choose is hostile."""
+    run = night(
+        procedure=TEXTS[3],
+        workspace=f"/home/{TEXTS[0].replace('/', '')}",
+        reason=ALL,
+        status="aborted",
+        rule="hook",
+        settings=(RecordedSetting("loop.failure_threshold", ALL, ALL),),
+        waits=(RecordedWait(2, "limit", ALL, ALL, at(900), 99, waited=99.0, started_at=at(800)),),
+    )
+    rows = []
+    for number, text in enumerate(TEXTS, 1):
+        tests = results(3, 1)
+        tests = replace(tests, details=(replace(tests.details[0], name=text, error=text),))
+        rows.append(
+            failed(
+                number,
+                text,
+                text,
+                result=IterationResult(1, files_created=(text,) * 40, test_results=tests),
+                lines=LineCounts(40, 1, 1, (LineCount(text, 1, 1),) * 40),
+                headline=text,
+                evidence=text,
+                agent=text,
+                adapter="claude",
+                model=text,
+                signal=text,
+                verify=VerifyEnded(number, text, 1, text, 1.0, ALL),
+                commit_failed=CommitFailed(number, text, text),
+                cleaned_up=(NamedProcess(1, text),) * 9,
+                snapshot=SnapshotTaken(number, sha(number), None, text, (text,)),
+            )
+        )
+        place = iteration_folder(folder, run.run, number)
+        place.mkdir(parents=True)
+        claude = VOICES[0]
+        safe = text.encode("utf-8", "replace").decode()
+        events = [*claude.uses(safe, {"command": safe}), *claude.says(safe)]
+        (place / STDOUT).write_bytes(b"".join(map(line, events)))
+    return summary(run, *rows)
+
+
+def test_page_answers_what_how_and_what_next(tmp_path: Path) -> None:
+    page = Page(text_of(good_night(), tmp_path))
+    for expected in (
+        "success",
+        "The agent signaled SUCCESS in iteration 4 of at most 40, and verify passed after it.",
+        "verify passed",
+        "7/7 tests",
+        "4 at the start, +3",
+        "5 files +120 \u221216",
+        "$2.00",
+        "Finished step 3",
+        "src/parser.py",
+        f"git log --oneline --stat {sha(0)[:7]}..{sha(4)[:7]}",
+        "The transcript is gone.",
+    ):
+        assert expected in page.text, expected
+    assert page.elements["details"] == 2 * 4
+    assert ("details", "open", "") not in page.attributes
+
+
+def test_page_of_a_failed_night_is_honest(tmp_path: Path) -> None:
+    page = Page(text_of(bad_night(), tmp_path))
+    for expected in (
+        "aborted",
+        "2 failures in a row reached failure_threshold (2, built-in).",
+        "not proven",
+        "The last verify that passed was after iteration 1: 41/41 tests",
+        "I need a key.",
+        "not checked by rooda",
+        "failed: signal",
+        "not run",
+        "rooda resume",
+    ):
+        assert expected in page.text, expected
+    opened = [tag for tag, name, _ in page.attributes if name == "open"]
+    assert len(opened) == 2, "the iteration that ended the run, and the output of a failed check"
+
+
+def test_page_loads_nothing_and_its_policy_allows_only_its_own_style_and_script(
+    tmp_path: Path,
+) -> None:
+    page = Page(text_of(good_night(), tmp_path))
+    for kind in ("script", "style"):
+        digest = hashlib.sha256(page.raw[kind].encode()).digest()
+        assert f"{kind}-src 'sha256-{base64.b64encode(digest).decode()}'" in page.policy
+    assert page.policy.startswith("default-src 'none';")
+    assert all(re.fullmatch(r"#[a-z]+\d*", link) for link in page.links)
+    assert not page.handlers
+    assert not [value for _, name, value in page.attributes if name == "style"]
+    loading = ("img", "link", "iframe", "object", "embed", "base", "form", "audio", "video")
+    assert not any(page.elements[name] for name in loading)
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    page = Page(text_of(hostile_night(tmp_path), tmp_path))
+    assert (page.elements["script"], page.elements["style"], page.elements["meta"]) == (1, 1, 6)
+    assert not page.handlers
+    assert all(re.fullmatch(r"#[a-z]+\d*", link) for link in page.links)
+    assert not any(page.elements[name] for name in ("img", "iframe", "form", "base", "input"))
+    assert "<script>document.documentElement.dataset.owned=1" in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert not re.search(f"[{CONTROLS}]", page.text)
+    classes = {name for _, kind, value in page.attributes if kind == "class" for name in [value]}
+    assert not any("<" in name or "owned" in name for name in classes)
+    commands = re.findall(r"(?:rooda|git) [a-z]+ [^\n]{0,80}", page.text)
+    assert not any("owned" in one for one in commands if one.startswith("rooda re"))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_plain_text_has_no_control_and_no_hidden_characters(text: str) -> None:
+    shown = plain_text(text)
+    shown.encode()
+    assert not re.search(f"[{CONTROLS}\u200b-\u200f]", shown)
+    assert not re.search("\u0301{4}", shown)
+    assert "\n" not in plain_line(text)
+    assert len(plain_line(text, 100)) <= 110
+
+
+@pytest.mark.slow
+def test_a_long_run_has_a_bounded_page_with_every_failure(tmp_path: Path) -> None:
+    rows = [iteration(number, results(number)) for number in range(1, 701)]
+    rows[4] = failed(5, "verify", "verify failed: exit code 2")
+    found = summary(night(ended_at=at(700 * STEP)), *rows)
+    text = text_of(found, tmp_path)
+    assert len(text.encode()) < 5_000_000
+    assert 'id="i5"' in text
+    assert 'id="i700"' in text
+    assert "300 good iterations are not in this page" in Page(text).text
+
+
+@pytest.mark.parametrize("lines,pixels", [(1, 1120.0), (2, 720.0), (4, 358.0)])
+@pytest.mark.parametrize("count", [1, 3, 30, 300])
+def test_timeline_fits_and_its_numbers_do_not_overlap(
+    lines: int, pixels: float, count: int
+) -> None:
+    found = timeline(good_night(count), lines, pixels)
+    assert len(found) == lines
+    for one in found:
+        boxes = [box for piece in one.pieces for box in piece.boxes]
+        assert all(box.x >= 0 and box.x + box.width <= 100.01 for box in boxes)
+        places = sorted(piece.label.x for piece in one.pieces if piece.label)
+        gaps = [b - a for a, b in itertools.pairwise(places)]
+        assert all(gap * pixels / 100 >= 8 for gap in gaps)
+    numbers = [piece.label.text for one in found for piece in one.pieces if piece.label]
+    assert len(numbers) == len(set(numbers))
+    if count <= 30:
+        assert numbers == [str(number) for number in range(1, count + 1)]
+
+
+def test_failed_iterations_keep_their_number_and_kind_on_a_crowded_timeline() -> None:
+    rows = [iteration(number) for number in range(1, 301)]
+    rows[149] = failed(150, "timeout", "iteration_timeout", status="timed_out")
+    (one,) = timeline(summary(night(ended_at=at(300 * STEP)), *rows), 1, 1120.0)
+    kinds = [(piece.number, piece.kind.text) for piece in one.pieces if piece.kind]
+    assert kinds == [(150, "timeout")]
+
+
+def test_waits_are_named_on_the_timeline() -> None:
+    wait = RecordedWait(2, "limit", "c", "x", at(3600), 3000, waited=3000.0, started_at=at(600))
+    rows = [iteration(1), iteration(2, started_at=at(3600), ended_at=at(4160))]
+    (one,) = timeline(summary(night(ended_at=at(4200), waits=(wait,)), *rows), 1, 1120.0)
+    assert [label.text for label in one.waits] == ["usage limit 50m"]
+
+
+def test_plots_exist_only_where_there_is_data() -> None:
+    assert [plot.title for plot in plots(good_night())] == [
+        "Tests passed",
+        "Cost so far",
+        "Lines changed",
+    ]
+    bare = iteration(1, cost=None, tokens=None, lines=None)
+    assert plots(summary(night(), bare)) == []
+    assert plots(summary(night())) == []
+    tokens = plots(summary(night(), iteration(1, cost=None)))
+    assert [plot.title for plot in tokens] == ["Tokens so far", "Lines changed"]
+
+
+def test_tests_that_did_not_run_leave_a_gap() -> None:
+    rows = [iteration(number, results(number) if number != 3 else None) for number in range(1, 6)]
+    plot = plots(summary(night(), *rows))[0]
+    assert (len(plot.lines), len(plot.dashed)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "numbers,written",
+    [
+        ((0, 1, 59.6, 61, 599, 660), ["0s", "1s", "1m", "1m01s", "9m59s", "11m"]),
+        ((3600, 27540, 86400 * 2), ["1h00m", "7h39m", "2d00h"]),
+    ],
+)
+def test_durations_have_two_units(numbers: Sequence[float], written: list[str]) -> None:
+    assert [brief_duration(one) for one in numbers] == written
+
+
+def test_round_numbers() -> None:
+    assert [nice(one) for one in (0, 1, 3, 26, 96, 101)] == [1, 1, 4, 40, 100, 200]
+    assert [brief_number(one) for one in (950, 12_400, 23_800_000)] == ["950", "12.4 k", "23.8 M"]
+    assert [price(one) for one in (0, 0.004, 18.4)] == ["$0.00", "$0.0040", "$18.40"]
