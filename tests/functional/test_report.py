@@ -151,3 +151,14 @@ def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) 
     page = work.path / "big.html"
     assert page.stat().st_size < 5_000_000
     assert "300 good" in Page(page.read_text()).text
+
+
+def test_markdown_and_json_go_to_standard_output_or_a_file(work: GitWork) -> None:
+    assert work.work(work.agents(f"echo Added it all.; {DONE}")).code == 0
+    shown = work.rooda("report", "--format", "markdown")
+    assert shown.out.startswith("# work: success\n")
+    assert "| Added it all |" in shown.out
+    found = json.loads(work.rooda("report", "--format", "json").out)
+    assert found["iterations"][0]["headline"] == "Added it all"
+    assert work.rooda("report", "--format", "markdown", "-o", ".").code == 0
+    assert (work.path / f"rooda-{found['run']}.md").read_text() == shown.out

@@ -1,14 +1,22 @@
 """Make the report of a recorded run."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Final
+
+from msgspec import to_builtins
 
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.report.details import DetailReader
+from rooda.report.markdown import markdown
 from rooda.summary.build import summarize
 from rooda.summary.model import RunSummary
+
+# The formats of a report, and how the name of a file ends.
+FORMATS: Final[Mapping[str, str]] = {"html": ".html", "markdown": ".md", "json": ".json"}
 
 
 def summary_of(reader: RecordReader, run: RunRow) -> RunSummary:
@@ -23,3 +31,20 @@ def html(
     from rooda.report.page import page  # noqa: PLC0415 - it imports Jinja2
 
     return page(summary, details or DetailReader(workspace))
+
+
+def as_json(summary: RunSummary) -> Iterator[str]:
+    """Yield the summary of a run for programs."""
+    yield json.dumps(to_builtins(summary), indent=2)
+    yield "\n"
+
+
+def text_of(summary: RunSummary, form: str, workspace: Path) -> Iterator[str]:
+    """Yield the report in one of `FORMATS`, in pieces."""
+    match form:
+        case "json":
+            return as_json(summary)
+        case "markdown":
+            return markdown(summary)
+        case _:
+            return html(summary, workspace)

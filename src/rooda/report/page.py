@@ -5,15 +5,15 @@ Jinja2 is imported here and nowhere else, so only the making of a page imports i
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rooda import __version__
-from rooda.record.rows import moment_of
 from rooda.report.details import DetailReader
+from rooda.report.labels import KIND_NAMES, clock, day, share, times_of
 from rooda.report.plots import (
     brief_duration,
     brief_number,
@@ -31,19 +31,6 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _MOST_ROWS = 400  # iterations in the list
 _MOST_FILES = 12  # of an iteration
 _TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
-KIND_NAMES: Mapping[str, str] = {
-    SpanKind.AGENT: "agent",
-    SpanKind.VERIFY: "verify",
-    SpanKind.COMMIT: "commit and push",
-    SpanKind.PUSH: "commit and push",
-    SpanKind.HOOKS: "hooks",
-    SpanKind.LIMIT: "waiting: usage limit",
-    SpanKind.OUTAGE: "waiting: outage",
-    SpanKind.BACKOFF: "waiting: after a failure",
-    SpanKind.ASLEEP: "machine asleep",
-    SpanKind.STOPPED: "not running",
-    "other": "rooda itself",
-}
 # The name of a class, the number of lines, and the pixels of the widest page that uses them.
 _SHAPES = (("w1", 1, 1120.0), ("w2", 2, 720.0), ("w4", 4, 358.0))
 _FEW = 8  # iterations for which one line is enough
@@ -77,8 +64,8 @@ def page(run: RunSummary, reader: DetailReader) -> Iterator[str]:
         opened=_opened(run),
         drawn=_drawn(run),
         kind_names=KIND_NAMES,
-        times=_times(run),
-        share=lambda seconds: _share(seconds, run.seconds),
+        times=times_of(run),
+        share=lambda seconds: share(seconds, run.seconds),
         failed_seconds=sum(one.seconds for one in run.iterations if one.is_failed),
         mean_seconds=sum(one.seconds for one in run.iterations) / max(1, len(run.iterations)),
         longest=max(run.iterations, key=lambda one: one.seconds, default=None),
@@ -104,10 +91,10 @@ def _environment() -> Environment:
         "line": plain_line,
         "block": plain_text,
         "diffline": lambda text: text or " ",
-        "clock": _clock,
-        "day": _day,
+        "clock": clock,
+        "day": day,
         "brief": brief_duration,
-        "duration": _duration,
+        "duration": format_duration,
         "number": brief_number,
         "price": price,
         "short": short,
@@ -154,8 +141,8 @@ def _shape(run: RunSummary, name: str, lines: int, pixels: float) -> tuple[str, 
 
 def _title(one: IterationSummary) -> str:
     waited = f" + {brief_duration(one.waited)} waiting" if one.waited else ""
-    times = f"{_clock(one.started_at)}\u2013{_clock(one.ended_at)}"
-    took = f"{_duration(one.seconds)}{waited}"
+    times = f"{clock(one.started_at)}\u2013{clock(one.ended_at)}"
+    took = f"{format_duration(one.seconds)}{waited}"
     return " \u00b7 ".join((str(one.number), times, title_of(one), took))
 
 
@@ -180,18 +167,6 @@ def _opened(run: RunSummary) -> int | None:
     return last.number if last is not None and ended_badly else None
 
 
-def _times(run: RunSummary) -> list[tuple[str, float]]:
-    """Return the parts of the time, the largest first; a push is part of the commit."""
-    found: dict[str, float] = {}
-    for kind, seconds in run.times.items():
-        name = str(SpanKind.COMMIT if kind is SpanKind.PUSH else kind)
-        found[name] = found.get(name, 0.0) + seconds
-    rest = run.seconds - sum(found.values())
-    if found and rest >= 1:
-        found["other"] = rest
-    return sorted(found.items(), key=lambda pair: -pair[1])
-
-
 def _drawn(run: RunSummary) -> list[str]:
     """Return the kinds that are large enough to be drawn."""
     smallest = run.seconds / 2000
@@ -200,24 +175,3 @@ def _drawn(run: RunSummary) -> list[str]:
     if SpanKind.COMMIT in drawn:
         drawn.discard(SpanKind.PUSH)
     return [kind for kind in map(str, SpanKind) if kind in drawn]
-
-
-def _share(seconds: float, total: float) -> str:
-    percent = 100 * seconds / total if total else 0.0
-    return "<1 %" if 0 < percent < 1 else f"{percent:.0f} %"
-
-
-def _clock(text: str | None, *, seconds: bool = False) -> str:
-    moment = moment_of(text) if text else None
-    if moment is None:
-        return "?"
-    return f"{moment:%H:%M:%S}" if seconds else f"{moment:%H:%M}"
-
-
-def _day(text: str | None) -> str:
-    moment = moment_of(text) if text else None
-    return f"{moment:%a} {moment.day} {moment:%b %H:%M}" if moment else "?"
-
-
-def _duration(seconds: float) -> str:
-    return format_duration(seconds)

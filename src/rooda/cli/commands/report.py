@@ -4,6 +4,7 @@ import os
 import shlex
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -13,7 +14,6 @@ from rooda.console.recorded import Recorded, readable_record
 from rooda.record.rows import RunRow
 from rooda.report import make
 from rooda.report.files import write_default, write_whole
-from rooda.summary.model import RunSummary
 from rooda.text.numbers import approximate_size
 
 _STDOUT = "-"
@@ -22,38 +22,51 @@ _STDOUT = "-"
 @click.command("report")
 @click.argument("name", required=False, metavar="[RUN]")
 @click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(list(make.FORMATS)),
+    default="html",
+    show_default=True,
+    help="The form of the report.",
+)
+@click.option(
     "-o",
     "--output",
     metavar="PATH",
     help="Write to this file, or `-` for standard output.",
 )
-def report(*, name: str | None, output: str | None) -> None:
+def report(*, name: str | None, form: str, output: str | None) -> None:
     """Make one page of a run: outcome, proof, timeline, iterations, next commands.
 
     The page is one HTML file that needs no network and no script. Without RUN: the last run.
-    Without a PATH: a file in the folder of the run, below `.rooda`.
+    Without a PATH: a file in the folder of the run, below `.rooda`. Markdown and JSON go to
+    standard output instead.
     """
     record = Recorded.here()
     row = record.run(name)
     summary = readable_record(lambda: make.summary_of(record.reader, row))
-    if output == _STDOUT:
-        for piece in make.html(summary, record.workspace):
+    pieces = make.text_of(summary, form, record.workspace)
+    if output == _STDOUT or (output is None and form != "html"):
+        for piece in pieces:
             click.echo(piece.encode("utf-8", "replace"), nl=False)
         return
-    path = _write(record.workspace, row, summary, output)
+    path = _write(record.workspace, row, pieces, output, make.FORMATS[form])
     size = approximate_size(path.stat().st_size)
     click.echo(f"Report of run {row.run}: {path} ({size})")
-    click.echo(f"To open it: {_opening(path)}")
+    if form == "html":
+        click.echo(f"To open it: {_opening(path)}")
 
 
-def _write(workspace: Path, row: RunRow, summary: RunSummary, output: str | None) -> Path:
-    pieces = make.html(summary, workspace)
+def _write(
+    workspace: Path, row: RunRow, pieces: Iterable[str], output: str | None, ending: str
+) -> Path:
     try:
         if output is None:
             return write_default(workspace, row.run, pieces)
         path = Path(output).absolute()
         if path.is_dir():
-            path /= f"rooda-{row.run}.html"
+            path /= f"rooda-{row.run}{ending}"
         write_whole(path, pieces, workspace)
     except OSError as error:
         where = error.filename or output or workspace

@@ -1,0 +1,76 @@
+import json
+import re
+from datetime import timedelta
+
+import pytest
+
+from rooda.record.rows import IterationRow, RunRow
+from rooda.report.make import as_json
+from rooda.report.markdown import markdown, words
+from rooda.summary.build import summarize
+from support.hostile import TEXTS
+from support.nights import START, STEP, at, checked, failed, iteration, night, results, sha
+
+
+def text_of(run: RunRow, *rows: IterationRow) -> str:
+    return "".join(markdown(summarize(run, rows, START + timedelta(hours=9))))
+
+
+def test_markdown_has_what_the_page_has() -> None:
+    bad = failed(2, "verify", "verify failed: exit code 2", verify=checked(2, "exit code 2"))
+    last = iteration(3, results(26), signal="SUCCESS")
+    text = text_of(night(ended_at=at(3 * STEP)), iteration(1, results(4)), bad, last)
+    for expected in (
+        "# tabq: success\n",
+        "- **Rule**: The agent signaled SUCCESS in iteration 3 of at most 40, and verify passed",
+        "- **Proof**: verify passed (`make test`) after iteration 3, 26/26 tests, commit `0000003`",
+        "- **Iterations**: 3 (2 good, 1 failed)",
+        "- **Tests**: 26/26; 4 at the start",
+        "- 2 **failed: verify**: Verify failed: exit code 2. Iteration 3 completed.",
+        "| 3 | completed | Finished step 3 | 9m05s | 2 files +30 \u22124 | 26/26 | `0000003` |",
+        "```text\nthe end of the output\n```",
+        "| agent | 25m | 83 % |",
+        "- `src/parser.py`: +60 \u221212",
+        f"git diff {sha(0)[:7]}..{sha(3)[:7]}   # Review the whole run as one diff",
+    ):
+        assert expected in text, expected
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_hostile_words_are_no_markup(text: str) -> None:
+    shown = words(text)
+    assert not re.search(r"(?<!\\)[<>`\[\]|*_#&@]", shown)
+    row = iteration(1, headline=text, model=text)
+    assert "\n<script" not in text_of(night(), row)
+
+
+@pytest.mark.parametrize(
+    "text", ["see https://evil.example/x", "www.evil.example", "@user #12", "![x](//evil) | a"]
+)
+def test_words_make_no_links_and_no_mentions(text: str) -> None:
+    shown = words(text)
+    assert "://" not in shown
+    assert "www." not in shown
+    assert not re.search(r"(?<!\\)[@#\[|]", shown)
+
+
+def test_code_with_backticks_stays_code() -> None:
+    bad = failed(1, "verify", "x", verify=checked(1, "exit code 2"))
+    verify = bad.verify
+    assert verify is not None
+    hostile = failed(
+        1, "verify", "x", verify=type(verify)(1, "a `b` c", 2, "no", 1.0, "```\n<b>\n````")
+    )
+    text = text_of(night(), hostile)
+    assert "`` a `b` c ``" in text
+    assert "`````text\n```\n<b>\n````\n`````" in text
+
+
+def test_json_is_the_summary() -> None:
+    rows = [iteration(1, results(4), headline="\udcff")]
+    found = json.loads("".join(as_json(summarize(night(), rows, START))))
+    assert found["schema_version"] == 1
+    assert found["status"] == "success"
+    assert found["iterations"][0]["headline"] == "\udcff"
+    assert found["tests_last"]["passed"] == 4
+    assert found["times"]["agent"] == 500.0
