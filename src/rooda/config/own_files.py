@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.config.resolve import Values
-from rooda.config.settings import LOG_FILE, SESSION_LOG
+from rooda.config.settings import LOG_FILE, REPORT, SESSION_LOG
 from rooda.text.paths import glob_of_name, glob_of_series
 from rooda.workspace.state_folder import STATE_FOLDER
 
@@ -36,10 +36,9 @@ class OwnFile(Struct, frozen=True):
 
 def own_files(values: Values) -> list[OwnFile]:
     """Return the files that a run with these settings writes outside of its state folder."""
-    log, session = values[LOG_FILE], values[SESSION_LOG]
+    log, report, session = values[LOG_FILE], values[REPORT], values[SESSION_LOG]
     own = [OwnFile(path) for path in _redirected_to()]
-    if log is not None:
-        own.append(OwnFile(Path(log).resolve()))
+    own += [OwnFile(Path(one).resolve()) for one in (log, report) if one is not None]
     if session is not None:
         own.append(OwnFile(Path(session).resolve(), has_kin=True))
     return own

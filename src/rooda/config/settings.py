@@ -252,6 +252,8 @@ EXIT_CODE_REQUIRED = setting("exit_codes.required", Integer(0, 255), 1, POLICY,
     "Exit code if required_file is missing")
 SESSION_LOG = optional("session_log", PathText(), None, RECORD,
     "Write the session log to this file too")
+REPORT = optional("report", PathText(), None, RECORD,
+    "Write the report to this file after each iteration (.html, .md or .json)")
 
 # fmt: on
 

@@ -20,6 +20,7 @@ from rooda.config.settings import (
     HISTORY_MAX_AGE,
     HISTORY_MAX_IN_MEMORY,
     HISTORY_MAX_SIZE,
+    REPORT,
     SESSION_LOG,
     TRACK_FILE_CHANGES,
 )
@@ -28,7 +29,7 @@ from rooda.iteration.iteration_history import HistoryConfig, IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.iteration.types import IterationStatus
 from rooda.loop.emitter import Emitter
-from rooda.loop.run_events import HistoryPruned, RecordTrouble
+from rooda.loop.run_events import HistoryPruned, RecordTrouble, ReportFailed
 from rooda.loop.state import Status
 from rooda.record.given_flags import GivenFlags
 from rooda.record.recorder import Recorder
@@ -113,7 +114,18 @@ class Recording(Struct, frozen=True):
         if given is not None:
             row = replace(row, given=given)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
+        if (path := self.plan.values[REPORT]) is not None:
+            self._report(emitter, run, Path(path))
         return self._log_session(emitter, run, resumed)
+
+    def _report(self, emitter: Emitter, run: str, path: Path) -> None:
+        """Write the report while the run is at work. Imported here: most runs write none."""
+        from rooda.report.live import ReportWriter  # noqa: PLC0415
+
+        def tell(error: str) -> None:
+            emitter(ReportFailed(str(path), error))
+
+        emitter.add(ReportWriter(path, self.plan.workspace, run, self.plan.tools, tell))
 
     def _log_session(
         self, emitter: Emitter, run: str, resumed: Resumed | None

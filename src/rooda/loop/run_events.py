@@ -144,6 +144,22 @@ class RecordTrouble(Event, frozen=True):
         return say("Trouble with the record; the run goes on", error=self.error)
 
 
+class ReportFailed(Event, frozen=True):
+    """rooda can't write the report of the run (`report`); the run goes on."""
+
+    level = LogLevel.WARN
+    path: str  # the file
+    error: str  # why
+
+    def describe(self) -> Message:
+        return say(
+            "The report can't be written; the run goes on",
+            file=self.path,
+            error=self.error,
+            suggestion="Make the file writable, or make a report later with `rooda report`",
+        )
+
+
 class HistoryPruned(Event, frozen=True):
     """rooda removed old runs from the record (`history.max_age`, `history.max_size`)."""
 

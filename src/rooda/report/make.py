@@ -39,7 +39,15 @@ def as_json(summary: RunSummary) -> Iterator[str]:
     yield "\n"
 
 
-def text_of(summary: RunSummary, form: str, workspace: Path) -> Iterator[str]:
+def format_of(path: Path) -> str:
+    """Return the format that the name of a file asks for; HTML for any other ending."""
+    endings = {ending: form for form, ending in FORMATS.items()}
+    return endings.get(path.suffix.lower(), "html")
+
+
+def text_of(
+    summary: RunSummary, form: str, workspace: Path, details: DetailReader | None = None
+) -> Iterator[str]:
     """Yield the report in one of `FORMATS`, in pieces."""
     match form:
         case "json":
@@ -47,4 +55,4 @@ def text_of(summary: RunSummary, form: str, workspace: Path) -> Iterator[str]:
         case "markdown":
             return markdown(summary)
         case _:
-            return html(summary, workspace)
+            return html(summary, workspace, details)

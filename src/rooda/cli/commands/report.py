@@ -26,9 +26,7 @@ _STDOUT = "-"
     "--format",
     "form",
     type=click.Choice(list(make.FORMATS)),
-    default="html",
-    show_default=True,
-    help="The form of the report.",
+    help="The form of the report [default: as PATH ends, else html].",
 )
 @click.option(
     "-o",
@@ -36,7 +34,7 @@ _STDOUT = "-"
     metavar="PATH",
     help="Write to this file, or `-` for standard output.",
 )
-def report(*, name: str | None, form: str, output: str | None) -> None:
+def report(*, name: str | None, form: str | None, output: str | None) -> None:
     """Make one page of a run: outcome, proof, timeline, iterations, next commands.
 
     The page is one HTML file that needs no network and no script. Without RUN: the last run.
@@ -46,6 +44,7 @@ def report(*, name: str | None, form: str, output: str | None) -> None:
     record = Recorded.here()
     row = record.run(name)
     summary = readable_record(lambda: make.summary_of(record.reader, row))
+    form = form or make.format_of(Path(output or ""))
     pieces = make.text_of(summary, form, record.workspace)
     if output == _STDOUT or (output is None and form != "html"):
         for piece in pieces:

@@ -1,0 +1,66 @@
+"""Write the report of a run while the run is at work: `loop.report`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rooda.loop.agent_events import StillWaiting, WaitStarted
+from rooda.loop.emitter import Stamped
+from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.run_events import RunEnded
+from rooda.record.record_reader import RecordReader
+from rooda.record.rows import StoreError
+from rooda.report import make
+from rooda.report.details import DetailReader
+from rooda.report.files import write_whole
+from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import leads_out
+
+_PAUSE = 60.0  # seconds between two reports
+_MOMENTS = (IterationStarted, IterationEnded, WaitStarted, StillWaiting)
+
+
+class ReportWriter:
+    """A listener that writes the report after an iteration, once a minute at most, and at the end.
+
+    Listeners before this one have recorded the event. A report that can't be written is no failure
+    of the run: `tell` gets the reason, each reason once.
+    """
+
+    def __init__(
+        self, path: Path, workspace: Path, run: str, tools: Tools, tell: Callable[[str], None]
+    ) -> None:
+        self._path = path
+        self._workspace = workspace
+        self._run = run
+        self._tell = tell
+        self._told: set[str] = set()
+        self._details = DetailReader(workspace, tools)
+        self._due = False
+        self._written: float | None = None
+
+    def __call__(self, stamped: Stamped) -> None:
+        """Write the report if it is time."""
+        event = stamped.event
+        self._due = self._due or isinstance(event, IterationEnded)
+        is_time = isinstance(event, _MOMENTS) and self._due and self._is_time(stamped.elapsed)
+        if is_time or isinstance(event, RunEnded):
+            self._write(stamped.elapsed)
+
+    def _is_time(self, now: float) -> bool:
+        return self._written is None or now - self._written >= _PAUSE
+
+    def _write(self, now: float) -> None:
+        self._due, self._written = False, now
+        try:
+            reader = RecordReader(self._workspace)
+            summary = make.summary_of(reader, reader.run(self._run))
+            if not leads_out(self._path.parent, self._workspace):
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            form = make.format_of(self._path)
+            pieces = make.text_of(summary, form, self._workspace, self._details)
+            write_whole(self._path, pieces, self._workspace)
+        except (OSError, StoreError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or str(error)
+            if reason not in self._told:
+                self._told.add(reason)
+                self._tell(reason)
