@@ -48,6 +48,7 @@ def test_every_run_and_iteration_can_be_shown(old: Workspace) -> None:
             ("why", run),
             ("show", run, "1"),
             ("show", run, "2", "--output"),
+            ("report", run),
         ):
             done = old.rooda(*words)
             assert done.code == 0, (words, done.err)

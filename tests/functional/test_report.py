@@ -53,7 +53,8 @@ def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
     assert not (work.home / "elsewhere").exists()
     assert work.rooda("report", "-o", str(work.home)).code == 0
     assert (work.home / f"rooda-{run}.html").read_text() != ""
-    assert work.rooda("report", "-o", "-").out.startswith("<!doctype html>")
+    for standard in ("-", "/dev/stdout"):
+        assert work.rooda("report", "-o", standard).out.startswith("<!doctype html>")
     refused = work.rooda("report", "-o", "no/such/folder/x.html")
     assert refused.code == 1
     assert "the report can't be written" in refused.err

@@ -23,7 +23,7 @@ from rooda.summary.model import RunSummary
 from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.hostile import ALL, TEXTS
-from support.nights import START, STEP, at, checked, failed, iteration, night, results, sha
+from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
 from support.pages import Page
 from support.voices import VOICES, line
 
@@ -260,6 +260,26 @@ def test_durations_have_two_units(numbers: Sequence[float], written: list[str]) 
 
 
 def test_round_numbers() -> None:
-    assert [nice(one) for one in (0, 1, 3, 26, 96, 101)] == [1, 1, 4, 40, 100, 200]
+    assert [nice(one) for one in (0, 1, 3, 26, 96, 101)] == [1, 1, 3, 30, 100, 150]
     assert [brief_number(one) for one in (950, 12_400, 23_800_000)] == ["950", "12.4 k", "23.8 M"]
     assert [price(one) for one in (0, 0.004, 18.4)] == ["$0.00", "$0.0040", "$18.40"]
+
+
+def test_a_run_at_work_shows_the_agent_until_now(tmp_path: Path) -> None:
+    current = IterationRow(RUN, 2, 1, "executing", at(STEP), None, agent="claude")
+    run = night(status="running", ended_at=None, rule=None)
+    found = summarize(run, [iteration(1), current], START + timedelta(seconds=2 * STEP))
+    (span,) = found.iterations[1].spans
+    assert (span.kind, span.start, span.seconds) == ("agent", STEP, STEP)
+    assert found.iterations[1].seconds == STEP
+    page = Page(text_of(found, tmp_path))
+    assert "The run is at work at iteration 2; nothing has ended it yet." in page.text
+    assert "rooda follow" in page.text
+
+
+def test_a_run_without_iterations_has_a_page(tmp_path: Path) -> None:
+    run = night(status="aborted", rule="not-started", reason="no such file")
+    page = Page(text_of(summary(run), tmp_path))
+    assert "not checked" in page.text
+    assert "No such file." in page.text
+    assert page.elements["figure"] == 0

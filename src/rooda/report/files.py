@@ -10,7 +10,8 @@ from typing import IO
 from rooda.workspace.state_folder import STATE_FOLDER, make_folders, new_file
 from rooda.workspace.work_tree import leads_out
 
-_DRAFT = "report.draft"
+# Writing there is the user's wish, and nothing there may be replaced: `/dev/stdout`.
+_DEVICES = ("/dev/", "/proc/")
 
 
 class LinkedAwayError(OSError):
@@ -35,6 +36,11 @@ def write_whole(path: Path, pieces: Iterable[str], workspace: Path) -> None:
 
     What is in its place is replaced, also a link. Raises OSError, and then nothing has changed.
     """
+    if str(path).startswith(_DEVICES):
+        with path.open("wb", buffering=0) as device:
+            for piece in pieces:
+                _write(device, piece.encode("utf-8", "replace"))
+        return
     if leads_out(path.parent, workspace):
         message = "a link in the work tree leads out of it"
         raise LinkedAwayError(errno.ELOOP, message, str(path.parent))
@@ -58,8 +64,9 @@ def _open_draft(path: Path, workspace: Path) -> tuple[Path, IO[bytes]]:
     Otherwise it is beside the file that it will replace.
     """
     with contextlib.suppress(OSError):
-        draft = workspace / STATE_FOLDER / _DRAFT
-        file = new_file(workspace, _DRAFT)
+        name = f"report.{os.getpid()}.draft"
+        draft = workspace / STATE_FOLDER / name
+        file = new_file(workspace, name)
         if os.fstat(file.fileno()).st_dev == path.parent.stat().st_dev:
             return draft, file
         file.close()

@@ -6,6 +6,7 @@ Jinja2 is imported here and nowhere else, so only the making of a page imports i
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -78,6 +79,7 @@ def page(run: RunSummary, reader: DetailReader) -> Iterator[str]:
     )
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),

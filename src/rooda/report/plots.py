@@ -109,8 +109,20 @@ def timeline(run: RunSummary, lines: int, pixels: float) -> list[TimeLine]:
         return []
     length = run.seconds / lines
     rows = [_Row(length * one, length * (one + 1), pixels) for one in range(lines)]
-    start = moment_of(run.started_at)
+    start = _known_start(run)
     return [_line(run, row, start, place) for place, row in enumerate(rows)]
+
+
+def _known_start(run: RunSummary) -> datetime | None:
+    """Return when the run started; None if the calendar does not have its times."""
+    start = moment_of(run.started_at)
+    try:
+        if start is not None:
+            margin = timedelta(days=40)
+            _ = start + timedelta(seconds=run.seconds) + margin, start - margin
+    except OverflowError:
+        return None
+    return start
 
 
 def _line(run: RunSummary, row: _Row, start: datetime | None, place: int) -> TimeLine:
@@ -511,7 +523,8 @@ def nice(largest: float) -> float:
     if largest <= 0:
         return 1
     power: float = 10 ** math.floor(math.log10(largest))
-    return next(one * power for one in (1, 2, 4, 5, 6, 8, 10) if one * power >= largest * 0.999)
+    steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+    return next((one * power for one in steps if one * power >= largest * 0.999), 10 * power)
 
 
 def brief_number(number: float) -> str:

@@ -27,18 +27,20 @@ from rooda.summary.model import (
     Span,
     SpanKind,
     TestCounts,
-    counted,
 )
 from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
 from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
+from rooda.workspace.tree_changes import LineCount
 
 _GOOD, _FAILED = ("completed",), ("failed", "timed_out")
 _MOST_FILES = 50  # of an iteration
+_MOST_COUNTED = 200  # with their changed lines
 _MOST_NAMED = 5  # failed tests
 # The record can be changed by an agent: no text of it may be as long as it likes.
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
 _SHORT_WORD = 30
+_LARGEST = 1e9  # seconds or dollars
 _LONGEST_OUTPUT = 4000
 _MOST_DISTINCT = 100_000  # names of files that are told apart
 
@@ -48,7 +50,7 @@ def summarize(run: RunRow, rows: Iterable[IterationRow], now: datetime) -> RunSu
     start = moment_of(run.started_at) or now
     known = filter(_makes_sense, rows)
     groups = groupby(known, key=lambda row: row.number)
-    build = _Builder(run, start)
+    build = _Builder(run, start, now)
     for _, attempts in groups:
         build.add(attempts)
     return build.finish(now)
@@ -65,9 +67,10 @@ def _makes_sense(row: IterationRow) -> bool:
 class _Builder:
     """Collects the iterations of one run."""
 
-    def __init__(self, run: RunRow, start: datetime) -> None:
+    def __init__(self, run: RunRow, start: datetime, now: datetime) -> None:
         self._run = run
         self._start = start
+        self._now = now
         self._iterations: list[IterationSummary] = []
         self._tests: TestCounts | None = None
         self._first_tests: TestCounts | None = None
@@ -89,12 +92,14 @@ class _Builder:
         seconds = 0.0
         for row in attempts:
             first = first or row
-            spans += spans_of(row, self._start)
-            seconds += row.duration or 0.0
+            found = self._spans(row)
+            spans += found
+            is_at_work = row.duration is None and bool(found)
+            seconds += found[-1].seconds if is_at_work else _limited(row.duration)
             if row.tokens is not None:
                 tokens = row.tokens if tokens is None else tokens + row.tokens
             if row.cost is not None:
-                cost = (cost or 0.0) + row.cost
+                cost = (cost or 0.0) + _limited(row.cost)
             stopped += [_named(one) for one in (row.cleaned_up or ())[:_MOST_FILES]]
             if row.model:
                 self._models[one_line(row.model[:_LONGEST_WORD])] = None
@@ -121,6 +126,16 @@ class _Builder:
         if row.commit is not None:
             self._commit = row.commit.commit
 
+    def _spans(self, row: IterationRow) -> list[Span]:
+        """Return how an attempt spent its time; the agent of one at work works until now."""
+        found = spans_of(row, self._start)
+        begin = seconds_between(self._start, row.started_at)
+        is_at_work = self._run.status == Status.RUNNING and row.status in UNFINISHED
+        if is_at_work and not found and begin is not None:
+            now = (self._now - self._start).total_seconds()
+            found = [Span(SpanKind.AGENT, begin, max(0.0, now - begin), row.number)]
+        return found
+
     def _summary(self, row: IterationRow, spans: tuple[Span, ...]) -> IterationSummary:
         result, verify, lines = row.result, row.verify, row.lines
         tests = _tests(row)
@@ -129,7 +144,7 @@ class _Builder:
         if result is not None and not row.changes_unknown:
             names = (*result.files_created, *result.files_modified, *result.files_deleted)
             files = len(names)
-            self._files.add(row.number, names, counted(lines.largest if lines else (), row.number))
+            self._files.add(row.number, names, _counts(row))
         details = result.test_results.details if result and result.test_results else ()
         bad = (TestStatus.FAILED, TestStatus.ERROR)
         return IterationSummary(
@@ -147,8 +162,8 @@ class _Builder:
             started_at=row.started_at,
             ended_at=row.ended_at,
             files=files,
-            added=lines.added if lines else None,
-            deleted=lines.deleted if lines else None,
+            added=max(0, lines.added) if lines else None,
+            deleted=max(0, lines.deleted) if lines else None,
             changed=self._changed(row),
             tests=tests,
             tests_gained=gained,
@@ -173,7 +188,7 @@ class _Builder:
 
     def _changed(self, row: IterationRow) -> tuple[FileSummary, ...]:
         """Return the changed files; a record of an earlier version has no counts of lines."""
-        counts = counted(row.lines.largest, row.number) if row.lines else ()
+        counts = _counts(row)
         known = {one.name for one in counts}
         result = row.result
         names: Sequence[str] = ()
@@ -244,7 +259,7 @@ class _Builder:
             changed=files.largest(),
             agent=(last.agent if last else "") or "",
             models=tuple(self._models)[:_MOST_NAMED],
-            cost=sum(costs) if costs else run.cost,
+            cost=sum(costs) if costs else run.cost and _limited(run.cost),
             tokens=sum(tokens[1:], start=tokens[0]) if tokens else None,
             times=_times(run, iterations, spans),
             spans=tuple(spans),
@@ -266,7 +281,7 @@ class _Builder:
         if end is None and self._run.status == Status.RUNNING:
             end = (now - self._start).total_seconds()
         known = [one.spans[-1].end for one in self._iterations if one.spans]
-        return max(known, default=0.0) if end is None else max(0.0, end)
+        return _limited(max(known, default=0.0) if end is None else end)
 
     def _completed(self, place: int, waits: Sequence[Span]) -> IterationSummary:
         """Return an iteration with its waits, and with how the run went on after it."""
@@ -353,6 +368,11 @@ def _adapter(run: RunRow, row: IterationRow) -> str:
     return program if program in KNOWN else TEXT
 
 
+def _limited(number: float | None) -> float:
+    """Return a number that makes sense: an agent can write any into the record."""
+    return min(max(number or 0.0, 0.0), _LARGEST)
+
+
 def _kind(name: str | None) -> str | None:
     """Return the kind of a failure; another version may know others."""
     return one_line(name[:_LONGEST_WORD])[:_SHORT_WORD] if name else None
@@ -370,11 +390,24 @@ def _check(verify: VerifyEnded | None) -> Check | None:
     return Check(command, error, verify.exit_code, verify.duration, output)
 
 
+def _counts(row: IterationRow) -> tuple[FileSummary, ...]:
+    """Return the files of an iteration with their changed lines."""
+    largest = row.lines.largest[:_MOST_COUNTED] if row.lines else ()
+    return tuple(_counted(one, row.number) for one in largest)
+
+
+def _counted(one: LineCount, number: int) -> FileSummary:
+    if one.added is None or one.deleted is None:
+        return FileSummary(one.name, None, None, (number,))
+    return FileSummary(one.name, max(0, one.added), max(0, one.deleted), (number,))
+
+
 def _tests(row: IterationRow) -> TestCounts | None:
     tests = row.result.test_results if row.result else None
-    if tests is None or not tests.total:
+    if tests is None or tests.total <= 0:
         return None
-    return TestCounts(tests.passed, tests.failed, tests.skipped, tests.total, row.number)
+    passed, failed = max(0, tests.passed), max(0, tests.failed)
+    return TestCounts(passed, failed, max(0, tests.skipped), tests.total, row.number)
 
 
 def _times(

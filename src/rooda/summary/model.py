@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from rooda.agents.report import Tokens
 from rooda.process.events import NamedProcess
-from rooda.workspace.tree_changes import LineCount
 
 SCHEMA_VERSION = 1
 
@@ -206,8 +205,3 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     def is_running(self) -> bool:
         """Whether the run is at work."""
         return self.status == "running"
-
-
-def counted(lines: tuple[LineCount, ...], iteration: int) -> tuple[FileSummary, ...]:
-    """Return the counts of one iteration as files."""
-    return tuple(FileSummary(one.name, one.added, one.deleted, (iteration,)) for one in lines)

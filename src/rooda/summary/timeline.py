@@ -8,6 +8,8 @@ from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept, moment_
 from rooda.summary.model import Span, SpanKind
 
 _KINDS = {kind.value: kind for kind in SpanKind}
+_MOST = 1000  # segments or sleeps of an attempt
+_LONGEST = 1e9  # seconds
 _SHORTEST_PAUSE = 60.0  # seconds; a shorter gap between iterations is rooda's own work
 
 
@@ -22,10 +24,10 @@ def spans_of(row: IterationRow, start: datetime) -> list[Span]:
     begin = seconds_between(start, row.started_at)
     if begin is None:
         return []
-    sleeps = list(_sleeps(row.slept, start))
+    sleeps = list(_sleeps(row.slept[:_MOST], start))
     found = [Span(SpanKind.ASLEEP, at, seconds, row.number) for at, seconds in sleeps]
-    for segment in row.segments or _reconstructed(row):
-        at, left = begin + max(0.0, segment.start), max(0.0, segment.seconds)
+    for segment in row.segments[:_MOST] or _reconstructed(row):
+        at, left = begin + _limited(segment.start), _limited(segment.seconds)
         # A segment does not count sleep: what comes after a sleep is that much later.
         for asleep, seconds in sleeps:
             if asleep <= at:
@@ -40,9 +42,14 @@ def spans_of(row: IterationRow, start: datetime) -> list[Span]:
 
 def _sleeps(slept: Iterable[Slept], start: datetime) -> Iterable[tuple[float, float]]:
     for one in slept:
-        until = seconds_between(start, one.until)
-        if until is not None and one.seconds > 0:
-            yield until - one.seconds, one.seconds
+        until, seconds = seconds_between(start, one.until), _limited(one.seconds)
+        if until is not None and seconds > 0:
+            yield until - seconds, seconds
+
+
+def _limited(seconds: float) -> float:
+    """Return a time that makes sense: an agent can write any into the record."""
+    return min(max(seconds, 0.0), _LONGEST)
 
 
 def _reconstructed(row: IterationRow) -> list[Segment]:
@@ -73,9 +80,9 @@ def waits_of(run: RunRow, start: datetime, end: float) -> list[Span]:
         if kind is None or at is None:
             continue
         is_over = wait.waited is not None
-        seconds = wait.waited if wait.waited is not None else max(0.0, end - at)
+        seconds = _limited(end - at if wait.waited is None else wait.waited)
         if not is_over and run.status != "running":
-            seconds = min(seconds, wait.seconds)
+            seconds = min(seconds, _limited(wait.seconds))
         if seconds > 0:
             found.append(Span(kind, at, seconds, wait.iteration))
     return found
@@ -85,7 +92,7 @@ def _begin_of(wait: RecordedWait, start: datetime) -> float | None:
     if wait.started_at is not None:
         return seconds_between(start, wait.started_at)
     until = seconds_between(start, wait.until)
-    return None if until is None else until - wait.seconds
+    return None if until is None else until - _limited(wait.seconds)
 
 
 def pauses(busy: Sequence[tuple[float, float]]) -> list[Span]:
