@@ -37,6 +37,7 @@ def test_report_is_written_after_the_first_iteration_and_at_the_end(work: GitWor
     assert [one.name for one in (work.path / "out").iterdir()] == ["night.html"]
 
 
+@pytest.mark.slow
 def test_report_while_the_run_is_at_work_says_so(work: GitWork) -> None:
     work.settings(report=str(work.path / "night.json"))
     running = work.begin(work.agents("true", "echo 2 > second; sleep 60"))

@@ -39,8 +39,11 @@ def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork)
     for expected in ("success", "verify passed", "3/3 tests", "Added a file", "+one", "-one"):
         assert expected in page.text, expected
     assert list(path.parent.parent.parent.glob("*.draft")) == []
+    away = work.rooda("report", env={"SSH_CONNECTION": "1.2.3.4 1 5.6.7.8 22"})
+    assert "To open it: scp " in away.out
 
 
+@pytest.mark.slow
 def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
     assert work.work(work.agents(DONE)).code == 0
     run = work.run_record()["run"]
@@ -66,12 +69,6 @@ def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
     assert (unknown.code, "no run 'no-such-run'" in unknown.err) == (1, True)
 
 
-def test_over_ssh_the_report_says_how_to_fetch_it(work: GitWork) -> None:
-    assert work.work(work.agents(DONE)).code == 0
-    done = work.rooda("report", env={"SSH_CONNECTION": "1.2.3.4 1 5.6.7.8 22"})
-    assert "To open it: scp " in done.out
-
-
 NOTE_MEMORY = """\
 import pathlib, sys
 from rooda.cli.main import main
@@ -93,6 +90,7 @@ def noted(work: GitWork, *words: str) -> tuple[bool, int]:
     return imported == "True", int(most)
 
 
+@pytest.mark.slow
 def test_only_the_making_of_a_page_imports_jinja(work: GitWork) -> None:
     work.settings()
     assert not noted(work, "work", "--ai-cmd", work.agents(DONE))[0]

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from rooda.iteration.types import IterationResult
 from rooda.loop.work_events import SnapshotTaken
 from rooda.process.events import NamedProcess
-from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept
+from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
 from rooda.summary.build import summarize
 from rooda.summary.model import ProofState, RunSummary, SpanKind
 from rooda.summary.sentences import clock
@@ -235,3 +235,35 @@ def test_a_run_without_iterations_and_without_verify() -> None:
     assert (empty.tests_last, empty.cost, empty.tokens, empty.files) == (None, None, None, 0)
     unchecked = summary(night(), iteration(1, results(3), verify=None))
     assert unchecked.proof.state is ProofState.NOT_CHECKED
+
+
+@pytest.mark.parametrize(
+    "procedure,rule,setting,expected",
+    [
+        ("build", "stall", ("x", "y"), f"rooda resume {RUN}"),
+        ("build", "max-iterations", ("x", "y"), f"rooda resume {RUN} --max-iterations 50"),
+        ("build", "max-cost", ("loop.max_cost", "$5.00"), f"rooda resume {RUN} --max-cost 10"),
+        (
+            "build",
+            "max-duration",
+            ("loop.max_duration", "28800s"),
+            f"rooda resume {RUN} --max-duration 57600s",
+        ),
+        (
+            "build",
+            "max-tokens",
+            ("loop.max_tokens", "1000000"),
+            f"rooda resume {RUN} --max-tokens 2000000",
+        ),
+        ("build", "max-cost", ("x", "y"), f"rooda resume {RUN} --max-cost MORE"),
+        ("ralph build", "stall", ("x", "y"), f"ralph build --resume={RUN}"),
+        ("ralph build; rm -rf /", "stall", ("x", "y"), f"rooda resume {RUN}"),
+    ],
+)
+def test_the_first_command_continues_the_run(
+    procedure: str, rule: str, setting: tuple[str, str], expected: str
+) -> None:
+    known = (RecordedSetting(*setting, "cli"),)
+    run = night(status="aborted", rule=rule, procedure=procedure, settings=known)
+    found = summary(run, iteration(1))
+    assert found.next_commands[0].command == expected

@@ -271,7 +271,7 @@ class _Builder:
         )
         return replace(
             found,
-            next_commands=tuple(sentences.next_commands(found)),
+            next_commands=tuple(sentences.next_commands(found, run.settings or ())),
             next_hint=sentences.next_hint(found),
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
-from rooda.record.rows import RunRow, moment_of
+from rooda.record.rows import RecordedSetting, RunRow, moment_of
 from rooda.summary.model import Command, IterationSummary, Note, Proof, ProofState, RunSummary
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -19,12 +19,11 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SHORT = 7  # characters of a commit
 _LONGEST = 500  # characters of a reason
 _NAMES = 3  # files or processes by name
+_RALPH = ("ralph plan", "ralph build", "ralph prompt")  # ralph's procedures in the record
 _LIMITS = {
     StopRule.MAX_DURATION: "max_duration",
     StopRule.MAX_COST: "max_cost",
     StopRule.MAX_TOKENS: "max_tokens",
-    StopRule.STALL: "stall_threshold",
-    StopRule.MAX_OUTAGE_WAIT: "max_outage_wait",
 }
 
 
@@ -237,7 +236,7 @@ def next_hint(run: RunSummary) -> str:
     return ""
 
 
-def next_commands(run: RunSummary) -> Iterator[Command]:
+def next_commands(run: RunSummary, settings: Sequence[RecordedSetting] = ()) -> Iterator[Command]:
     """Yield the commands that the user may want to run next, the most useful first."""
     name, numbers = run.run, [one.number for one in run.iterations]
     failed = [one for one in run.iterations if one.is_failed]
@@ -245,19 +244,7 @@ def next_commands(run: RunSummary) -> Iterator[Command]:
         yield Command("Watch it", "rooda follow")
         yield Command("End it after the current iteration", "rooda stop")
     elif run.status != Status.SUCCESS:
-        if run.rule == StopRule.MAX_ITERATIONS and run.max_iterations is not None:
-            more = run.max_iterations + 10
-            yield Command("Continue with ten more", f"rooda resume {name} --max-iterations {more}")
-        elif (limit := _limit_of(run)) is not None:
-            yield Command(
-                f"Continue after you have raised {limit}",
-                f"rooda resume {name} --{limit.replace('_', '-')} VALUE",
-            )
-        else:
-            yield Command(
-                f"Continue at iteration {_next_number(run)}; failures count from 0",
-                f"rooda resume {name}",
-            )
+        yield from _continuing(run, settings)
     yield from _git_commands(run)
     if failed and not run.is_running:
         number = failed[-1].number
@@ -276,9 +263,34 @@ def next_commands(run: RunSummary) -> Iterator[Command]:
         yield Command("Go back to the work tree before the run", f"rooda restore {name} 0")
 
 
-def _limit_of(run: RunSummary) -> str | None:
+def _continuing(run: RunSummary, settings: Sequence[RecordedSetting]) -> Iterator[Command]:
+    """Yield the command that continues the run; a limit that ended it is raised."""
+    is_ralph = run.procedure in _RALPH
+    command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
     rule = known_rule(run.rule)
-    return _LIMITS.get(rule) if rule is not None and rule is not StopRule.STALL else None
+    if rule is StopRule.MAX_ITERATIONS and run.max_iterations is not None:
+        if not is_ralph:
+            more = run.max_iterations + 10
+            yield Command("Continue with ten more", f"{command} --max-iterations {more}")
+    elif rule in _LIMITS:
+        name = _LIMITS[rule]
+        values = {one.name: one.value for one in settings}
+        if not is_ralph:
+            flag = f"--{name.replace('_', '-')} {_doubled(values.get(f'loop.{name}', ''))}"
+            yield Command(f"Continue with twice the {name}", f"{command} {flag}")
+    else:
+        number = _next_number(run)
+        yield Command(f"Continue at iteration {number}; failures count from 0", command)
+
+
+def _doubled(value: str) -> str:
+    """Return twice the value of a limit, as a flag takes it."""
+    unit = "s" if value.endswith("s") else ""
+    try:
+        number = 2 * float(value.removeprefix("$").removesuffix("s").replace(",", ""))
+    except ValueError:
+        return "MORE"
+    return f"{number:.12g}{unit}"
 
 
 def _next_number(run: RunSummary) -> int:
