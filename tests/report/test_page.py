@@ -15,6 +15,7 @@ from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.report.details import DetailReader
+from rooda.report.labels import clock
 from rooda.report.make import html
 from rooda.report.plots import brief_duration, brief_number, nice, plots, price, timeline
 from rooda.report.untrusted import plain_line, plain_text
@@ -283,3 +284,22 @@ def test_a_run_without_iterations_has_a_page(tmp_path: Path) -> None:
     assert "not checked" in page.text
     assert "No such file." in page.text
     assert page.elements["figure"] == 0
+
+
+def test_waits_stand_beside_the_iteration_that_waited(tmp_path: Path) -> None:
+    wait = RecordedWait(2, "limit", "c", "x", at(3600), 3000, waited=3000.0, started_at=at(600))
+    outage = RecordedWait(2, "outage", "c", "x", at(3660), 60, waited=60.0, started_at=at(3600))
+    rows = [iteration(1), iteration(2, started_at=at(3720), ended_at=at(4160))]
+    run = night(ended_at=at(4200), waits=(wait, outage, outage))
+    page = Page(text_of(summary(run, *rows), tmp_path))
+    first, last = clock(at(600)), clock(at(3600))
+    assert f"waited 50m for the usage limit, {first} to {last}" in page.text
+    assert "waited 2m for the end of an outage" in page.text
+
+
+def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None:
+    row = iteration(1, commit=None, commits=2, snapshot=SnapshotTaken(1, sha(9), None, sha(7)))
+    page = Page(text_of(summary(night(), row), tmp_path))
+    assert f"the agent's commit {sha(7)[:7]}" in page.text
+    row = iteration(1, commit=None)
+    assert "not committed" in Page(text_of(summary(night(), row), tmp_path)).text

@@ -1,6 +1,7 @@
 """Words and numbers that the page and the Markdown share. Pure."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from rooda.record.rows import moment_of
 from rooda.summary.model import RunSummary, SpanKind
@@ -44,6 +45,15 @@ def clock(text: str | None, *, seconds: bool = False) -> str:
     if moment is None:
         return "?"
     return f"{moment:%H:%M:%S}" if seconds else f"{moment:%H:%M}"
+
+
+def clock_at(run: RunSummary, seconds: float) -> str:
+    """Return the local time of day so many seconds after the start of the run."""
+    start = moment_of(run.started_at)
+    try:
+        return f"{start + timedelta(seconds=seconds):%H:%M}" if start else "?"
+    except OverflowError:
+        return "?"
 
 
 def day(text: str | None) -> str:

@@ -79,7 +79,8 @@ def _proof(run: RunSummary) -> str:
     if proof.state is ProofState.NOT_CHECKED:
         return f"not checked. {proof.after}"
     tests = f", {_counts(proof.tests)} tests" if proof.tests else ""
-    commit = f", commit {_code(proof.commit)}" if proof.commit else ""
+    last_commit = proof.commit or proof.head
+    commit = f", commit {_code(last_commit)}" if last_commit else ""
     if proof.state is ProofState.PASSED:
         where = f"after iteration {proof.iteration}{tests}{commit or ', not committed'}"
         return f"verify passed ({_code(proof.command)}) {where}"

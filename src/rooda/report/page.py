@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from rooda import __version__
 from rooda.report.details import DetailReader
-from rooda.report.labels import KIND_NAMES, clock, day, share, times_of
+from rooda.report.labels import KIND_NAMES, clock, clock_at, day, share, times_of
 from rooda.report.plots import (
     brief_duration,
     brief_number,
@@ -32,6 +32,13 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _MOST_ROWS = 400  # iterations in the list
 _MOST_FILES = 12  # of an iteration
 _TONES = {"success": "good", "aborted": "fail", "interrupted": "warn", "max-iters": "warn"}
+_WAITED = {
+    SpanKind.LIMIT: "waited {} for the usage limit",
+    SpanKind.OUTAGE: "waited {} for the end of an outage",
+    SpanKind.BACKOFF: "waited {} after a failure",
+    SpanKind.ASLEEP: "the machine slept {}",
+    SpanKind.STOPPED: "rooda did not run for {}",
+}
 # The name of a class, the number of lines, and the pixels of the widest page that uses them.
 _SHAPES = (("w1", 1, 1120.0), ("w2", 2, 720.0), ("w4", 4, 358.0))
 _FEW = 8  # iterations for which one line is enough
@@ -148,18 +155,19 @@ def _title(one: IterationSummary) -> str:
     return " \u00b7 ".join((str(one.number), times, title_of(one), took))
 
 
-def _waits(run: RunSummary) -> dict[int, list[Span]]:
-    """Return the waits of each iteration; those of one kind are one."""
-    found: dict[int, dict[SpanKind, Span]] = {}
+def _waits(run: RunSummary) -> dict[int, list[str]]:
+    """Return the waits of each iteration in words; those of one kind are one."""
+    spans: dict[tuple[int, SpanKind], list[Span]] = {}
     asleep = (span for one in run.iterations for span in one.spans if span.kind is SpanKind.ASLEEP)
     for span in (*run.spans, *asleep):
-        if span.iteration is None:
-            continue
-        kinds = found.setdefault(span.iteration, {})
-        before = kinds.get(span.kind)
-        seconds = span.seconds + (before.seconds if before else 0.0)
-        kinds[span.kind] = Span(span.kind, span.start, seconds, span.iteration)
-    return {number: list(kinds.values()) for number, kinds in found.items()}
+        if span.iteration is not None:
+            spans.setdefault((span.iteration, span.kind), []).append(span)
+    found: dict[int, list[str]] = {}
+    for (number, kind), several in spans.items():
+        words = f"{_WAITED[kind].format(brief_duration(sum(one.seconds for one in several)))}"
+        first, last = (clock_at(run, one) for one in (several[0].start, several[-1].end))
+        found.setdefault(number, []).append(f"{words}, {first} to {last}")
+    return found
 
 
 def _opened(run: RunSummary) -> int | None:

@@ -182,6 +182,7 @@ class _Builder:
             verify=_check(verify),
             hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
+            head=row.snapshot.head if row.snapshot else None,
             tree=row.snapshot.tree if row.snapshot else None,
             tree_before=self._tree,
         )

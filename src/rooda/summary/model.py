@@ -127,6 +127,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
     notes: tuple[Note, ...] = ()
     spans: tuple[Span, ...] = ()
+    head: str | None = None  # HEAD after the agent, before a commit of rooda
     tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
 
@@ -146,7 +147,8 @@ class Proof(Struct, frozen=True):
     command: str = ""
     iteration: int | None = None  # the last one after which verify passed
     tests: TestCounts | None = None  # of that iteration
-    commit: str | None = None
+    commit: str | None = None  # of rooda, with all of it
+    head: str | None = None  # the agent's last commit, where rooda made none
     after: str = ""  # what came after it; rooda's own words
 
 

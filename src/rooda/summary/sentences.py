@@ -111,8 +111,16 @@ def proof_of(iterations: Sequence[IterationSummary]) -> Proof:
     later = [one for one in iterations if one.number > best.number and one.files != 0]
     commits = [one.commit for one in iterations if one.number <= best.number and one.commit]
     commit = best.commit or (commits[-1] if commits and not best.files else None)
-    state = ProofState.NOT_PROVEN if later else ProofState.PASSED
-    return Proof(state, command, best.number, best.tests, short(commit) or None, _after(later))
+    has_own = any(one.commits > (one.commit is not None) for one in iterations)
+    return Proof(
+        ProofState.NOT_PROVEN if later else ProofState.PASSED,
+        command,
+        best.number,
+        best.tests,
+        short(commit) or None,
+        short(best.head) or None if has_own and not commit else None,
+        _after(later),
+    )
 
 
 def _after(later: Sequence[IterationSummary]) -> str:
