@@ -21,12 +21,14 @@ from rooda.config.settings import SETTINGS
 from rooda.iteration.types import IterationResult
 from rooda.loop import agent_events, iteration_events, run_events, work_events
 from rooda.loop.failure import FailureContext
+from rooda.loop.segments import Segment
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.testresults.results import TestDetail, TestResults
 from rooda.text.event import EVENTS, Event
+from rooda.workspace.tree_changes import LineCount, LineCounts
 from tools import examples, picture
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -119,6 +121,9 @@ OBJECTS: Mapping[str, type[Struct]] = {
     "tokens": Tokens,
     "stats": Stats,
     "process": NamedProcess,
+    "segment": Segment,
+    "lines": LineCounts,
+    "lines of a file": LineCount,
 }
 
 
