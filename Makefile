@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install
 # One more than cores: some tests wait for something, and each worker first collects all tests.
 WORKERS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
-MARKERS ?= not slow
+MARKERS ?= not slow and not thorough
 COVER ?=
 
 .PHONY: demo test test-agents check docs lock bench clean

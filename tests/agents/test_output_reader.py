@@ -445,7 +445,7 @@ class Measured:
         tracemalloc.stop()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_line_with_a_million_parts_is_read_in_bounded_memory() -> None:
     for part in (b"1,", b'{"a":[1]},'):
         data = b'{"type":"assistant","message":[' + part * (MB // len(part) - 100) + b"1]}\n"

@@ -214,7 +214,7 @@ WORDS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @WHOLE
 @given(st.dictionaries(st.sampled_from([row.variable for row in SETTINGS]), WORDS, max_size=4))
 def test_any_variables_give_a_plan_or_problems(folder: Path, env: dict[str, str]) -> None:

@@ -183,7 +183,7 @@ def test_killed_warden_fails_only_its_own_iteration(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_lost_agent_has_no_exit_code(workspace: Workspace, nursery: Nursery) -> None:
     running = start(nursery, workspace, FINDABLE[0].script, "stay")
     wait_for(workspace.path / "ready")

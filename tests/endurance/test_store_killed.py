@@ -188,7 +188,7 @@ DAMAGES: tuple[Callable[[Bench], None], ...] = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_readers_get_no_error_while_the_store_is_deleted_repeatedly(
     tmp_path: Path,
 ) -> None:

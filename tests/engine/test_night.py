@@ -162,7 +162,7 @@ def night(workspace: Workspace) -> Night:
     return Night(workspace)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_run_survives_a_night_of_failures_and_explains_each_stop(night: Night) -> None:
     night.script(
         "claude",
@@ -331,7 +331,7 @@ def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> Non
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_if_all_agents_have_a_limit_the_run_waits_for_the_first_that_is_free(night: Night) -> None:
     soon = "You've hit your limit · resets 1am (UTC)"
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
@@ -480,7 +480,7 @@ def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None
     }
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     night.script("claude", OVERLOADED)
     make_tries_last(night, 3)
@@ -521,7 +521,7 @@ def test_max_outage_wait_of_0_ends_the_run_at_once(night: Night) -> None:
     assert "offline" in ended.reason
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("between", [CRASH, prints(INIT, GOOD), prints(INIT, failed(LIMIT, 429))])
 def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
     outage_acts = [OVERLOADED] * 5  # 310 seconds
@@ -581,7 +581,7 @@ def test_rate_limit_is_waited_for_as_an_outage(night: Night) -> None:
     assert {kind for kind, _, _ in night.waits()} == {"outage"}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_sleep_of_the_machine_does_not_count_as_outage(night: Night) -> None:
     night.script("claude", OFFLINE, OFFLINE, OFFLINE, prints(INIT, DONE))
 

@@ -153,7 +153,7 @@ def test_record_shows_outcome_and_usage_of_a_replayed_transcript(stage: Stage, n
 # -- failures that need the user -------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_claude_root_refusal_aborts_the_run_with_advice(stage: Stage) -> None:
     stage.plays("claude", b"", f"{AS_ROOT}\n".encode(), "exit 1")
     done = stage.alias("claude", "-n", "5")
@@ -230,7 +230,7 @@ LIMIT_WORDS = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("code", [0, pytest.param(1, marks=slow)])
 def test_limit_messages_in_tools_and_answers_cause_no_wait(stage: Stage, code: int) -> None:
     said = [
@@ -329,7 +329,7 @@ def test_silent_unknown_command_succeeds(stage: Stage) -> None:
     assert stage.shown()[1]["kind"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_exit_code_0_of_claude_without_result_is_a_failure(stage: Stage) -> None:
     stage.plays("claude", events(CLAUDE.begins(), CLAUDE.says("Nearly there.")), b"", "echo > new")
     done = stage.alias("claude", "-n", "1", "--failure-threshold", "1")

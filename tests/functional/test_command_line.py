@@ -77,7 +77,7 @@ def test_last_of_a_repeated_flag_counts(inside: Inside) -> None:
     assert "Max Iterations: 4 (cli: --max-iterations)" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_every_loop_setting_has_a_flag_with_help(inside: Inside, setting: object) -> None:
     name = getattr(setting, "flag_name", "")

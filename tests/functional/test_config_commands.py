@@ -271,7 +271,7 @@ def test_deleted_working_directory_gives_one_clear_error(
 # -- schema --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_schema_is_valid_json_schema(workspace: Workspace) -> None:
     done = workspace.rooda("config", "schema")
     assert (done.code, done.err) == (0, "")

@@ -49,7 +49,7 @@ def interrupted_at(
         running.process.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_demo_shows_a_run_with_one_failure_and_leaves_no_files(
     workspace: Workspace, temporary: Path
 ) -> None:
@@ -77,7 +77,7 @@ def test_demo_shows_a_run_with_one_failure_and_leaves_no_files(
     assert list(workspace.path.iterdir()) == [], "the current folder stays empty"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_demo_ignores_the_users_configuration_and_keep_keeps_its_folder(
     workspace: Workspace, temporary: Path
 ) -> None:

@@ -57,7 +57,7 @@ WORK = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Inside) -> None:
     repo.write("staged.txt", "staged\n")
     git(repo, "add", "staged.txt")
@@ -120,7 +120,7 @@ def test_restore_prints_how_to_undo_it_and_the_undo_works(repo: Workspace, rooda
     assert walk(repo.path) == before
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     before = walk(repo.path)
@@ -138,7 +138,7 @@ def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: I
     assert walk(repo.path) == before
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_file_that_cannot_be_restored_is_named(repo: Workspace, rooda: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", "true", "-n", "1").code == 2
     (repo.path / "kept.txt").unlink()
@@ -184,7 +184,7 @@ def test_iterations_that_changed_nothing_can_be_restored_after_a_kill(
     assert rooda("diff", "5", "--name-only").code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_diff_and_restore_are_refused_without_a_repository(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -363,7 +363,7 @@ def test_doctor_reports_a_deleted_current_folder(workspace: Workspace, tools: Pa
 # -- the canary ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_successful_canary_leaves_no_files_and_no_changes(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -456,7 +456,7 @@ def about(done: Finished, topic: str) -> dict[str, Any]:
     return next(one for one in found if one["topic"] == topic)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_canary_failure_shows_kind_evidence_and_advice(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -510,7 +510,7 @@ echo '<promise>DONE</promise>'
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_canary_runs_an_unknown_agent_with_the_configured_command(
     workspace: Workspace, tools: Path, temporary: Path
 ) -> None:
@@ -534,7 +534,7 @@ def test_canary_uses_the_default_signal_if_the_config_turns_signals_off(
     assert (done.code, marks(done)) == (0, {})
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_canary_reports_a_missing_program(workspace: Workspace, tools: Path) -> None:
     done = workspace.rooda("doctor", "--canary", "claude", "--json")
     assert tools.is_dir()

@@ -107,7 +107,7 @@ def test_report_of_a_missing_agent_program(workspace: Workspace) -> None:
     assert (done.code, done.out, done.err) == (1, INVALID_REPORT, "")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_report_shows_the_prompt_that_the_agent_gets(workspace: Workspace) -> None:
     workspace.write("TASK.md", "from a file")
     args = ("-n", "1", "-c", "TASK.md", "-c", "some words", "--orient", "my own")

@@ -36,7 +36,7 @@ def rooda(
 # -- follow --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_follow_shows_a_live_run_and_ends_with_it(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -175,7 +175,7 @@ def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
     assert statuses(run) == [(1, "interrupted")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -207,7 +207,7 @@ def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     assert running.finish().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -241,7 +241,7 @@ def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
     assert running.finish().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -256,7 +256,7 @@ def test_stop_now_reports_a_run_that_had_its_outcome_before_the_signal(
     assert running.finish().code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     agent = nursery.pid("agent")
@@ -283,7 +283,7 @@ def test_stop_now_ends_a_run_that_ctrl_z_holds(
     assert not alive(agent)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))

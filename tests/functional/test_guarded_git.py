@@ -158,7 +158,7 @@ def planted(work: GitWork, *names: str) -> tuple[str, Path]:
 PROGRAMS = ("git", "sh", "bash", "env", "true", "cat", "python", "python3", "ssh", "gpg", "ps")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [(), ("--commit", "--push"), ("--verify", "exit 0")])
 def test_a_program_that_the_agent_planted_is_not_run(work: GitWork, flags: tuple[str, ...]) -> None:
     plant, marker = planted(work, *PROGRAMS)
@@ -218,7 +218,7 @@ def undo_command(done: Finished) -> list[str]:
     return done.out.splitlines()[-1].removeprefix("To undo: rooda ").split()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_undo_outlives_the_run_that_was_restored(work: GitWork) -> None:
     work.settings(history={"keep_runs": 1})
     work.work(work.agent("echo one > one"), "-n", "1")
@@ -231,7 +231,7 @@ def test_an_undo_outlives_the_run_that_was_restored(work: GitWork) -> None:
     assert (work.path / "mine.txt").read_text() == "the user's own work\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_restore_names_the_day_until_which_it_can_be_undone(work: GitWork) -> None:
     work.work(work.agent("echo one > one"), "-n", "1")
     today = datetime.now().astimezone()
@@ -286,7 +286,7 @@ def test_a_signal_ends_a_run_whose_git_hangs(work: GitWork, number: signal.Signa
     until(lambda: not gits(work), "the end of git")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_git_does_not_outlive_a_rooda_that_was_killed(work: GitWork) -> None:
     running = work.begin(work.agent(PIPE), "-n", "3")
     until(lambda: bool(gits(work)) and (work.path / "sub/file").exists(), "a git that hangs")
@@ -358,7 +358,7 @@ def test_a_commit_that_hangs_ends_with_the_run(work: GitWork) -> None:
     assert gits(work) == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_signal_before_the_first_iteration_ends_a_git_that_hangs(work: GitWork) -> None:
     work.write("sub/file", "x")
     os.mkfifo(work.path / "sub/.gitignore")
@@ -370,7 +370,7 @@ def test_a_signal_before_the_first_iteration_ends_a_git_that_hangs(work: GitWork
     until(lambda: not gits(work), "the end of git")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_huge_tracked_file_is_left_out_of_the_snapshot(work: GitWork) -> None:
     agent = work.agents("truncate -s 1T README", f"echo 2 > two; {SUCCESS}")
     done = work.work(agent, "-n", "2")
@@ -393,7 +393,7 @@ def test_max_duration_ends_a_hook(work: GitWork, moment: str) -> None:
     assert not psutil.pid_exists(pid)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_max_duration_ends_verify(work: GitWork) -> None:
     sign = work.marker("verify")
     check = f"echo $$ > {sign}; exec sleep 600"

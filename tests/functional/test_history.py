@@ -128,7 +128,7 @@ def rooda(past: Past, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
 # -- history -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: Past) -> None:
     done = past.workspace.rooda("history")
     assert done.code == 0
@@ -300,7 +300,7 @@ def test_exit_code_after_a_timeout_is_that_of_the_stopped_agent(rooda: Inside) -
     assert one["kind"] == "timeout"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_running_run_has_no_end_yet(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agents("exit 0", HANGS))
     nursery.pid("agent")
@@ -513,7 +513,7 @@ def read_until_the_end(workspace: Workspace, nursery: Nursery, iterations: int) 
     return shows
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_reading_the_record_never_disturbs_a_run(workspace: Workspace, nursery: Nursery) -> None:
     read_until_the_end(workspace, nursery, 25)
     assert len(asked(workspace.rooda, "show")["iterations"]) == 25

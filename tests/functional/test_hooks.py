@@ -328,7 +328,7 @@ def test_ctrl_c_during_the_loop_end_hook_stops_the_hook_and_keeps_the_outcome(
     assert work.run_record()["status"] == "max-iters"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("reaction", ["fail", "abort"])
 def test_skipped_iterations_do_not_count_as_completed(work: GitWork, reaction: str) -> None:
     objects = {"command": "test $ROODA_ITERATION = 1", "on_error": reaction}

@@ -288,7 +288,7 @@ def test_signal_at_any_moment_of_the_start_is_an_interruption(
     assert not any(map(alive, pids))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @linux
 def test_several_signals_at_once_are_an_interruption(
     workspace: Workspace, nursery: Nursery
@@ -370,7 +370,7 @@ def test_log_file_that_is_a_fifo_without_reader_is_an_error(
     assert "can't be written" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @linux
 def test_ctrl_c_held_down_is_an_interruption(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agent(f"echo $$ > {workspace.path}/$$.pid; exec sleep 60")

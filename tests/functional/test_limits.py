@@ -39,7 +39,7 @@ def plays(workspace: Workspace, *events: dict[str, object]) -> tuple[str, ...]:
     return "work", "--ai-cmd-alias", "claude"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_wait_for_a_limit_is_logged_and_retries_the_same_iteration(
     claude: Workspace,
 ) -> None:
@@ -56,7 +56,7 @@ def test_wait_for_a_limit_is_logged_and_retries_the_same_iteration(
     assert claude.starts == 2
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_a_wait_at_once(
     claude: Workspace, nursery: Nursery, number: signal.Signals
@@ -70,7 +70,7 @@ def test_signal_ends_a_wait_at_once(
     assert "Traceback" not in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rooda_stop_ends_a_wait(claude: Workspace, nursery: Nursery) -> None:
     running = nursery.start(claude, *plays(claude, limited("limit reached, resets in 5 hours")))
     _until_it_waits(claude)
@@ -80,7 +80,7 @@ def test_rooda_stop_ends_a_wait(claude: Workspace, nursery: Nursery) -> None:
     assert "Stopped" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nursery) -> None:
     running = nursery.start(claude, *plays(claude, limited("limit reached, resets in 5 hours")))
     _until_it_waits(claude)
@@ -92,7 +92,7 @@ def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nu
     assert running.finish(10).code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_live_line_counts_the_wait_down(claude: Workspace, screen: Screen) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     process = screen.start(claude, *args)
@@ -111,7 +111,7 @@ def shown(workspace: Workspace) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_fallback_agent_takes_over_during_a_limit(claude: Workspace) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     claude.agent("echo '<promise>SUCCESS</promise>'", name="bin/helper")
@@ -126,7 +126,7 @@ def test_fallback_agent_takes_over_during_a_limit(claude: Workspace) -> None:
     assert "helper for claude" in claude.rooda("show").out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_agent_that_fails_at_startup_is_retried_with_backoff(claude: Workspace) -> None:
     script = claude.agents("exit 1", "exit 1", prints(DONE))
     (claude.path / "bin").mkdir()
@@ -149,7 +149,7 @@ def test_agent_that_fails_at_startup_is_retried_with_backoff(claude: Workspace) 
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     usage = {"input_tokens": 1000, "output_tokens": 24}
     good = DONE | {"result": "one task done", "total_cost_usd": 0.75, "usage": usage}
@@ -166,7 +166,7 @@ def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     assert "Rule: max-cost." in claude.rooda("why").out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_agent_that_reports_its_usage_is_stopped_when_the_budget_is_spent(
     claude: Workspace,
 ) -> None:

@@ -18,7 +18,7 @@ def victim(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["run.log", "logs/profile"])
 def test_log_file_behind_a_link_out_of_the_work_tree_is_an_error(
     workspace: Workspace, victim: Path, name: str
@@ -66,7 +66,7 @@ def test_folder_of_a_log_that_the_agent_replaces_by_a_link_is_not_followed(
     assert victim.read_text() == "of the user\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_log_file_may_be_a_link_within_the_work_tree_or_to_a_device(workspace: Workspace) -> None:
     (workspace.path / "latest.log").symlink_to("first.log")
     assert workspace.work(SUCCESS, "--log-file", "latest.log").code == 0

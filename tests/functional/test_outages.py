@@ -107,7 +107,7 @@ CRASHED = (b"", b"Segmentation fault\n", 139)
 # -- no failure ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_five_outages_count_neither_as_failures_nor_as_iterations(bench: Bench) -> None:
     bench.plays("claude", *[OVERLOADED] * 5, DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", "-n", "2", *QUICK)
@@ -137,7 +137,7 @@ def test_five_outages_count_neither_as_failures_nor_as_iterations(bench: Bench) 
     assert "Attempts 1 to 5  interrupted (overloaded)" in bench.output_of("show", "1")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_log_names_the_outage_and_its_duration(bench: Bench) -> None:
     bench.plays("claude", bad(CLAUDE, "API Error: Connection error."), DONE)
     done = bench.workspace.rooda("work", "--ai-cmd-alias", "claude", *QUICK)
@@ -277,7 +277,7 @@ def test_usage_limit_is_not_taken_for_an_outage(bench: Bench) -> None:
 # -- max_outage_wait -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_outage_longer_than_max_outage_wait_aborts_the_run_with_a_reason(bench: Bench) -> None:
     bench.plays("claude", OVERLOADED)
     flags = ("--max-outage-wait", "0.3s", *QUICK)
@@ -444,7 +444,7 @@ def test_outage_does_not_count_as_an_attempt_of_ralph(ralph: Ralphs) -> None:
     assert ralph.git("show", "--name-only", "--format=", "HEAD").split() == ["half.txt"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_endless_outage_ends_ralph_with_exit_code_4(ralph: Ralphs) -> None:
     plays(ralph, f"{kept(ralph, 'overloaded', OVERLOADED[0])}; exit 1")
     ralph.env["ROODA_LOOP_MAX_OUTAGE_WAIT"] = "0.2"

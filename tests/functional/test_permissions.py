@@ -37,7 +37,7 @@ def test_reading_commands_name_a_record_without_permissions(
         assert f"`chmod -R u+rwX {folder}`" in done.err, command
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_run_goes_on_if_the_folder_of_earlier_runs_has_no_permissions(
     with_record: Workspace, nursery: Nursery
 ) -> None:

@@ -66,7 +66,7 @@ def ends_with_maximum(done: Finished, number: int) -> bool:
     return done.code == 0 and f"Reached max iterations: {number}" in end
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_example_1_limited_iterations(work: GitWork) -> None:
     """Each iteration has a separator, a new process and a push; the run ends at its maximum."""
     v1 = V1(work, COMMIT)

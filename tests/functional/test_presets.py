@@ -68,7 +68,7 @@ def test_setting_overrides_a_value_of_a_preset(workspace: Workspace) -> None:
     assert any("Aborting after 3 consecutive failures" in line for line in done.log)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ralph_ends_with_complete_only_on_standard_output(workspace: Workspace) -> None:
     versioned(workspace)
     complete = "<promise>COMPLETE</promise>"

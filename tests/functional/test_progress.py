@@ -69,7 +69,7 @@ def test_better_test_results_are_progress_and_equal_results_are_not(work: GitWor
     assert (done.code, stalled(work)[0]) == (1, "stall")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_going_back_and_forth_between_two_trees_is_no_progress(work: GitWork) -> None:
     """Although each iteration changes a file and commits it."""
     agent = work.agents(
@@ -113,7 +113,7 @@ def files_column(workspace: Workspace) -> list[str]:
     return [line.split()[3] for line in lines[start + 1 :]]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
     agent = workspace.agents("touch new", "date +%s%N >ignored.log", "rm new")
     workspace.write(".gitignore", "ignored.log\nstarts\n")

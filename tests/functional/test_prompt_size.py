@@ -57,7 +57,7 @@ def test_dry_run_reports_a_prompt_beyond_the_limit(workspace: Workspace) -> None
     assert "one.txt is larger than max_prompt_size (1KB)" in done.out + done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_larger_limit_allows_a_larger_prompt(workspace: Workspace) -> None:
     workspace.write("one.txt", "x" * (11 * MEGABYTE))
     agent = workspace.agent("wc -c > size; echo '<promise>SUCCESS</promise>'")

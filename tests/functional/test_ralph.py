@@ -98,7 +98,7 @@ def test_maximum_of_iterations(
     assert done.code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_build_ends_with_exit_0_at_the_maximum(planned: Ralphs) -> None:
     planned.agent_does(WORKS)
     done = planned.ralph("build", "2")
@@ -358,7 +358,7 @@ def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
     assert planned.commits() == ["plan: iteration 1 - Refresh the implementation plan"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_retry_has_the_same_task(planned: Ralphs) -> None:
     """The first attempt sets the task to complete, but the tests fail."""
     planned.agent_does(completes_task(1), "touch fixed", TEST_COMMAND="test -e fixed")
@@ -379,7 +379,7 @@ def test_agent_runs_in_the_project_root_wherever_ralph_was_started(work: Ralphs)
     assert (work.path / ".ralph/logs").is_dir()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_only_known_names_in_a_prompt_are_replaced(work: Ralphs) -> None:
     names = ("MODE", "ITERATION", "PLAN_PATH", "SPECS_DIR", "TEST_COMMAND", "MAX_RETRIES")
     others = "${HOME} $MODE $(pwd) ${mode} ${DEFAULT_MAX_ITERATIONS} ${AGENT_ARGS}|"
@@ -480,7 +480,7 @@ def test_log_does_not_count_as_a_change_of_the_agent(workspace: Workspace) -> No
         assert work.ralph("plan", "1").code == 4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_variables_set_the_environment_and_the_fallbacks_of_the_agent(work: Ralphs) -> None:
     work.agent_does(f'echo "$MARK" > mark; {COMPLETE}')
     assert work.ralph("plan", env={"ROODA_LOOP_ENV": "MARK=here"}).code == 0
@@ -490,14 +490,14 @@ def test_variables_set_the_environment_and_the_fallbacks_of_the_agent(work: Ralp
     assert "AI command binary not found: no-such-agent" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_variable_cannot_move_the_agent_out_of_the_project(work: Ralphs) -> None:
     work.agent_does(f"pwd > where; {COMPLETE}")
     assert work.ralph("plan", env={"ROODA_LOOP_WORKING_DIR": "/"}).code == 0
     assert (work.path / "where").read_text() == f"{work.path}\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rooda_s_own_config_files_are_ignored(work: Ralphs) -> None:
     work.config("loop: [broken")
     work.global_config(f"loop: {{max_attempts: 1, git: {{commit: false}}}}\n{PROCEDURE}")
@@ -760,7 +760,7 @@ def test_interrupted_run_leaves_no_orphan_and_can_be_resumed(planned: Ralphs) ->
     assert "ended as success" in again.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
     pid = planned.marker("pid")
     planned.agent_does(f"echo $$ > {pid}; exec sleep 60")

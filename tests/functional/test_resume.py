@@ -169,7 +169,7 @@ def test_resume_of_an_aborted_run_resets_the_count_of_failures(
     assert found["summary"]["failed_iterations"] == 4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_after_max_iters_continues_with_a_larger_maximum(
     workspace: Workspace, rooda: Inside
 ) -> None:
@@ -203,7 +203,7 @@ def test_resume_is_refused_after_success_or_at_the_maximum(
     assert len(asked(rooda, "history")) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: Inside) -> None:
     workspace.config(PROCEDURE + OTHER)
     assert workspace.work("false", "--failure-threshold", "1").code == 1
@@ -220,7 +220,7 @@ def test_run_of_another_procedure_is_not_resumed(workspace: Workspace, rooda: In
 # -- which, and how ------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_run_to_resume_is_chosen_by_a_prefix_of_its_name(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:

@@ -74,7 +74,7 @@ def line_of(done: Finished, start: str = "Resuming run") -> str:
 # -- with its flags --------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_resumed_run_keeps_the_flags_it_was_started_with(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_resumed_run_keeps_the_flags_it_was_started_with(
     assert len(asked(look, "history")) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_on_a_procedure_means_the_same(workspace: Workspace, nursery: Nursery) -> None:
     command = workspace.agents("exit 0", HANGS, "exit 0")
     interrupted(workspace, nursery, "--ai-cmd", command, "-n", "2", by=signal.SIGTERM)
@@ -251,7 +251,7 @@ def test_a_run_continues_in_its_own_folder_from_a_folder_below(
     assert "from the top" not in prompt
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_folder_that_was_moved_continues_its_runs(workspace: Workspace) -> None:
     workspace.write("notes.md", "some words\n")
     workspace.agents("exit 1", f"cat; {SUCCESS}")
@@ -266,7 +266,7 @@ def test_a_folder_that_was_moved_continues_its_runs(workspace: Workspace) -> Non
     assert "Source: notes.md\n\nsome words" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_text_of_a_pipe_is_still_there(workspace: Workspace, look: Inside) -> None:
     workspace.config(PROCEDURE)
     command = workspace.agents("exit 1", SUCCESS)
@@ -288,7 +288,7 @@ def test_the_text_of_a_pipe_is_still_there(workspace: Workspace, look: Inside) -
 # -- what is read as it is now ---------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_config_and_environment_are_those_of_now(workspace: Workspace) -> None:
     command = workspace.agents("exit 1", SUCCESS)
     workspace.config(f"loop: {{failure_threshold: 1, default_max_iterations: 4}}\n{PROCEDURE}")
@@ -336,7 +336,7 @@ def test_a_dry_run_says_that_there_is_nothing_to_resume(workspace: Workspace, lo
 # -- the end of a run ------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_end_of_an_interrupted_run_says_how_to_continue_it(
     workspace: Workspace, nursery: Nursery, look: Inside
 ) -> None:

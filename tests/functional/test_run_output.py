@@ -105,7 +105,7 @@ def test_verbose_output_goes_to_stdout_and_the_log_to_stderr(workspace: Workspac
     assert normal(done)[-1] == "Reached max iterations: 1 (total: Xs)"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_log_of_an_unlimited_run_with_recovery(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 1", "exit 0", SUCCESS)
     done = workspace.work(agent, "--unlimited", "--iteration-timeout", "60")
@@ -226,7 +226,7 @@ def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     assert "    | the beginning" in done.err, "the excerpt has the first line"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_signal_dropped_by_the_truncation_does_not_count(workspace: Workspace) -> None:
     flood = "head -c 5000 /dev/zero | tr '\\0' x; echo"
     limit = ("-n", "1", "--max-output-buffer", "1024")
@@ -298,7 +298,7 @@ def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> Non
     assert "(1 iteration completed, " in done.log[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_configured_failure_word_is_named(workspace: Workspace) -> None:
     agent = workspace.agent("echo '<promise>BLOCKED</promise>'")
     limits = ("-n", "1", "--failure-threshold", "1")
@@ -340,7 +340,7 @@ def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) 
 # -- levels, formats, files --------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     assert workspace.work(workspace.agent("exit 0"), "-n", "1", "--quiet").err == ""
     done = workspace.work(workspace.agents("exit 1", f"{SUCCESS}; exit 1"), "-q")
@@ -353,7 +353,7 @@ def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_log_level_overrides_quiet(workspace: Workspace) -> None:
     agent = workspace.agent(f"{SUCCESS}; exit 1")
     done = workspace.work(agent, "--quiet", "--log-level", "info")
@@ -542,7 +542,7 @@ def test_output_of_the_agent_in_a_file_of_its_own_gets_no_newline(workspace: Wor
     assert done.out == "no newline"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name,code", [("KILL", 137), ("SEGV", 139)])
 def test_crash_after_failure_is_named_by_its_signal(
     workspace: Workspace, name: str, code: int

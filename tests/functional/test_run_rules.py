@@ -411,7 +411,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], int, tuple[str, ...]
 }
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("bodies,args,code,lines", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_log_lines_in_logfmt(
     workspace: Workspace,

@@ -343,7 +343,7 @@ SMALL = ("tmpfs", "size=2m")
 FLOOD_AND_SUCCESS = flood(BLOCKS, 1) + f"print({TAG.decode()!r}, flush=True)"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_pipe_transcript_ends_at_the_limit_on_a_disk_without_holes(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -393,7 +393,7 @@ def test_disk_of_unknown_size_is_not_reported_as_full(
     assert "space left" not in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_pipe_capture_keeps_the_outcome_on_a_full_disk(
     workspace: Workspace, nursery: Nursery
 ) -> None:

@@ -393,7 +393,7 @@ def test_timeout_kills_the_whole_process_tree(tmp_path: Path, shell: CommandSess
     assert not alive(int(wait_for(tmp_path / "child.pid")))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_each_call_of_a_session_closes_its_descriptors(
     tmp_path: Path, shell: CommandSession
 ) -> None:

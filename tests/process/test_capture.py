@@ -249,7 +249,7 @@ GROWTH = st.lists(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(LIMITS, GROWTH)
 # With an odd limit the longer stream gets one byte more: here that is a block of its head.
 @example(16384 * 5 - 1, [(50_000, 60_000), (20_000, 0)])

@@ -330,7 +330,7 @@ def test_kept_daemon_and_its_child_survive_while_others_are_stopped(
     assert "keeper" not in warnings[0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_git_commands_of_rooda_do_not_stop_a_kept_daemon(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -447,7 +447,7 @@ def left(folder: Path) -> int:
     return int(wait_for(folder / "left.pid"))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @KINDS
 def test_sweep_stops_background_processes_after_a_clean_exit(studio: Studio, kind: str) -> None:
     body = f"{CHILDREN[kind]} {READY} echo done; exit 3"

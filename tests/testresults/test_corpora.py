@@ -321,7 +321,7 @@ def test_truncated_first_line_is_ignored() -> None:
     assert read_bytes(line + b"\n" * 5, limit=25) is None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_read_uses_only_the_last_megabytes_of_a_text() -> None:
     noise = f"{'compiling ' * 100}\n" * 5_000
     assert read(PASSING_PYTEST + noise) is None

@@ -546,7 +546,7 @@ BATCHES = st.lists(st.lists(OPERATIONS, min_size=1, max_size=5), min_size=1, max
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(batches=BATCHES, target=st.integers(0, 4))
 @settings(max_examples=3, deadline=None, suppress_health_check=QUIET)
 def test_some_trees_can_be_restored_exactly(

@@ -380,7 +380,7 @@ def test_unreadable_file_is_skipped_and_not_reported_as_deleted(top: Path) -> No
 # -- files that change during a scan -------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_change_within_one_tick_of_the_clock_is_seen(top: Path) -> None:
     path = top / "src" / "deep" / "main.c"
     scans = scans_of(top)

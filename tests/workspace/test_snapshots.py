@@ -562,7 +562,7 @@ def test_names_are_relative_to_the_given_folder(repo: Repo) -> None:
 # -- skipped files -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_untracked_file_over_50_mb_is_skipped_and_named(repo: Repo) -> None:
     assert LARGEST == 50 * 1024 * 1024
     snapshots = repo.open("src")
