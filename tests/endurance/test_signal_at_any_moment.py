@@ -27,7 +27,7 @@ OBEDIENT, STUBBORN = 1.0, 7.0  # seconds
 BUSY = 1.0  # seconds more
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MOMENTS = ("loop_start", "pre_iteration", "post_iteration", "on_failure", "on_wait", "loop_end")
-RUN = ("--commit", "--push", "--verify", "true", "-n", "2")
+RUN = ("--commit", "--git-dirty", "commit", "--push", "--verify", "true", "-n", "2")
 BROKEN = ("Traceback", "Exception ignored", "Internal error")
 # The agent of the scripted runs; `new` changes with each start.
 AGENT = 'date +%s%N > new; mkdir -p made; cp new "made/$(cat new)"'

@@ -16,11 +16,13 @@ The warden imports as little as possible: it lives as long as rooda, and its mem
 
 import contextlib
 import errno
+import fcntl
 import os
 import selectors
 import signal
 import socket
 import subprocess
+import termios
 import time
 from collections.abc import Mapping, Sequence
 
@@ -121,7 +123,7 @@ class Warden:
             wait = max(0.0, tree.stop.due - time.monotonic())
         elif tree is not None and tree.ended and not self._adopts:
             wait = _POLL
-        if tree is not None and not tree.is_paused and not self._deserted:
+        if self._is_rooda_needed():
             wait = _CHECK_ROODA if wait is None else min(wait, _CHECK_ROODA)
         for key, _ in self._selector.select(wait):
             if key.fd == self._wake:
@@ -142,7 +144,7 @@ class Warden:
         moment, so it is continued at the second look.
         """
         now = time.monotonic()
-        if self._tree is None or self._tree.is_paused or self._deserted:
+        if not self._is_rooda_needed():
             self._rooda_was_halted = False
             return
         if now < self._next_look:
@@ -153,6 +155,12 @@ class Warden:
             self._continue_rooda()
         self._rooda_was_halted = is_halted
 
+    def _is_rooda_needed(self) -> bool:
+        """Return whether a program runs, or rooda has not heard yet that it has ended."""
+        if self._deserted:
+            return False
+        return self._is_unheard() if self._tree is None else not self._tree.is_paused
+
     def _is_rooda_halted(self) -> bool:
         found = self._table.find(self._rooda) if os.getppid() == self._rooda else None
         return found is not None and found.halted
@@ -161,16 +169,17 @@ class Warden:
         with contextlib.suppress(OSError):
             os.kill(self._rooda, signal.SIGCONT)
 
-    def _report_end(self, *message: object) -> None:
-        """Tell rooda that the tree is gone; continue a rooda that could not hear it.
-
-        rooda has not heard of the end yet, so it would have asked for a pause to halt itself.
-        """
-        tree, self._tree = self._tree, None
-        is_halted = tree is not None and not tree.is_paused and self._is_rooda_halted()
+    def _end_tree(self, *message: object) -> None:
+        """Tell rooda that the tree is gone."""
+        self._tree = None
         self._say(*message)
-        if is_halted and not self._deserted:
-            self._continue_rooda()
+
+    def _is_unheard(self) -> bool:
+        """Return whether rooda has not read all messages yet."""
+        try:
+            return any(fcntl.ioctl(self._channel, termios.TIOCOUTQ, bytes(4)))
+        except OSError:
+            return False
 
     def _listen(self) -> None:
         self._reap()  # a child that has ended by now ended before the next order
@@ -308,7 +317,7 @@ class Warden:
         held = not none_left and tree.is_held()
         alone = none_left and tree.stop is None  # otherwise "gone" follows, which says more
         if alone:
-            self._report_end("exited", code, alone, held)
+            self._end_tree("exited", code, alone, held)
             return
         self._say("exited", code, alone, held)
         if none_left:
@@ -316,9 +325,9 @@ class Warden:
 
     def _empty(self, tree: ProcessTree) -> None:
         if tree.stop is None:
-            self._report_end("alone")
+            self._end_tree("alone")
         else:
-            self._report_end("gone", list(tree.stop.stopped.values()), [])
+            self._end_tree("gone", list(tree.stop.stopped.values()), [])
 
     # -- stopping ---------------------------------------------------------------------------
 
@@ -345,7 +354,7 @@ class Warden:
             left = tree.members()
             self._given_up.update(process.key for process in left)
             names = [named(self._table, process) for process in left[:MOST_NAMES]]
-            self._report_end("gone", list(stop.stopped.values()), names or [(0, UNSEEN)])
+            self._end_tree("gone", list(stop.stopped.values()), names or [(0, UNSEEN)])
 
     def _hunt(self, tree: ProcessTree) -> None:
         """Kill the warden's own children as fast as they appear.
