@@ -25,7 +25,7 @@ from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.hostile import ALL, TEXTS
 from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
-from support.pages import Page
+from support.pages import Page, browser, opened
 from support.voices import VOICES, line
 
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -303,3 +303,16 @@ def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None
     assert f"the agent's commit {sha(7)[:7]}" in page.text
     row = iteration(1, commit=None)
     assert "not committed" in Page(text_of(summary(night(), row), tmp_path)).text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
+def test_a_record_full_of_hostile_texts_in_a_browser(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(text_of(hostile_night(tmp_path), tmp_path))
+    found, console = opened(page, (390, 800, 1280), tmp_path)
+    for one in found:
+        assert (one["owned"], one["images"], one["scripts"], one["frames"]) == (None, 0, 1, 0)
+        assert one["needed"] <= one["width"], one
+        assert one["wide"] == []
+    assert "Content Security Policy" not in console

@@ -8,8 +8,8 @@ from msgspec import Struct
 from rooda.workspace.git import Git, GitError
 
 _DIFF: Final = (
-    *("diff-tree", "--stdin", "-r", "-p", "--no-renames", "--no-color", "--full-index"),
-    *("--no-ext-diff", "--no-textconv", "--no-abbrev"),
+    *("diff-tree", "--stdin", "-r", "-p", "--no-renames", "--no-color"),
+    *("--no-ext-diff", "--no-textconv"),
 )
 _LONGEST_LINE = 300  # bytes
 
