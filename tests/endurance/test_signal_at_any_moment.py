@@ -19,7 +19,7 @@ from support.children import catches, until
 from support.faults import processes_of
 from support.gitwork import GitWork, git_work
 from support.stand_ins import StandInGit
-from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
+from support.workspace import PROCEDURE, Finished, Running, Workspace, alive
 
 pytestmark = pytest.mark.slow
 
@@ -186,19 +186,6 @@ def test_signal_in_the_first_moments_leaves_nothing_behind(work: GitWork) -> Non
         assert done.code in (130, -number), (turn, done.err)
         assert seconds < OBEDIENT
     check_the_next_run(work)
-
-
-def test_signal_during_a_wait_ends_the_run(work: GitWork) -> None:
-    sign = work.marker("waits")
-    work.settings(hooks={"on_wait": [f"echo yes > {sign}"]})
-    words = ("work", "--ai-cmd", work.agent("exit 1"), "--backoff", "1h", "--max-backoff", "1h")
-    for number in SIGNALS:
-        sign.unlink(missing_ok=True)
-        running = started(work, *words)
-        wait_for(sign)
-        done, seconds = answered(work, running, number)
-        assert done.code == 130
-        assert seconds < OBEDIENT + BUSY
 
 
 def test_signal_during_init_leaves_no_half_written_config(workspace: Workspace) -> None:
