@@ -68,8 +68,8 @@ def killed_after(body: str, folder: Path) -> None:
 def test_saved_rows_are_read_back_unchanged(bench: Bench) -> None:
     store = bench.store()
     run, iteration = a_run(), an_iteration(1)
-    store.save_run(run)
-    store.save_iteration(iteration)
+    store.save(run=run)
+    store.save(iteration=iteration)
     assert bench.reader.run(RUN) == run
     assert bench.reader.iterations(RUN) == [iteration]
     assert bench.troubles == []
@@ -90,7 +90,7 @@ def test_each_attempt_at_an_iteration_has_its_own_row(bench: Bench) -> None:
     first, other = an_iteration(2, "failed"), an_iteration(10)
     second = replace(an_iteration(2), attempt=2)
     for row in (other, second, first):
-        store.save_iteration(row)
+        store.save(iteration=row)
     assert bench.reader.iteration(RUN, 2) == [first, second]
     assert bench.reader.iterations(RUN) == [first, second, other]
     assert bench.reader.iteration(RUN, 3) == []
@@ -111,7 +111,7 @@ def test_any_text_is_saved_and_read_back(bench: Bench) -> None:
 def test_database_files_are_private(bench: Bench) -> None:
     before = os.umask(0)
     try:
-        bench.store().save_run(a_run())
+        bench.store().save(run=a_run())
     finally:
         os.umask(before)
     files = list(bench.folder.glob("rooda.db*"))
@@ -409,7 +409,7 @@ def test_corrupted_store_is_rewritten(bench: Bench, damage: str) -> None:
     store.save(a_run(reason="step 2"), an_iteration(2, "executing"))
     assert bench.numbers() == [1, 2]
     assert bench.reader.run(RUN).reason == "step 2"
-    store.save_iteration(an_iteration(2))
+    store.save(iteration=an_iteration(2))
     assert bench.reader.iterations(RUN) == [an_iteration(1), an_iteration(2)]
     if damage in KEEPS_EARLIER_RUNS:
         assert bench.reader.run(EARLIER).status == "success"
@@ -427,7 +427,7 @@ def test_corrupted_store_is_rewritten(bench: Bench, damage: str) -> None:
 def test_harmless_changes_are_not_reported(bench: Bench, damage: str) -> None:
     store = bench.store_in_use()
     HARMLESS[damage](bench.file)
-    store.save_iteration(an_iteration(2))
+    store.save(iteration=an_iteration(2))
     assert bench.numbers() == [1, 2]
     assert bench.numbers(EARLIER) == BEFORE
     store.close()
@@ -441,7 +441,7 @@ def test_changes_by_another_program_stay_except_in_the_current_run(bench: Bench)
     with contextlib.closing(sqlite3.connect(bench.file)) as connection, connection:
         connection.execute("DELETE FROM runs WHERE run = ?", (EARLIER,))
         connection.execute("DELETE FROM iterations")
-    store.save_iteration(an_iteration(2))
+    store.save(iteration=an_iteration(2))
     assert [row.run for row in bench.reader.runs()] == [RUN]
     assert bench.numbers(EARLIER) == []
     assert bench.numbers() == [1, 2]
@@ -462,7 +462,7 @@ def test_store_that_is_corrupted_repeatedly_stays_complete(bench: Bench) -> None
     store = bench.store_in_use()
     for number in range(2, 9):
         garbage(bench.file)
-        store.save_iteration(an_iteration(number))
+        store.save(iteration=an_iteration(number))
     assert bench.numbers() == list(range(1, 9))
     assert len(bench.troubles) == 1
     names = [file.name.split("-")[1] for file in bench.folder.glob("*broken*")]
@@ -491,12 +491,12 @@ def test_rows_that_cannot_be_written_now_are_written_later(bench: Bench, *, is_l
     else:
         bench.folder.write_text("mine")
     for number in (2, 3, 4):
-        store.save_iteration(an_iteration(number))
+        store.save(iteration=an_iteration(number))
     [trouble] = bench.troubles
     assert trouble.endswith("; move it away): it is kept in memory until that works")
     assert list(outside.iterdir()) == []
     bench.folder.unlink()
-    store.save_iteration(an_iteration(5))
+    store.save(iteration=an_iteration(5))
     assert bench.numbers() == [1, 2, 3, 4, 5]
     assert bench.numbers(EARLIER) == BEFORE
 
@@ -544,7 +544,7 @@ def test_leftover_draft_does_not_block_the_rewrite(bench: Bench) -> None:
     a_folder(bench.file)
     (bench.folder / "rooda.db.new" / "deep").mkdir(parents=True)
     os.mkfifo(bench.folder / "rooda.db.new-journal")
-    store.save_iteration(an_iteration(2))
+    store.save(iteration=an_iteration(2))
     assert bench.numbers() == [1, 2]
     assert list(bench.folder.glob("rooda.db.new*")) == []
 
@@ -564,7 +564,7 @@ def test_pipe_in_place_of_the_journal_does_not_block(bench: Bench) -> None:
     os.mkfifo(bench.folder / "rooda.db-journal")
     with pytest.raises(StoreError, match=r"rooda\.db-journal is not a file"):
         bench.reader.runs()
-    bench.store().save_run(a_run())
+    bench.store().save(run=a_run())
     assert [row.run for row in bench.reader.runs()] == [RUN]
 
 
@@ -624,7 +624,7 @@ def test_record_survives_removed_permissions_of_its_folder(workspace: Workspace)
         """
 store = bench.store_in_use()
 bench.folder.chmod(0)
-store.save_iteration(an_iteration(2))
+store.save(iteration=an_iteration(2))
 store.close()
 bench.folder.chmod(0o700)
 print(json.dumps([bench.numbers(), bench.troubles]))
@@ -700,13 +700,13 @@ def test_locked_store_is_waited_for_and_written_later(bench: Bench) -> None:
     store = bench.store_in_use()
     with contextlib.closing(sqlite3.connect(bench.file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        store.save_iteration(an_iteration(2))
+        store.save(iteration=an_iteration(2))
         assert bench.numbers() == [1]  # readers are not blocked
         other.execute("ROLLBACK")
     assert [trouble.partition("(")[2].partition(")")[0] for trouble in bench.troubles] == [
         "database is locked"
     ]
-    store.save_iteration(an_iteration(3))
+    store.save(iteration=an_iteration(3))
     assert bench.numbers() == [1, 2, 3]
     assert list(bench.folder.glob("*broken*")) == []
 
@@ -717,7 +717,7 @@ def test_locked_store_is_waited_for_and_written_later(bench: Bench) -> None:
 def test_run_of_a_dead_process_is_marked_as_interrupted(bench: Bench) -> None:
     store = bench.store()
     store.save(a_run(EARLIER), an_iteration(1, run=EARLIER))
-    store.save_iteration(an_iteration(2, "executing", EARLIER))
+    store.save(iteration=an_iteration(2, "executing", EARLIER))
     store.close()
     store = bench.store()
     assert store.close_stale(all_are_dead) == [EARLIER]
@@ -747,7 +747,7 @@ def test_running_and_ended_runs_are_not_marked_as_interrupted(bench: Bench) -> N
 def test_reader_shows_a_dead_run_as_interrupted(bench: Bench, status: str) -> None:
     store = bench.store()
     store.save(a_run(), an_iteration(1))
-    store.save_iteration(an_iteration(2, status))
+    store.save(iteration=an_iteration(2, status))
     dead, alive = RecordReader(bench.path, all_are_dead), bench.reader
     row = dead.run()
     assert (row.status, row.ended_at) == ("interrupted", "2025-03-01T10:17:01+01:00")
@@ -784,7 +784,7 @@ def test_runs_are_sorted_by_time_across_time_zones(bench: Bench) -> None:
         "d": "2025-03-30T03:10:00.25+02:00",
     }
     for name, started in times.items():
-        store.save_run(a_run(name, started_at=started))
+        store.save(run=a_run(name, started_at=started))
     assert [row.run for row in bench.reader.runs()] == ["c", "d", "b", "a"]
     assert [row.run for row in bench.reader.runs(limit=2)] == ["c", "d"]
     assert bench.reader.run().run == "c"
@@ -798,7 +798,7 @@ def many(bench: Bench) -> RecordReader:
         started = moment(f"2025-06-0{1 + hour // 2}T{10 + hour}:00").isoformat()
         status = ("success", "aborted", "interrupted")[hour % 3]
         procedure = ("build", "plan")[hour % 2]
-        store.save_run(a_run(f"r{hour}", status, started_at=started, procedure=procedure))
+        store.save(run=a_run(f"r{hour}", status, started_at=started, procedure=procedure))
     return bench.reader
 
 
@@ -846,7 +846,7 @@ def test_run_is_found_by_a_unique_prefix_of_its_name(bench: Bench) -> None:
 def test_exact_name_wins_over_a_longer_name(bench: Bench) -> None:
     store = bench.store()
     for name in ("ab", "abc", "abd"):
-        store.save_run(a_run(name))
+        store.save(run=a_run(name))
     assert bench.reader.run("ab").run == "ab"
 
 
@@ -897,6 +897,6 @@ def test_reader_that_was_opened_before_the_store_sees_new_rows(bench: Bench) -> 
     assert len(reader.runs()) == 2
     shutil.rmtree(bench.folder)
     assert reader.runs() == []
-    store.save_iteration(an_iteration(2))
+    store.save(iteration=an_iteration(2))
     assert len(reader.runs()) == 2
     assert [row.number for row in reader.iterations(RUN)] == [1, 2]

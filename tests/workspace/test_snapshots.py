@@ -915,6 +915,5 @@ def test_later_run_reuses_the_index_of_an_earlier_run(repo: Repo) -> None:
     assert first.changes is None
     assert repo.files_of(first)["a.txt"] == ("file", b"between the runs")
     assert repo.git("show", "-s", "--format=%P", "refs/rooda/r2/0") == first.head
-    before = snapshots.tree_of("r1", "0")
-    assert before is not None
-    assert snapshots.changes_between(before, str(first.tree)) == Changes(modified=("a.txt",))
+    changed = repo.git("diff", "--name-status", "refs/rooda/r1/0", "refs/rooda/r2/0")
+    assert changed == "M\ta.txt"

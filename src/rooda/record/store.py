@@ -72,16 +72,8 @@ class Store:
             self._tell("broken", f"`{SHOWN}` was broken ({error}): put aside as `{aside}`")
             return database
 
-    def save_run(self, row: RunRow) -> None:
-        """Write a run; it replaces its earlier row."""
-        self.save(run=row)
-
-    def save_iteration(self, row: IterationRow) -> None:
-        """Write an iteration; it replaces its earlier row."""
-        self.save(iteration=row)
-
     def save(self, run: RunRow | None = None, iteration: IterationRow | None = None) -> None:
-        """Write both in one transaction."""
+        """Write both in one transaction; each replaces its earlier row."""
         self._memory.note(run, iteration)
         self._flush()
 

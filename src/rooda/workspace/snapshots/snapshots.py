@@ -342,10 +342,6 @@ class Snapshots:
         except GitError:
             return 0
 
-    def changes_between(self, before: str, after: str) -> Changes:
-        """Return what changed from one tree or commit to another."""
-        return seen_from(self._place, self._changes_of_trees(before, after))
-
     def diff(self, run: str, before: str, after: str, *arguments: str) -> tuple[str, ...]:
         """Return the command that shows the difference of two snapshots with the user's git."""
         places = (self._refs.table.place(run, name) for name in (before, after))
