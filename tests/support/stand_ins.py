@@ -66,3 +66,10 @@ class StandInGit:
     def wait_until_it_hangs(self, timeout: float = 40) -> int:
         """Return the pid of the git that hangs."""
         return int(wait_for(self._tools / "hung", timeout=timeout))
+
+    def hangs(self) -> bool:
+        """Return whether a git hangs now."""
+        try:
+            return bool((self._tools / "hung").read_text())
+        except FileNotFoundError:
+            return False
