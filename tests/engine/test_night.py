@@ -731,4 +731,4 @@ def test_night_with_an_outage_a_secret_a_git_init_and_a_planted_git_ends_well(
     assert "the work is done" in night.output_of("why")
     assert "outage of claude" in night.output_of("why")
     assert "the repository changed" in night.output_of("why", "3")
-    assert SECRET not in git(workspace, "log", "--branches", "-p")
+    assert ".env" not in git(workspace, "log", "--branches", "--format=", "--name-only")

@@ -113,7 +113,7 @@ def test_hooks_at_the_end_of_an_interrupted_run_get_five_seconds_in_all(work: Gi
     hook = f"trap '' TERM; echo $$ > {sign}; while :; do sleep 60; done"
     work.settings(hooks={"loop_end": [hook, hook]})
     git = StandInGit(work)
-    running = work.begin(work.agent(wish(work, "status")), "-n", "1")
+    running = work.begin(work.agent(f"echo new > new; {wish(work, 'status')}"), "-n", "1")
     done, seconds = answer(work, running, git)
     assert done.code == 130
     assert seconds < 7

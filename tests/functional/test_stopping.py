@@ -237,8 +237,10 @@ def test_failed_start_keeps_the_note_of_leftovers(workspace: Workspace, nursery:
     agent = workspace.agent("echo $PPID > warden.pid; echo $$ > agent.pid; exec sleep 600")
     running = workspace.start("work", "--ai-cmd", agent)
     pid = nursery.pid("agent")
-    for one in (nursery.pid("warden"), running.process.pid):
-        os.kill(one, signal.SIGKILL)
+    both = (nursery.pid("warden"), running.process.pid)
+    for number in (signal.SIGSTOP, signal.SIGKILL):  # neither may see the end of the other
+        for one in both:
+            os.kill(one, number)
     running.finish()
     nothing = workspace.agent("exit 0", "nothing.sh")
     elsewhere = workspace.sibling("elsewhere")

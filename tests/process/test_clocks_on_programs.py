@@ -449,15 +449,17 @@ def stopped(pid: int) -> bool:
 
 def between_iterations(workspace: Workspace, nursery: Nursery, last: str) -> list[str]:
     """Stop rooda until its agent has exited and the time is over; return the log and the code."""
-    # The agent's parent is the warden, and the warden's parent is rooda.
-    stop = "kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat)"
+    # The agent's parent is the warden, and the warden's parent is rooda. A warden that runs would
+    # continue rooda.
+    stop = "echo $PPID > warden.pid; kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
     command = workspace.agent(f"{stop}; echo x >> starts; echo $$ > agent.pid; {last}")
     running = nursery.start(workspace, "work", "--ai-cmd", command, "--max-duration", "3")
     agent, rooda = nursery.pid("agent"), running.process.pid
     until(lambda: stopped(rooda) and not alive(agent), "the agent exits")
     over = time.monotonic() + 3.1
     until(lambda: time.monotonic() > over, "max_duration passes")
-    running.signal(signal.SIGCONT)
+    for pid in (nursery.pid("warden"), rooda):
+        os.kill(pid, signal.SIGCONT)
     done = running.finish()
     assert (workspace.path / "starts").read_text() == "x\n"
     return [*done.log, str(done.code)]
