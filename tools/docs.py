@@ -14,14 +14,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import fields
 
+from rooda.agents.agent_report import Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Tokens, Usage
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
 from rooda.iteration.types import IterationResult
 from rooda.loop import agent_events, iteration_events, run_events, work_events
 from rooda.loop.failure import FailureContext
-from rooda.loop.segments import Segment
+from rooda.loop.iteration_events import Segment
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.process import events as process_events

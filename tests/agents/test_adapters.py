@@ -9,10 +9,10 @@ import pytest
 
 from rooda.agents.adapter import Adapter
 from rooda.agents.agent_program import program_name, program_of
+from rooda.agents.agent_report import Form, Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS, COMMANDS, KNOWN, TEXT
-from rooda.agents.report import Form, Usage
 from rooda.config.layers import Alias
 from rooda.config.locate import read_builtin
 from rooda.loop.outcome import Verdict, judge

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rooda.agents.agent_report import AgentReport, Fault
 from rooda.agents.failure_kinds import REPORTED_KINDS, FailureKind
 from rooda.agents.faults import classify
-from rooda.agents.report import AgentReport, Fault
 from rooda.loop.outcome import Outcome, Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.loop.state import Limits, State, Status

@@ -17,9 +17,9 @@ import pytest
 from msgspec.structs import astuple
 
 from rooda.agents.adapter import Adapter
+from rooda.agents.agent_report import AgentReport, Form, Said
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS, KNOWN
-from rooda.agents.report import AgentReport, Form, Said
 from rooda.loop.outcome import Verdict, judge
 from rooda.loop.promises import Promises
 from rooda.process.exits import Exited
@@ -479,7 +479,7 @@ HUGE = """
 import resource, sys
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import ADAPTERS
-from rooda.agents.report import Form
+from rooda.agents.agent_report import Form
 
 def used():
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Usage
 from support.expected import (
     NUMBERS,
     OPUS,

@@ -10,11 +10,11 @@ import pytest
 
 from rooda.agents.agent_program import own_words, program_of
 from rooda.agents.agent_program import variables as variables_of
+from rooda.agents.agent_report import Tokens, Usage
 from rooda.agents.facts import account_of, dropped
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.flag_rules import CommandLine
 from rooda.agents.registry import ADAPTERS, KNOWN
-from rooda.agents.report import Tokens, Usage
 from rooda.config.command import split
 from rooda.config.layers import Alias
 from rooda.config.locate import read_builtin

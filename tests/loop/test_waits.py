@@ -9,8 +9,8 @@ import pytest
 from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
+from rooda.agents.agent_report import Fault, Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Fault, Tokens, Usage
 from rooda.loop.agent import Budget
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.state import Limits, SavedState, State, Status

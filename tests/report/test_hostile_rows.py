@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rooda.loop.segments import Segment, SegmentKind
+from rooda.loop.iteration_events import Segment, SegmentKind
 from rooda.record.rows import IterationRow, RecordedWait, Slept
 from rooda.report.details import DetailReader
 from rooda.report.make import as_json, html
-from rooda.report.markdown import markdown
+from rooda.report.markdown_report import markdown
 from rooda.summary.build import summarize
 from rooda.testresults.results import TestResults
 from rooda.workspace.tree_changes import LineCount, LineCounts

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import structs
 
+from rooda.agents.agent_report import Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Tokens, Usage
 from rooda.config.problems import Severity
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.agent_events import (

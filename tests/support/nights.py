@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooda.agents.report import Tokens
+from rooda.agents.agent_report import Tokens
 from rooda.iteration.types import IterationResult
-from rooda.loop.segments import Segment, SegmentKind
+from rooda.loop.iteration_events import Segment, SegmentKind
 from rooda.loop.work_events import Committed, SnapshotTaken, VerifyEnded
 from rooda.record.rows import IterationRow, RecordedSetting, RunRow
 from rooda.record.run_folders import iteration_folder

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rooda.agents.agent_program import program_of
+from rooda.agents.agent_report import AgentReport, Said
 from rooda.agents.output_reader import OutputReader
-from rooda.agents.report import AgentReport, Said
 from rooda.config.command import Agent, AgentCommand
 from rooda.config.layers import Valued
 from rooda.config.origin import BUILTIN

@@ -6,10 +6,10 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Form, Usage
 from rooda.agents.facts import AgentFacts
 from rooda.agents.flag_rules import FlagRule, ToolPermissions, flag_value
 from rooda.agents.json_events import Event
-from rooda.agents.report import Fault, Form, Usage
 
 # The values of the output flag in several CLIs.
 JSON_FORMS: Final[Mapping[str, Form]] = {"stream-json": Form.EVENTS, "json": Form.DOCUMENT}

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from rooda.agents.agent_report import Fault, Said, SaidKind, Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import LONGEST_MESSAGE, brief, classify
-from rooda.agents.report import Fault, Said, SaidKind, Tokens, Usage
 from rooda.agents.speech_buffers import SpeechTail
 from rooda.text.controls import clean
 

@@ -7,9 +7,9 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from rooda.agents.adapter import Adapter
+from rooda.agents.agent_report import Form
 from rooda.agents.flag_rules import flag_value
 from rooda.agents.registry import ADAPTERS, KNOWN, TEXT
-from rooda.agents.report import Form
 
 _LAUNCHERS = ("env", "timeout", "nice", "ionice", "nohup", "stdbuf", "time", "npx", "bunx", "exec")
 # Launcher flags that take the next word as their value.

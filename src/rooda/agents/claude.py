@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Form
 from rooda.agents.facts import AgentFacts, is_enabled
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
@@ -31,7 +32,6 @@ from rooda.agents.json_events import (
     status_code,
     text,
 )
-from rooda.agents.report import Fault, Form
 
 # The start of an error message. In text form, claude prints errors in place of the answer.
 _ERRORS = re.compile(

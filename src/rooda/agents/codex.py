@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Form, Tokens, Usage
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in, last_plain_line
@@ -16,7 +17,6 @@ from rooda.agents.flag_rules import (
     needs_flag,
 )
 from rooda.agents.json_events import Event, count, label, part, parts, text
-from rooda.agents.report import Fault, Form, Tokens, Usage
 
 _RETRY = re.compile(r"(?:Reconnecting|Retrying)\b")
 _ERROR = "ERROR: "

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Form
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in
 from rooda.agents.flag_rules import ToolPermissions, rejects_flags
 from rooda.agents.json_events import Event, label, part, status_code, text
-from rooda.agents.report import Fault, Form
 
 _LONGEST_ERROR = 2000
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Tokens
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
 from rooda.agents.flag_rules import ToolPermissions, needs_flag
 from rooda.agents.json_events import Event, count, label, part, read_assistant, says_error, text
-from rooda.agents.report import Fault, Tokens
 
 
 class Cursor(Adapter):

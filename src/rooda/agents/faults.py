@@ -7,8 +7,8 @@ both may quote error messages.
 import re
 from datetime import UTC, datetime
 
+from rooda.agents.agent_report import Fault
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Fault
 from rooda.text.controls import clean
 
 _LONGEST = 300

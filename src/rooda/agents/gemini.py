@@ -4,6 +4,7 @@ import re
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Tokens
 from rooda.agents.facts import AgentFacts, is_enabled
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in, last_lines
@@ -16,7 +17,6 @@ from rooda.agents.flag_rules import (
     rejects_flags,
 )
 from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
-from rooda.agents.report import Fault, Tokens
 
 # The report of a request that gemini does not retry; the rest of the line is the reason.
 _ERROR = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rooda.agents.agent_notes import AgentNotes
-from rooda.agents.report import Tokens
+from rooda.agents.agent_report import Tokens
 from rooda.agents.speech_buffers import GAP
 from rooda.text.controls import clean
 from rooda.text.formats import parse_json

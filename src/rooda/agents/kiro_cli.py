@@ -3,11 +3,11 @@
 import re
 
 from rooda.agents.adapter import Adapter, LastOutput
+from rooda.agents.agent_report import Fault
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in, is_complaint
 from rooda.agents.flag_rules import ToolPermissions, needs_flag
-from rooda.agents.report import Fault
 
 _MOST_LINES = 30
 _TROUBLE = re.compile(r"\s*(?:error: )?(?:Kiro|Amazon Q) is having trouble", re.IGNORECASE)

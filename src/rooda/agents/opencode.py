@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Form, Tokens, Usage
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in, last_plain_line
 from rooda.agents.flag_rules import ToolPermissions, needs_flag, rejects_flags
 from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
-from rooda.agents.report import Fault, Form, Tokens, Usage
 
 _HELP = "opencode run ["
 _ERROR = re.compile(r"Error: (.+)")

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import AgentReport, Form, Said, SaidKind, Usage
 from rooda.agents.json_events import Event, parse_event
-from rooda.agents.report import AgentReport, Form, Said, SaidKind, Usage
 from rooda.agents.speech_buffers import LineBuffer
 from rooda.process.capture.buffers import TailBuffer
 from rooda.text.controls import clean, one_line

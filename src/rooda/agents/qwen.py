@@ -4,12 +4,12 @@ import re
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
+from rooda.agents.agent_report import Fault, Tokens
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
 from rooda.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags
 from rooda.agents.json_events import Event, count, label, part, read_assistant, read_user, text
-from rooda.agents.report import Fault, Tokens
 
 # qwen prints an error in place of the answer, in an event that is not marked as an error.
 _ERROR = re.compile(r"\s*\[API Error: .*\]\s*", re.DOTALL)

@@ -11,9 +11,8 @@ from rooda.config.setting import Setting
 from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
 from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
-from rooda.workspace.branches import Branches
+from rooda.workspace.branches import Branches, push_remote
 from rooda.workspace.git import Git, GitError
-from rooda.workspace.remotes import push_remote
 from rooda.workspace.tools import Tools
 
 

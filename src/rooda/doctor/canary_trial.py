@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from rooda.agents.report import AgentReport
+from rooda.agents.agent_report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import Plan
 from rooda.config.resolve import Values

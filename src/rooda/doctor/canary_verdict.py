@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from rooda.agents.agent_program import Program
+from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import last_line
-from rooda.agents.report import Usage
 from rooda.config.settings import ITERATION_TIMEOUT
 from rooda.doctor.canary_trial import (
     COMMANDED,

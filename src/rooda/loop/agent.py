@@ -8,8 +8,8 @@ from typing import IO, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rooda.agents.agent_report import Said, Usage
 from rooda.agents.output_reader import OutputReader
-from rooda.agents.report import Said, Usage
 from rooda.config.plan import Plan
 from rooda.config.setting import Setting
 from rooda.config.settings import (

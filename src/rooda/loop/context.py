@@ -5,18 +5,17 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from rooda.agents.agent_report import AgentReport
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import AgentReport
 from rooda.config.command import Agent
 from rooda.config.plan import CurrentTask, Plan
 from rooda.iteration.session import Response
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import hooks
 from rooda.loop.hooks import HookPayload, Moment
-from rooda.loop.iteration_events import StageEntered
+from rooda.loop.iteration_events import Segment, StageEntered
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
-from rooda.loop.segments import Segment
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from rooda.agents.agent_report import Fault
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Fault
 from rooda.config.sensitive import without_secret_values
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises

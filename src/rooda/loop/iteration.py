@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.agents.agent_report import AgentReport
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import AgentReport
 from rooda.config.plan import Plan
 from rooda.config.settings import (
     EXPECTED_FILE,
@@ -24,11 +24,16 @@ from rooda.loop.agent import run_agent
 from rooda.loop.changes import find_changes, find_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
-from rooda.loop.iteration_events import IterationStarted, PromptAssembled, PromptFailed
+from rooda.loop.iteration_events import (
+    IterationStarted,
+    PromptAssembled,
+    PromptFailed,
+    Segment,
+    SegmentKind,
+)
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.publish import Publisher
-from rooda.loop.segments import Segment, SegmentKind
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of

@@ -1,15 +1,16 @@
 """What happens in an iteration: its start and end, its prompt, its agent, its signals."""
 
+from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Usage
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.failure import FailureContext
 from rooda.loop.outcome import Verdict
-from rooda.loop.segments import Segment
 from rooda.loop.state import State
 from rooda.process.events import NamedProcess
 from rooda.text.controls import one_line
@@ -24,6 +25,24 @@ _SEVERAL = 3  # so many equal failures in a row are worth a line
 def position(number: int, maximum: int | None) -> str:
     """Return `2/5`, or `2` where there is no limit."""
     return f"{number}/{maximum}" if maximum is not None else str(number)
+
+
+class SegmentKind(StrEnum):
+    """What rooda did in a part of an iteration."""
+
+    AGENT = "agent"
+    VERIFY = "verify"
+    COMMIT = "commit"
+    PUSH = "push"
+    HOOKS = "hooks"
+
+
+class Segment(Struct, frozen=True):
+    """A part of an iteration; times are in seconds, without the time that the machine slept."""
+
+    kind: SegmentKind
+    start: float  # since the start of the iteration
+    seconds: float
 
 
 class IterationStarted(Event, frozen=True):

@@ -5,8 +5,8 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rooda.agents.agent_report import AgentReport, Fault
 from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.agents.report import AgentReport, Fault
 from rooda.loop.promises import Promises
 from rooda.process.exits import (
     Canceled,

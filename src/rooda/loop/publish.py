@@ -41,9 +41,9 @@ from rooda.loop.work_events import (
 from rooda.process.exits import TimedOut
 from rooda.text.controls import one_line
 from rooda.text.templates import fill
+from rooda.workspace.branches import push_remote
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
 from rooda.workspace.pin import Pin
-from rooda.workspace.remotes import push_remote
 
 _START_THERE = "Start in a git repository, or turn git.commit off"
 _CHANGED = "Look at .git in the work tree, repair it, then start a new run"

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
+from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind, Reaction
-from rooda.agents.report import Usage
 from rooda.config.plan import CurrentTask, Plan
 from rooda.config.settings import (
     BACKOFF,

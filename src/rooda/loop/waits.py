@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from rooda.agents.agent_report import Fault
 from rooda.agents.failure_kinds import FailureKind
-from rooda.agents.report import Fault
 
 _MARGIN = 5.0  # seconds after a reset: clocks differ
 _LONGEST_GUESS = 3600.0  # if the agent does not say when a limit ends

@@ -1,9 +1,55 @@
-"""Signals in the first moment, before `interrupts.py` is loaded.
+"""What rooda does first: leave the work tree out of the import path, and end quietly on Ctrl+C.
 
-As `import_path.py`, this module imports only what Python itself has loaded already.
+An agent writes to the work tree, and `PYTHONPATH=:` and `PYTHONPATH=src` put folders of it before
+Python's own modules. This module imports only what Python itself has loaded already.
 """
 
 import _signal  # type: ignore[import-not-found]  # built in, without a stub
+import os
+import sys
+
+_ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120
+
+
+def leave_work_tree_out() -> None:
+    """Remove the folders of the work tree from `sys.path` before rooda imports anything else."""
+    sys.path[:] = without_work_tree(sys.path)
+
+
+def without_work_tree(path: list[str]) -> list[str]:
+    """Return the path without the current folder and the folders of PYTHONPATH in the work tree.
+
+    The folder of rooda itself stays, and so does everything that does not come from PYTHONPATH: the
+    virtual environment may be in the work tree.
+    """
+    try:
+        here = os.getcwd()  # noqa: PTH109
+    except OSError:
+        return path  # the folder was deleted, so it has no modules
+    top = _top(here)
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    dropped = {os.path.abspath(folder) for folder in (here, *named)}  # noqa: PTH100
+    return [
+        folder
+        for folder in path
+        if os.path.abspath(folder) not in dropped or not _is_removed(folder, top)  # noqa: PTH100
+    ]
+
+
+def _is_removed(folder: str, top: str) -> bool:
+    real = os.path.realpath(folder or ".")
+    return real != _ROOT and f"{real}/".startswith(f"{top.rstrip('/')}/")
+
+
+def _top(here: str) -> str:
+    """Return the nearest folder with `.git`, from here upward; without one, this folder."""
+    folder = os.path.realpath(here)
+    while not os.path.lexists(f"{folder}/.git"):
+        above = os.path.dirname(folder)  # noqa: PTH120
+        if above == folder:
+            return os.path.realpath(here)
+        folder = above
+    return folder
 
 
 def end_quietly_on_ctrl_c() -> None:

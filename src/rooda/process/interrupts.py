@@ -24,14 +24,14 @@ END = signal.SIGUSR1  # sent by `rooda stop`: end after the current iteration
 _STANDARD_ERROR = 2
 
 
-class Warden(Protocol):
+class RunningWarden(Protocol):
     """A process that stops its programs when rooda ends."""
 
     def end_at_once(self) -> None:
         """Wait until that is done; never raises."""
 
 
-WARDENS: "WeakSet[Warden]" = WeakSet()  # those that run
+WARDENS: "WeakSet[RunningWarden]" = WeakSet()  # those that run
 
 
 def end_at_once(*_: object) -> NoReturn:

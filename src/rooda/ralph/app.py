@@ -140,10 +140,10 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
     prepared = prepare_ralph(args, world, resumed=taken_up is not None)
     if parameters["dry_run"]:
-        from rooda.console.dry_run import show
+        from rooda.console.starting import show_dry_run
 
         words = without_dry_run(session.arguments, ctx.command.params)
-        return show(prepared, ["ralph", *words], taken_up)
+        return show_dry_run(prepared, ["ralph", *words], taken_up)
     return launch(prepared, session.interrupts, Invocation(front, given, taken_up))
 
 

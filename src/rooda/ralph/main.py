@@ -2,8 +2,7 @@
 
 import sys
 
-from rooda.process.first_moment import end_quietly_on_ctrl_c
-from rooda.process.import_path import leave_work_tree_out
+from rooda.process.first_moment import end_quietly_on_ctrl_c, leave_work_tree_out
 
 TYPE_CHECKING = False  # `typing` is imported after `leave_work_tree_out`
 if TYPE_CHECKING:

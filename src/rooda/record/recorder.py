@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from rooda.agents.report import Usage
+from rooda.agents.agent_report import Usage
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop.agent_events import AgentChanged, WaitEnded, WaitStarted

@@ -19,13 +19,13 @@ from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, t
 from msgspec.json import encode as json_encode
 from msgspec.structs import fields
 
-from rooda.agents.report import Tokens
+from rooda.agents.agent_report import Tokens
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
+from rooda.loop.iteration_events import Segment
 from rooda.loop.run_events import HistoryPruned
-from rooda.loop.segments import Segment
 from rooda.loop.state import SavedState
 from rooda.loop.work_events import (
     BaselineEnded,

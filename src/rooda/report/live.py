@@ -11,7 +11,7 @@ from rooda.record.record_reader import RecordReader
 from rooda.record.rows import StoreError
 from rooda.report import make
 from rooda.report.details import DetailReader
-from rooda.report.files import write_whole
+from rooda.report.report_file import write_whole
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import leads_out
 

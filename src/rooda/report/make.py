@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.report.details import DetailReader
-from rooda.report.markdown import markdown
+from rooda.report.markdown_report import markdown
 from rooda.summary.build import summarize
 from rooda.summary.model import RunSummary
 

@@ -42,7 +42,7 @@ class Box(Struct, frozen=True):
     is_failed: bool = False
 
 
-class Label(Struct, frozen=True):
+class PlotLabel(Struct, frozen=True):
     """A text on the timeline or below a plot; `width` is that of a plate behind it, in pixels."""
 
     text: str
@@ -58,8 +58,8 @@ class Piece(Struct):
     number: int | None
     title: str
     boxes: list[Box]
-    label: Label | None = None
-    kind: Label | None = None
+    label: PlotLabel | None = None
+    kind: PlotLabel | None = None
     cross: float | None = None
 
 
@@ -67,10 +67,10 @@ class TimeLine(Struct):
     """One line of the timeline."""
 
     pieces: list[Piece]
-    waits: list[Label]  # inside of a box
-    above: list[Label]  # above a box that is too small
-    ticks: list[Label]
-    ends: tuple[Label, Label]
+    waits: list[PlotLabel]  # inside of a box
+    above: list[PlotLabel]  # above a box that is too small
+    ticks: list[PlotLabel]
+    ends: tuple[PlotLabel, PlotLabel]
 
 
 class _Row:
@@ -165,20 +165,22 @@ def _name(piece: Piece, one: IterationSummary, row: _Row) -> None:
     middle = (left + right) / 2
     text = str(one.number)
     if row.has_room("number", text, middle, _DIGIT):
-        piece.label = Label(text, _rounded(middle), is_failed=one.is_failed)
+        piece.label = PlotLabel(text, _rounded(middle), is_failed=one.is_failed)
     if not one.is_failed:
         return
     if (right - left) * row.pixels / 100 >= 2 * _DIGIT:
         piece.cross = _rounded(middle)
     kind = one.kind or one.status
     if piece.label is not None and row.has_room("above", kind, middle, _LETTER):
-        piece.kind = Label(kind, _rounded(middle), is_failed=True)
+        piece.kind = PlotLabel(kind, _rounded(middle), is_failed=True)
 
 
-def _waits(run: RunSummary, row: _Row, pieces: list[Piece]) -> tuple[list[Label], list[Label]]:
+def _waits(
+    run: RunSummary, row: _Row, pieces: list[Piece]
+) -> tuple[list[PlotLabel], list[PlotLabel]]:
     """Add the waits and pauses of the run to the pieces; return their labels."""
-    inside: list[Label] = []
-    above: list[Label] = []
+    inside: list[PlotLabel] = []
+    above: list[PlotLabel] = []
     asleep = [span for one in run.iterations for span in one.spans if span.kind is SpanKind.ASLEEP]
     for span in (*run.spans, *asleep):
         if span.end <= row.start or span.start >= row.end:
@@ -192,13 +194,13 @@ def _waits(run: RunSummary, row: _Row, pieces: list[Piece]) -> tuple[list[Label]
         middle, room = box.x + box.width / 2, box.width * row.pixels / 100
         width = len(text) * _LETTER + 12
         if room >= width + 12:
-            inside.append(Label(text, _rounded(middle), width=_rounded(width)))
+            inside.append(PlotLabel(text, _rounded(middle), width=_rounded(width)))
         elif row.has_room("above", text, middle, _LETTER):
-            above.append(Label(text, _rounded(middle)))
+            above.append(PlotLabel(text, _rounded(middle)))
     return inside, above
 
 
-def _ticks(row: _Row, start: datetime | None) -> list[Label]:
+def _ticks(row: _Row, start: datetime | None) -> list[PlotLabel]:
     if start is None:
         return []
     begin = start + timedelta(seconds=row.start)
@@ -214,17 +216,19 @@ def _ticks(row: _Row, start: datetime | None) -> list[Label]:
         room = 36 / row.pixels * 100  # the labels of both ends
         if room * 1.6 < x < 100 - room * 1.6:
             text = f"{moment:%H:%M}" if step >= MINUTE else f"{moment:%H:%M:%S}"
-            found.append(Label(text, _rounded(x)))
+            found.append(PlotLabel(text, _rounded(x)))
     return found
 
 
-def _ends(row: _Row, start: datetime | None, place: int) -> tuple[Label, Label]:
+def _ends(row: _Row, start: datetime | None, place: int) -> tuple[PlotLabel, PlotLabel]:
     if start is None:
-        return Label("", 0.0, "start"), Label("", 100.0, "end")
+        return PlotLabel("", 0.0, "start"), PlotLabel("", 100.0, "end")
     form = "%H:%M" if row.end - row.start >= 10 * MINUTE else "%H:%M:%S"
     moments = (start + timedelta(seconds=one) for one in (row.start, row.end))
     first, last = (f"{moment:{form}}" for moment in moments)
-    return Label("" if place and not first else first, 0.0, "start"), Label(last, 100.0, "end")
+    return PlotLabel("" if place and not first else first, 0.0, "start"), PlotLabel(
+        last, 100.0, "end"
+    )
 
 
 def brief_duration(seconds: float) -> str:
@@ -293,7 +297,7 @@ class Plot(Struct, frozen=True, kw_only=True):
     bad: tuple[Bar, ...] = ()
     dot: tuple[float, float] | None = None
     values: tuple[tuple[str, float, float, str], ...] = ()  # text, x, y, anchor
-    marks: tuple[Label, ...] = ()  # below the plot
+    marks: tuple[PlotLabel, ...] = ()  # below the plot
     columns: tuple[Column, ...] = ()
 
 
@@ -445,7 +449,7 @@ def changes_words(files: int | None, added: int | None, deleted: int | None) -> 
     return f"{words} +{added:,} \u2212{deleted:,}"
 
 
-def _marks(run: RunSummary) -> tuple[Label, ...]:
+def _marks(run: RunSummary) -> tuple[PlotLabel, ...]:
     """Return the numbers below a plot: failed iterations first, as many as there is room for."""
     count = len(run.iterations)
     row = _Row(0.0, float(count), _WIDTH)
@@ -457,7 +461,7 @@ def _marks(run: RunSummary) -> tuple[Label, ...]:
         text = f"\u00d7{one.number}" if one.is_failed else str(one.number)
         x = row.x(place + 0.5)
         if is_wanted and row.has_room("mark", text, x, _DIGIT):
-            found.append(Label(text, _rounded(x), is_failed=one.is_failed))
+            found.append(PlotLabel(text, _rounded(x), is_failed=one.is_failed))
     return tuple(found)
 
 

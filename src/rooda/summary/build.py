@@ -9,8 +9,8 @@ from pathlib import PurePath
 from msgspec.structs import replace
 
 from rooda.agents.agent_program import program_name
+from rooda.agents.agent_report import Tokens
 from rooda.agents.registry import KNOWN, TEXT
-from rooda.agents.report import Tokens
 from rooda.iteration.headline import headline_of
 from rooda.loop.state import Status
 from rooda.loop.work_events import VerifyEnded
@@ -19,7 +19,6 @@ from rooda.record.json_objects import iteration_of
 from rooda.record.rows import UNFINISHED, IterationRow, RunRow, moment_of
 from rooda.summary import sentences
 from rooda.summary.model import (
-    Check,
     FileSummary,
     IterationSummary,
     Note,
@@ -27,6 +26,7 @@ from rooda.summary.model import (
     Span,
     SpanKind,
     TestCounts,
+    VerifySummary,
 )
 from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
 from rooda.testresults.results import TestStatus
@@ -383,12 +383,12 @@ def _named(process: NamedProcess) -> NamedProcess:
     return NamedProcess(process.pid, process.name[:_LONGEST_NAME])
 
 
-def _check(verify: VerifyEnded | None) -> Check | None:
+def _check(verify: VerifyEnded | None) -> VerifySummary | None:
     if verify is None:
         return None
     output = verify.output[-_LONGEST_OUTPUT:]
     command, error = verify.command[:_LONGEST_TEXT], verify.error[:_LONGEST_NAME]
-    return Check(command, error, verify.exit_code, verify.duration, output)
+    return VerifySummary(command, error, verify.exit_code, verify.duration, output)
 
 
 def _counts(row: IterationRow) -> tuple[FileSummary, ...]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from rooda.agents.report import Tokens
+from rooda.agents.agent_report import Tokens
 from rooda.process.events import NamedProcess
 
 SCHEMA_VERSION = 1
@@ -77,7 +77,7 @@ class Note(Struct, frozen=True):
     is_failure: bool = False
 
 
-class Check(Struct, frozen=True):
+class VerifySummary(Struct, frozen=True):
     """The user's check (`verify`) after an iteration."""
 
     command: str
@@ -122,7 +122,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     cost: float | None = None
     exit_code: int | None = None
     signal: str | None = None
-    verify: Check | None = None
+    verify: VerifySummary | None = None
     hooks_failed: tuple[str, ...] = ()
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
     notes: tuple[Note, ...] = ()
@@ -152,7 +152,7 @@ class Proof(Struct, frozen=True):
     after: str = ""  # what came after it; rooda's own words
 
 
-class Command(Struct, frozen=True):
+class NextCommand(Struct, frozen=True):
     """A command that the user may want to run next; made of rooda's own values only."""
 
     why: str
@@ -199,7 +199,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     closing: str = ""  # the agent's last words after FAILURE
     closing_iteration: int | None = None
     notes: tuple[Note, ...] = ()
-    next_commands: tuple[Command, ...] = ()
+    next_commands: tuple[NextCommand, ...] = ()
     next_hint: str = ""
     iterations: tuple[IterationSummary, ...] = ()
 

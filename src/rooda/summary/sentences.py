@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.record.rows import RecordedSetting, RunRow, moment_of
-from rooda.summary.model import Command, IterationSummary, Note, Proof, ProofState, RunSummary
+from rooda.summary.model import IterationSummary, NextCommand, Note, Proof, ProofState, RunSummary
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 
@@ -244,34 +244,36 @@ def next_hint(run: RunSummary) -> str:
     return ""
 
 
-def next_commands(run: RunSummary, settings: Sequence[RecordedSetting] = ()) -> Iterator[Command]:
+def next_commands(
+    run: RunSummary, settings: Sequence[RecordedSetting] = ()
+) -> Iterator[NextCommand]:
     """Yield the commands that the user may want to run next, the most useful first."""
     name, numbers = run.run, [one.number for one in run.iterations]
     failed = [one for one in run.iterations if one.is_failed]
     if run.is_running:
-        yield Command("Watch it", "rooda follow")
-        yield Command("End it after the current iteration", "rooda stop")
+        yield NextCommand("Watch it", "rooda follow")
+        yield NextCommand("End it after the current iteration", "rooda stop")
     elif run.status != Status.SUCCESS:
         yield from _continuing(run, settings)
     yield from _git_commands(run)
     if failed and not run.is_running:
         number = failed[-1].number
-        yield Command(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
-    yield Command("See the rule that decided, and the limits", f"rooda why {name}")
+        yield NextCommand(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
+    yield NextCommand("See the rule that decided, and the limits", f"rooda why {name}")
     looked = next((note for note in run.notes if not note.is_failure), None)
     if looked is not None:
-        yield Command(
+        yield NextCommand(
             f"Look at the change of iteration {looked.iteration}",
             f"rooda diff {name} {looked.iteration}",
         )
     proven = run.proof.iteration
     if not run.is_running and proven is not None and numbers and proven != numbers[-1]:
-        yield Command("Go back to the last proven work tree", f"rooda restore {name} {proven}")
+        yield NextCommand("Go back to the last proven work tree", f"rooda restore {name} {proven}")
     elif not run.is_running and numbers and any(one.files for one in run.iterations):
-        yield Command("Go back to the work tree before the run", f"rooda restore {name} 0")
+        yield NextCommand("Go back to the work tree before the run", f"rooda restore {name} 0")
 
 
-def _continuing(run: RunSummary, settings: Sequence[RecordedSetting]) -> Iterator[Command]:
+def _continuing(run: RunSummary, settings: Sequence[RecordedSetting]) -> Iterator[NextCommand]:
     """Yield the command that continues the run; a limit that ended it is raised."""
     is_ralph = run.procedure in _RALPH
     command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
@@ -279,16 +281,16 @@ def _continuing(run: RunSummary, settings: Sequence[RecordedSetting]) -> Iterato
     if rule is StopRule.MAX_ITERATIONS and run.max_iterations is not None:
         if not is_ralph:
             more = run.max_iterations + 10
-            yield Command("Continue with ten more", f"{command} --max-iterations {more}")
+            yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
     elif rule in _LIMITS:
         name = _LIMITS[rule]
         values = {one.name: one.value for one in settings}
         if not is_ralph:
             flag = f"--{name.replace('_', '-')} {_doubled(values.get(f'loop.{name}', ''))}"
-            yield Command(f"Continue with twice the {name}", f"{command} {flag}")
+            yield NextCommand(f"Continue with twice the {name}", f"{command} {flag}")
     else:
         number = _next_number(run)
-        yield Command(f"Continue at iteration {number}; failures count from 0", command)
+        yield NextCommand(f"Continue at iteration {number}; failures count from 0", command)
 
 
 def _doubled(value: str) -> str:
@@ -309,11 +311,11 @@ def _next_number(run: RunSummary) -> int:
     return last.number + (last.is_good or last.is_failed or last.status == "skipped")
 
 
-def _git_commands(run: RunSummary) -> Iterator[Command]:
+def _git_commands(run: RunSummary) -> Iterator[NextCommand]:
     first, last = short(run.first_commit), short(run.last_commit)
     if not first or not last or first == last:
         return
     commits = f"Read the {run.commits} commits" if run.commits > 1 else "Read the commit"
-    log = Command(commits, f"git log --oneline --stat {first}..{last}")
-    whole = Command("Review the whole run as one diff", f"git diff {first}..{last}")
+    log = NextCommand(commits, f"git log --oneline --stat {first}..{last}")
+    whole = NextCommand("Review the whole run as one diff", f"git diff {first}..{last}")
     yield from (log, whole)

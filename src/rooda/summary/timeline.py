@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from rooda.loop.segments import Segment, SegmentKind
+from rooda.loop.iteration_events import Segment, SegmentKind
 from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept, moment_of
 from rooda.summary.model import Span, SpanKind
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.agents.agent_report import Form, Said, SaidKind
 from rooda.agents.output_reader import OutputReader
 from rooda.agents.registry import KNOWN, TEXT
-from rooda.agents.report import Form, Said, SaidKind
 from rooda.record.run_folders import iteration_folder
 from rooda.record.transcript_files import pieces_of_end, size_of
 from rooda.summary.model import IterationSummary

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from rooda.agents.report import Usage
+from rooda.agents.agent_report import Usage
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted

@@ -1,5 +1,6 @@
-"""The branches of a repository, and which of them other work trees use."""
+"""The branches of a repository, which of them other work trees use, and where git pushes them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -9,14 +10,14 @@ from rooda.workspace.git import Git, GitError
 _HEADS, _REMOTES = "refs/heads/", "refs/remotes/"
 _LIST = ("for-each-ref", "--format=%(refname)%00%(worktreepath)", _HEADS, _REMOTES)
 
+Ask = Callable[..., str]  # asks git, and returns its answer; empty where git has none
+
 
 class Branches(Struct, frozen=True):
     """Branches by name. `current` is None on a detached HEAD."""
 
     current: str | None
-    used_in: dict[
-        str, str
-    ]  # a branch and the work tree that it is checked out in, or an empty text
+    used_in: dict[str, str]  # the work tree of a branch; empty if none has checked it out
     of_remotes: frozenset[str]  # the same without the name of the remote
 
     @classmethod
@@ -65,3 +66,15 @@ def is_branch_name(git: Git, name: str) -> bool:
         return git.ask("check-ref-format", "--branch", name) == name
     except GitError:
         return False
+
+
+def push_remote(ask: Ask, branch: str) -> str:
+    """Return where git itself would push to; without any setting the only remote, or `origin`."""
+    for key in (f"branch.{branch}.pushRemote", "remote.pushDefault"):
+        if chosen := ask("config", key):
+            return chosen
+    upstream = ask("config", f"branch.{branch}.remote")
+    if upstream and upstream != ".":
+        return upstream
+    remotes = ask("remote").split()
+    return remotes[0] if len(remotes) == 1 else "origin" if "origin" in remotes else ""

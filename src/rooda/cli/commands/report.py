@@ -13,7 +13,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.console.recorded import Recorded, readable_record
 from rooda.record.rows import RunRow
 from rooda.report import make
-from rooda.report.files import write_default, write_whole
+from rooda.report.report_file import write_default, write_whole
 from rooda.text.numbers import approximate_size
 
 _STDOUT = "-"

@@ -115,9 +115,9 @@ def _start(
     )
     prepared = prepare(request, this_world() if taken_up is None else taken_up.world)
     if parameters["dry_run"]:
-        from rooda.console.dry_run import show
+        from rooda.console.starting import show_dry_run
 
-        return show(prepared, ["rooda", *without_dry_run(session.arguments)], taken_up)
+        return show_dry_run(prepared, ["rooda", *without_dry_run(session.arguments)], taken_up)
     from rooda.console.command_line import given_of, parts_of
     from rooda.console.starting import launch, rooda_front
     from rooda.engine.invocation import Invocation

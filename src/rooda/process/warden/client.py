@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rooda.process.import_path import without_work_tree
+from rooda.process.first_moment import without_work_tree
 from rooda.process.interrupts import WARDENS
 from rooda.process.warden.channel import Channel, ChannelClosed, Message
 

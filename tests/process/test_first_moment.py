@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.process.import_path import without_work_tree
+from rooda.process.first_moment import without_work_tree
 from rooda.process.warden import client
 
 

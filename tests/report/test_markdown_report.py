@@ -6,7 +6,7 @@ import pytest
 
 from rooda.record.rows import IterationRow, RunRow
 from rooda.report.make import as_json
-from rooda.report.markdown import markdown, words
+from rooda.report.markdown_report import markdown, words
 from rooda.summary.build import summarize
 from support.hostile import TEXTS
 from support.nights import START, STEP, at, checked, failed, iteration, night, results, sha
