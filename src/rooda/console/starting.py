@@ -1,4 +1,4 @@
-"""Start a prepared run, show what it would do, or continue an earlier one with its flags."""
+"""Start a prepared run, or continue an earlier one with its flags and those given now."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from rooda.console.command_line import anchored_in, given_of, merge, parse, part
 from rooda.console.command_table import RESERVED
 from rooda.console.flags import MergeRules
 from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
-from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable, resume
+from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.engine.start import report, start_run
 from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status
@@ -26,7 +26,6 @@ from rooda.record.given_flags import NO_FLAGS, GivenFlags
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import RunRow
 from rooda.text.paths import is_folder
-from rooda.views.dry_run import render
 
 LAST = ""  # `--resume` without a name
 
@@ -159,22 +158,3 @@ def _find(reader: RecordReader, wanted: str, procedure: str | None) -> RunRow:
         message = f"there is no run of {procedure} here"
         raise nothing_to_resume(message, new_run(front_of(procedure)))
     return rows[0]
-
-
-def show_dry_run(prepared: Prepared, command: Sequence[str], taken_up: TakenUp | None) -> int:
-    """Print the dry run, and return 1 if a run can't start.
-
-    `command` is the command line without `--dry-run`. `taken_up` is the run that would continue.
-    """
-    words, problems = "", [*prepared.problems]
-    plan = prepared.plan
-    if plan is not None and (missing := plan.missing_file()):
-        problems.append(Problem(missing, title="Required file missing"))
-    if taken_up is not None and plan is not None:
-        try:
-            words = taken_up.told(resume(plan, taken_up.run).state).as_text()
-        except InvalidInput as invalid:
-            problems += invalid.problems
-    prepared = replace(prepared, problems=tuple(problems))
-    click.echo(render(prepared, command, words), nl=False)
-    return 0 if prepared.valid else 1

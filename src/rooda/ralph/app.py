@@ -140,7 +140,7 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
     front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
     prepared = prepare_ralph(args, world, resumed=taken_up is not None)
     if parameters["dry_run"]:
-        from rooda.console.starting import show_dry_run
+        from rooda.console.preview import show_dry_run
 
         words = without_dry_run(session.arguments, ctx.command.params)
         return show_dry_run(prepared, ["ralph", *words], taken_up)

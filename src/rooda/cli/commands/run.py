@@ -115,7 +115,7 @@ def _start(
     )
     prepared = prepare(request, this_world() if taken_up is None else taken_up.world)
     if parameters["dry_run"]:
-        from rooda.console.starting import show_dry_run
+        from rooda.console.preview import show_dry_run
 
         return show_dry_run(prepared, ["rooda", *without_dry_run(session.arguments)], taken_up)
     from rooda.console.command_line import given_of, parts_of

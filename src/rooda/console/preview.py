@@ -1,0 +1,35 @@
+"""`--dry-run` of rooda and ralph: print what a run would do, and what keeps it from starting.
+
+It does not import the modules that start a run, which load the database.
+"""
+
+from collections.abc import Sequence
+
+import click
+from msgspec.structs import replace
+
+from rooda.config.prepare import Prepared
+from rooda.config.problems import InvalidInput, Problem
+from rooda.engine.invocation import TakenUp
+from rooda.views.dry_run import render
+
+
+def show_dry_run(prepared: Prepared, command: Sequence[str], taken_up: TakenUp | None) -> int:
+    """Print the dry run, and return 1 if a run can't start.
+
+    `command` is the command line without `--dry-run`. `taken_up` is the run that would continue.
+    """
+    words, problems = "", [*prepared.problems]
+    plan = prepared.plan
+    if plan is not None and (missing := plan.missing_file()):
+        problems.append(Problem(missing, title="Required file missing"))
+    if taken_up is not None and plan is not None:
+        from rooda.engine.resume import resume  # loads the database
+
+        try:
+            words = taken_up.told(resume(plan, taken_up.run).state).as_text()
+        except InvalidInput as invalid:
+            problems += invalid.problems
+    prepared = replace(prepared, problems=tuple(problems))
+    click.echo(render(prepared, command, words), nl=False)
+    return 0 if prepared.valid else 1
