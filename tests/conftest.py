@@ -1,4 +1,5 @@
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,14 @@ from support.workspace import PROCEDURE, Workspace
 if "COVERAGE_PROCESS_CONFIG" in os.environ:
     # Coverage starts in a process through the start-up files of the virtual environment.
     client.PYTHON, client.PYTHON_FLAGS = sys.executable, ("-I",)
+
+# `nohup make test &` leaves these ignored, and rooda and the agents would inherit that.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 @pytest.fixture
