@@ -69,6 +69,35 @@ def test_commit_and_push_need_a_branch(work: Path, tmp_path: Path) -> None:
     assert (problem.file, problem.field) == ("rooda-config.yml", "loop.git.commit")
 
 
+@pytest.mark.parametrize(
+    "sign,what",
+    [
+        ("rebase-merge", "rebase"),
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisect"),
+    ],
+)
+def test_no_commit_while_another_operation_is_in_progress(
+    sign: str, what: str, work: Path, tmp_path: Path
+) -> None:
+    (work / "file").write_text("one")
+    git(work, "add", "file")
+    if what in ("rebase", "bisect"):
+        git(work, "checkout", "-q", "--detach")
+    (work / ".git" / sign).write_text("")
+    for flags in ([], ["--git-dirty=commit"]):
+        [problem] = errors(found(tmp_path, "--commit", *flags))
+        assert problem.field == "--commit"
+        assert problem.message == f"git.commit is on, but a {what} is in progress"
+        assert problem.suggestion.startswith("Finish or abort it first (git status shows it), or ")
+    [problem] = found(tmp_path, "--preset=ralph")
+    assert (problem.severity, problem.field) == (Severity.WARNING, "loop.git.commit")
+    assert problem.message.endswith(f"a {what} is in progress")
+    assert errors(found(tmp_path)) == []
+
+
 def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) -> None:
     git(work, "checkout", "-q", "--detach")
     assert errors(found(tmp_path, "--preset=ralph")) == []

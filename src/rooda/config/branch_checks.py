@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rooda.config.git_checks import MOST_LISTED, Obstacle, changed_files, find_top
+from rooda.config.git_checks import FINISH_IT, MOST_LISTED, Obstacle, changed_files, find_top
 from rooda.config.problems import Problem
 from rooda.config.resolve import Values
 from rooda.config.settings import GIT_BRANCH
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names, is_folder
 from rooda.workspace.branches import Branches, is_branch_name
-from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.git import Git, GitError, unfinished_in
 from rooda.workspace.tools import Tools
 
 _TITLE = "Branch can't be used"
@@ -53,8 +53,8 @@ def _check(
     if rival := branches.rival(name):
         message = f"git can't create the branch {name} beside the branch {rival}"
         yield _problem(values, message, "Choose a name that does not begin with another one")
-    if reason := unfinished(Path(git.line("rev-parse", "--absolute-git-dir"))):
-        yield _problem(values, reason, "Finish or abort it first (git status shows it)")
+    if reason := unfinished_in(git):
+        yield _problem(values, reason, FINISH_IT)
     elif changed := changed_files(values, git.folder, tools):
         message = (
             f"tracked files have uncommitted changes: {first_names(changed, most=MOST_LISTED)}"

@@ -23,7 +23,7 @@ from rooda.config.settings import (
     GIT_REQUIRE_CHANGES,
 )
 from rooda.text.paths import first_names, is_folder
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import Git, GitError, unfinished_in
 from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal
@@ -31,6 +31,7 @@ from rooda.workspace.work_tree import explain_refusal
 _NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
 TITLE = "git can't be used"
 MOST_LISTED = 20
+FINISH_IT = "Finish or abort it first (git status shows it)"
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 _TRY = "Check that `git status` works here"
 _INSTALL = "Install git; rooda does not run a git that is in the work tree"
@@ -70,7 +71,7 @@ def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]
     """Yield the tracked files whose changes the user has not committed: rooda would commit them.
 
     Files that rooda writes itself do not count. If git can't be used, `check_git` says so.
-    A branch to switch to has its own check.
+    A branch to switch to has its own check, and so has an unfinished merge or rebase.
     """
     if not values[GIT_COMMIT] or values[GIT_DIRTY] == "commit" or not is_folder(folder):
         return
@@ -80,7 +81,7 @@ def check_clean(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]
     if isinstance(top, Obstacle):
         return
     try:
-        found = changed_files(values, top, tools)
+        found = [] if unfinished_in(Git(top, tools)) else changed_files(values, top, tools)
     except GitError as error:
         message = f"rooda could not check whether tracked files have changes: {error}"
         yield _warning(values, message, _TRY)

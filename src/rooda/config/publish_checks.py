@@ -3,39 +3,57 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rooda.config.git_checks import TITLE, Obstacle, find_top
+from msgspec.structs import replace
+
+from rooda.config.git_checks import FINISH_IT, TITLE, Obstacle, find_top
 from rooda.config.origin import Tier
-from rooda.config.problems import Problem
+from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
-from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_PUSH
+from rooda.config.settings import GIT_BRANCH, GIT_COMMIT, GIT_DIRTY, GIT_PUSH
 from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
 from rooda.workspace.branches import Branches, push_remote
-from rooda.workspace.git import Git, GitError
+from rooda.workspace.git import Git, GitError, unfinished_in
 from rooda.workspace.tools import Tools
 
 
 def check_publishing(values: Values, folder: Path, tools: Tools) -> Iterator[Problem]:
     """Yield why rooda could not commit or push, where the user and not a preset asks for it.
 
-    If git can't be used at all, `check_git` says so.
+    An unfinished merge or rebase is named for a preset too, as a warning. If git can't be used at
+    all, `check_git` says so.
     """
-    asked = [row for row in (GIT_COMMIT, GIT_PUSH) if _asks_for(values, row)]
-    top = find_top(folder, tools) if asked and is_folder(folder) else None
+    wanted = [row for row in (GIT_COMMIT, GIT_PUSH) if values[row]]
+    top = find_top(folder, tools) if wanted and is_folder(folder) else None
     if top is None or isinstance(top, Obstacle):
         return
+    asked = [row for row in wanted if values.origin(row).tier > Tier.PRESET]
     git = Git(top, tools)
     try:
+        operation = unfinished_in(git)
         branch = values[GIT_BRANCH] or Branches.find(git).current
     except GitError as error:
-        yield _problem(values, asked[0], str(error), "Check that `git status` works here")
+        fix = "Check that `git status` works here"
+        yield from (_problem(values, row, str(error), fix) for row in asked[:1])
         return
-    if branch is None:
+    if operation is not None:
+        # git can push during a merge. It can't during a rebase, which detaches HEAD.
+        held = [row for row in wanted if row is GIT_COMMIT or branch is None]
+        yield from (_unfinished(values, row, operation) for row in held)
+    elif branch is None:
         why = "HEAD is detached, so there is no branch to commit to or to push"
         yield from (_problem(values, row, why, "Start with --branch NAME") for row in asked)
-    elif GIT_PUSH in asked:
+    if branch is not None and GIT_PUSH in asked:
         yield from _check_remote(values, git, branch)
+
+
+def _unfinished(values: Values, row: Setting[bool], operation: str) -> Problem:
+    problem = _problem(values, row, operation, FINISH_IT)
+    # A preset that does not commit the user's own changes must not do so after the merge either.
+    keeps_out = row is GIT_COMMIT and values[GIT_DIRTY] == "stop"
+    is_asked_for = values.origin(row).tier > Tier.PRESET or keeps_out
+    return problem if is_asked_for else replace(problem, severity=Severity.WARNING)
 
 
 def _check_remote(values: Values, git: Git, branch: str) -> Iterator[Problem]:
@@ -57,10 +75,6 @@ def _check_remote(values: Values, git: Git, branch: str) -> Iterator[Problem]:
     else:
         return
     yield _problem(values, GIT_PUSH, why, fix)
-
-
-def _asks_for(values: Values, row: Setting[bool]) -> bool:
-    return values[row] and values.origin(row).tier > Tier.PRESET
 
 
 def _problem(values: Values, row: Setting[bool], reason: str, fix: str) -> Problem:

@@ -6,6 +6,7 @@ Both run in a process tree of their own and within a time of their own; nothing 
 from collections.abc import Sequence
 
 from rooda.agents.failure_kinds import FailureKind
+from rooda.config.git_checks import FINISH_IT
 from rooda.config.new_secrets import NewSecrets
 from rooda.config.plan import Plan
 from rooda.config.settings import (
@@ -166,7 +167,7 @@ class Publisher:
         if trouble := pin.trouble():
             return Refusal(f"the repository changed: {trouble}", _CHANGED)
         if (reason := unfinished(pin.git_dir)) is not None:
-            return Refusal(reason, "Finish or abort it first (git status shows it)")
+            return Refusal(reason, FINISH_IT)
         if not self._git.ask("symbolic-ref", "-q", "HEAD"):
             return Refusal(
                 "HEAD is detached: a commit would belong to no branch",

@@ -247,3 +247,8 @@ def unfinished(git_dir: Path) -> str | None:
     """Return which operation is unfinished in a repository, in words; None if there is none."""
     found = (what for name, what in _UNFINISHED.items() if (git_dir / name).exists())
     return next((f"{what} is in progress" for what in found), None)
+
+
+def unfinished_in(git: Git) -> str | None:
+    """Return the same as `unfinished` for the repository of a work tree. Raises GitError."""
+    return unfinished(Path(git.line("rev-parse", "--absolute-git-dir")))
