@@ -62,3 +62,12 @@ def test_report_that_cannot_be_written_is_one_warning_and_no_failure(work: GitWo
     assert "WARN: The report can't be written; the run goes on" in warnings[0]
     assert "leads out of it" in warnings[0]
     assert list(target.iterdir()) == []
+
+
+def test_report_may_be_beside_the_work_tree(work: GitWork) -> None:
+    done = work.work(work.agents(DONE), "--report", "../beside.md")
+    assert (done.code, done.err.count("WARN")) == (0, 0), done.err
+    live = work.path.parent / "beside.md"
+    assert ": success" in live.read_text()
+    assert work.rooda("report", "-o", "../beside.html").code == 0
+    assert live.with_suffix(".html").exists()

@@ -1,4 +1,4 @@
-"""`changed_within`: the last scan of the work tree before rooda stops an idle agent."""
+"""`leads_out`, and `changed_within`: the last scan before rooda stops an idle agent."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.workspace.work_tree import changed_within
+from rooda.workspace.work_tree import changed_within, leads_out
 from support.children import until
 
 # -- what counts as a change ---------------------------------------------------------------
@@ -99,3 +99,32 @@ def test_file_with_a_time_in_the_future_is_no_change(tmp_path: Path) -> None:
 def test_scan_without_time_counts_as_a_change(tmp_path: Path) -> None:
     top = at_rest(filled(tmp_path / "work"))
     assert changed_within(top, 0.001, lambda: True) == 0.0, "so the agent is not stopped"
+
+
+# -- what a link leads out of the work tree ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path,expected",
+    [
+        ("..", False),
+        ("../x", False),
+        ("src/../..", False),
+        ("src/..", False),
+        ("../tree", False),
+        ("../tree/..", False),
+        ("../../..", False),
+        ("away", True),
+        ("away/x", True),
+        ("away/..", True),
+        ("src/../away", True),
+        ("../tree/away", True),
+        ("back", False),
+    ],
+)
+def test_only_a_link_leads_out(tmp_path: Path, path: str, expected: bool) -> None:  # noqa: FBT001
+    top = filled(tmp_path / "tree")
+    (tmp_path / "elsewhere").mkdir()
+    (top / "away").symlink_to(tmp_path / "elsewhere")
+    (top / "back").symlink_to("src")
+    assert leads_out(top / path, top) is expected

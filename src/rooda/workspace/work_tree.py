@@ -91,7 +91,9 @@ OUTSIDE = "a symbolic link leads out of the work tree"
 def leads_out(path: Path, tree: Path) -> bool:
     """Return whether a link leads from a path in a work tree to a place outside of it."""
     top = tree.resolve()
-    named = (Path(os.path.abspath(path)), path.parent.resolve() / path.name)  # noqa: PTH100
+    named = [Path(os.path.abspath(path))]  # noqa: PTH100
+    if path.name != "..":  # which names the folder above, and not an entry of the folder
+        named.append(path.parent.resolve() / path.name)
     is_inside = any(one.is_relative_to(top) for one in named)
     return is_inside and not Path(os.path.realpath(path)).is_relative_to(top)
 
