@@ -10,6 +10,7 @@ from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRo
 from rooda.summary.build import summarize
 from rooda.summary.model import ProofState, RunSummary, SpanKind
 from rooda.summary.sentences import clock
+from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
 
 NOW = START + timedelta(hours=9)
@@ -49,6 +50,16 @@ def test_totals_are_distinct_files_last_tests_and_wall_time() -> None:
     assert found.changed[0].name == "src/parser.py"
     assert (found.changed[0].added, found.changed[0].iterations) == (80, (1, 2, 3, 4))
     assert found.project == "tabq"
+
+
+def test_totals_count_the_lines_of_all_files() -> None:
+    """The record names only the files with the most changed lines."""
+    names = tuple(f"f{number}" for number in range(150))
+    result = IterationResult(exit_code=0, files_created=names)
+    named = tuple(LineCount(name, 1, 0) for name in names[:100])
+    many = iteration(1, result=result, lines=LineCounts(150, 150, 7, named))
+    found = summary(night(), many, iteration(2))
+    assert (found.files, found.added, found.deleted) == (152, 180, 11)
 
 
 def test_times_are_told_apart() -> None:

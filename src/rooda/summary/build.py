@@ -31,7 +31,7 @@ from rooda.summary.model import (
 from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
 from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
-from rooda.workspace.tree_changes import LineCount
+from rooda.workspace.tree_changes import LineCount, LineCounts
 
 _GOOD, _FAILED = ("completed",), ("failed", "timed_out")
 _MOST_FILES = 50  # of an iteration
@@ -145,6 +145,7 @@ class _Builder:
             names = (*result.files_created, *result.files_modified, *result.files_deleted)
             files = len(names)
             self._files.add(row.number, names, _counts(row))
+            self._files.add_lines(row.lines)
         details = result.test_results.details if result and result.test_results else ()
         bad = (TestStatus.FAILED, TestStatus.ERROR)
         return IterationSummary(
@@ -313,6 +314,8 @@ class _Files:
         self._names: dict[str, list[int]] = {}
         self._lines: dict[str, list[int]] = {}
         self._more = 0
+        self._added: int | None = None
+        self._deleted: int | None = None
 
     def add(self, number: int, names: Iterable[str], counts: Iterable[FileSummary]) -> None:
         """Add the files of one iteration."""
@@ -328,6 +331,12 @@ class _Files:
             sums[0] += one.added
             sums[1] += one.deleted
 
+    def add_lines(self, counts: LineCounts | None) -> None:
+        """Add the changed lines of all files of one iteration."""
+        if counts is not None:
+            self._added = (self._added or 0) + max(0, counts.added)
+            self._deleted = (self._deleted or 0) + max(0, counts.deleted)
+
     @property
     def number(self) -> int:
         """How many there are."""
@@ -336,12 +345,12 @@ class _Files:
     @property
     def added(self) -> int | None:
         """How many lines were added in all iterations; None if that is unknown."""
-        return sum(added for added, _ in self._lines.values()) if self._lines else None
+        return self._added
 
     @property
     def deleted(self) -> int | None:
         """How many lines were deleted in all iterations; None if that is unknown."""
-        return sum(deleted for _, deleted in self._lines.values()) if self._lines else None
+        return self._deleted
 
     def largest(self) -> tuple[FileSummary, ...]:
         """Return the files with the most changed lines."""
