@@ -36,6 +36,10 @@ def test_markdown_has_what_the_page_has() -> None:
         assert expected in text, expected
 
 
+def test_commits_of_the_agent_are_in_the_table() -> None:
+    assert "| not run | 2 by agent |" in text_of(night(), iteration(1, commit=None, commits=2))
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_hostile_words_are_no_markup(text: str) -> None:
     shown = words(text)

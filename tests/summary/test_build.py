@@ -131,7 +131,7 @@ def test_failed_night_names_the_threshold_and_the_last_proven_state() -> None:
         sha(2)[:7],
     )
     assert proof.after == (
-        "Iterations 3 to 4 left 4 changed files uncommitted, "
+        "Iterations 3 to 4 left 3 changed files uncommitted, "
         "and verify failed on them (iteration 3)."
     )
     assert found.closing == "I need TABQ_S3_KEY."
@@ -144,6 +144,21 @@ def test_failed_night_names_the_threshold_and_the_last_proven_state() -> None:
     assert f"rooda show {RUN} 5" in commands
     assert f"rooda restore {RUN} 2" in commands
     assert found.next_hint.startswith("The agent signaled FAILURE: settle what it names")
+
+
+def test_proof_knows_the_commits_of_the_agent() -> None:
+    result = IterationResult(exit_code=0, files_created=tuple(map(str, range(70))))
+    own = {"commit": None, "verify": None}
+    rows = [iteration(2, commits=1, **own), iteration(3, commits=2, **own)]
+    found = summary(night(), iteration(1), *rows)
+    assert found.proof.after == (
+        "Iterations 2 to 3 left 3 changed files (the agent made 3 commits), "
+        "and verify did not run on them."
+    )
+    rows = [iteration(1), iteration(2, result=result, **own), iteration(3, **own)]
+    after = [summary(night(), *rows[:number]).proof.after for number in (2, 3)]
+    assert after[0].startswith("Iteration 2 left 70 changed files uncommitted")
+    assert after[1].startswith("Iterations 2 to 3 left at least 70 changed files uncommitted")
 
 
 def test_waits_attempts_and_sleep_are_on_the_timeline() -> None:

@@ -127,7 +127,7 @@ def _cells(one: IterationSummary) -> Sequence[str]:
         f"{format_duration(one.seconds)}{waited}",
         changes_words(one.files, one.added, one.deleted),
         _counts(one.tests) if one.tests else "not run",
-        _code(short(one.commit)) or "-",
+        _code(short(one.commit)) or (f"{one.commits} by agent" if one.commits else "-"),
         price(one.cost) if one.cost is not None else "-",
     )
 

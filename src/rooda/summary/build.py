@@ -172,7 +172,7 @@ class _Builder:
                 :_MOST_NAMED
             ],
             commit=row.commit.commit if row.commit else None,
-            commits=(row.commits or 0) + (row.commit is not None),
+            commits=max(0, row.commits or 0) + (row.commit is not None),
             pushed=row.push is not None,
             agent=(row.agent or "")[:_LONGEST_WORD],
             adapter=_adapter(self._run, row),

@@ -131,6 +131,11 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
 
+    @property
+    def commits_of_agent(self) -> int:
+        """How many commits the agent made."""
+        return self.commits - (self.commit is not None)
+
 
 class ProofState(StrEnum):
     """Whether the last state of the work tree is proven."""

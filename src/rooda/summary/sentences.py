@@ -111,7 +111,7 @@ def proof_of(iterations: Sequence[IterationSummary]) -> Proof:
     later = [one for one in iterations if one.number > best.number and one.files != 0]
     commits = [one.commit for one in iterations if one.number <= best.number and one.commit]
     commit = best.commit or (commits[-1] if commits and not best.files else None)
-    has_own = any(one.commits > (one.commit is not None) for one in iterations)
+    has_own = any(one.commits_of_agent for one in iterations)
     return Proof(
         ProofState.NOT_PROVEN if later else ProofState.PASSED,
         command,
@@ -127,15 +127,26 @@ def _after(later: Sequence[IterationSummary]) -> str:
     """Return what the iterations after the last proven state did."""
     if not later:
         return ""
-    files = sum(one.files or 0 for one in later)
-    unsaved = "" if any(one.commit for one in later) else " uncommitted"
-    left = f" left {count(files, 'changed file')}{unsaved}" if files else " came after it"
-    words = f"{_numbers([one.number for one in later])}{left}"
+    words = f"{_numbers([one.number for one in later])}{_left(later)}"
     failed = [one.number for one in later if one.verify and one.verify.error]
     if failed:
         which = "" if len(later) == 1 else f" ({_numbers(failed).lower()})"
         return f"{words}, and verify failed on them{which}."
     return f"{words}, and verify did not run on them."
+
+
+def _left(later: Sequence[IterationSummary]) -> str:
+    """Return how many files these iterations changed, and whether the changes are in commits."""
+    if not any(one.files for one in later):
+        return " came after it"
+    names = {file.name for one in later for file in one.changed}
+    is_known = len(later) == 1 or all(one.files == len(one.changed) for one in later)
+    number = max(len(names), *(one.files or 0 for one in later))
+    files = count(number, "changed file")
+    left = f" left {'' if is_known else 'at least '}{files}"
+    if own := sum(one.commits_of_agent for one in later):
+        return f"{left} (the agent made {count(own, 'commit')})"
+    return left if any(one.commit for one in later) else f"{left} uncommitted"
 
 
 def _numbers(numbers: Sequence[int]) -> str:
