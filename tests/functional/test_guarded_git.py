@@ -6,6 +6,7 @@ and keep its time limits.
 """
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -97,6 +98,32 @@ def test_the_message_says_that_the_repository_changed(work: GitWork) -> None:
     done = work.work(work.agent(f"rm -rf .git; {SUCCESS}"), "-n", "1", "--commit", "--push")
     assert f"the repository changed: {work.path / '.git'} was deleted or replaced" in done.err
     assert "nothing was pushed" in done.err
+
+
+@pytest.mark.slow
+def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: GitWork) -> None:
+    work.write("sub/file", "old\n")
+    work.commit()
+    start = GitWork(work.path / "sub", work.home, work.env)
+    agent = work.agent("echo new >> file; [ -e made ] || { touch made; git init -q; }")
+    first = start.work(agent, "-n", "1", "--commit")
+    assert "the repository changed" in first.err
+    made = start.path / ".git"
+    for flags in ((), ("--dry-run",)):
+        refused = start.rooda("resume", "-n", "2", *flags)
+        assert refused.code == 1
+        said = " ".join((refused.err + refused.out).split())
+        assert f"started in the repository {work.path / '.git'}" in said
+        assert f"git now works with {made}" in said
+        assert f"Move {made} away, then resume" in said
+    assert work.try_git("rev-parse", "HEAD", cwd=start.path).returncode != 0, "no commit there"
+    assert start.rooda("resume", "-n", "2", "--no-commit").code == 2, "rooda commits nothing"
+    shutil.rmtree(made)
+    moved = work.path.rename(work.path.with_name("moved"))
+    there = GitWork(moved / "sub", work.home, work.env)
+    done = there.rooda("resume", "-n", "3", "--commit")
+    assert done.code == 2, done.err
+    assert there.subjects()[-1] == "work: iteration 3"
 
 
 def test_ralph_does_not_commit_the_repository_above(workspace: Workspace) -> None:

@@ -34,7 +34,7 @@ from rooda.loop.state import Status
 from rooda.record.given_flags import GivenFlags
 from rooda.record.recorder import Recorder
 from rooda.record.retention import RetentionLimits, prune
-from rooda.record.rows import RunRow, StoreError
+from rooda.record.rows import RecordedRepository, RunRow, StoreError
 from rooda.record.store import Store
 from rooda.text.plain_files import read_plain_file
 from rooda.views.log import LogFile
@@ -103,14 +103,20 @@ class Recording(Struct, frozen=True):
         self.store.close()
 
     def listen(
-        self, emitter: Emitter, run: str, resumed: Resumed | None, given: GivenFlags | None = None
+        self,
+        emitter: Emitter,
+        run: str,
+        resumed: Resumed | None,
+        given: GivenFlags | None = None,
+        pin: Pin | None = None,
     ) -> Callable[[], None]:
         """Add the record and the session log as listeners; return how to close them.
 
-        `given` is the command line of the run, which a resumed run uses again.
+        `given` is the command line of the run, which a resumed run uses again. `pin` is the
+        repository in which the run starts.
         """
         self.troubles.tell(emitter)
-        row = _row(self.plan, run) if resumed is None else _taken_up(resumed.row)
+        row = _row(self.plan, run, pin) if resumed is None else _taken_up(resumed.row)
         if given is not None:
             row = replace(row, given=given)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
@@ -261,7 +267,7 @@ def _ended(resumed: Resumed | None) -> dict[int, bool]:
     }
 
 
-def _row(plan: Plan, run: str) -> RunRow:
+def _row(plan: Plan, run: str, pin: Pin | None) -> RunRow:
     now = datetime.now().astimezone().isoformat(timespec="milliseconds")
     us = ProcessIdentity.own()
     return RunRow(
@@ -276,6 +282,7 @@ def _row(plan: Plan, run: str) -> RunRow:
         boot=us.boot,
         pid_namespace=us.namespace,
         workspace=str(plan.workspace),
+        repository=RecordedRepository(str(pin.top), str(pin.git_dir)) if pin else None,
     )
 
 

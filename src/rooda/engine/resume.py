@@ -1,6 +1,8 @@
 """Restore the state of an earlier run, so that rooda can resume it."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
@@ -8,14 +10,17 @@ from msgspec.structs import replace
 
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.settings import GIT_COMMIT, GIT_PUSH
 from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import Stop, StopRule, stop
 from rooda.record.json_objects import iteration_of, last_attempts
 from rooda.record.record_reader import RecordReader
-from rooda.record.rows import NoRecord, NothingRecorded, RunRow, StoreError
+from rooda.record.rows import NoRecord, NothingRecorded, RecordedRepository, RunRow, StoreError
 from rooda.text.numbers import count
+from rooda.workspace.git import GitError
+from rooda.workspace.snapshots.repository import Repository
 
 _T = TypeVar("_T")
 
@@ -55,7 +60,40 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
         found = stop(state, limits_of(plan))
     if found is not None:
         raise _used_up(row, state, found, front)
+    _check_repository(plan, row)
     return Resumed(row, state, tuple(map(iteration_of, last_attempts(rows))))
+
+
+def _check_repository(plan: Plan, row: RunRow) -> None:
+    """Raise InvalidInput if rooda would commit to another repository than the run started in.
+
+    A work tree that was moved as a whole has its repository in the same place of the workspace.
+    """
+    then = row.repository
+    if then is None or not (plan.values[GIT_COMMIT] or plan.values[GIT_PUSH]):
+        return
+    try:
+        now = Repository.find(plan.working_dir, plan.tools)
+    except GitError:
+        return  # the first commit says what is the matter
+    if now is None:
+        return  # as above
+    for before, place in ((then.git_dir, now.git_dir), (then.top, now.top)):
+        is_moved = os.path.relpath(before, row.workspace) == os.path.relpath(place, plan.workspace)
+        if before != str(place) and not is_moved:
+            raise _other_repository(row.run, then, now)
+
+
+def _other_repository(run: str, then: RecordedRepository, now: Repository) -> InvalidInput:
+    message = (
+        f"run {run} started in the repository {then.git_dir}, but git now works with {now.git_dir}"
+    )
+    advice = f"Bring {then.git_dir} back, then resume; or start a new run"
+    if now.top.is_relative_to(then.top) and now.top != Path(then.top):
+        git = now.top / ".git"
+        message = f"{message}: {git} was made after the start of the run"
+        advice = f"Move {git} away, then resume; or start a new run to commit there"
+    return InvalidInput([Problem(message, advice, title="Another repository")])
 
 
 def restored(row: RunRow) -> State:

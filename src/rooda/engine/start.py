@@ -109,7 +109,7 @@ def start_run(
         closing.callback(wiring.terminal.close)
         emitter = wiring.emitter
         given = None if invocation is None else _kept(invocation.given, plan)
-        closing.callback(recording.listen(emitter, lock.run, resumed, given))
+        closing.callback(recording.listen(emitter, lock.run, resumed, given, pin))
         _introduce(prepared, emitter)
         if taken_up is not None and resumed is not None:
             emitter(taken_up.told(resumed.state))

@@ -26,7 +26,7 @@ _LONGEST_OUTPUT = 10 * 1024 * 1024
 _INTERNAL = frozenset(
     {
         *("pid", "pid_started", "host", "boot", "given", "state", "snapshot", "unreadable"),
-        *("iterations", "consecutive_failures", "threshold", "pid_namespace"),
+        *("iterations", "consecutive_failures", "threshold", "pid_namespace", "repository"),
     }
 )
 

@@ -112,6 +112,13 @@ class EarlierAttempt(Struct, frozen=True):
     cost: float | None = None
 
 
+class RecordedRepository(Struct, frozen=True):
+    """The repository in which a run started: rooda commits to no other one."""
+
+    top: str  # the work tree; an absolute path
+    git_dir: str  # an absolute path
+
+
 class RunRow(Struct, frozen=True, omit_defaults=True):
     """One run. What is unknown is None. Times are ISO 8601 with an offset."""
 
@@ -151,6 +158,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
     pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
     state: SavedState | None = None  # where a resumed run continues
+    repository: RecordedRepository | None = None  # earlier versions wrote none
     given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
