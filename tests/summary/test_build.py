@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.iteration.types import IterationResult
-from rooda.loop.work_events import SnapshotTaken
+from rooda.loop.work_events import BaselineEnded, SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
 from rooda.summary.build import summarize
@@ -159,6 +159,72 @@ def test_proof_knows_the_commits_of_the_agent() -> None:
     after = [summary(night(), *rows[:number]).proof.after for number in (2, 3)]
     assert after[0].startswith("Iteration 2 left 70 changed files uncommitted")
     assert after[1].startswith("Iterations 2 to 3 left at least 70 changed files uncommitted")
+
+
+def interrupted(number: int) -> IterationRow:
+    """Return an iteration whose check was interrupted."""
+    check = replace(checked(number, "interrupted"), exit_code=None)
+    row = iteration(number, verify=check, commit=None, verdict="interrupted")
+    return replace(row, status="interrupted", reason="interrupted")
+
+
+def baseline(error: str = "", code: int = 0, *, cannot_run: bool = False) -> BaselineEnded:
+    return BaselineEnded("make test", code, error, 1.0, "", cannot_run=cannot_run)
+
+
+BAD = failed(1, "verify", "verify failed: exit code 2", verify=checked(1, "exit code 2"))
+UNCHECKED = iteration(1, verify=None)
+
+
+@pytest.mark.parametrize(
+    "before,rows,expected",
+    [
+        (None, [interrupted(1)], "It never passed; a signal interrupted it after iteration 1."),
+        (
+            None,
+            [BAD, interrupted(2)],
+            (
+                "It never passed; it failed last after iteration 1, "
+                "and a signal interrupted it after iteration 2."
+            ),
+        ),
+        (
+            None,
+            [iteration(1), interrupted(2)],
+            "Iteration 2 left 2 changed files uncommitted, and verify was interrupted on them.",
+        ),
+        (
+            None,
+            [iteration(1), iteration(2, verify=None, result=None)],
+            "Iteration 2 came after it, and verify did not run on its result.",
+        ),
+        (None, [UNCHECKED], "The run had no verify command that ran."),
+        (
+            baseline(),
+            [BAD],
+            "It passed only before the first iteration; it failed last after iteration 1.",
+        ),
+        (
+            baseline(),
+            [UNCHECKED],
+            "Verify ran only before the first iteration, and it passed.",
+        ),
+        (
+            baseline("exit code 2", 2),
+            [],
+            "Verify ran only before the first iteration, and it failed (exit code 2).",
+        ),
+        (
+            baseline("exit code 127", 127, cannot_run=True),
+            [],
+            "Verify can't run (exit code 127); rooda tried it before the first iteration.",
+        ),
+    ],
+)
+def test_proof_tells_failed_interrupted_and_earlier_checks_apart(
+    before: BaselineEnded | None, rows: list[IterationRow], expected: str
+) -> None:
+    assert summary(night(baseline=before), *rows).proof.after == expected
 
 
 def test_waits_attempts_and_sleep_are_on_the_timeline() -> None:

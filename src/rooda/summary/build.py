@@ -13,7 +13,6 @@ from rooda.agents.agent_report import Tokens
 from rooda.agents.registry import KNOWN, TEXT
 from rooda.iteration.headline import headline_of
 from rooda.loop.state import Status
-from rooda.loop.work_events import VerifyEnded
 from rooda.process.events import NamedProcess
 from rooda.record.json_objects import iteration_of
 from rooda.record.rows import UNFINISHED, IterationRow, RunRow, moment_of
@@ -137,7 +136,7 @@ class _Builder:
         return found
 
     def _summary(self, row: IterationRow, spans: tuple[Span, ...]) -> IterationSummary:
-        result, verify, lines = row.result, row.verify, row.lines
+        result, lines = row.result, row.lines
         tests = _tests(row)
         gained = tests.passed - self._tests.passed if tests and self._tests else 0
         files = None
@@ -180,7 +179,7 @@ class _Builder:
             turns=row.turns,
             exit_code=result.exit_code if result else None,
             signal=row.signal[:_LONGEST_WORD] if row.signal else None,
-            verify=_check(verify),
+            verify=_check(row),
             hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
             head=row.snapshot.head if row.snapshot else None,
@@ -265,7 +264,7 @@ class _Builder:
             tokens=sum(tokens[1:], start=tokens[0]) if tokens else None,
             times=_times(run, iterations, spans),
             spans=tuple(spans),
-            proof=sentences.proof_of(iterations),
+            proof=sentences.proof_of(iterations, run.baseline),
             closing=last.reason.partition(": ")[2] if last and is_blocked else "",
             closing_iteration=last.number if last and is_blocked else None,
             notes=sentences.most_important(iterations),
@@ -392,12 +391,15 @@ def _named(process: NamedProcess) -> NamedProcess:
     return NamedProcess(process.pid, process.name[:_LONGEST_NAME])
 
 
-def _check(verify: VerifyEnded | None) -> VerifySummary | None:
+def _check(row: IterationRow) -> VerifySummary | None:
+    verify = row.verify
     if verify is None:
         return None
     output = verify.output[-_LONGEST_OUTPUT:]
     command, error = verify.command[:_LONGEST_TEXT], verify.error[:_LONGEST_NAME]
-    return VerifySummary(command, error, verify.exit_code, verify.duration, output)
+    # A check that fails is the reason of a failure, and not of an interruption.
+    was_interrupted = bool(error) and row.status == "interrupted" and row.reason == verify.error
+    return VerifySummary(command, error, verify.exit_code, verify.duration, output, was_interrupted)
 
 
 def _counts(row: IterationRow) -> tuple[FileSummary, ...]:

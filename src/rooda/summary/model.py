@@ -85,6 +85,7 @@ class VerifySummary(Struct, frozen=True):
     exit_code: int | None
     seconds: float
     output: str  # the end of what it printed
+    was_interrupted: bool = False  # a signal to rooda ended it: it did not fail
 
 
 class IterationSummary(Struct, frozen=True, kw_only=True):
@@ -142,7 +143,7 @@ class ProofState(StrEnum):
 
     PASSED = "passed"  # verify passed on it
     NOT_PROVEN = "not-proven"  # verify failed, or did not run on the last changes
-    NOT_CHECKED = "not-checked"  # the run has no verify
+    NOT_CHECKED = "not-checked"  # the run has no verify, or none that ran after an iteration
 
 
 class Proof(Struct, frozen=True):

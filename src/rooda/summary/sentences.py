@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
+from rooda.loop.work_events import BaselineEnded
 from rooda.record.rows import RecordedSetting, RunRow, moment_of
 from rooda.summary.model import IterationSummary, NextCommand, Note, Proof, ProofState, RunSummary
 from rooda.text.controls import one_line
@@ -96,17 +97,17 @@ def _threshold(run: RunRow) -> tuple[str, str]:
 # -- what is proven ------------------------------------------------------------------------------
 
 
-def proof_of(iterations: Sequence[IterationSummary]) -> Proof:
+def proof_of(
+    iterations: Sequence[IterationSummary], baseline: BaselineEnded | None = None
+) -> Proof:
     """Return what `verify` has proven of the last state."""
     checked = [one for one in iterations if one.verify is not None]
     if not checked:
-        return Proof(ProofState.NOT_CHECKED, after="The run had no verify command that ran.")
+        return Proof(ProofState.NOT_CHECKED, after=_only_before(baseline))
     command = checked[-1].verify.command if checked[-1].verify else ""
     passed = [one for one in checked if one.verify and not one.verify.error]
     if not passed:
-        number = checked[-1].number
-        after = f"It never passed; it failed last after iteration {number}."
-        return Proof(ProofState.NOT_PROVEN, command, after=after)
+        return Proof(ProofState.NOT_PROVEN, command, after=_never_passed(checked, baseline))
     best = passed[-1]
     later = [one for one in iterations if one.number > best.number and one.files != 0]
     commits = [one.commit for one in iterations if one.number <= best.number and one.commit]
@@ -123,26 +124,67 @@ def proof_of(iterations: Sequence[IterationSummary]) -> Proof:
     )
 
 
+def _only_before(baseline: BaselineEnded | None) -> str:
+    """Return what a check has found that ran after no iteration."""
+    if baseline is None:
+        return "The run had no verify command that ran."
+    code = "" if baseline.exit_code is None else f" (exit code {baseline.exit_code})"
+    if baseline.cannot_run:
+        return f"Verify can't run{code}; rooda tried it before the first iteration."
+    found = f"failed{code}" if baseline.error else "passed"
+    return f"Verify ran only before the first iteration, and it {found}."
+
+
+def _never_passed(checked: Sequence[IterationSummary], baseline: BaselineEnded | None) -> str:
+    """Return how the checks ended if none of them passed after an iteration."""
+    before = baseline is not None and not baseline.error
+    passed = "It passed only before the first iteration" if before else "It never passed"
+    failed = [one.number for one in checked if _is_failed(one)]
+    last = f"it failed last after iteration {failed[-1]}" if failed else ""
+    number = checked[-1].number
+    if failed[-1:] != [number]:
+        stopped = f"a signal interrupted it after iteration {number}"
+        last = f"{last}, and {stopped}" if last else stopped
+    return f"{passed}; {last}."
+
+
+def _is_failed(one: IterationSummary) -> bool:
+    """Return whether verify failed after an iteration; one that was interrupted did not."""
+    return one.verify is not None and bool(one.verify.error) and not one.verify.was_interrupted
+
+
 def _after(later: Sequence[IterationSummary]) -> str:
     """Return what the iterations after the last proven state did."""
     if not later:
         return ""
     words = f"{_numbers([one.number for one in later])}{_left(later)}"
-    failed = [one.number for one in later if one.verify and one.verify.error]
-    if failed:
-        which = "" if len(later) == 1 else f" ({_numbers(failed).lower()})"
-        return f"{words}, and verify failed on them{which}."
-    return f"{words}, and verify did not run on them."
+    failed = [one.number for one in later if _is_failed(one)]
+    stopped = [one.number for one in later if one.verify and one.verify.was_interrupted]
+    ended = "failed" if failed else "was interrupted" if stopped else "did not run"
+    numbers = failed or stopped
+    which = f" ({_numbers(numbers).lower()})" if numbers and len(later) > 1 else ""
+    return f"{words}, and verify {ended} on {_them(later)}{which}."
+
+
+def _them(later: Sequence[IterationSummary]) -> str:
+    """Return the word for the changes that `_left` counts."""
+    if any(one.files for one in later):
+        return "it" if _changed_files(later) == 1 else "them"
+    return "its result" if len(later) == 1 else "their results"
+
+
+def _changed_files(later: Sequence[IterationSummary]) -> int:
+    """Return how many files these iterations changed, or at least so many."""
+    names = {file.name for one in later for file in one.changed}
+    return max(len(names), *(one.files or 0 for one in later))
 
 
 def _left(later: Sequence[IterationSummary]) -> str:
     """Return how many files these iterations changed, and whether the changes are in commits."""
     if not any(one.files for one in later):
         return " came after it"
-    names = {file.name for one in later for file in one.changed}
     is_known = len(later) == 1 or all(one.files == len(one.changed) for one in later)
-    number = max(len(names), *(one.files or 0 for one in later))
-    files = count(number, "changed file")
+    files = count(_changed_files(later), "changed file")
     left = f" left {'' if is_known else 'at least '}{files}"
     if own := sum(one.commits_of_agent for one in later):
         return f"{left} (the agent made {count(own, 'commit')})"
