@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from rooda.iteration.types import IterationResult
+from rooda.loop.state import State
 from rooda.loop.work_events import BaselineEnded, SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
@@ -359,3 +360,35 @@ def test_the_first_command_continues_the_run(
     run = night(status="aborted", rule=rule, procedure=procedure, settings=known)
     found = summary(run, iteration(1))
     assert found.next_commands[0].command == expected
+
+
+def test_without_snapshots_no_command_needs_one() -> None:
+    seen = SnapshotTaken(0, sha(1), None, sha(0))
+    rows = [
+        iteration(1, results(9), snapshot=seen),
+        iteration(2, results(8), verify=None, snapshot=seen),
+    ]
+    for run in (night(snapshot=seen), night(snapshot=None)):
+        for some in (rows, rows[:1]):
+            text = " ".join(one.command for one in summary(run, *some).next_commands)
+            assert "rooda why" in text
+            assert "rooda diff" not in text
+            assert "rooda restore" not in text
+
+
+@pytest.mark.parametrize(
+    "status,ended,expected",
+    [
+        ("aborted", 0, "Continue at iteration 1; failures count from 0"),
+        ("aborted", 1, "Continue at iteration 2; failures count from 0"),
+        ("interrupted", 0, "Continue at iteration 1"),
+    ],
+)
+def test_the_run_continues_where_its_state_says(status: str, ended: int, expected: str) -> None:
+    """A failed attempt that is tried again has not ended its iteration."""
+    state = replace(State(), iteration=ended).saved()
+    run = night(status=status, rule="stall", state=state)
+    found = summary(run, failed(1, "agent", "no"))
+    assert found.next_commands[0].why == expected
+    broken = summary(replace(run, unreadable={"state": "no"}), failed(1, "agent", "no"))
+    assert not any("resume" in one.command for one in broken.next_commands)

@@ -185,6 +185,7 @@ class _Builder:
             head=row.snapshot.head if row.snapshot else None,
             tree=row.snapshot.tree if row.snapshot else None,
             tree_before=self._tree,
+            is_kept=row.snapshot is not None and row.snapshot.commit is not None,
         )
 
     def _changed(self, row: IterationRow) -> tuple[FileSummary, ...]:
@@ -272,7 +273,7 @@ class _Builder:
         )
         return replace(
             found,
-            next_commands=tuple(sentences.next_commands(found, run.settings or ())),
+            next_commands=tuple(sentences.next_commands(found, run)),
             next_hint=sentences.next_hint(found),
         )
 

@@ -131,6 +131,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     head: str | None = None  # HEAD after the agent, before a commit of rooda
     tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
+    is_kept: bool = False  # rooda kept a snapshot of that tree
 
     @property
     def commits_of_agent(self) -> int:

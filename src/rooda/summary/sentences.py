@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.work_events import BaselineEnded
-from rooda.record.rows import RecordedSetting, RunRow, moment_of
+from rooda.record.rows import RunRow, moment_of
 from rooda.summary.model import IterationSummary, NextCommand, Note, Proof, ProofState, RunSummary
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -297,37 +297,39 @@ def next_hint(run: RunSummary) -> str:
     return ""
 
 
-def next_commands(
-    run: RunSummary, settings: Sequence[RecordedSetting] = ()
-) -> Iterator[NextCommand]:
+def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
     """Yield the commands that the user may want to run next, the most useful first."""
     name, numbers = run.run, [one.number for one in run.iterations]
+    kept = {one.number for one in run.iterations if one.is_kept}
     failed = [one for one in run.iterations if one.is_failed]
     if run.is_running:
         yield NextCommand("Watch it", "rooda follow")
         yield NextCommand("End it after the current iteration", "rooda stop")
     elif run.status != Status.SUCCESS:
-        yield from _continuing(run, settings)
+        yield from _continuing(run, row)
     yield from _git_commands(run)
     if failed and not run.is_running:
         number = failed[-1].number
         yield NextCommand(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
     yield NextCommand("See the rule that decided, and the limits", f"rooda why {name}")
     looked = next((note for note in run.notes if not note.is_failure), None)
-    if looked is not None:
+    if looked is not None and looked.iteration in kept:
         yield NextCommand(
             f"Look at the change of iteration {looked.iteration}",
             f"rooda diff {name} {looked.iteration}",
         )
     proven = run.proof.iteration
-    if not run.is_running and proven is not None and numbers and proven != numbers[-1]:
+    has_start = row.snapshot is not None and row.snapshot.commit is not None
+    if not run.is_running and proven in kept and proven != numbers[-1]:
         yield NextCommand("Go back to the last proven work tree", f"rooda restore {name} {proven}")
-    elif not run.is_running and numbers and any(one.files for one in run.iterations):
+    elif not run.is_running and has_start and any(one.files for one in run.iterations):
         yield NextCommand("Go back to the work tree before the run", f"rooda restore {name} 0")
 
 
-def _continuing(run: RunSummary, settings: Sequence[RecordedSetting]) -> Iterator[NextCommand]:
+def _continuing(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
     """Yield the command that continues the run; a limit that ended it is raised."""
+    if "state" in row.unreadable:
+        return  # rooda can't resume it
     is_ralph = run.procedure in _RALPH
     command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
     rule = known_rule(run.rule)
@@ -337,13 +339,14 @@ def _continuing(run: RunSummary, settings: Sequence[RecordedSetting]) -> Iterato
             yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
     elif rule in _LIMITS:
         name = _LIMITS[rule]
-        values = {one.name: one.value for one in settings}
+        values = {one.name: one.value for one in row.settings or ()}
         if not is_ralph:
             flag = f"--{name.replace('_', '-')} {_doubled(values.get(f'loop.{name}', ''))}"
             yield NextCommand(f"Continue with twice the {name}", f"{command} {flag}")
     else:
-        number = _next_number(run)
-        yield NextCommand(f"Continue at iteration {number}; failures count from 0", command)
+        number = row.state.iteration + 1 if row.state else 1
+        counted = "; failures count from 0" if run.status == Status.ABORTED else ""
+        yield NextCommand(f"Continue at iteration {number}{counted}", command)
 
 
 def _doubled(value: str) -> str:
@@ -354,14 +357,6 @@ def _doubled(value: str) -> str:
     except ValueError:
         return "MORE"
     return f"{number:.12g}{unit}"
-
-
-def _next_number(run: RunSummary) -> int:
-    """Return the iteration that a resumed run begins with."""
-    last = run.iterations[-1] if run.iterations else None
-    if last is None:
-        return 1
-    return last.number + (last.is_good or last.is_failed or last.status == "skipped")
 
 
 def _git_commands(run: RunSummary) -> Iterator[NextCommand]:
