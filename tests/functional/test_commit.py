@@ -357,6 +357,28 @@ def test_ctrl_c_during_a_commit_ends_the_run_and_keeps_the_changes(work: GitWork
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_first", [False, True])
+def test_commit_that_git_made_before_a_signal_counts(work: GitWork, *, is_first: bool) -> None:
+    if is_first:
+        work.git("update-ref", "-d", "HEAD")
+        work.git("rm", "-q", "-r", "--cached", ".")
+    work.git_hook("commit-msg", 'printf "\\nChange-Id: 1\\n" >> "$1"')
+    work.git_hook("post-commit", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
+    running = work.begin(work.agent("date +%N > new"), "--commit", "-n", "2")
+    hook = int(wait_for(work.marker("hook.pid")))
+    running.signal(signal.SIGTERM)
+    assert running.finish().code == 130
+    assert not alive(hook)
+    [only] = work.record()
+    assert (only["status"], only["attempt"]) == ("completed", 1)
+    assert only["commit"]["commit"] == work.git("rev-parse", "HEAD")
+    work.git_hook("post-commit", "exit 0")
+    assert work.rooda("resume").code == 2
+    made = ["work: iteration 1", "work: iteration 2"]
+    assert work.subjects() == (made if is_first else ["the beginning", *made])
+
+
+@pytest.mark.slow
 def test_repository_that_the_agent_makes_within_the_work_tree_prevents_no_commit(
     work: GitWork,
 ) -> None:

@@ -157,10 +157,25 @@ class Publisher:
             return refusal
         if self._nothing_is_staged():
             return None
+        before = self._git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
         done = self._git.patiently("commit", "--file=-", stdin=message.encode("utf-8", "replace"))
-        if not done.passed:
+        if done.passed:
+            made = self._git.ask("rev-parse", "HEAD")
+        elif not (made := self._commit_after(before, message)):
             return refusal_of(done)
-        return Committed(self._number, self._git.ask("rev-parse", "HEAD"), message)
+        return Committed(self._number, made, message)
+
+    def _commit_after(self, before: str, message: str) -> str:
+        """Return the commit that git made before it was stopped or failed; empty if it made none.
+
+        Git runs the hook `post-commit` and its housekeeping after the commit. A hook may have added
+        words to the message.
+        """
+        last = self._git.ask("log", "-1", "--no-show-signature", "--format=%H%n%P%n%B", "HEAD")
+        made, _, rest = last.partition("\n")
+        parent, _, words = rest.partition("\n")
+        is_ours = made != before and parent == before and message.splitlines()[0] in words
+        return made if is_ours else ""
 
     def _obstacle(self, pin: Pin) -> Refusal | None:
         """Return why nothing can be committed in this state of the repository."""
