@@ -395,3 +395,17 @@ def test_repository_that_the_agent_makes_within_the_work_tree_prevents_no_commit
     said = "Not committed, because these folders are git repositories of their own folders=sub/"
     assert done.err.count(said) == 1
     assert "rooda did not commit these folders" in Path(prompt).read_text()
+
+
+@pytest.mark.slow
+def test_repository_that_the_agent_stages_stays_out_unless_it_is_a_submodule(work: GitWork) -> None:
+    library = "git init -q lib; git -C lib commit -q --allow-empty -m one; touch lib/in"
+    agent = work.agents(
+        f"{library}; git -c advice.addEmbeddedRepo=false add -A; touch one",
+        f"git submodule --quiet add {work.path / 'lib'} real; touch two",
+    )
+    done = work.work(agent, "-n", "2", "--commit")
+    assert work.subjects()[1:] == ["work: iteration 1", "work: iteration 2"]
+    assert work.tracked() == [".gitmodules", "README", "one", "real", "two"]
+    said = "Not committed, because these folders are git repositories of their own folders=lib/"
+    assert done.err.count(said) == 1

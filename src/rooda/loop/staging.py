@@ -19,6 +19,7 @@ from rooda.workspace.tools import Finished
 from rooda.workspace.untracked_files import covering
 
 _MOST_EXCLUDED = 8 * 1024  # characters: git compares each name with each file
+_SUBMODULE_PATH = r"^submodule\..*\.path$"
 _FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")  # there may be very many
 
 
@@ -32,8 +33,8 @@ class LeftOut(Struct):
 class Staging:
     """Stages all changes, except for secrets, repositories, and files of rooda and of the user.
 
-    A repository within the work tree would be in the commit as a name without its files. If it has
-    no commit yet, git refuses to stage anything.
+    A repository within the work tree would be in the commit as a name without its files, unless it
+    is a submodule (.gitmodules names it). If it has no commit yet, git refuses to stage anything.
     """
 
     def __init__(self, git: UserGit, plan: Plan, services: Services, pin: Pin) -> None:
@@ -49,7 +50,7 @@ class Staging:
 
         What the agent has staged stays out as well.
         """
-        done = self._unstage_files_of_user()
+        done = self._unstage_what_stays_out()
         if done is not None and not done.passed:
             return done
         untracked = untracked_files(self._reader)
@@ -81,13 +82,24 @@ class Staging:
             return None
         return self._git.patiently("reset", "-q", "--", *ours)
 
-    def _unstage_files_of_user(self) -> Finished | None:
-        """Make the user's untracked files untracked again if the agent has staged them."""
-        if not self._of_user:
-            return None
+    def _unstage_what_stays_out(self) -> Finished | None:
+        """Make the user's untracked files and new repositories untracked again, if need be."""
         added = staged_files(self._reader)
-        staged = list(self._of_user.unchanged(one.name for one in added))
+        staged = {one.name for one in added if one.is_repository}
+        if staged:
+            staged -= self._submodules()
+        if self._of_user:
+            staged.update(self._of_user.unchanged(one.name for one in added))
         return self._unstage(staged) if staged else None
+
+    def _submodules(self) -> set[str]:
+        """Return the folders that .gitmodules names; git ignores a link of that name."""
+        file = self._top / ".gitmodules"
+        if file.is_symlink() or not file.is_file():
+            return set()
+        paths = ("config", "--null", "--file", str(file), "--get-regexp", _SUBMODULE_PATH)
+        entries = (self._reader.ask(*paths) or "").split("\0")
+        return {entry.partition("\n")[2].rstrip("/") for entry in entries}
 
     def _unstage(self, names: Iterable[str]) -> Finished:
         """Make new files untracked again."""
