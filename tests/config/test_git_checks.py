@@ -401,6 +401,8 @@ def test_run_that_could_not_commit_starts_no_agent(workspace: Workspace) -> None
 
 def test_run_warns_about_secrets_at_its_start(workspace: Workspace) -> None:
     git(workspace.path, "init", "-q")
+    git(workspace.path, "config", "user.name", "me")
+    git(workspace.path, "config", "user.email", "me@localhost")
     fill(workspace.path, ".env")
     done = workspace.work("true", "--commit", "--dry-run")
     assert done.code == 0

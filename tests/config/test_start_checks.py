@@ -98,6 +98,32 @@ def test_no_commit_while_another_operation_is_in_progress(
     assert errors(found(tmp_path)) == []
 
 
+def test_commit_needs_a_name_and_an_email_for_git(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.gitconfig").write_text("[user]\n    useConfigOnly = true\n")
+
+    def messages(*flags: str, **env: str) -> list[str]:
+        return [one.message for one in planned(tmp_path, "build", AGENT, *flags, env=env).problems]
+
+    names = {"GIT_AUTHOR_NAME": "me", "GIT_COMMITTER_NAME": "me"}
+    emails = {"GIT_AUTHOR_EMAIL": "me@localhost", "GIT_COMMITTER_EMAIL": "me@localhost"}
+    unknown = "git.commit is on, but git knows no {} for commits"
+    assert messages("--commit") == [unknown.format("name and no email")]
+    assert messages("--commit", **names) == [unknown.format("email")]
+    assert messages("--commit", **names, **emails) == []
+    assert messages("--commit", **emails, GIT_AUTHOR_NAME="me") == [unknown.format("name")]
+    [refused] = messages("--commit", **emails, **names | {"GIT_AUTHOR_NAME": ""})
+    assert refused == unknown.format("name")
+    assert messages("--preset=ralph") == messages() == []
+    (tmp_path / "home/.gitconfig").write_text("")
+    assert messages("--commit", **names, EMAIL="me@localhost") == []
+    git(work, "config", "user.name", "me")
+    git(work, "config", "user.email", "me@localhost")
+    assert messages("--commit") == []
+    [refused] = messages("--commit", GIT_AUTHOR_NAME=",;")
+    assert "git accepts no identity for commits: fatal: name consists only of" in refused
+
+
 def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) -> None:
     git(work, "checkout", "-q", "--detach")
     assert errors(found(tmp_path, "--preset=ralph")) == []

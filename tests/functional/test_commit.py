@@ -179,12 +179,21 @@ def test_git_hook_cannot_ask_a_question_and_no_editor_opens(work: GitWork) -> No
 
 @pytest.mark.slow
 def test_commit_without_a_user_name_explains_how_to_configure_one(work: GitWork) -> None:
-    (work.home / ".gitconfig").write_text("[user]\n    useConfigOnly = true\n")
-    done = work.work(work.agent("touch new"), "-n", "1", "--commit")
+    forget = f"printf '[user]\\nuseConfigOnly = true\\n' > {work.home / '.gitconfig'}"
+    agent = work.agents(f"touch new; {forget}")
+    done = work.work(agent, "-n", "1", "--commit")
     assert done.code == 2
     (one,) = work.record()
     assert one["kind"] == "commit"
     assert "Tell git who you are: git config user.name and user.email" in done.err
+    again = work.work(agent, "--commit", "--git-dirty", "commit")
+    assert (again.code, work.starts) == (1, 1), "now rooda knows it before an agent starts"
+    assert again.err == (
+        "Error: --commit: git.commit is on, but git knows no name and no email for commits\n"
+        "  Tell git who you are: git config --global user.name ...; git config --global "
+        "user.email ..., or turn it off with --no-commit\n"
+    )
+    assert work.work(agent, "--commit", "--dry-run").code == 1
 
 
 @pytest.mark.slow

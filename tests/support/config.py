@@ -67,10 +67,15 @@ def world(
     global_: str | bytes | None = None,
     env: Mapping[str, str] | None = None,
 ) -> World:
-    """Create a work folder and a home below `folder`, with the given config files."""
+    """Create a work folder and a home below `folder`, with the given config files.
+
+    git knows the user, unless the test has written a config file of git itself.
+    """
     work, home = folder / "work", folder / "home"
     work.mkdir(exist_ok=True)
     home.mkdir(exist_ok=True)
+    if not (gitconfig := home / ".gitconfig").exists():
+        gitconfig.write_text("[user]\n    name = A User\n    email = user@example.org\n")
     _place(work / CONFIG_NAME, workspace)
     _place(home / ".config" / "rooda" / CONFIG_NAME, global_)
     environ = {"HOME": str(home), "PATH": os.environ.get("PATH", os.defpath), **(env or {})}

@@ -15,6 +15,7 @@ from rooda.text.controls import one_line
 from rooda.text.paths import is_folder
 from rooda.workspace.branches import Branches, push_remote
 from rooda.workspace.git import Git, GitError, unfinished_in
+from rooda.workspace.identity import unknown_identity
 from rooda.workspace.tools import Tools
 
 
@@ -33,6 +34,7 @@ def check_publishing(values: Values, folder: Path, tools: Tools) -> Iterator[Pro
     try:
         operation = unfinished_in(git)
         branch = values[GIT_BRANCH] or Branches.find(git).current
+        unknown = unknown_identity(git, tools) if GIT_COMMIT in asked else None
     except GitError as error:
         fix = "Check that `git status` works here"
         yield from (_problem(values, row, str(error), fix) for row in asked[:1])
@@ -44,6 +46,8 @@ def check_publishing(values: Values, folder: Path, tools: Tools) -> Iterator[Pro
     elif branch is None:
         why = "HEAD is detached, so there is no branch to commit to or to push"
         yield from (_problem(values, row, why, "Start with --branch NAME") for row in asked)
+    if unknown is not None:
+        yield _problem(values, GIT_COMMIT, unknown.reason, f"Tell git who you are: {unknown.fix}")
     if branch is not None and GIT_PUSH in asked:
         yield from _check_remote(values, git, branch)
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rooda.config.checks import LITTLE_DISK, check_disk, check_places
@@ -18,17 +18,12 @@ from rooda.text.controls import one_line
 from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
 from rooda.workspace.git import Git, GitError, unfinished
+from rooda.workspace.identity import unknown_identity
 from rooda.workspace.lock import LockHolder, is_locked, lock_holders
 from rooda.workspace.lock_note import LockNote, read_note
 from rooda.workspace.record_place import find_workspace
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import folders_to_top
-
-# What git needs for a commit: a word, the setting, and the variables that override it.
-_IDENTITY = (
-    ("name", "user.name", ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")),
-    ("email", "user.email", ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")),
-)
 
 
 def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[Finding]:
@@ -44,7 +39,7 @@ def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[F
     git = Git(folder, tools)
     try:
         yield Finding("git", Mark.OK, one_line(git.line("version")))
-        yield _identity(git, tools.environ, bad)
+        yield _identity(git, tools, bad)
     except GitError as error:
         yield Finding("git", bad, str(error), "Check that `git --version` works here")
         return
@@ -56,17 +51,10 @@ def check_git(folder: Path, tools: Tools, *, needed: bool = False) -> Iterator[F
     yield from _state(git)
 
 
-def _identity(git: Git, environ: Mapping[str, str], bad: Mark) -> Finding:
-    missing = [
-        (word, key)
-        for word, key, variables in _IDENTITY
-        if not git.ask("config", "--get", key) and not all(environ.get(one) for one in variables)
-    ]
-    if not missing:
-        return Finding("identity", Mark.OK, "git knows a name and an email for commits")
-    words = " and no ".join(word for word, _ in missing)
-    advice = "; ".join(f"git config --global {key} ..." for _, key in missing)
-    return Finding("identity", bad, f"git knows no {words} for commits", advice)
+def _identity(git: Git, tools: Tools, bad: Mark) -> Finding:
+    if (unknown := unknown_identity(git, tools)) is not None:
+        return Finding("identity", bad, unknown.reason, unknown.fix)
+    return Finding("identity", Mark.OK, "git knows a name and an email for commits")
 
 
 def _state(git: Git) -> Iterator[Finding]:
