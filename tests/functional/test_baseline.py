@@ -77,6 +77,7 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     run = work.run_record()
     assert (run["status"], run["rule"], run["exit_code"]) == ("aborted", "verify-baseline", 1)
     assert "Rule: verify-baseline." in work.rooda("why").out
+    assert (work.rooda("resume").code, work.starts) == (1, 0), "a resumed run checks it again"
     again = work.work(agent, "--verify", f"({command})", "--no-verify-baseline", "-n", "1")
     assert (again.code, work.starts) == (2, 1)
     assert work.run_record()["baseline"] is None

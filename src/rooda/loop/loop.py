@@ -56,7 +56,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
         )
     )
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
-    if resumed_at is None and state.last is None and not plan.missing_file():
+    is_new = (state.iteration, state.attempt) == (0, 1)  # no agent has started in this run
+    if is_new and state.last is None and not plan.missing_file():
         state = replace(state, last=_baseline(plan, services))
     has_task = False
     while True:
