@@ -60,8 +60,14 @@ def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
         assert work.rooda("report", "-o", standard).out.startswith("<!doctype html>")
     refused = work.rooda("report", "-o", "no/such/folder/x.html")
     assert refused.code == 1
-    assert "the report can't be written" in refused.err
+    missing = work.path / "no/such/folder"
+    assert f"the report can't be written: {missing}: No such file or directory" in refused.err
     assert "Choose another file with -o PATH" in refused.err
+    beside = work.rooda("report", "-o", "night.html/x.html")
+    assert f"the report can't be written: {target}/x.html: Not a directory" in beside.err
+    empty = work.rooda("report", "-o", "")
+    assert (empty.code, empty.out) == (1, "")
+    assert "-o has no PATH" in empty.err
     (work.path / "away").symlink_to(work.home)
     refused = work.rooda("report", "-o", "away/x.html")
     assert "a link in the work tree leads out of it" in refused.err

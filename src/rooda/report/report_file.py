@@ -44,8 +44,18 @@ def write_whole(path: Path, pieces: Iterable[str], workspace: Path) -> None:
     if leads_out(path.parent, workspace):
         message = "a link in the work tree leads out of it"
         raise LinkedAwayError(errno.ELOOP, message, str(path.parent))
+    if not path.parent.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    try:
+        _write_draft(path, pieces, workspace)
+    except OSError as error:  # the user knows nothing of the draft that it may name
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def _write_draft(path: Path, pieces: Iterable[str], workspace: Path) -> None:
+    """Write a draft, and put it in the place of the file."""
     draft, file = _open_draft(path, workspace)
     try:
         with file:

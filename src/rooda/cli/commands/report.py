@@ -41,6 +41,8 @@ def report(*, name: str | None, form: str | None, output: str | None) -> None:
     Without a PATH: a file in the folder of the run, below `.rooda`. Markdown and JSON go to
     standard output instead.
     """
+    if output == "":
+        raise InvalidInput([Problem("-o has no PATH", "Name a file, or `-` for standard output")])
     record = Recorded.here()
     row = record.run(name)
     summary = readable_record(lambda: make.summary_of(record.reader, row))
