@@ -3,6 +3,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from rooda.record.rows import IterationRow, RunRow
 from rooda.report.make import as_json
@@ -34,6 +35,13 @@ def test_markdown_has_what_the_page_has() -> None:
         f"git diff {sha(0)[:7]}..{sha(3)[:7]}   # Review the whole run as one diff",
     ):
         assert expected in text, expected
+
+
+def test_no_block_for_a_check_that_printed_nothing() -> None:
+    silent = replace(checked(1, "exit code 1"), output="")
+    text = text_of(night(), failed(1, "verify", "verify failed: exit code 1", verify=silent))
+    assert "### Iteration 1: failed: verify" in text
+    assert "printed" not in text
 
 
 def test_commits_of_the_agent_are_in_the_table() -> None:

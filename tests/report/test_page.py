@@ -301,6 +301,7 @@ def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None
     row = iteration(1, commit=None, commits=2, snapshot=SnapshotTaken(1, sha(9), None, sha(7)))
     page = Page(text_of(summary(night(), row), tmp_path))
     assert f"the agent's commit {sha(7)[:7]}" in page.text
+    assert "1 iteration \u00b7 rooda" in page.text
     assert f"2 by the agent, the last one {sha(7)[:7]}" in page.text
     assert "stayed in the work tree" not in page.text
     assert (

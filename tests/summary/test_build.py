@@ -162,6 +162,14 @@ def test_proof_knows_the_commits_of_the_agent() -> None:
     assert after[1].startswith("Iterations 2 to 3 left at least 70 changed files uncommitted")
 
 
+@pytest.mark.parametrize("command,expected", [("none", ""), ("make test", " Verify did not run.")])
+def test_a_run_without_verify_does_not_say_that_it_did_not_run(command: str, expected: str) -> None:
+    settings = (RecordedSetting("loop.verify.command", command, "cli"),)
+    row = failed(1, "signal", "blocked", signal="FAILURE", verify=None)
+    (note,) = summary(night(settings=settings), row).notes
+    assert note.text == f"The agent signaled FAILURE.{expected}"
+
+
 def interrupted(number: int) -> IterationRow:
     """Return an iteration whose check was interrupted."""
     check = replace(checked(number, "interrupted"), exit_code=None)
@@ -306,6 +314,11 @@ def test_worth_a_look() -> None:
         ),
         ({"status": "max-iters", "rule": "max-iterations"}, "All 40 iterations ran", "passed"),
         (
+            {"status": "max-iters", "rule": "max-iterations", "max_iterations": 1},
+            "The only iteration ran",
+            "passed",
+        ),
+        (
             {"status": "aborted", "rule": "max-cost", "reason": "$5.00 of $5.00 spent (max_cost)"},
             "as much as it may. $5.00 of $5.00 spent (max_cost).",
             "passed",
@@ -314,12 +327,13 @@ def test_worth_a_look() -> None:
     ],
 )
 def test_every_kind_of_end_has_its_sentence(
-    fields: dict[str, str | None], rule: str, proof: str
+    fields: dict[str, str | int | None], rule: str, proof: str
 ) -> None:
     found = summary(night(**fields), iteration(1))
     assert rule in found.rule_text
     assert found.proof.state == proof
-    assert found.next_commands
+    why = " ".join(one.why for one in found.next_commands)
+    assert ("the rule that decided" in why) == (found.status != "running")
 
 
 def test_a_run_without_iterations_and_without_verify() -> None:

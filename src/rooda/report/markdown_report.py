@@ -138,7 +138,7 @@ def _failures(run: RunSummary) -> Iterator[str]:
         yield f"### Iteration {one.number}: {words(title_of(one))}"
         yield ""
         yield words(what_failed(one))
-        if one.verify is not None and one.verify.error:
+        if one.verify is not None and one.verify.error and one.verify.output.strip():
             yield ""
             yield f"The end of what {_code(one.verify.command)} printed:"
             yield ""
@@ -168,7 +168,8 @@ def _files(run: RunSummary) -> Iterator[str]:
         lines = "" if file.added is None else f": +{file.added:,} \u2212{file.deleted or 0:,}"
         yield f"- {_code(file.name)}{lines}"
     if run.files > _MOST_FILES:
-        yield f"- {run.files - _MOST_FILES:,} more files"
+        more = run.files - _MOST_FILES
+        yield f"- {more:,} more file{'' if more == 1 else 's'}"
     yield ""
 
 

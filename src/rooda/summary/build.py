@@ -79,6 +79,8 @@ class _Builder:
         self._left_out = set(run.snapshot.left_out) if run.snapshot else set()
         self._models: dict[str, None] = {}
         self._commit: str | None = None
+        values = {one.name: one.value for one in run.settings or ()}
+        self._has_verify = values.get("loop.verify.command", "none") != "none"
 
     def add(self, attempts: Iterable[IterationRow]) -> None:
         """Add one iteration."""
@@ -137,6 +139,7 @@ class _Builder:
 
     def _summary(self, row: IterationRow, spans: tuple[Span, ...]) -> IterationSummary:
         result, lines = row.result, row.lines
+        self._has_verify = self._has_verify or row.verify is not None
         tests = _tests(row)
         gained = tests.passed - self._tests.passed if tests and self._tests else 0
         files = None
@@ -180,6 +183,7 @@ class _Builder:
             exit_code=result.exit_code if result else None,
             signal=row.signal[:_LONGEST_WORD] if row.signal else None,
             verify=_check(row),
+            is_unchecked=row.verify is None and self._has_verify,
             hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
             head=row.snapshot.head if row.snapshot else None,

@@ -124,6 +124,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     verify: VerifySummary | None = None
+    is_unchecked: bool = False  # the run has a verify command, which did not run after it
     hooks_failed: tuple[str, ...] = ()
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
     notes: tuple[Note, ...] = ()

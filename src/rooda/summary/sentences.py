@@ -66,8 +66,9 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
                 f"Nothing ran after {clock(run.ended_at)}."
             )
         case StopRule.MAX_ITERATIONS:
-            number = count(run.max_iterations or len(iterations), "iteration")
-            return f"All {number} ran; the agent did not signal that the work is done."
+            number = run.max_iterations or len(iterations)
+            ran = "The only iteration" if number == 1 else f"All {number} iterations"
+            return f"{ran} ran; the agent did not signal that the work is done."
         case StopRule.INTERRUPTED:
             name = f" ({run.signal})" if run.signal else ""
             return f"A signal stopped rooda at {clock(run.ended_at)}{name}: Ctrl+C or `kill`."
@@ -228,7 +229,7 @@ def what_failed(one: IterationSummary) -> str:
         first = f", first {one_line(one.failed_tests[0])}" if one.failed_tests else ""
         return f"{tests.failed} of {count(tests.total, 'test')} failed{first}."
     if one.kind == "signal":
-        ran = "" if one.verify else " Verify did not run."
+        ran = " Verify did not run." if one.is_unchecked else ""
         return f"The agent signaled {one.signal or 'FAILURE'}.{ran}"
     if one.kind == "timeout":
         stopped = f"; rooda ended {_processes(len(one.stopped))}" if one.stopped else ""
@@ -311,7 +312,8 @@ def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
     if failed and not run.is_running:
         number = failed[-1].number
         yield NextCommand(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
-    yield NextCommand("See the rule that decided, and the limits", f"rooda why {name}")
+    rule = "the limits and rules" if run.is_running else "the rule that decided, and the limits"
+    yield NextCommand(f"See {rule}", f"rooda why {name}")
     looked = next((note for note in run.notes if not note.is_failure), None)
     if looked is not None and looked.iteration in kept:
         yield NextCommand(
