@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rooda.config.problems import Problem, Severity, errors
-from rooda.config.verify_checks import first_program
+from rooda.config.verify_checks import needed_program
 from support.config import planned
 
 AGENT = "--ai-cmd=true"
@@ -134,9 +134,18 @@ def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) 
     "command,word",
     [
         ("make test", "make"),
-        ("  ./check.sh;true", "./check.sh"),
-        ("A=1 B=x/y make|cat", "make"),
-        ("make\ntrue", "make"),
+        ("  ./check.sh;", "./check.sh"),
+        ("A=1 B=x/y make", "make"),
+        ("make\n", "make"),
+        ("make && true", "make"),
+        ("make >log 2>&1 && true", "make"),
+        ("make &>log", "make"),
+        ("make || true", ""),
+        ("make && x || true", ""),
+        ("A=1 make|cat", ""),
+        ("make;true", ""),
+        ("make\ntrue", ""),
+        ("make & wait", ""),
         ("PATH=/opt prog", ""),
         ('"my prog" x', ""),
         ("$PYTHON -m pytest", ""),
@@ -151,8 +160,8 @@ def test_what_only_a_preset_asks_for_is_not_checked(work: Path, tmp_path: Path) 
         ("", ""),
     ],
 )
-def test_first_program_is_known_where_the_shell_can_only_mean_one(command: str, word: str) -> None:
-    assert first_program(command) == word
+def test_needed_program_is_known_where_the_shell_can_only_mean_one(command: str, word: str) -> None:
+    assert needed_program(command) == word
 
 
 def test_verify_whose_program_does_not_exist_is_an_error(work: Path, tmp_path: Path) -> None:

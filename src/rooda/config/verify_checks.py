@@ -20,6 +20,9 @@ _FIRST_WORD = re.compile(
     r"\s*(?P<before>(?:[A-Za-z_]\w*=[\w./:@%+,-]*[ \t]+)*)(?P<word>[\w./+-]+)(?=[\s;|&<>]|$)"
 )
 
+# After these the shell runs another command, whose exit code may be that of the check.
+_ANOTHER = re.compile(r"\|(?!&?\s*$)|[;\n](?=\s*\S)|(?<![&<>])&(?![&>])")
+
 
 def check_verify(
     values: Values, folder: Path, environ: Mapping[str, str], tools: Tools
@@ -29,7 +32,7 @@ def check_verify(
     It is a warning where the program may appear before its first use: without a baseline the
     agent may create it, and so may a hook before the first iteration or another branch.
     """
-    word = first_program(values[VERIFY_COMMAND] or "")
+    word = needed_program(values[VERIFY_COMMAND] or "")
     if not word or not is_folder(folder):
         return
     if "/" in word:
@@ -52,10 +55,19 @@ def check_verify(
     )
 
 
-def first_program(command: str) -> str:
-    """Return the first program of a shell command; empty where only the shell can tell. Pure."""
+def needed_program(command: str) -> str:
+    """Return the program without which a shell command can't pass: the first one. Pure.
+
+    Empty where only the shell can tell, and where another command may pass instead (`a || b`).
+    Quotes are not read: an operator in them leaves the answer to the first run of the check.
+    """
     found = _FIRST_WORD.match(command)
-    if found is None or "PATH=" in found["before"] or found["word"].isdigit():
+    if (
+        found is None
+        or _ANOTHER.search(command)
+        or "PATH=" in found["before"]
+        or found["word"].isdigit()
+    ):
         return ""
     return "" if found["word"].startswith("-") else found["word"]
 
