@@ -75,6 +75,7 @@ def test_file_of_the_work_tree_around_a_repository_is_not_read_and_named(top: Pa
     assert [(one.file, one.severity) for one in problems] == [
         (f"../../{CONFIG_NAME}", Severity.WARNING)
     ]
+    assert problems[0].message.startswith(f"this config file is not read: {start} is a repository")
     configured(start)
     assert found(start) == (CONFIG_NAME, str(start / "run.log"))
 

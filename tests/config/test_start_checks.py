@@ -185,4 +185,5 @@ def test_program_that_may_appear_before_its_first_use_is_only_a_warning(
 ) -> None:
     [problem] = found(tmp_path, "--verify", "./later.sh", *flags)
     assert problem.severity is Severity.WARNING
+    assert ("--no-verify-baseline" in problem.suggestion) is ("--no-verify-baseline" not in flags)
     assert work.is_dir()

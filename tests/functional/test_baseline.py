@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rooda.loop.work_events import BaselineEnded
 from support.gitwork import GitWork, git_work
 from support.ralphs import COMPLETE, ralph_work
 from support.workspace import Workspace, alive, wait_for
@@ -47,6 +48,11 @@ def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitW
     assert "Before      verify fails, exit code 1, 3 of 4 tests passed\n" in shown
     log = next((work.path / ".rooda/runs").glob("*/0/verify.log"))
     assert "3 passed" in log.read_text()
+
+
+def test_failing_check_without_output_says_so() -> None:
+    text = BaselineEnded("false", 1, "exit code 1", 1.0, "\n").as_text() or ""
+    assert text.splitlines()[1:] == ["  Output: none"]
 
 
 @pytest.mark.slow

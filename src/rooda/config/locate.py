@@ -105,7 +105,9 @@ def _around(world: World) -> list[Problem]:
     if path is None:
         return []
     shown = os.path.relpath(path, world.folder)
-    message = f"is not read: {top} is a repository of its own, and has no {CONFIG_NAME}"
+    message = (
+        f"this config file is not read: {top} is a repository of its own, and has no {CONFIG_NAME}"
+    )
     advice = f"Name it with --config {shown}, or run `rooda init` in {top}"
     return [Problem(message, advice, file=shown, severity=Severity.WARNING)]
 

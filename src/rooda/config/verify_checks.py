@@ -44,12 +44,15 @@ def check_verify(
     if not what:
         return
     is_error = values[VERIFY_BASELINE] and not may_appear
+    fix = "Correct the command or install the program"
+    if values[VERIFY_BASELINE]:
+        off = f"--no-{VERIFY_BASELINE.flag_name.removeprefix('--')}"
+        fix += f", or start with {off} if the agent is to create it"
     yield Problem.at(
         values.origin(VERIFY_COMMAND),
         values.field(VERIFY_COMMAND),
         f"the program of the check {what}: {word}",
-        "Correct the command or install the program, or start with "
-        f"--no-{VERIFY_BASELINE.flag_name.removeprefix('--')} if the agent is to create it",
+        fix,
         Severity.ERROR if is_error else Severity.WARNING,
         title="Verify can't run",
     )

@@ -202,6 +202,8 @@ class BaselineEnded(Event, frozen=True):
         line = f"WARN: {words}: {one_line(self.error)} {about}"
         if not self.cannot_run:
             line += "; the run goes on"
+        if not self.output.strip():
+            return f"{line}\n  Output: none"
         return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
 
 
