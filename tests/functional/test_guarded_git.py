@@ -107,8 +107,10 @@ def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: Gi
     start = GitWork(work.path / "sub", work.home, work.env)
     agent = work.agent("echo new >> file; [ -e made ] || { touch made; git init -q; }")
     first = start.work(agent, "-n", "1", "--commit")
-    assert "the repository changed" in first.err
     made = start.path / ".git"
+    assert "Reason:\n    | the repository changed" in first.err, first.err
+    assert f"Try: Move {made} away" in first.err
+    assert "Git says" not in first.err
     for flags in ((), ("--dry-run",)):
         refused = start.rooda("resume", "-n", "2", *flags)
         assert refused.code == 1

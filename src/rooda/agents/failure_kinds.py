@@ -116,7 +116,7 @@ class FailureKind(StrEnum):
         "commit",
         "the work could not be committed",
         settings=("git.commit", "git.commit_timeout"),
-        advice="Read git's message above; the work is still in the work tree",
+        advice="Read the reason above; the work is still in the work tree",
         has_output=False,
         exit_code="git",
     )

@@ -66,8 +66,9 @@ def report_tree(services: Services, number: int, seen: TreeScan) -> None:
     reported.trouble = seen.trouble
     if seen.tree is None:
         return
-    new = tuple(name for name in seen.left_out if name not in reported.left_out)
-    if new:
-        reported.left_out.update(new)
-        services.emit(FilesLeftOut(number, new))
+    new = [name for name in seen.left_out if name not in reported.left_out]
+    reported.left_out.update(new)
+    for is_repository in (False, True):
+        if names := tuple(name for name in new if name.endswith("/") is is_repository):
+            services.emit(FilesLeftOut(number, names))
     services.emit(SnapshotTaken(number, seen.tree, seen.commit, seen.head, seen.left_out))

@@ -45,6 +45,7 @@ from rooda.text.templates import fill
 from rooda.workspace.branches import push_remote
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
 from rooda.workspace.pin import Pin
+from rooda.workspace.work_tree import work_tree
 
 _START_THERE = "Start in a git repository, or turn git.commit off"
 _CHANGED = "Look at .git in the work tree, repair it, then start a new run"
@@ -88,7 +89,7 @@ class Publisher:
             evidence = one_line(found.error)
             outcome = Outcome(Verdict.FAILURE, FailureKind.COMMIT, reason, evidence=evidence)
             if self._plan.values[VERIFY_FEEDBACK]:
-                failed = "The last iteration could not be committed. Git says:"
+                failed = "The last iteration could not be committed. Reason:"
                 words = f"{failed}\n\n{indented(found.error)}\n\n{words}".rstrip()
         elif found is not None:
             self._services.emit(found)
@@ -180,7 +181,7 @@ class Publisher:
     def _obstacle(self, pin: Pin) -> Refusal | None:
         """Return why nothing can be committed in this state of the repository."""
         if trouble := pin.trouble():
-            return Refusal(f"the repository changed: {trouble}", _CHANGED)
+            return Refusal(f"the repository changed: {trouble}", self._repair(pin))
         if (reason := unfinished(pin.git_dir)) is not None:
             return Refusal(reason, FINISH_IT)
         if not self._git.ask("symbolic-ref", "-q", "HEAD"):
@@ -189,6 +190,13 @@ class Publisher:
                 "Switch to a branch: git switch -c NAME",
             )
         return None
+
+    def _repair(self, pin: Pin) -> str:
+        """Return the advice about a repository that changed during the run."""
+        top = work_tree(self._plan.working_dir)
+        if top != pin.top and top.is_relative_to(pin.top):
+            return f"Move {top / '.git'} away: it was made during the run"
+        return _CHANGED
 
     def _refused_stage(self, pin: Pin, large: LargeFiles) -> Refusal | None:
         """Stage the work; return why that failed, if it did."""
@@ -205,7 +213,9 @@ class Publisher:
 
     def _push(self, pin: Pin) -> Pushed | Refusal:
         if trouble := pin.trouble():
-            return Refusal(f"the repository changed: {trouble}; nothing was pushed", _CHANGED)
+            return Refusal(
+                f"the repository changed: {trouble}; nothing was pushed", self._repair(pin)
+            )
         branch = self._git.ask("symbolic-ref", "-q", "--short", "HEAD")
         if not branch:
             return Refusal(

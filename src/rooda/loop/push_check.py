@@ -6,6 +6,7 @@ from rooda.config.new_secrets import NewSecrets
 from rooda.loop.refusals import Refusal, refusal_of
 from rooda.loop.user_git import UserGit
 from rooda.loop.verify import indented
+from rooda.loop.work_events import ADVICE_ON_REPOSITORIES
 from rooda.text.paths import first_names
 from rooda.workspace.git import GitError, GitStoppedError
 from rooda.workspace.new_files import NewFile
@@ -86,7 +87,7 @@ def words_about_repositories(names: Sequence[str]) -> str:
     return (
         "rooda did not commit these folders, because each is a git repository of its own:\n\n"
         f"{indented(first_names(names))}\n\n"
-        "Delete the .git in them, or add them to .gitignore."
+        f"{ADVICE_ON_REPOSITORIES}."
     )
 
 

@@ -11,7 +11,9 @@ from rooda.text.times import format_duration
 
 _SHOWN = 5  # files by name
 _COMMIT = 12  # characters of a commit's name
-_GIT_SAYS = "Git says"
+ADVICE_ON_REPOSITORIES = (
+    "Delete the .git in them (a linked work tree: git worktree remove), or add them to .gitignore"
+)
 
 
 class SnapshotTaken(Event, frozen=True):
@@ -42,8 +44,12 @@ class FilesLeftOut(Event, frozen=True):
     def describe(self) -> Message:
         shown = ", ".join(self.files[:_SHOWN])
         more = f", {len(self.files) - _SHOWN} more" if len(self.files) > _SHOWN else ""
+        # An event has either only repositories within the work tree, or none.
+        are_repositories = all(name.endswith("/") for name in self.files)
+        reason = "are git repositories of their own"
         return say(
-            "Left out of the snapshots, because they are too large or can't be read",
+            "Left out of the snapshots, because they "
+            + (reason if are_repositories else "are too large or can't be read"),
             files=shown + more,
             iteration=self.iteration,
         )
@@ -251,7 +257,7 @@ class CommitFailed(Event, frozen=True):
 
     def as_text(self) -> str:
         line = "ERROR: The work could not be committed; it is still in the work tree"
-        return "\n".join([line, *_quoted_with_advice(_GIT_SAYS, self.error, self.suggestion)])
+        return "\n".join([line, *_quoted_with_advice(self.error, self.suggestion)])
 
 
 class SecretsLeftOut(Event, frozen=True):
@@ -289,7 +295,7 @@ class RepositoriesLeftOut(Event, frozen=True):
             "Not committed, because these folders are git repositories of their own",
             folders=first_names(self.folders, self.total),
             iteration=self.iteration,
-            suggestion="Delete the .git in them, or add them to .gitignore",
+            suggestion=ADVICE_ON_REPOSITORIES,
         )
 
 
@@ -335,10 +341,9 @@ class PushFailed(Event, frozen=True):
         )
 
     def as_text(self) -> str:
-        title = "Reason" if self.secrets else _GIT_SAYS
-        said = _quoted_with_advice(title, self.error, self.suggestion)
+        said = _quoted_with_advice(self.error, self.suggestion)
         return "\n".join([f"WARN: {self._words}", *said])
 
 
-def _quoted_with_advice(title: str, error: str, suggestion: str) -> list[str]:
-    return [*quoted(title, error[-PREVIEW:]), f"  Try: {one_line(suggestion)}"]
+def _quoted_with_advice(error: str, suggestion: str) -> list[str]:
+    return [*quoted("Reason", error[-PREVIEW:]), f"  Try: {one_line(suggestion)}"]
