@@ -159,7 +159,7 @@ def save(*_):
 signal.signal(signal.SIGTERM, save)
 pathlib.Path("agent.pid").write_text(str(os.getpid()))
 while True:
-    signal.pause()
+    time.sleep(0.01)  # Python's `signal.pause` misses a signal just before it
 """)
     running = nursery.start(workspace, "work", "--ai-cmd", command)
     nursery.pid("agent")

@@ -29,14 +29,14 @@ from support.workspace import alive
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 60; done"
 # This program has no child, which could miss the SIGTERM between its fork and its exec.
 OBEDIENT = """
-import os, signal, sys
+import os, signal, sys, time
 def bye(*_):
     os.write(1, b"bye\\n")
     sys.exit(5)
 signal.signal(signal.SIGTERM, bye)
 os.write(1, b"ready\\n")
 while True:
-    signal.pause()
+    time.sleep(0.01)  # Python's `signal.pause` misses a signal just before it
 """
 DEAF = OBEDIENT.replace("    sys.exit(5)\n", "")
 MEGABYTES = 3_000_000
