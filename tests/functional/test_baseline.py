@@ -55,7 +55,7 @@ def test_failing_check_without_output_says_so() -> None:
     assert text.splitlines()[1:] == ["  Output: none"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
     work: GitWork,
 ) -> None:
@@ -67,7 +67,7 @@ def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
     assert work.record()[0]["result"]["progress_detected"] is True
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command,code", [("true; no-such-program", 127), (". ./README; ./README", 126)]
 )
@@ -89,7 +89,7 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
     assert work.run_record()["baseline"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_no_baseline_on_resume_with_on_success_in_a_dry_run_and_for_presets(
     work: GitWork,
 ) -> None:
@@ -107,7 +107,7 @@ def test_no_baseline_on_resume_with_on_success_in_a_dry_run_and_for_presets(
     assert checks(work) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ralph_runs_no_baseline(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.plan()
@@ -117,7 +117,7 @@ def test_ralph_runs_no_baseline(workspace: Workspace) -> None:
         assert checks(work) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_signal_and_timeout_stop_the_whole_process_tree_of_the_check(work: GitWork) -> None:
     hangs = f"sleep 60 & echo $! > {work.marker('child')}; wait"
     agent = work.agents("exit 0")
@@ -135,7 +135,7 @@ def test_signal_and_timeout_stop_the_whole_process_tree_of_the_check(work: GitWo
     assert not alive(int(work.marker("child").read_text()))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_check_runs_after_the_hooks_of_the_start_and_not_after_one_that_objects(
     work: GitWork,
 ) -> None:

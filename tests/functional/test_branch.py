@@ -45,7 +45,7 @@ def test_name_that_git_refuses_is_an_error_before_the_first_iteration(
     assert "Choose a" in done.out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_changed_files_a_merge_and_another_work_tree_are_errors(work: GitWork) -> None:
     agent = work.agents("exit 0")
     work.write("README", "half done\n")
@@ -67,7 +67,7 @@ def test_changed_files_a_merge_and_another_work_tree_are_errors(work: GitWork) -
     assert "is in no git work tree" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_switch_that_git_refuses_ends_the_start_with_git_s_words(work: GitWork) -> None:
     work.git("switch", "-qc", "night")
     work.write("notes", "of the branch\n")
@@ -82,7 +82,7 @@ def test_switch_that_git_refuses_ends_the_start_with_git_s_words(work: GitWork) 
     assert "running" not in work.rooda("history").out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_existing_branch_is_used_and_a_detached_head_is_no_obstacle(work: GitWork) -> None:
     work.git("switch", "-qc", "night")
     work.commit("on the branch")
@@ -100,7 +100,7 @@ def test_existing_branch_is_used_and_a_detached_head_is_no_obstacle(work: GitWor
     assert work.git("rev-parse", "--abbrev-ref", "theirs@{upstream}") == "origin/theirs"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resumed_run_stays_on_its_branch_and_goes_back_to_it_from_a_clean_tree(
     work: GitWork,
 ) -> None:
@@ -123,7 +123,7 @@ def test_resumed_run_stays_on_its_branch_and_goes_back_to_it_from_a_clean_tree(
     assert "tracked files have uncommitted changes: README" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_signal_during_the_switch_ends_the_run_before_an_agent_starts(work: GitWork) -> None:
     work.git_hook("post-checkout", f"echo . > {work.marker('on')}; sleep 60")
     agent = work.agents("exit 0")

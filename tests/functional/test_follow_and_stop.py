@@ -68,7 +68,7 @@ def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda
     refused(rooda("follow", "nonsense"), "there is no run 'nonsense'")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nursery) -> None:
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))
     nursery.pid("agent")
@@ -78,7 +78,7 @@ def test_follow_ends_when_rooda_was_killed(workspace: Workspace, nursery: Nurser
     assert following.finish().code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ctrl_c_ends_follow_and_not_the_run(
     workspace: Workspace, nursery: Nursery, screen: Screen
 ) -> None:
@@ -94,7 +94,7 @@ def test_ctrl_c_ends_follow_and_not_the_run(
     assert running.finish().code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     workspace: Workspace, screen: Screen
 ) -> None:
@@ -146,7 +146,7 @@ def test_stop_ends_a_run_after_its_current_iteration(
     refused(rooda("stop", "--now"), "no run is at work here")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stop_does_not_change_the_outcome_of_a_run_in_its_last_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -191,7 +191,7 @@ def test_stop_now_ends_a_run_that_a_script_started_in_the_background(
     assert script.finish().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stop_now_waits_for_an_agent_that_ignores_sigterm_and_reports_the_wait(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -268,7 +268,7 @@ def test_stop_now_ends_a_run_that_sigstop_holds(workspace: Workspace, nursery: N
     assert not alive(agent)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="reads process states from /proc")
 def test_stop_now_ends_a_run_that_ctrl_z_holds(
     workspace: Workspace, nursery: Nursery, job: Job
@@ -296,7 +296,7 @@ def test_stop_now_ends_a_run_without_run_json(workspace: Workspace, nursery: Nur
     assert running.finish().code == 130
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 def test_an_agent_cannot_prevent_a_stop_with_a_forged_run_json(
     workspace: Workspace, nursery: Nursery
@@ -355,7 +355,7 @@ def test_process_that_reuses_the_pid_of_an_ended_run_gets_no_signal() -> None:
     run.wake()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stop_works_from_a_subfolder(workspace: Workspace, nursery: Nursery) -> None:
     versioned(workspace)
     running = nursery.start(workspace, "work", "--ai-cmd", workspace.agent(HANGS))

@@ -43,7 +43,7 @@ def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork)
     assert "To open it: scp " in away.out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_report_to_a_file_a_folder_and_standard_output(work: GitWork) -> None:
     assert work.work(work.agents(DONE)).code == 0
     run = work.run_record()["run"]
@@ -96,7 +96,7 @@ def noted(work: GitWork, *words: str) -> tuple[bool, int]:
     return imported == "True", int(most)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_only_the_making_of_a_page_imports_jinja(work: GitWork) -> None:
     work.settings()
     assert not noted(work, "work", "--ai-cmd", work.agents(DONE))[0]
@@ -119,7 +119,7 @@ print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "re
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> None:
     work.settings(verify=f"echo '{SCRIPT}</pre>'; printf '\\377\\033[31m'; exit 1")
@@ -148,7 +148,7 @@ def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> N
     assert "<script>document.documentElement.dataset.owned=1" in text
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) -> None:
     keep_big_night(work.path, iterations=300, size=1024**3)
     _, memory = noted(work, "report", "-o", "big.html")

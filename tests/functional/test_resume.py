@@ -49,7 +49,7 @@ def last_run(rooda: Inside) -> dict[str, Any]:
 # -- after each kind of end ----------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_after_ctrl_c_continues_at_the_interrupted_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -88,7 +88,7 @@ def test_resume_after_ctrl_c_continues_at_the_interrupted_iteration(
     assert after["iterations"][2]["failures_before"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_interrupted_attempt_stays_visible_after_a_resume(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -110,7 +110,7 @@ def test_interrupted_attempt_stays_visible_after_a_resume(
     assert rooda("show", "1", "--output").out == "all done\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_after_sigkill_continues_at_the_killed_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -134,7 +134,7 @@ def test_resume_after_sigkill_continues_at_the_killed_iteration(
     assert after["iterations"][1]["attempt"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_after_rooda_stop_continues_with_the_next_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -149,7 +149,7 @@ def test_resume_after_rooda_stop_continues_with_the_next_iteration(
     assert statuses(last_run(rooda)) == [(1, "completed"), (2, "completed")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_of_an_aborted_run_resets_the_count_of_failures(
     workspace: Workspace, rooda: Inside
 ) -> None:
@@ -189,7 +189,7 @@ def test_resume_after_max_iters_continues_with_a_larger_maximum(
 # -- nothing to resume ---------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_is_refused_after_success_or_at_the_maximum(
     workspace: Workspace, rooda: Inside
 ) -> None:
@@ -238,7 +238,7 @@ def test_run_to_resume_is_chosen_by_a_prefix_of_its_name(
     assert later["status"] == "max-iters"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_run_without_resume_starts_with_empty_state(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -256,7 +256,7 @@ def test_run_without_resume_starts_with_empty_state(
     assert (old["status"], old["summary"]["total_iterations"]) == ("interrupted", 2)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_uses_the_current_config(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -277,7 +277,7 @@ def test_resume_uses_the_current_config(
     assert settings["loop.failure_threshold"] == "4"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_resumes_in_a_row_add_up_in_the_record(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -298,7 +298,7 @@ def test_two_resumes_in_a_row_add_up_in_the_record(
     assert found["stats"]["count"] == 4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_run_that_is_still_running_cannot_be_resumed(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -309,7 +309,7 @@ def test_run_that_is_still_running_cannot_be_resumed(
     assert statuses(last_run(rooda)) == [(1, "completed"), (2, "completed")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_snapshot_0_survives_a_kill_in_the_first_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -324,7 +324,7 @@ def test_snapshot_0_survives_a_kill_in_the_first_iteration(
     assert (workspace.path / "kept.txt").read_text() == "of the user\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_keeps_feedback_and_snapshots(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -343,7 +343,7 @@ def test_resume_keeps_feedback_and_snapshots(
     assert refs.splitlines() == [f"refs/rooda/{run['run']}/{number}" for number in (0, 1, 2)]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ten_interruptions_and_resumes_lose_no_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:

@@ -39,7 +39,7 @@ def test_run_with_commit_does_not_start_while_tracked_files_have_changes(work: G
     assert work.work(agent, "--dry-run").code == 0, "the agent's own commits are its own affair"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_changed_files_are_committed_if_the_user_says_so(work: GitWork) -> None:
     work.write("README", "half done\n")
     work.write("notes", "mine\n")
@@ -48,7 +48,7 @@ def test_changed_files_are_committed_if_the_user_says_so(work: GitWork) -> None:
     assert committed(work) == ["README", "new"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_untracked_files_of_the_user_stay_out_of_commits_until_the_agent_changes_them(
     work: GitWork,
 ) -> None:
@@ -73,7 +73,7 @@ def test_untracked_files_of_the_user_stay_out_of_commits_until_the_agent_changes
     assert left == ["notes", "touched", "vendored/", "ü\n"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resumed_run_knows_the_untracked_files_of_its_start_and_accepts_changed_ones(
     work: GitWork,
 ) -> None:
@@ -88,7 +88,7 @@ def test_resumed_run_knows_the_untracked_files_of_its_start_and_accepts_changed_
     assert committed(work) == ["README", "new"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ralph_commits_everything_as_git_add_does(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.agent_does(f"touch new; echo a plan > .ralph/implementation_plan.md; {COMPLETE}")

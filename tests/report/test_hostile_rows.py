@@ -83,7 +83,7 @@ WAITS = st.builds(
     ended=st.none() | TIMES,
     started=TIMES,
 )
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_any_rows_make_a_report(
     tmp_path: Path,
     rows: list[IterationRow],

@@ -184,7 +184,7 @@ def test_plain_text_has_no_control_and_no_hidden_characters(text: str) -> None:
     assert len(plain_line(text, 100)) <= 110
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_long_run_has_a_bounded_page_with_every_failure(tmp_path: Path) -> None:
     rows = [iteration(number, results(number)) for number in range(1, 701)]
     rows[4] = failed(5, "verify", "verify failed: exit code 2")
@@ -312,7 +312,7 @@ def test_proof_names_the_commit_of_an_agent_that_commits(tmp_path: Path) -> None
     assert "not committed" in Page(text_of(summary(night(), row), tmp_path)).text
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_a_record_full_of_hostile_texts_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
