@@ -525,5 +525,5 @@ def test_reading_the_record_never_disturbs_a_long_run(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     git(versioned(workspace), "status")
-    assert len(read_until_the_end(workspace, nursery, 200)) > 5
+    assert len(read_until_the_end(workspace, nursery, 200)) > 1
     assert len(asked(workspace.rooda, "show")["iterations"]) == 200

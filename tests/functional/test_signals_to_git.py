@@ -69,7 +69,7 @@ def test_no_agent_starts_after_a_signal(work: GitWork) -> None:
     [
         (("diff", "1"), "diff", False),
         (("restore", "0"), "for-each-ref", False),
-        pytest.param(("doctor",), "config", True, marks=pytest.mark.slow),
+        pytest.param(("doctor",), "var", True, marks=pytest.mark.slow),
         pytest.param(("demo",), "init", False, marks=pytest.mark.slow),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
