@@ -28,7 +28,7 @@ from rooda.config.settings import (
     SETTINGS,
 )
 from rooda.config.template import template
-from rooda.console.flags import help_with_all_flags
+from rooda.console.options import help_with_all_flags
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run
 from support.config import (

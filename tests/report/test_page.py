@@ -15,9 +15,10 @@ from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.report.details import DetailReader
-from rooda.report.labels import clock
+from rooda.report.drawn_timeline import timeline
+from rooda.report.labels import brief_duration, brief_number, clock, price
 from rooda.report.make import html
-from rooda.report.plots import brief_duration, brief_number, nice, plots, price, timeline
+from rooda.report.plots import nice, plots
 from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.build import summarize
 from rooda.summary.model import RunSummary

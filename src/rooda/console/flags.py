@@ -32,11 +32,17 @@ from rooda.config.settings import (
     SHOW_AI_OUTPUT,
 )
 from rooda.console.completion import alias_names, procedure_names
+from rooda.console.options import (
+    EqualsOption,
+    RunOption,
+    first_taking,
+    names_taking_value,
+    word_pairs,
+)
 from rooda.prompts.parts import PHASES
 from rooda.text.times import short_duration
 
-PROMPT, OTHER = "Prompt", "Other"
-_LONGEST_SUMMARY = 1000  # characters
+PROMPT = "Prompt"  # the section of the help
 
 _ASSIGNMENT = re.compile(r"^((?:--env=)?[A-Za-z_][A-Za-z0-9_]*=).*", re.DOTALL)
 
@@ -54,119 +60,6 @@ class MergeRules(Struct, frozen=True):
     by_name: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
-
-
-class RunOption(click.Option):
-    """An option with its section of the help. `--help` shows the `common` ones."""
-
-    def __init__(
-        self, *args: Any, section: str = OTHER, common: bool = True, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self.section = section
-        self.common = common
-
-
-class EqualsOption(RunOption):
-    """An option whose value is optional and follows an equals sign: `--resume=RUN`.
-
-    The next word is not its value: in `rooda --resume build` it is the procedure.
-    """
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the option as the user writes it."""
-        record = super().get_help_record(ctx)
-        return record and (f"{self.opts[-1]}[={self.metavar}]", record[1])
-
-
-_ALL_FLAGS = f"{__name__}.all_flags"
-
-
-class EqualsCommand(click.Command):
-    """A command with options whose value is optional, and with `--help-all`."""
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters; `--help-all` is one where `--help` is one."""
-        params = super().get_params(ctx)
-        return [*params, _HELP_ALL] if self.get_help_option_names(ctx) else params
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give an option without a value an empty one."""
-        bare = {
-            name for param in self.params if isinstance(param, EqualsOption) for name in param.opts
-        }
-        pairs, rest = _pairs(args, _names_taking_value(self.params))
-        words = [(f"{word}=" if word in bare else word, value) for word, value in pairs]
-        flat = [word for pair in words for word in pair if word is not None]
-        return super().parse_args(ctx, [*flat, *rest])
-
-
-class PlainGroup(click.Group):
-    """A group whose help has whole summaries, in the order in which the commands are defined."""
-
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the commands in the order of their definition."""
-        return list(self.commands)
-
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write every command with its whole summary; click would cut a long one."""
-        rows = [
-            (name, command.get_short_help_str(limit=_LONGEST_SUMMARY))
-            for name, command in self.commands.items()
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-
-class RunCommand(EqualsCommand):
-    """A command whose help has sections and examples."""
-
-    examples = ""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        everything = wants_all_flags(ctx)
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None and isinstance(param, click.Option):
-                section = param.section if isinstance(param, RunOption) else OTHER
-                if everything or getattr(param, "common", True):
-                    sections.setdefault(section, []).append(record)
-        for section, rows in sections.items():
-            with formatter.section(section):
-                formatter.write_dl(rows)
-        if self.examples:
-            with formatter.section("Examples"):
-                formatter.write(self.examples)
-
-
-def wants_all_flags(ctx: click.Context) -> bool:
-    """Return whether the help is that of `--help-all`."""
-    return bool(ctx.meta.get(_ALL_FLAGS))
-
-
-def help_with_all_flags(ctx: click.Context) -> str:
-    """Return the help with every flag."""
-    ctx.meta[_ALL_FLAGS] = True
-    return ctx.get_help()
-
-
-def _print_all_flags(ctx: click.Context, _: click.Parameter, value: Any) -> None:
-    if value and not ctx.resilient_parsing:
-        click.echo(help_with_all_flags(ctx), color=ctx.color)
-        ctx.exit()
-
-
-# Not among the parameters of a command: a record of flags can't contain it.
-_HELP_ALL = RunOption(
-    ["--help-all"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_all_flags,
-    help="Show all flags and exit.",
-)
 
 
 def _help(setting: Setting[Any]) -> str:
@@ -377,8 +270,8 @@ def without_dry_run(
 
     `options` are those of the command, if they are not those of a run of rooda.
     """
-    taking = _names_taking_value(run_options() if options is None else options)
-    pairs, rest = _pairs(arguments, taking)
+    taking = names_taking_value(run_options() if options is None else options)
+    pairs, rest = word_pairs(arguments, taking)
     kept: list[str] = []
     for written, value in pairs:
         word = _without_d(written, taking)
@@ -394,42 +287,11 @@ def masked(word: str) -> str:
     return _ASSIGNMENT.sub(r"\1...", word)
 
 
-def _names_taking_value(options: Sequence[click.Parameter]) -> set[str]:
-    """Return the options that take the next word as their value."""
-    return {name for option in options if _takes_next_word(option) for name in option.opts}
-
-
-def _takes_next_word(option: click.Parameter) -> bool:
-    is_option = isinstance(option, click.Option) and not isinstance(option, EqualsOption)
-    return is_option and not getattr(option, "is_flag", False)
-
-
-def _pairs(
-    arguments: Sequence[str], taking: set[str]
-) -> tuple[list[tuple[str, str | None]], list[str]]:
-    """Return each word with the next word if that is its value, and the words from `--` on."""
-    pairs: list[tuple[str, str | None]] = []
-    words = iter(arguments)
-    for word in words:
-        if word == "--":
-            return pairs, [word, *words]
-        wants_value = word in taking or _first_taking(word, taking) == len(word) - 1
-        pairs.append((word, next(words, None) if wants_value else None))
-    return pairs, []
-
-
-def _first_taking(word: str, taking: set[str]) -> int | None:
-    """Return where, in a word of short flags, the first one is that takes a value."""
-    if word.startswith("--") or not word.startswith("-"):
-        return None
-    return next((place for place, letter in enumerate(word) if f"-{letter}" in taking), None)
-
-
 def _without_d(word: str, taking: set[str]) -> str:
     """Return a word of short flags without `d`: `-dv` becomes `-v`."""
     if word.startswith("--") or not word.startswith("-"):
         return word
-    end = _first_taking(word, taking)
+    end = first_taking(word, taking)
     return word[:end].replace("d", "") + ("" if end is None else word[end:])
 
 

@@ -8,15 +8,8 @@ import click
 from rooda import __version__
 from rooda.config.settings import ITERATION_TIMEOUT, MAX_ITERATIONS, SHOW_AI_OUTPUT
 from rooda.console.command_table import HELP_FLAGS, CliContext
-from rooda.console.flags import (
-    EqualsCommand,
-    EqualsOption,
-    Flags,
-    MergeRules,
-    PlainGroup,
-    wants_all_flags,
-    without_dry_run,
-)
+from rooda.console.flags import Flags, MergeRules, without_dry_run
+from rooda.console.options import EqualsCommand, EqualsOption, PlainGroup, wants_all_flags
 
 # Imported in functions: help needs none of it.
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from rooda.record.rows import moment_of
 from rooda.summary.model import RunSummary, SpanKind
+from rooda.text.times import HOUR, MINUTE
 
 KIND_NAMES: Mapping[str, str] = {
     SpanKind.AGENT: "agent",
@@ -60,3 +61,40 @@ def day(text: str | None) -> str:
     """Return `Sat 14 Nov 23:02`."""
     moment = moment_of(text) if text else None
     return f"{moment:%a} {moment.day} {moment:%b %H:%M}" if moment else "?"
+
+
+def brief_duration(seconds: float) -> str:
+    """Return a duration with two units at most: `7h39m`, `12m`, `45s`."""
+    whole = round(seconds)
+    if whole < MINUTE:
+        return f"{whole}s"
+    if whole < HOUR:
+        minutes, rest = divmod(whole, MINUTE)
+        return f"{minutes}m{rest:02d}s" if rest and minutes < 10 else f"{minutes}m"  # noqa: PLR2004
+    minutes = round(whole / MINUTE)
+    days, hours = divmod(minutes // 60, 24)
+    return f"{days}d{hours:02d}h" if days else f"{hours}h{minutes % 60:02d}m"
+
+
+def changes_words(files: int | None, added: int | None, deleted: int | None) -> str:
+    """Return `3 files +120 -14`, with a minus sign."""
+    if files is None:
+        return "changes unknown"
+    words = f"{files:,} file" + ("" if files == 1 else "s")
+    if added is None or deleted is None:
+        return words
+    return f"{words} +{added:,} \u2212{deleted:,}"
+
+
+def brief_number(number: float) -> str:
+    """Return `950`, `12.4 k`, `23.8 M`."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size * 0.9995:
+            value = number / size
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"  # noqa: PLR2004
+    return f"{number:g}"
+
+
+def price(dollars: float) -> str:
+    """Return `$18.40`, or `$0.0042` for an amount below one cent."""
+    return f"${dollars:.4f}" if 0 < dollars < 0.01 else f"${dollars:,.2f}"  # noqa: PLR2004

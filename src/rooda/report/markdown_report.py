@@ -3,8 +3,16 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from rooda.report.labels import KIND_NAMES, day, share, times_of
-from rooda.report.plots import brief_duration, brief_number, changes_words, price
+from rooda.report.labels import (
+    KIND_NAMES,
+    brief_duration,
+    brief_number,
+    changes_words,
+    day,
+    price,
+    share,
+    times_of,
+)
 from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.model import IterationSummary, ProofState, RunSummary, TestCounts
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed

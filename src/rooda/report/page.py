@@ -14,15 +14,20 @@ from markupsafe import Markup
 
 from rooda import __version__
 from rooda.report.details import DetailReader
-from rooda.report.labels import KIND_NAMES, clock, clock_at, day, share, times_of
-from rooda.report.plots import (
+from rooda.report.drawn_timeline import timeline
+from rooda.report.labels import (
+    KIND_NAMES,
     brief_duration,
     brief_number,
     changes_words,
-    plots,
+    clock,
+    clock_at,
+    day,
     price,
-    timeline,
+    share,
+    times_of,
 )
+from rooda.report.plots import plots
 from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed

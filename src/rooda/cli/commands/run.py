@@ -7,15 +7,8 @@ import click
 
 from rooda.console.command_table import HELP_FLAGS, RESERVED, CliContext
 from rooda.console.completion import procedure_names
-from rooda.console.flags import (
-    RULES,
-    EqualsOption,
-    RunCommand,
-    complete_from,
-    given_flags,
-    run_options,
-    without_dry_run,
-)
+from rooda.console.flags import RULES, complete_from, given_flags, run_options, without_dry_run
+from rooda.console.options import EqualsOption, RunCommand
 from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.

@@ -16,7 +16,8 @@ from rooda.config.problems import InvalidInput, Problem, errors, problems_text
 from rooda.config.template import template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
-from rooda.console.flags import PlainGroup, config_option
+from rooda.console.flags import config_option
+from rooda.console.options import PlainGroup
 from rooda.text.numbers import count
 from rooda.views import config_view
 
