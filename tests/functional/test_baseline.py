@@ -21,20 +21,10 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-def counted(work: GitWork, command: str) -> str:
-    """Return a check that counts its runs in a file."""
-    return f"echo . >> {work.marker('checks')}; {command}"
-
-
-def checks(work: GitWork) -> int:
-    file = work.marker("checks")
-    return len(file.read_text().splitlines()) if file.exists() else 0
-
-
 def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitWork) -> None:
-    work.settings(verify=counted(work, f"touch made-by-the-check; {TESTS}; test -e roof"))
+    work.settings(verify=work.counted(f"touch made-by-the-check; {TESTS}; test -e roof"))
     done = work.work(work.agents(f"touch roof; {SUCCESS}"))
-    assert (done.code, work.starts, checks(work)) == (0, 1, 2)
+    assert (done.code, work.starts, work.checks()) == (0, 1, 2)
     assert "WARN: Verify fails before the first iteration: exit code 1 after " in done.err
     assert ", 3 of 4 tests passed; the run goes on\n" in done.err
     assert "    | === 1 failed, 3 passed" in done.err
@@ -60,9 +50,9 @@ def test_passing_check_is_reported_and_progress_is_still_counted_from_no_tests(
     work: GitWork,
 ) -> None:
     """The baseline of the first iteration is zero tests, whatever ran before it."""
-    work.settings(verify=counted(work, "echo '=== 3 passed in 0.12s ==='"))
+    work.settings(verify=work.counted("echo '=== 3 passed in 0.12s ==='"))
     done = work.work(work.agents(SUCCESS))
-    assert (done.code, checks(work)) == (0, 2)
+    assert (done.code, work.checks()) == (0, 2)
     assert "Verify passes before the first iteration after " in done.err
     assert work.record()[0]["result"]["progress_detected"] is True
 
@@ -93,18 +83,18 @@ def test_check_that_cannot_run_ends_the_run_before_an_agent_starts(
 def test_no_baseline_on_resume_with_on_success_in_a_dry_run_and_for_presets(
     work: GitWork,
 ) -> None:
-    check = ("--verify", counted(work, "true"))
+    check = ("--verify", work.counted("true"))
     agent = work.agents("exit 0")
     assert work.work(agent, *check, "--dry-run").code == 0
-    assert checks(work) == 0
+    assert work.checks() == 0
     assert work.work(agent, *check, "--verify-when", "on-success", "-n", "1").code == 2
-    assert checks(work) == 0
+    assert work.checks() == 0
     assert work.work(agent, *check, "--preset", "v1", "--no-push", "-n", "1").code == 0
-    assert checks(work) == 1, "after the iteration"
+    assert work.checks() == 1, "after the iteration"
     assert work.work(agent, *check, "-n", "1").code == 2
-    assert checks(work) == 3
+    assert work.checks() == 3
     assert work.rooda("resume", "-n", "2").code == 2
-    assert checks(work) == 4
+    assert work.checks() == 4
 
 
 @pytest.mark.thorough
@@ -114,7 +104,7 @@ def test_ralph_runs_no_baseline(workspace: Workspace) -> None:
         check = f"echo . >> {work.marker('checks')}"
         work.agent_does(f"touch new; {COMPLETE}", TEST_COMMAND=check)
         assert work.ralph("build").code == 0
-        assert checks(work) == 1
+        assert work.checks() == 1
 
 
 @pytest.mark.thorough
@@ -140,7 +130,7 @@ def test_check_runs_after_the_hooks_of_the_start_and_not_after_one_that_objects(
     work: GitWork,
 ) -> None:
     hook = {"command": f"test ! -e {work.marker('no')} && touch roof", "on_error": "abort"}
-    work.settings(hooks={"loop_start": hook}, verify=counted(work, "test -e roof"))
+    work.settings(hooks={"loop_start": hook}, verify=work.counted("test -e roof"))
     done = work.work(work.agent(SUCCESS), "--log-format", "json")
     assert done.code == 0
     events = [json.loads(line) for line in done.err.splitlines()]
@@ -148,4 +138,4 @@ def test_check_runs_after_the_hooks_of_the_start_and_not_after_one_that_objects(
     assert found["exit_code"] == 0
     work.marker("no").touch()
     assert work.work(work.agent(SUCCESS)).code == 1
-    assert checks(work) == 2
+    assert work.checks() == 2

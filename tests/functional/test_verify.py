@@ -33,16 +33,6 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
-def counted(work: GitWork, command: str) -> str:
-    """Return a check that counts its runs in a file."""
-    return f"echo . >> {work.marker('checks')}; {command}"
-
-
-def checks(work: GitWork) -> int:
-    file = work.marker("checks")
-    return len(file.read_text().splitlines()) if file.exists() else 0
-
-
 @pytest.mark.slow
 def test_failing_check_overrides_success_and_its_output_is_in_the_next_prompt(
     work: GitWork,
@@ -81,20 +71,20 @@ def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
 def test_check_can_run_only_after_success_and_without_feedback(
     work: GitWork,
 ) -> None:
-    command = counted(work, "test -e roof")
+    command = work.counted("test -e roof")
     work.settings(verify={"command": command, "when": "on-success", "feedback": False})
     agent = work.agents("exit 0", SUCCESS, "exit 0", f"touch roof; {SUCCESS}")
     assert work.work(agent).code == 0
-    assert checks(work) == 2
+    assert work.checks() == 2
     assert [one["kind"] for one in work.record()] == [None, "verify", None, None]
     assert not any("FEEDBACK" in one["prompt"] for one in work.record())
 
 
 def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
-    work.settings(verify=counted(work, "true"))
+    work.settings(verify=work.counted("true"))
     agent = work.agents("exit 7", FAILURE, f"{SUCCESS}; exit 7")
     assert work.work(agent).code == 0
-    assert checks(work) == 2, "the baseline, and SUCCESS whatever the exit code"
+    assert work.checks() == 2, "the baseline, and SUCCESS whatever the exit code"
     assert [one["kind"] for one in work.record()] == ["exit", "signal", None]
 
 

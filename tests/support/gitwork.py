@@ -105,6 +105,15 @@ class GitWork(Workspace):
         """Write the user's `loop` section as JSON, which is also YAML."""
         self.global_config(f"loop: {json.dumps(loop)}\n{PROCEDURE}")
 
+    def counted(self, command: str) -> str:
+        """Return a check that counts its runs in a file."""
+        return f"echo . >> {self.marker('checks')}; {command}"
+
+    def checks(self) -> int:
+        """Return how often the counted check ran."""
+        file = self.marker("checks")
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
     def _args(self, command: str, args: tuple[str, ...]) -> list[str]:
         if not (self.home / ".config/rooda/rooda-config.yml").exists():
             self.settings()

@@ -2,12 +2,12 @@
 
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
-from rooda.config.settings import GIT_BRANCH, GIT_COMMIT_TIMEOUT, KILL_GRACE
+from rooda.config.settings import GIT_BRANCH
+from rooda.loop.user_git import UserGit
 from rooda.loop.work_events import BranchSwitched
 from rooda.text.controls import one_line
 from rooda.workspace.branches import Branches
-from rooda.workspace.git import Git, GitError, GitInterruptedError, unattended
-from rooda.workspace.tools import Command
+from rooda.workspace.git import Git, GitError, GitInterruptedError
 
 _SHOWN = 1000
 
@@ -29,16 +29,7 @@ def switch_branch(plan: Plan) -> BranchSwitched | None:
     if branches.current == name:
         return None
     arguments = branches.way_to(name)
-    finished = tools.run(
-        Command(
-            what="git switch",
-            argv=(tools.program("git"), "-c", "core.fsmonitor=false", "switch", *arguments),
-            cwd=plan.working_dir,
-            environ=unattended(tools),
-            timeout=plan.values[GIT_COMMIT_TIMEOUT],
-            kill_grace=plan.values[KILL_GRACE],
-        )
-    )
+    finished = UserGit(plan, tools, None).run("switch", *arguments)
     if finished.was_interrupted:
         return None
     if not finished.passed:

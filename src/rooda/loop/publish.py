@@ -60,7 +60,7 @@ class Publisher:
         self._plan = plan
         self._number = number
         self._services = services
-        self._git = UserGit(plan, services)
+        self._git = UserGit(plan, services.tools, services.pin)
         self._pin = services.pin
         self._left_out = LeftOut()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rooda.config.plan import Plan
 from rooda.config.settings import GIT_COMMIT_TIMEOUT, KILL_GRACE
-from rooda.loop.services import Services
 from rooda.workspace.git import Git, GitError, GitStoppedError, unattended
-from rooda.workspace.tools import Command, Finished
+from rooda.workspace.pin import Pin
+from rooda.workspace.tools import Command, Finished, Tools
 
 _PATIENCE = 20  # tries while another program has locked the index for a moment
 _PAUSE = 0.1
@@ -27,11 +27,11 @@ _SIGNERS = {"gpg.program": "gpg", "gpg.ssh.program": "ssh-keygen", "gpg.x509.pro
 class UserGit:
     """Runs git as the user would, each time in a process tree and within a time of its own."""
 
-    def __init__(self, plan: Plan, services: Services) -> None:
+    def __init__(self, plan: Plan, tools: Tools, pin: Pin | None) -> None:
         self._plan = plan
-        self._services = services
-        self._pin = services.pin
-        self._query = Git(plan.working_dir, services.tools)
+        self._tools = tools
+        self._pin = pin
+        self._query = Git(plan.working_dir, tools)
 
     def ask(self, *arguments: str) -> str:
         """What git answers; nothing where it has no answer."""
@@ -44,12 +44,12 @@ class UserGit:
 
     def run(self, *arguments: str, limit: float | None = None) -> Finished:
         """Run git to its end; `limit` is its time in seconds."""
-        return self._services.tools.run(self._command(*arguments, limit=limit))
+        return self._tools.run(self._command(*arguments, limit=limit))
 
     def stream(self, take: Callable[[bytes], object], *arguments: str, limit: float) -> Finished:
         """Run git to its end, and give what it prints to `take`; keep only its errors."""
         command = self._command(*arguments, limit=limit)
-        end, errors = self._services.tools.stream(command, take)
+        end, errors = self._tools.stream(command, take)
         return Finished(end, errors, 0.0)
 
     def patiently(
@@ -57,12 +57,12 @@ class UserGit:
     ) -> Finished:
         """Try again while another program (an editor) has locked the index."""
         command = self._command(*arguments, stdin=stdin, folder=folder)
-        done = self._services.tools.run(command)
+        done = self._tools.run(command)
         for _ in range(_PATIENCE):
             if b"index.lock" not in done.output or done.passed or done.was_interrupted:
                 break
             time.sleep(_PAUSE)
-            done = self._services.tools.run(command)
+            done = self._tools.run(command)
         return done
 
     def _command(
@@ -72,7 +72,7 @@ class UserGit:
         limit: float | None = None,
         folder: Path | None = None,
     ) -> Command:
-        values, tools = self._plan.values, self._services.tools
+        values, tools = self._plan.values, self._tools
         return Command(
             what=f"git {arguments[0]}",
             argv=(tools.program("git"), *_IN_FRONT, *self._signing, *arguments),
@@ -90,7 +90,7 @@ class UserGit:
         if self._pin is None:
             return {}
         name, above = "GIT_CEILING_DIRECTORIES", str(self._pin.top.parent)
-        given = self._services.tools.environ.get(name)
+        given = self._tools.environ.get(name)
         return {} if os.pathsep in above else {name: f"{given}:{above}" if given else above}
 
     @cached_property
@@ -103,5 +103,5 @@ class UserGit:
         words: list[str] = []
         for key, name in _SIGNERS.items():
             if key not in chosen:
-                words += ["-c", f"{key}={self._services.tools.program(name)}"]
+                words += ["-c", f"{key}={self._tools.program(name)}"]
         return tuple(words)

@@ -1,7 +1,7 @@
 """The geometry of the plots as numbers; the template draws them. Pure."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -210,9 +210,9 @@ def _marks(run: RunSummary) -> tuple[PlotLabel, ...]:
     return tuple(found)
 
 
-def _columns(run: RunSummary, words: object) -> tuple[Column, ...]:
+def _columns(run: RunSummary, words: Callable[[IterationSummary], str]) -> tuple[Column, ...]:
     count = len(run.iterations)
-    if count > _MOST_COLUMNS or not callable(words):
+    if count > _MOST_COLUMNS:
         return ()
     wide = 100 / count
     return tuple(
@@ -251,9 +251,7 @@ def _area(points: Sequence[tuple[int, float]], *, from_zero: bool = False) -> st
     return f"{start} {_points(points)} {last:g},100"
 
 
-def _scale(most: float, write: object) -> tuple[tuple[str, float], ...]:
-    if not callable(write):
-        return ()
+def _scale(most: float, write: Callable[[float], str]) -> tuple[tuple[str, float], ...]:
     half = most / 2
     middle = [(write(_whole(half)), _y(0.5) + 4)] if most > 1 else []
     return ((write(_whole(most)), TOP + 4), *middle, (write(0), BOTTOM + 4))
