@@ -41,6 +41,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m tools.docs
 
 bench: $(VENV)/.dev
+	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m benchmarks
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
