@@ -362,8 +362,11 @@ def test_show_output_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -
     assert whole.endswith(b"<promise>SUCCESS</promise>\n")
 
 
-def test_show_output_on_a_terminal_is_paged_and_without_control_codes(past: Past) -> None:
-    screen = Screen()
+@pytest.mark.parametrize("rows", [3, 40])
+def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
+    past: Past, rows: int
+) -> None:
+    screen = Screen(rows=rows)
     try:
         # A program in the work tree may be the agent's.
         planted = past.workspace.write("planted/sed", "#!/bin/sh\necho planted\n")
@@ -375,7 +378,8 @@ def test_show_output_on_a_terminal_is_paged_and_without_control_codes(past: Past
     finally:
         screen.close()
     sent = screen.sent.decode()
-    assert "paged:plain red café \ufffd end\r\n" in sent
+    mark = "paged:" if rows == 3 else ""
+    assert f"\n{mark}plain red café \ufffd end\r\n" in sent
     assert "owned" not in sent
     assert not [char for char in sent if ord(char) < 32 and char not in "\r\n"]
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]

@@ -27,10 +27,10 @@ _LAUNCH = (
 class Screen:
     """Run rooda on its own pty. Always close it."""
 
-    def __init__(self, columns: int = 100) -> None:
+    def __init__(self, columns: int = 100, rows: int = 24) -> None:
         self.master, self.slave = pty.openpty()
         self.columns = columns
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.set_blocking(self.master, False)
         self.sent = bytearray()
         self.process: subprocess.Popen[bytes] | None = None

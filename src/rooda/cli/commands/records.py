@@ -1,13 +1,12 @@
 """`rooda history`, `rooda show` and `rooda why`: what is in the record."""
 
 import json
-import os
-import sys
 from collections.abc import Iterable, Iterator
 
 import click
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.pager import is_terminal, print_paged
 from rooda.console.recorded import Recorded, split_words
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
@@ -119,13 +118,8 @@ def _print_output(record: Recorded, row: RunRow, number: int | None) -> None:
                 )
             ]
         )
-    if sys.stdout is not None and sys.stdout.isatty():
-        # Imported here: the other views run no program.
-        from rooda.workspace.tools import Tools
-
-        # The pager is one outside of the work tree: the agent may have put another one there.
-        os.environ["PATH"] = Tools(folders=[record.workspace]).path
-        click.echo_via_pager(_readable(record, iterations))
+    if is_terminal():
+        print_paged(_readable(record, iterations), record.workspace)
         return
     for one in iterations:
         for piece in _pieces(record, one):
