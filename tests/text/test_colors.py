@@ -7,7 +7,7 @@ from rooda.text.colors import Color, Painter, wants_color
 
 
 @pytest.mark.parametrize(
-    ("choice", "environ", "is_terminal", "wanted"),
+    "choice, environ, is_terminal, wanted",
     [
         ("auto", {}, True, True),
         ("auto", {}, False, False),
@@ -19,7 +19,7 @@ from rooda.text.colors import Color, Painter, wants_color
     ],
 )
 def test_colors_are_for_terminals_that_want_them(
-    choice: str, environ: dict[str, str], is_terminal: bool, wanted: bool
+    choice: str, environ: dict[str, str], *, is_terminal: bool, wanted: bool
 ) -> None:
     assert wants_color(choice, environ, is_terminal=is_terminal) is wanted
 
