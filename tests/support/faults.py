@@ -5,6 +5,7 @@ A test that needs root or a Linux tool is skipped, with the reason, where that i
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -59,7 +60,8 @@ def processes_of(workspace: Workspace) -> list[int]:
 
 def check(done: Finished, workspace: Workspace, *codes: int) -> None:
     """Check that rooda ended cleanly, with one of these codes, and that no process is left."""
-    assert "Traceback" not in done.err, done.err
+    # What a check printed is indented.
+    assert not re.search("^Traceback", done.err, re.MULTILINE), done.err
     assert "Internal error" not in done.err, done.err
     assert done.code in codes, done.err
     until(lambda: not processes_of(workspace), "all processes exit")

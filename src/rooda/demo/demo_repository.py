@@ -1,19 +1,23 @@
-"""The repository of the demo: a task list, a config, and the scripted agent as AI command."""
+"""The repository of the demo: tasks, code with a test, a config with the scripted agent."""
 
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rooda.demo.scripted_agent import TASKS
+from rooda.demo.scripted_agent import TASKS, test_of
 from rooda.workspace.git import GitError
 from rooda.workspace.tools import Command, Tools
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _CONFIG = """\
 loop:
-  ai_cmd: {command}
+  ai_cmd: {agent}
+  verify:
+    command: {check}
+  git:
+    commit: true
 procedures:
   tasks:
     description: Do the tasks in TASKS.md, one per iteration
@@ -25,18 +29,24 @@ procedures:
     decide:
       - content: Choose the first open task.
     act:
-      - content: Do the task, tick its box, commit. SUCCESS means that no box is open.
+      - content: Do the task and tick its box. SUCCESS means that no box is open.
       - path: builtin:fragments/signals.md
 """
 
 
 def make(folder: Path, tools: Tools) -> None:
     """Create the repository in an empty folder. Raises GitError if git fails or is stopped."""
-    command = shlex.join([sys.executable, "-m", "rooda.demo.scripted_agent"])
-    config = _CONFIG.format(command=f"'{command.replace(chr(39), chr(39) * 2)}'")
-    (folder / "rooda-config.yml").write_text(config, encoding="utf-8")
+    agent = _quoted([sys.executable, "-m", "rooda.demo.scripted_agent"])
+    check = _quoted([sys.executable, "-B", "-m", "unittest", "-v"])
     boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
-    (folder / "TASKS.md").write_text(f"# Tasks\n\n{boxes}", encoding="utf-8")
+    files = {
+        "rooda-config.yml": _CONFIG.format(agent=agent, check=check),
+        "TASKS.md": f"# Tasks\n\n{boxes}",
+        "greet.py": 'def greet(name):\n    return f"Hello, {name}!"\n',
+        "test_greet.py": test_of("greet", '"Ada"', "Hello, Ada!"),
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
     _git(folder, tools, "init", "-q", "-b", "main")
     # The demo must work if git has no user name and email yet.
     for key, value in (
@@ -47,18 +57,28 @@ def make(folder: Path, tools: Tools) -> None:
     ):
         _git(folder, tools, "config", key, value)
     _git(folder, tools, "add", "-A")
-    _git(folder, tools, "commit", "-q", "-m", "A list of tasks")
+    _git(folder, tools, "commit", "-q", "-m", "greet, and a list of tasks")
 
 
-def history(folder: Path, tools: Tools) -> str:
-    """Return the commits of the run, oldest first."""
-    return _git(folder, tools, "log", "--reverse", "--format=  %h %s")
+def _quoted(command: Sequence[str]) -> str:
+    """Return a command as a string for YAML."""
+    return "'" + shlex.join(command).replace("'", "''") + "'"
+
+
+def look(folder: Path, tools: Tools, *words: str) -> str:
+    """Return what a command of rooda prints about the run. Raises GitError if it is stopped."""
+    # -P: the files of the agent are no part of rooda.
+    return _run(folder, tools, [sys.executable, "-P", "-m", "rooda", *words])
 
 
 def _git(folder: Path, tools: Tools, *words: str) -> str:
+    return _run(folder, tools, [tools.program("git"), "-C", str(folder), *words])
+
+
+def _run(folder: Path, tools: Tools, argv: Sequence[str]) -> str:
     command = Command(
         what="",
-        argv=(tools.program("git"), "-C", str(folder), *words),
+        argv=tuple(argv),
         cwd=folder,
         environ=environment(os.environ),
         kill_grace=_GRACE,

@@ -1,7 +1,7 @@
 """`rooda demo`."""
 
-import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,8 +19,10 @@ from rooda.workspace.tools import Tools
 
 _INTRODUCTION = """\
 This is a real run of rooda's loop, in a temporary git repository. Only the agent is not real: it
-is a script that needs no key and no network. It has three tasks and fails once, on purpose.
+is a script that needs no key and no network. It has three tasks. Once it says that all of them are
+done when that is not true: watch how the check of the run finds out.
 """
+_FAILED = 3  # the iteration that fails
 
 
 @click.command("demo")
@@ -48,10 +50,7 @@ def _show(folder: Path, session: CliContext) -> int:
     try:
         demo_repository.make(folder, tools)
     except GitError as error:
-        if session.interrupts.received:
-            click.echo("Interrupted", err=True)
-            return INTERRUPTED
-        raise InvalidInput([Problem(f"git could not make a repository: {error}")]) from None
+        return _stopped(session, f"git could not make a repository: {error}")
     # The user's own config takes no part in the demo.
     environ = demo_repository.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
@@ -60,8 +59,31 @@ def _show(folder: Path, session: CliContext) -> int:
     request = RunRequest("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code
     if code == 0:
-        with contextlib.suppress(GitError):
-            left = demo_repository.history(folder, tools)
-            click.echo(f"\nWhat the run left in git:\n{left}", err=True)
-        click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.", err=True)
+        try:
+            _look_back(folder, tools)
+        except GitError as error:
+            return _stopped(session, f"rooda could not show the run: {error}")
     return code
+
+
+def _stopped(session: CliContext, message: str) -> int:
+    """Return the exit code after a signal. Raises InvalidInput if there was none."""
+    if not session.interrupts.received:
+        raise InvalidInput([Problem(message)])
+    click.echo("Interrupted", err=True)
+    return INTERRUPTED
+
+
+def _look_back(folder: Path, tools: Tools) -> None:
+    """Show the run with the commands that a user has for it. Raises GitError if one is stopped."""
+    click.echo(
+        "\nThe run is over. What it did, why an iteration failed, what the next one changed:"
+    )
+    for words in (["show"], ["why", str(_FAILED)], ["diff", str(_FAILED + 1)]):
+        click.echo(f"\n$ {shlex.join(['rooda', *words])}")
+        click.echo(demo_repository.look(folder, tools, *words), nl=False)
+    number, page = tempfile.mkstemp(prefix="rooda-demo-", suffix=".html")
+    os.close(number)
+    demo_repository.look(folder, tools, "report", "-o", page)
+    click.echo(f"\nThe page of `rooda report`, for your browser: {page}")
+    click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.")
