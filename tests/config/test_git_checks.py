@@ -1,7 +1,6 @@
 """Checks before the first iteration: can git do what is configured, and are there secrets?"""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from rooda.config.prepare import Prepared
 from rooda.config.problems import Problem, Severity, errors
 from rooda.config.sensitive import is_allowed, looks_like_a_secret
 from support.config import planned
+from support.gitrepo import git
 from support.workspace import Workspace
 
 AGENT = "--ai-cmd=true"
@@ -21,18 +21,6 @@ def work(tmp_path: Path) -> Path:
     work = tmp_path / "work"
     git(tmp_path, "init", "-q", "work")
     return work
-
-
-def git(folder: Path, *arguments: str) -> None:
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    identity = ("-c", "user.name=me", "-c", "user.email=me@localhost")
-    subprocess.run(
-        ["git", *identity, *arguments],
-        cwd=folder,
-        env={**environ, "HOME": str(folder)},
-        check=True,
-        capture_output=True,
-    )
 
 
 def fill(folder: Path, *names: str) -> None:

@@ -1,7 +1,5 @@
 """Checks before money is spent: a remote to push to, a branch, the program of `verify`."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from rooda.config.problems import Problem, Severity, errors
 from rooda.config.verify_checks import needed_program
 from support.config import planned
+from support.gitrepo import git
 
 AGENT = "--ai-cmd=true"
 
@@ -20,18 +19,6 @@ def work(tmp_path: Path) -> Path:
     work = tmp_path / "work"
     git(work, "commit", "-q", "--allow-empty", "-m", "first")
     return work
-
-
-def git(folder: Path, *arguments: str) -> None:
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    identity = ("-c", "user.name=me", "-c", "user.email=me@localhost")
-    subprocess.run(
-        ["git", *identity, *arguments],
-        cwd=folder,
-        env={**environ, "HOME": str(folder)},
-        check=True,
-        capture_output=True,
-    )
 
 
 def found(tmp_path: Path, *flags: str) -> list[Problem]:

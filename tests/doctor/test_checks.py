@@ -49,6 +49,7 @@ from rooda.process.leftovers import start_time
 from rooda.workspace.lock import Lock
 from rooda.workspace.lock_note import LockNote, here
 from rooda.workspace.tools import Tools
+from support.gitrepo import git
 from support.workspace import Workspace, alive, wait_for
 
 
@@ -493,11 +494,6 @@ def test_account_and_dropped_variables_follow_the_agents_environment(
 
 
 # -- the machine -----------------------------------------------------------------------------
-
-
-def git(folder: Path, *arguments: str) -> None:
-    author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *author, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def git_findings(workspace: Workspace, *, needed: bool = False) -> dict[str, Finding]:

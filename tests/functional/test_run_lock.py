@@ -27,6 +27,7 @@ from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.lock_note import LockNote, here, read_note
 from rooda.workspace.work_tree import work_tree
 from support.children import Nursery, until
+from support.gitrepo import git
 from support.workspace import PROCEDURE, Finished, Running, Workspace, alive, wait_for
 
 HANGS = "echo $$ > agent.pid; exec sleep 60"
@@ -75,22 +76,6 @@ def folder_of(workspace: Workspace, path: Path) -> Workspace:
     path.mkdir(parents=True, exist_ok=True)
     (path / "rooda-config.yml").write_text(PROCEDURE)
     return Workspace(path, workspace.home)
-
-
-def git(folder: Path, *args: str) -> None:
-    """Run git without the config of the machine."""
-    folder.mkdir(parents=True, exist_ok=True)
-    options = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(
-        ["git", *options, *args],
-        cwd=folder,
-        env=environ,
-        check=True,
-        capture_output=True,
-        timeout=30,
-    )
 
 
 def repository(folder: Path) -> Path:

@@ -32,6 +32,24 @@ Content = tuple[str, bytes]
 Walk = dict[str, Content]
 
 
+def git(folder: Path, *words: str) -> str:
+    """Run git in a folder, which is created, without the config of the machine; what it prints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    options = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(
+        ["git", *options, "-c", "protocol.file.allow=always", *words],
+        cwd=folder,
+        env=environ,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.strip()
+
+
 @dataclass
 class Repo:
     """A work tree with its own home next to it."""

@@ -1,16 +1,11 @@
 """Differences of many pairs of trees, with real repositories."""
 
-import subprocess
 from pathlib import Path
 
 from rooda.workspace.git import Git
 from rooda.workspace.snapshots.patches import patches
 from rooda.workspace.tools import Tools
-
-
-def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+from support.gitrepo import git
 
 
 def tree(folder: Path) -> str:

@@ -60,22 +60,23 @@ def next_wait(state: State, patience: Patience, services: Services) -> WaitStart
     """Return what the run has to wait for before the next iteration; None if nothing."""
     if state.backoff_due:
         return _for_the_next_try(state, patience, services)
-    if state.blocked is not None and state.blocked.outage:
-        return _for_an_outage(state, state.blocked, patience, services)
     if state.blocked is not None:
-        return _for_a_limit(state, state.blocked, patience, services)
+        return _for_the_agent(state, state.blocked, patience, services)
     return None
 
 
-def _for_an_outage(
+def _for_the_agent(
     state: State, first: UsageLimit, patience: Patience, services: Services
 ) -> WaitStarted:
-    now, most = services.now(), patience.max_outage_wait
+    """Return the wait for the end of a usage limit or of an outage."""
+    is_outage, now = bool(first.outage), services.now()
+    most = patience.max_outage_wait if is_outage else patience.max_limit_wait
+    spent = state.outage_lasted if is_outage else state.limit_waited
     seconds = max(0.0, first.until - now.timestamp())
-    left = seconds if most is None else max(0.0, most - state.outage_lasted)
+    left = seconds if most is None else max(0.0, most - spent)
     return WaitStarted(
         iteration=state.iteration + 1,
-        kind=WaitKind.OUTAGE,
+        kind=WaitKind.OUTAGE if is_outage else WaitKind.LIMIT,
         what=first.name,
         reason=first.evidence,
         until=_moment(now, min(seconds, left)),
@@ -84,7 +85,7 @@ def _for_an_outage(
         known=first.known,
         capped=left < seconds,
         outage=first.outage,
-        lasted=state.outage_lasted,
+        lasted=spent if is_outage else None,
     )
 
 
@@ -100,25 +101,6 @@ def _for_the_next_try(state: State, patience: Patience, services: Services) -> W
         seconds=seconds,
         tries=state.backoffs,
         known=True,
-    )
-
-
-def _for_a_limit(
-    state: State, first: UsageLimit, patience: Patience, services: Services
-) -> WaitStarted:
-    now = services.now()
-    seconds, most = max(0.0, first.until - now.timestamp()), patience.max_limit_wait
-    left = seconds if most is None else max(0.0, most - state.limit_waited)
-    return WaitStarted(
-        iteration=state.iteration + 1,
-        kind=WaitKind.LIMIT,
-        what=first.name,
-        reason=first.evidence,
-        until=_moment(now, min(seconds, left)),
-        seconds=min(seconds, left),
-        tries=first.times,
-        known=first.known,
-        capped=left < seconds,
     )
 
 
