@@ -155,7 +155,7 @@ def test_cost_is_logged_and_max_cost_ends_the_run(claude: Workspace) -> None:
     good = DONE | {"result": "one task done", "total_cost_usd": 0.75, "usage": usage}
     done = claude.rooda(*plays(claude, good), "--max-cost", "1.5")
     assert done.code == 1
-    assert "Used: 1,024 tokens, $0.7500" in done.err
+    assert " · $0.75 · one task done\n" in done.err
     assert "$1.50 of $1.50 spent (max_cost) (2 iterations completed" in done.err
     *_, used, last = done.err.splitlines()
     assert "  Used: 2,048 tokens, $1.50" in used

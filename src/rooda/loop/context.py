@@ -48,6 +48,7 @@ class IterationContext(Struct):
     seen: TreeScan = field(default_factory=TreeScan)
     promises: Promises = field(default_factory=Promises)
     headline: str = ""  # what the agent says that it did, on one line
+    commit: str | None = None  # rooda's commit of the work
     feedback: str = ""
     segments: list[Segment] = field(default_factory=list)
 

@@ -106,7 +106,16 @@ def _ended(
         segments=tuple(context.segments),
         commits=context.seen.commits,
         lines=LineCounts.of(context.seen.changes, context.seen.lines),
+        commit=context.commit or (context.seen.head if context.seen.commits else None),
+        tests_gained=_tests_gained(context),
     )
+
+
+def _tests_gained(context: IterationContext) -> int | None:
+    """Return how many more tests passed than at the last count; None without two counts."""
+    result, before = context.iteration.result, context.state.tests
+    tests = None if result is None else result.test_results
+    return None if tests is None or before is None else tests.passed - before.passed
 
 
 def word_said(plan: Plan, promises: Promises) -> str | None:

@@ -220,6 +220,7 @@ def commit(context: IterationContext) -> None:
     context.outcome, words = publisher.commit(
         context.decided, summary, context.task.task, context.seen.left_out
     )
+    context.commit = publisher.made
     context.add_feedback(words)
 
 

@@ -10,12 +10,12 @@ from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.failure import FailureContext
+from rooda.loop.iteration_detail import IterationDetail
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import State
 from rooda.process.events import NamedProcess
 from rooda.text.controls import one_line
 from rooda.text.event import Event, Field, LogLevel, Message, say
-from rooda.text.numbers import usage_words
 from rooda.text.times import format_duration
 from rooda.workspace.tree_changes import LineCounts
 
@@ -25,6 +25,10 @@ _SEVERAL = 3  # so many equal failures in a row are worth a line
 def position(number: int, maximum: int | None) -> str:
     """Return `2/5`, or `2` where there is no limit."""
     return f"{number}/{maximum}" if maximum is not None else str(number)
+
+
+def _joined(*lines: str) -> str:
+    return "\n".join(filter(None, lines))
 
 
 class SegmentKind(StrEnum):
@@ -218,6 +222,8 @@ class IterationEnded(Event, frozen=True):
     segments: tuple[Segment, ...] = ()  # how the iteration spent its time
     commits: int = 0  # how many commits the agent made
     lines: LineCounts | None = None  # how many files and lines changed
+    commit: str | None = None  # rooda's commit of the work, else the last one that the agent made
+    tests_gained: int | None = None  # how many more tests passed than at the last count
 
     def is_raised(self) -> bool:
         return self.verdict is Verdict.FAILURE or self.failure is not None
@@ -288,35 +294,41 @@ class IterationEnded(Event, frozen=True):
         duration = format_duration(self.duration)
         match self.verdict:
             case Verdict.CONTINUE | Verdict.COMPLETE:
-                return "\n".join([f"{where} completed in {duration} (success)", *self._used()])
+                return _joined(f"{where} completed in {duration} (success)", self.detail())
             case Verdict.FAILURE:
                 count = f"{self.consecutive_failures}/{self.threshold}"
                 line = f"{where} completed in {duration} (failure, consecutive: {count})"
                 context = self.failure.lines() if self.failure else ()
                 same = self._same_failures()
-                again = [f"  The same failure {same} times in a row"] if same else []
-                return "\n".join([line, *context, *again, *self._used()])
+                again = f"  The same failure {same} times in a row" if same else ""
+                return _joined(line, self.detail(), *context, again)
             case Verdict.INTERRUPTED:
-                return f"{where} interrupted after {duration}"
+                return _joined(f"{where} interrupted after {duration}", self.detail())
             case Verdict.LIMITED:
-                return f"{where} stopped after {duration}: {self._why_it_stopped()}"
+                line = f"{where} stopped after {duration}: {self._why_it_stopped()}"
+                return _joined(line, self.detail())
             case Verdict.ABORT if self.failure is not None:
                 line = f"ERROR: {where} failed after {duration} ({self.kind})"
-                return "\n".join([line, *self.failure.lines()])
+                return _joined(line, self.detail(), *self.failure.lines())
             case Verdict.ABORT:
                 return None  # `PromptFailed` or `StartFailed` says it
 
-    def _used(self) -> list[str]:
-        usage = self.usage
-        if usage is None:
-            return []
-        words = usage_words(usage.tokens.total if usage.tokens else None, usage.cost)
-        if not words:
-            return []
-        model = f" ({one_line(usage.model)})" if usage.model else ""
-        full = usage.context_percent
-        context = f", context {full}% full" if full is not None else ""
-        return [f"  Used: {words}{context}{model}"]
+    def detail(self) -> str:
+        """Return the line that tells what the iteration did; "" if there is nothing to tell."""
+        # The words of an agent that rooda stopped are no result. Those of an agent that failed are
+        # in its output, which stands below.
+        is_cut_off = self.verdict in (Verdict.INTERRUPTED, Verdict.LIMITED)
+        is_below = self.failure is not None and bool(self.failure.preview)
+        usage = self.usage or Usage()
+        return IterationDetail(
+            self.result,
+            self.lines,
+            self.tests_gained,
+            self.commit,
+            usage.cost,
+            usage.context_percent,
+            "" if is_cut_off or is_below else self.headline,
+        ).line()
 
     def _same_failures(self) -> int | None:
         return self.same_failures if self.same_failures >= _SEVERAL else None

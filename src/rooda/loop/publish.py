@@ -63,6 +63,7 @@ class Publisher:
         self._git = UserGit(plan, services.tools, services.pin)
         self._pin = services.pin
         self._left_out = LeftOut()
+        self.made: str | None = None  # the commit
 
     def commit(
         self,
@@ -92,6 +93,7 @@ class Publisher:
                 failed = "The last iteration could not be committed. Reason:"
                 words = f"{failed}\n\n{indented(found.error)}\n\n{words}".rstrip()
         elif found is not None:
+            self.made = found.commit
             self._services.emit(found)
         return outcome, words
 

@@ -8,6 +8,7 @@ _UNITS = {"": 1, "bytes": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 
 _UNITS |= {"g": 1024**3, "gb": 1024**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
 _SIZE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*([a-z]*)")
 _FOUR_DIGITS = 1000
+_CENT = 0.01
 
 
 def count(number: int, noun: str) -> str:
@@ -16,8 +17,8 @@ def count(number: int, noun: str) -> str:
 
 
 def money(dollars: float) -> str:
-    """Return an amount of dollars, rounded to cents from one dollar on."""
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+    """Return an amount of dollars in cents; less than a cent has four decimals."""
+    return f"${dollars:.4f}" if 0 < dollars < _CENT else f"${dollars:,.2f}"
 
 
 def usage_words(tokens: int | None, cost: float | None) -> str:

@@ -1,0 +1,61 @@
+"""The detail line below the line of each iteration, through the installed command."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.workspace import Workspace
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        yield found
+
+
+def below(err: str, number: int) -> list[str]:
+    """Return the indented lines below the line that ends an iteration."""
+    lines = err.splitlines()
+    start = next(n for n, line in enumerate(lines) if f"Iteration {number}/3 completed" in line)
+    end = next(n for n in range(start + 1, len(lines)) if not lines[n].startswith("  "))
+    return lines[start + 1 : end]
+
+
+def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None:
+    """The first iteration is committed by rooda, the second by the agent; the third fails."""
+    work.settings(verify="cat results; ! test -e bad", git={"commit": True})
+    work.write("results", "")
+    work.commit()
+    passed = "echo '==== {0} passed in 0.10s ====' > results"
+    agent = work.agents(
+        f"{passed.format(4)}; printf '## Summary\\n\\nAdded \\033[2Jfour tests.\\n'",
+        f"{passed.format(7)}; git commit -qam own; echo Added three more.",
+        "touch bad; echo Broke it.",
+    )
+    done = work.work(agent, "-n", "3")
+    assert done.code == 2
+    log = work.git("log", "--format=%h", "--abbrev=7", "-2").split()
+    assert re.search(
+        r"\] Iteration 1/3 completed in \S+ \(success\)\n"
+        rf"  1 file \+1 -0 · tests 4/4 · {log[1]} · Added four tests\n\[",
+        done.err,
+    )
+    assert below(done.err, 2) == [f"  1 file +1 -1 · tests 7/7 (+3) · {log[0]} · Added three more"]
+    assert below(done.err, 3)[0] == "  1 file · tests 7/7 · Broke it"
+    logged = work.work(work.agent("echo hello"), "-n", "1", "--log-format", "json").err
+    (ended,) = [
+        event for event in map(json.loads, logged.splitlines())
+        if event["event"] == "iteration_ended"
+    ]  # fmt: skip
+    assert {"commit", "tests_gained", "headline", "lines"} <= set(ended)
+
+
+def test_failed_agent_has_no_headline_beside_its_output(work: GitWork) -> None:
+    done = work.work(work.agent("echo x > new; echo I did it.; exit 3"), "-n", "3", "-q")
+    first, reason, *_ = below(done.err + "\n", 1)
+    assert first == "  1 file +1 -0"
+    assert reason.startswith("  Reason: exit code 3 after ")
+    assert done.err.count("I did it.") == done.err.count("    | I did it.")
