@@ -304,7 +304,7 @@ def test_help_of_run_is_grouped_and_has_examples(inside: Inside, args: str) -> N
         *("Iterations", "Agent", "Verify and git", "Output", "Policy", "Prompt", "Other"),
         "Examples",
     ]
-    assert "rooda build --ai-cmd-alias claude\n" in done.out
+    assert "rooda build -a claude\n" in done.out
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_help_of_run_is_grouped_and_has_examples(inside: Inside, args: str) -> N
         "-d, --dry-run",
         "-c, --context",
         "--ai-cmd",
-        "--ai-cmd-alias",
+        "-a, --ai-cmd-alias",
         *(f"--{phase}" for phase in PHASES),
         "-v, --verbose",
         "-q, --quiet",
@@ -720,6 +720,8 @@ def completed_names(workspace: Workspace, line: str, shell: str = "bash") -> lis
         ("rooda build --res", ["--result-grace", "--resume"]),
         ("rooda --resume boot", ["bootstrap"]),
         ("rooda build --verify-when on", ["on-success"]),
+        ("rooda build -a cl", ["claude"]),
+        ("rooda resume -n 3 -a cod", ["codex"]),
     ],
 )
 def test_tab_completes_commands_procedures_flags_and_values(

@@ -557,6 +557,7 @@ def test_closed_reader_is_no_error(workspace: Workspace) -> None:
         ("work -dv --ai-cmd true", "work -v --ai-cmd true"),
         ("work -qd --ai-cmd true", "work -q --ai-cmd true"),
         ("work -dn 3 --ai-cmd true", "work -n 3 --ai-cmd true"),
+        ("work -da claude --ai-cmd true", "work -a claude --ai-cmd true"),
         ("work -vdn3 --ai-cmd true", "work -vn3 --ai-cmd true"),
         ("work -dc words --ai-cmd true", "work -c words --ai-cmd true"),
         ("work -n 3 -cd --ai-cmd true -d", "work -n 3 -cd --ai-cmd true"),

@@ -14,7 +14,7 @@ EXAMPLES = """\
   rooda init                              write a commented rooda-config.yml
   rooda doctor                            which agents are there, and what is wrong
   rooda list                              which procedures there are
-  rooda build --ai-cmd-alias claude       run a procedure
+  rooda build -a claude                   run a procedure
   rooda build -n 20 -v -c TASK.md         more iterations, output shown, context added
   rooda build --dry-run                   check everything, start nothing
   rooda history                           what ran here, and how it ended
@@ -27,7 +27,7 @@ _FIRST_STEPS = """\
   rooda demo                           see a run, with no agent and no key
   rooda doctor                         check which agents are installed
   rooda list                           list the procedures
-  rooda build --ai-cmd-alias claude    run a procedure"""
+  rooda build -a claude                run a procedure"""
 
 
 class Rooda(click.Group):

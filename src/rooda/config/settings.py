@@ -86,7 +86,8 @@ AI_CMD = optional("ai_cmd", Text(), None, AGENT,
     "Command that runs the agent; it reads the prompt from standard input",
     placeholder="CMD", common=True)
 AI_CMD_ALIAS = optional("ai_cmd_alias", Text(), None, AGENT,
-    "Alias of an agent command (see `rooda list --aliases`)", placeholder="NAME", common=True)
+    "Alias of an agent command (see `rooda list --aliases`)", short="-a", placeholder="NAME",
+    common=True)
 AI_CMD_FALLBACKS = setting("ai_cmd_fallbacks", TextList(), (), LIMITS,
     "Agents that take over during a usage limit or an outage of the first: aliases or commands",
     placeholder="ALIAS-or-CMD")

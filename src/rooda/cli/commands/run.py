@@ -24,7 +24,7 @@ class _Run(RunCommand):
         return pieces if ctx.info_name == self.name else pieces[:1]
 
     examples = """\
-  rooda build --ai-cmd-alias claude
+  rooda build -a claude
   rooda build -n 20 --iteration-timeout 30m -v
   rooda build -c TASK.md -c "the JWT check is broken"
   rooda build --ai-cmd "my-agent --flag" --dry-run
