@@ -16,11 +16,11 @@ from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRo
 from rooda.record.run_folders import iteration_folder
 from rooda.report.details import DetailReader
 from rooda.report.drawn_timeline import timeline
-from rooda.report.labels import brief_duration, brief_number, clock, price
 from rooda.report.make import html
 from rooda.report.plots import nice, plots
 from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.build import summarize
+from rooda.summary.labels import brief_duration, brief_number, clock, price
 from rooda.summary.model import RunSummary
 from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from rooda.record.rows import moment_of
 from rooda.report.geometry import DIGIT, LETTER, PlotLabel, Scale, rounded
-from rooda.report.labels import brief_duration
+from rooda.summary.labels import brief_duration
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
 from rooda.text.times import DAY, HOUR, MINUTE
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from rooda.report.labels import (
+from rooda.report.untrusted import plain_line, plain_text
+from rooda.summary.labels import (
     KIND_NAMES,
     brief_duration,
     brief_number,
@@ -13,7 +14,6 @@ from rooda.report.labels import (
     share,
     times_of,
 )
-from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.model import IterationSummary, ProofState, RunSummary, TestCounts
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
 from rooda.text.times import format_duration

@@ -15,7 +15,9 @@ from markupsafe import Markup
 from rooda import __version__
 from rooda.report.details import DetailReader
 from rooda.report.drawn_timeline import timeline
-from rooda.report.labels import (
+from rooda.report.plots import plots
+from rooda.report.untrusted import plain_line, plain_text
+from rooda.summary.labels import (
     KIND_NAMES,
     brief_duration,
     brief_number,
@@ -27,8 +29,6 @@ from rooda.report.labels import (
     share,
     times_of,
 )
-from rooda.report.plots import plots
-from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
 from rooda.text.times import format_duration

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from rooda.report.geometry import DIGIT, PlotLabel, Scale, rounded
-from rooda.report.labels import brief_number, changes_words, price
+from rooda.summary.labels import brief_number, changes_words, price
 from rooda.summary.model import IterationSummary, RunSummary
 
 TOP, BOTTOM = 10.0, 108.0  # pixels: the room for values

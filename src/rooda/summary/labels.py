@@ -1,4 +1,4 @@
-"""Words and numbers that the page and the Markdown share. Pure."""
+"""Words and numbers that the views of a summary share. Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta
