@@ -654,6 +654,7 @@ def test_procedure_may_be_given_by_phase_flags_only(workspace: Workspace) -> Non
         ("build --resume=20260301-101500-abcdef", "build", "20260301-101500-abcdef"),
         ("--resume=last build", "build", "last"),
         ("build --resume=-x", "build", "-x"),
+        ("build --resume=-1", "build", "-1"),
         ("--resume -- build", "build", ""),
         ("--verify --resume build", "build", None),
         ("-c --resume build", "build", None),
@@ -744,6 +745,17 @@ def test_tab_after_a_flag_for_a_path_is_left_to_the_shell(
     workspace: Workspace, line: str, kind: str
 ) -> None:
     assert [row.partition(",")[0] for row in completions(workspace, line)] == [kind]
+
+
+@pytest.mark.thorough
+def test_tab_offers_the_last_run_and_the_newest_ones(workspace: Workspace) -> None:
+    for _ in range(2):
+        assert workspace.work("true", "-n", "1").code == 2
+    runs = sorted((one.name for one in (workspace.path / ".rooda/runs").iterdir()), reverse=True)
+    for command in ("show", "why", "report", "follow", "resume"):
+        assert completed_names(workspace, f"rooda {command} ") == ["last", *runs]
+    assert completed_names(workspace, f"rooda show {runs[0][:-1]}") == runs[:1]
+    assert completed_names(workspace, f"rooda show {runs[0]} ") == ["last"]
 
 
 def test_tab_offers_each_command_and_procedure_once(workspace: Workspace) -> None:

@@ -809,10 +809,9 @@ def test_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
     work.write("ideas/tidy.md", "# Tidy the cellar\n")
     work.agent_does("exit 3", "exit 3", COMPLETE)
     assert work.ralph("prompt", "tidy.md", within="ideas").code == 4
-    name = work.run_record()["run"]
     done = work.ralph("prompt", "--resume")
     assert done.code == 4, done.err
-    assert work.ralph("prompt", f"--resume={name}", within="specs").code == 0
+    assert work.ralph("prompt", "--resume=last", within="specs").code == 0
     assert work.prompts() == ["# Tidy the cellar\n"] * 3
     refused = work.ralph("prompt", "--resume")
     assert refused.code == 1

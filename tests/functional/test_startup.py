@@ -80,6 +80,7 @@ def test_help_of_a_run_imports_no_module_that_only_a_run_needs(
         "rooda run bu",
         "rooda build --max",
         "rooda completion f",
+        "rooda resume l",
         "rooda build --ai-cmd-alias c",
     ],
 )

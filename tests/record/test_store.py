@@ -843,6 +843,23 @@ def test_run_is_found_by_a_unique_prefix_of_its_name(bench: Bench) -> None:
             bench.reader.run(nothing)
 
 
+def test_last_and_a_number_with_a_dash_count_runs_from_the_end(many: RecordReader) -> None:
+    runs = [row.run for row in many.runs()]
+    assert many.run("last").run == many.run("-1").run == many.run().run == runs[0]
+    assert [many.run(f"-{place}").run for place in (2, 3, len(runs))] == [
+        runs[1],
+        runs[2],
+        runs[-1],
+    ]
+    with pytest.raises(NoRecord, match=f"there is no run -7: the record has {len(runs)} runs"):
+        many.run("-7")
+
+
+def test_ambiguous_name_lists_the_newest_five_runs(many: RecordReader) -> None:
+    with pytest.raises(NoRecord, match=r"begin with 'r': r5, r4, r3, r2, r1, \.\.\.$"):
+        many.run("r")
+
+
 def test_exact_name_wins_over_a_longer_name(bench: Bench) -> None:
     store = bench.store()
     for name in ("ab", "abc", "abd"):

@@ -5,11 +5,16 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import click
+from click.shell_completion import CompletionItem
+
 from rooda.agents.registry import COMMANDS
+from rooda.record.run_names import LAST
 from rooda.text.plain_files import read_plain_file
 
 _PRESETS = Path(__file__).parent.parent / "presets"
 _MOST_READ = 1024 * 1024  # bytes of the config file
+_MOST_RUNS = 10  # names that a Tab offers
 _KEY = re.compile(r"^( +)([A-Za-z0-9_.-]+):")
 
 
@@ -21,6 +26,26 @@ def procedure_names() -> list[str]:
 def alias_names() -> list[str]:
     """Return the built-in aliases of agents and those of the config file of this folder."""
     return _with_config_names(COMMANDS, "ai_cmd_aliases")
+
+
+def complete_runs(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer `last` and the newest runs; for the word after a run, only `last`."""
+    names = [LAST] if ctx.params.get(param.name) else [LAST, *_newest_runs()]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _newest_runs() -> list[str]:
+    """Return the names of the newest runs that have a folder; names begin with the date."""
+    from rooda.record.run_folders import run_folders
+    from rooda.workspace.record_place import find_workspace
+
+    with contextlib.suppress(OSError):
+        workspace = find_workspace(Path.cwd())
+        if workspace is not None:
+            return run_folders(workspace)[: -_MOST_RUNS - 1 : -1]
+    return []
 
 
 def _builtin() -> str:

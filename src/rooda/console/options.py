@@ -1,5 +1,6 @@
 """Commands and options with sections in their help, `--help-all`, and `--resume=RUN`."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,12 @@ import click
 
 OTHER = "Other"  # the section of the help
 _LONGEST_SUMMARY = 1000  # characters
+_RUN_HELP = (
+    "RUN is a name from `rooda history` or a unique beginning of it, `last` (or -1) for the last "
+    "run, -2 for the run before it."
+)
+_ITERATION_HELP = " ITERATION is a number, or `last` after RUN."
+_DASHED_NAME = re.compile(r"-[0-9]+(?:\.\..*)?")  # `-1` and `-3..`
 
 
 class RunOption(click.Option):
@@ -33,6 +40,25 @@ class EqualsOption(RunOption):
 
 
 _ALL_FLAGS = f"{__name__}.all_flags"
+
+
+class RunNamesCommand(click.Command):
+    """A command that takes names of runs: `-1` is such a name, and not a flag.
+
+    The end of its help says what RUN and, if it takes one, ITERATION can be.
+    """
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write which names there are, before the command's own last words."""
+        usage = " ".join(param.make_metavar(ctx) for param in self.get_params(ctx))
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(_RUN_HELP + (_ITERATION_HELP if "ITERATION" in usage else ""))
+        super().format_epilog(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read words such as `-1` as arguments."""
+        return super().parse_args(ctx, dashed_names_last(args, names_taking_value(self.params)))
 
 
 class EqualsCommand(click.Command):
@@ -144,6 +170,19 @@ def word_pairs(
         wants_value = word in taking or first_taking(word, taking) == len(word) - 1
         pairs.append((word, next(words, None) if wants_value else None))
     return pairs, []
+
+
+def dashed_names_last(arguments: Sequence[str], taking: set[str]) -> list[str]:
+    """Return the words with all arguments behind `--`, if one is a dash with a number."""
+    pairs, rest = word_pairs(arguments, taking)
+    if not any(_DASHED_NAME.fullmatch(word) for word, _ in pairs):
+        return list(arguments)
+    named: list[str] = []
+    flags: list[str] = []
+    for word, value in pairs:
+        is_name = word == "-" or not word.startswith("-") or _DASHED_NAME.fullmatch(word)
+        (named if is_name else flags).extend(one for one in (word, value) if one is not None)
+    return [*flags, "--", *named, *rest[1:]]
 
 
 def first_taking(word: str, taking: set[str]) -> int | None:

@@ -14,6 +14,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
+from rooda.record.run_names import LAST, from_end
 from rooda.workspace.record_place import find_workspace
 from rooda.workspace.work_tree import folders_to_top, had_repository, has_repository
 
@@ -114,9 +115,12 @@ class Recorded(Struct, frozen=True):
             raise _problem(error) from None
 
     def iteration(self, run: RunRow, number: int) -> IterationRow:
-        """Return one iteration. Raises InvalidInput."""
+        """Return one iteration; -1 is the last one, -2 the one before. Raises InvalidInput."""
         rows = self.iterations(run.run)
-        found = next((row for row in rows if row.number == number), None)
+        if number < 0:
+            found = rows[number] if -number <= len(rows) else None
+        else:
+            found = next((row for row in rows if row.number == number), None)
         if found is None:
             known = (
                 f"it has {', '.join(str(row.number) for row in rows)}" if rows else "it has none"
@@ -159,15 +163,29 @@ def _check_date(text: str | None) -> None:
 
 
 def split_words(words: Sequence[str]) -> tuple[str | None, int | None]:
-    """Return RUN and ITERATION, each of which may be missing; ITERATION has at most six digits."""
+    """Return RUN and ITERATION, each of which may be missing.
+
+    A single word is ITERATION if it is a number of at most six digits, else RUN. ITERATION is below
+    0 if it counts from the end: -1 for `last`.
+    """
     *rest, last = [*words] or [""]
-    if not last:
-        return None, None
-    if _ITERATION.fullmatch(last):
-        return (rest[0] if rest else None), int(last)
-    if rest:
-        problem = Problem(
-            f"{last!r} is not the number of an iteration", "Write RUN and then a number"
+    if not rest:
+        return (None, int(last)) if _ITERATION.fullmatch(last) else (last or None, None)
+    return rest[0], iteration_number(last)
+
+
+def iteration_number(word: str) -> int:
+    """Return the number of an iteration, -1 for `last` and `-1`, and so on. Raises InvalidInput."""
+    place = from_end(word)
+    if place is not None:
+        return -place
+    if not _ITERATION.fullmatch(word):
+        raise InvalidInput(
+            [
+                Problem(
+                    f"{word!r} is not the number of an iteration",
+                    f"Write RUN and then a number, or `{LAST}`",
+                )
+            ]
         )
-        raise InvalidInput([problem])
-    return last, None
+    return int(word)

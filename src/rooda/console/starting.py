@@ -24,7 +24,8 @@ from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts
 from rooda.record.given_flags import NO_FLAGS, GivenFlags
 from rooda.record.record_reader import RecordReader
-from rooda.record.rows import RunRow
+from rooda.record.rows import NothingRecorded, RunRow
+from rooda.record.run_names import from_end
 from rooda.text.paths import is_folder
 
 LAST = ""  # `--resume` without a name
@@ -144,17 +145,22 @@ def rooda_front(procedure: str) -> Front:
 
 
 def _find(reader: RecordReader, wanted: str, procedure: str | None) -> RunRow:
-    if wanted != LAST:
-        row = reader.run(wanted)
-        if procedure not in (None, row.procedure):
-            message = f"run {row.run} is one of {row.procedure}, not of {procedure}"
-            start = front_of(row.procedure).start
-            raise nothing_to_resume(message, f"Write: {start} --resume={row.run}")
-        return row
-    if procedure is None:
-        return reader.run()
-    rows = reader.runs(procedure=procedure, limit=1)
-    if not rows:
+    if wanted == LAST or from_end(wanted) is not None:
+        return _from_end(reader, wanted or None, procedure)
+    row = reader.run(wanted)
+    if procedure not in (None, row.procedure):
+        message = f"run {row.run} is one of {row.procedure}, not of {procedure}"
+        start = front_of(row.procedure).start
+        raise nothing_to_resume(message, f"Write: {start} --resume={row.run}")
+    return row
+
+
+def _from_end(reader: RecordReader, wanted: str | None, procedure: str | None) -> RunRow:
+    """Return the last run, or one before it: of a procedure, if the user has named one."""
+    try:
+        return reader.run(wanted, procedure)
+    except NothingRecorded:
+        if procedure is None:
+            raise
         message = f"there is no run of {procedure} here"
-        raise nothing_to_resume(message, new_run(front_of(procedure)))
-    return rows[0]
+        raise nothing_to_resume(message, new_run(front_of(procedure))) from None

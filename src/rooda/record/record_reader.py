@@ -32,6 +32,7 @@ from rooda.record.rows import (
     run_row,
     stored,
 )
+from rooda.record.run_names import LAST, from_end
 from rooda.record.tables import (
     SELECT_ITERATIONS,
     SELECT_RUNS,
@@ -41,6 +42,7 @@ from rooda.record.tables import (
     last_known,
     version_of,
 )
+from rooda.text.numbers import count
 from rooda.workspace.state_folder import STATE_FOLDER
 
 _T = TypeVar("_T")
@@ -94,12 +96,15 @@ class RecordReader:
         wanted = (row for row in rows if status in {None, row.status})
         return list(itertools.islice(wanted, limit))
 
-    def run(self, which: str | None = None) -> RunRow:
-        """A run by its name or the beginning of it, else the last one. Raises NoRecord."""
-        if which is None:
-            for row in self._rows("1", []):
-                return row
-            raise NothingRecorded("no run has been recorded here yet")
+    def run(self, which: str | None = None, procedure: str | None = None) -> RunRow:
+        """A run by its name or the beginning of it, else the last one. Raises NoRecord.
+
+        `last` and `-1` are the last run, `-2` the one before it, and so on: of all runs, or of
+        those of a procedure.
+        """
+        place = from_end(LAST if which is None else which)
+        if which is None or place is not None:
+            return self._run_from_end(place or 1, procedure)
         rows = list(self._rows("substr(run, 1, ?) = ?", [len(which), stored(which)]))
         found = [row for row in rows if row.run == which] or rows
         if not found:
@@ -108,6 +113,16 @@ class RecordReader:
             names = [row.run for row in found[:_MOST_NAMED]] + ["..."] * (len(found) > _MOST_NAMED)
             raise NoRecord(f"several runs begin with {which!r}: {', '.join(names)}")
         return found[0]
+
+    def _run_from_end(self, place: int, procedure: str | None) -> RunRow:
+        """Return the last run for 1, the one before it for 2, and so on."""
+        rows = self.runs(procedure=procedure, limit=place)
+        if len(rows) == place:
+            return rows[-1]
+        of = "" if procedure is None else f" of {procedure}"
+        if not rows:
+            raise NothingRecorded(f"no run{of} has been recorded here yet")
+        raise NoRecord(f"there is no run -{place}: the record has {count(len(rows), 'run')}{of}")
 
     def _pruned_by(self, which: str) -> str:
         """Say when rooda deleted the run; empty if no later run says that it did."""

@@ -8,6 +8,8 @@ import click
 
 from rooda.cli.at_work import AtWork
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.completion import complete_runs
+from rooda.console.options import RunNamesCommand
 from rooda.console.recorded import Recorded
 from rooda.process.interrupts import END
 from rooda.record.rows import RunRow
@@ -24,8 +26,8 @@ _LONGEST_WAIT = 60.0
 _FIRST_WORD, _NEXT_WORD = 2.0, 10.0  # when to tell the user that the command waits
 
 
-@click.command("follow")
-@click.argument("run", required=False)
+@click.command("follow", cls=RunNamesCommand)
+@click.argument("run", required=False, shell_complete=complete_runs)
 @click.option("--from-start", is_flag=True, help="Begin at the start of the session log.")
 def follow(*, run: str | None, from_start: bool) -> None:
     """Show a run live, until it ends."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 import click
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.completion import complete_runs
+from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_terminal, print_paged
 from rooda.console.recorded import Recorded, split_words
 from rooda.loop.state import Status
@@ -17,7 +19,9 @@ from rooda.text.controls import StreamCleaner
 from rooda.views import record_view as views
 from rooda.views import why as why_view
 
-_WORDS = click.argument("words", nargs=-1, metavar="[RUN] [ITERATION]")
+_WORDS = click.argument(
+    "words", nargs=-1, metavar="[RUN] [ITERATION]", shell_complete=complete_runs
+)
 _NO_RUN = (
     "No run is recorded here yet. Start one with `rooda PROCEDURE` (`rooda list` shows the "
     "procedures)."
@@ -60,7 +64,7 @@ def history(
         click.echo("No run matches." if filtered else _NO_RUN, err=True)
 
 
-@click.command("show")
+@click.command("show", cls=RunNamesCommand)
 @_WORDS
 @click.option(
     "--output",
@@ -147,7 +151,7 @@ def _readable(record: Recorded, iterations: Iterable[IterationRow]) -> Iterator[
         yield cleaner.finish() + "\n"
 
 
-@click.command("why")
+@click.command("why", cls=RunNamesCommand)
 @_WORDS
 @_JSON
 def why(*, words: tuple[str, ...], as_json: bool) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.completion import complete_runs
+from rooda.console.options import RunNamesCommand
 from rooda.console.recorded import Recorded, readable_record
 from rooda.record.rows import RunRow
 from rooda.report import make
@@ -19,8 +21,8 @@ from rooda.text.numbers import approximate_size
 _STDOUT = "-"
 
 
-@click.command("report")
-@click.argument("name", required=False, metavar="[RUN]")
+@click.command("report", cls=RunNamesCommand)
+@click.argument("name", required=False, metavar="[RUN]", shell_complete=complete_runs)
 @click.option(
     "-f",
     "--format",

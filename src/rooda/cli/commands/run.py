@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rooda.console.command_table import HELP_FLAGS, RESERVED, CliContext
-from rooda.console.completion import procedure_names
+from rooda.console.completion import complete_runs, procedure_names
 from rooda.console.flags import RULES, complete_from, given_flags, run_options, without_dry_run
-from rooda.console.options import EqualsOption, RunCommand
+from rooda.console.options import EqualsOption, RunCommand, RunNamesCommand
 from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.
@@ -31,10 +31,11 @@ class _Run(RunCommand):
 """
 
 
-class _Resume(RunCommand):
+class _Resume(RunNamesCommand, RunCommand):
     examples = """\
   rooda resume
   rooda resume 20260301-2315
+  rooda resume -2
   rooda resume -n 20 --max-cost 30
   rooda resume --dry-run
 """
@@ -143,7 +144,7 @@ resume = _Resume(
     callback=_resume,
     context_settings=HELP_FLAGS,
     params=[
-        click.Argument(["run"], required=False),
+        click.Argument(["run"], required=False, shell_complete=complete_runs),
         *(option for option in run_options() if not isinstance(option, EqualsOption)),
     ],
     help="Continue a run with the flags that it was started with. Without RUN: the last run.",
