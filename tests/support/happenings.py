@@ -12,6 +12,9 @@ from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.agent_events import (
     AgentChanged,
     AgentSaid,
+    NotesGiven,
+    NotesWaiting,
+    NoteTrouble,
     StillWaiting,
     UsageSeen,
     WaitEnded,
@@ -278,6 +281,9 @@ WAIT = WaitStarted(
 
 # One event of each class, and more where a class has several forms.
 SAMPLES: tuple[Event, ...] = (
+    NotesGiven(2, ("use tabs", "and\nnot spaces")),
+    NoteTrouble(2, "a delivered note can't be deleted: Permission denied"),
+    NotesWaiting(1),
     ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
     WARNING,
     ERROR,

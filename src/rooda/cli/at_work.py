@@ -1,5 +1,6 @@
 """Finds the run that is at work in this work tree, signals it, and waits for its end."""
 
+import contextlib
 import os
 import re
 import signal
@@ -15,11 +16,20 @@ from rooda.process.interrupts import END
 from rooda.process.leftovers import start_time
 from rooda.record.rows import StoreError
 from rooda.text.controls import one_line, shown_words
-from rooda.workspace.lock import is_locked, lock_holders
+from rooda.workspace.lock import is_locked, is_locked_by_pid, lock_holders
 from rooda.workspace.lock_note import LockNote, here
+from rooda.workspace.record_place import find_workspace
 from rooda.workspace.work_tree import folders_to_top, had_repository
 
 _PACE = 0.05  # seconds between two looks at the process
+
+
+class NoRunError(InvalidInput):
+    """No run of rooda is at work here."""
+
+
+class UnseenRunError(InvalidInput):
+    """A run is at work here, but on another machine or in a container."""
 
 
 class AtWork(Struct, frozen=True):
@@ -45,7 +55,7 @@ class AtWork(Struct, frozen=True):
             if holder.pid is None and note is not None and note.host != here()[0]:
                 where = one_line(note.host)
                 message = f"the run of {one_line(note.procedure)} is at work on {where}"
-                raise InvalidInput([Problem(message, "Stop it there")])
+                raise UnseenRunError([Problem(message, "Stop it there")])
             if holder.pid is None:
                 raise _unseen(note)
             started = start_time(holder.pid)
@@ -66,7 +76,7 @@ class AtWork(Struct, frozen=True):
             raise _no_run() if around is None else _run_around(within[-1], around)
         pid = others[0]
         message = f"pid {pid} holds the lock of this work tree and is not rooda: {_command(pid)}"
-        raise InvalidInput([Problem(message, f"End it yourself, with `kill {pid}`")])
+        raise NoRunError([Problem(message, f"End it yourself, with `kill {pid}`")])
 
     def __str__(self) -> str:
         """Return the run's name in messages."""
@@ -81,6 +91,22 @@ class AtWork(Struct, frozen=True):
         """Whether the process still runs; a zombie does not."""
         return start_time(self.pid) == self.started
 
+    def workspace(self) -> Path | None:
+        """Return the folder with the record of the run; None if it can't be found.
+
+        The run holds the lock of that folder: an agent can change the note, but not the kernel's
+        list of locks.
+        """
+        if self.note is not None and is_locked_by_pid(Path(self.note.workspace), self.pid):
+            return Path(self.note.workspace)
+        try:
+            start = Path(f"/proc/{self.pid}/cwd").readlink()
+        except OSError:
+            return None
+        held = [one for one in (start, *start.parents) if is_locked_by_pid(one, self.pid)]
+        found = find_workspace(start)
+        return found if found in held else (held[-1] if held else None)
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the run. Raises InvalidInput when that is impossible."""
         if not self.is_there:
@@ -92,6 +118,12 @@ class AtWork(Struct, frozen=True):
         except PermissionError:
             problem = Problem(f"{self} belongs to another user", "Ask that user to stop it")
             raise InvalidInput([problem]) from None
+
+    def nudge(self) -> None:
+        """Make the run look for notes now. SIGCHLD wakes a run and does nothing else to it."""
+        with contextlib.suppress(OSError):
+            if self.is_there:
+                os.kill(self.pid, signal.SIGCHLD)
 
     def wake(self) -> None:
         """Continue a run that is stopped (Ctrl+Z): a stopped process receives no other signal."""
@@ -157,16 +189,16 @@ def _command(pid: int) -> str:
     return f"`{shown_words(_words(pid))}`"
 
 
-def _unseen(note: LockNote | None) -> InvalidInput:
+def _unseen(note: LockNote | None) -> UnseenRunError:
     run = "a run" if note is None else f"the run of {one_line(note.procedure)}"
     message = f"{run} is at work here in another PID namespace, such as a container"
-    return InvalidInput([Problem(message, "Stop it there with `rooda stop`")])
+    return UnseenRunError([Problem(message, "Stop it there with `rooda stop`")])
 
 
-def _run_around(top: Path, around: Path) -> InvalidInput:
+def _run_around(top: Path, around: Path) -> NoRunError:
     message = f"no run is at work in {top}; one is at work in {around}, the work tree around it"
-    return InvalidInput([Problem(message, f"To end that one, run `rooda stop` in {around}")])
+    return NoRunError([Problem(message, f"To end that one, run `rooda stop` in {around}")])
 
 
-def _no_run() -> InvalidInput:
-    return InvalidInput([Problem("no run is at work here", "`rooda history` lists earlier runs")])
+def _no_run() -> NoRunError:
+    return NoRunError([Problem("no run is at work here", "`rooda history` lists earlier runs")])

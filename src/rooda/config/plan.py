@@ -1,6 +1,6 @@
 """The plan: everything that a run needs to know. A run executes it, the dry run prints it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from rooda.config.settings import (
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
 )
-from rooda.prompts.compose import assemble, check_size
+from rooda.prompts.compose import assemble, check_size, notes_section
 from rooda.prompts.parts import Context, Part, size_of
 from rooda.workspace.tools import Tools
 
@@ -123,14 +123,16 @@ class Plan(Struct, frozen=True):
             return ""
         return self.values[REQUIRED_MESSAGE] or f"{name} is missing (required_file)"
 
-    def prompt(self, feedback: str = "", iteration: int = 1) -> str:
+    def prompt(self, feedback: str = "", iteration: int = 1, notes: Sequence[str] = ()) -> str:
         """Return the prompt of an iteration; reads its files again. Raises PromptError.
 
-        `feedback` is the report on the iteration before.
+        `feedback` is the report on the iteration before, `notes` are those of the user.
         """
         most = self.values[MAX_PROMPT_SIZE]
         if self.template is not None:
             text = self.template.read(iteration, most)
+            if notes:
+                text = "\n\n".join((text.rstrip("\r\n"), notes_section(notes))) + "\n"
             check_size(size_of(text), most)
             return text
         own = {
@@ -138,4 +140,4 @@ class Plan(Struct, frozen=True):
             SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
         }
         words = {default: word for default, word in own.items() if default}
-        return assemble(self.phases, self.contexts, words, feedback, most)
+        return assemble(self.phases, self.contexts, words, feedback, most, notes)

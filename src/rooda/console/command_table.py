@@ -27,6 +27,8 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Show in ten seconds what a run looks like, with a scripted agent."),
     "stop": CommandRow("follow_stop", "stop", "Run",
         "End the run of this work tree after its current iteration."),
+    "tell": CommandRow("tell", "tell", "Run",
+        "Write a note for the agent into the next prompt."),
     "follow": CommandRow("follow_stop", "follow", "Look",
         "Show a run live, until it ends."),
     "history": CommandRow("records", "history", "Look",

@@ -35,6 +35,7 @@ from rooda.engine.resume import resume
 from rooda.engine.run_lock import hold_run_lock
 from rooda.loop.emitter import Emitter
 from rooda.loop.loop import run_loop
+from rooda.loop.notes import NoteBox
 from rooda.loop.run_events import ConfigResolved, ProblemFound
 from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
@@ -118,6 +119,8 @@ def start_run(
         emitter.add(lock.note_agent)
         lock.clear_what_is_left(emitter)
         recording.prune(emitter, lock.run)
+        notes = NoteBox(plan.workspace)
+        closing.callback(notes.close)
         services = Services(
             emitter,
             interrupts,
@@ -131,6 +134,7 @@ def start_run(
             pin=pin,
             untracked=recording.untracked(lock.run, pin, is_new=resumed is None),
             rest=interrupts.rest,
+            notes=notes,
         )
         if invocation is not None:
             services = replace(services, continuing=partial(invocation.front.after, lock.run))

@@ -25,19 +25,21 @@ from rooda.config.settings import (
 )
 from rooda.iteration.session import Response, response_of
 from rooda.iteration.types import Printed
-from rooda.loop.agent_events import AgentSaid, UsageSeen
+from rooda.loop.agent_events import AgentSaid, NotesGiven, UsageSeen
 from rooda.loop.context import IterationContext
 from rooda.loop.failure import room_advice
 from rooda.loop.run_events import StateUnwritable
 from rooda.loop.state import Limits, State
 from rooda.process.clocks import Clock, Since
-from rooda.process.events import Output
+from rooda.process.events import Output, ProcessStarted
 from rooda.process.exits import Canceled, Signalled, TimedOut
 from rooda.process.request import ProcessRequest, ProcessResult, Transcript
 from rooda.prompts.parts import PromptError
 from rooda.text.event import Event
 from rooda.workspace.state_folder import ORDER, keep_file, open_prompt, open_transcript
 from rooda.workspace.work_tree import changed_within, work_tree
+
+_NOTE_START = 4000  # characters of a note in the record; the prompt is in the record too
 
 
 def clocks(plan: Plan, limits: Limits, state: State) -> tuple[Clock, ...]:
@@ -149,6 +151,8 @@ class _AgentRun:
     def _hear(self, event: Event) -> None:
         """Pass on what happens to the process; of its output also what a person can read."""
         self._services.emit(event)
+        if isinstance(event, ProcessStarted):
+            self._note_start()
         if self._reader is None or not isinstance(event, Output):
             return
         self._tell(self._reader.feed(event.stream, event.data))
@@ -158,12 +162,26 @@ class _AgentRun:
             self._seen = seen
             self._services.emit(UsageSeen(self._number, usage.model, *seen))
 
+    def _note_start(self) -> None:
+        """Note that the agent has got its prompt, and the user's notes in it."""
+        context, box = self._context, self._services.notes
+        context.is_started = True
+        if context.notes and box is not None:
+            beginnings = tuple(note.text[:_NOTE_START] for note in context.notes)
+            is_new = box.announce(context.notes)
+            self._services.emit(NotesGiven(self._number, beginnings, is_new))
+
     def _tell(self, said: Iterable[Said]) -> None:
         for line in said:
             self._services.emit(AgentSaid(self._number, str(line.kind), line.text))
 
     def _is_over_budget(self) -> Canceled | None:
-        """Return why the agent is over budget, if it is; after its result that no longer counts."""
+        """Return why the agent is over budget, if it is; after its result that no longer counts.
+
+        rooda calls this whenever something happens, so it is also the moment to look for notes.
+        """
+        if self._services.notes is not None:
+            self._services.notes.look()
         if self._reader is None or self._reader.is_result_in:
             return None
         return self._budget.exceeded(self._reader.usage)

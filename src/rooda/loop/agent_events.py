@@ -3,10 +3,13 @@
 from datetime import datetime
 
 from rooda.loop.waits import WaitKind
+from rooda.text.controls import one_line
 from rooda.text.event import Event, LogLevel, Message, Value, say
 from rooda.text.times import format_duration
 
 _TEXT = "text"
+_NOTE_START = 80  # characters of a note that a line shows
+_NOTES_ADVICE = "`rooda tell --list` shows the notes"
 
 
 class AgentSaid(Event, frozen=True):
@@ -42,6 +45,62 @@ class UsageSeen(Event, frozen=True):
             model=self.model,
             iteration=self.iteration,
         )
+
+
+class NotesGiven(Event, frozen=True):
+    """The agent has started with notes of the user (`rooda tell`) in its prompt."""
+
+    level = LogLevel.DEBUG
+    raised = (LogLevel.INFO, "a note is new")
+    iteration: int  # the number of the iteration
+    notes: tuple[str, ...]  # the beginning of each note
+    is_new: bool = True  # one of them is in the prompt of this run for the first time
+
+    def is_raised(self) -> bool:
+        return self.is_new
+
+    def describe(self) -> Message:
+        words = "Notes from the user are in the prompt"
+        return say(words, notes=len(self.notes), first=self._first(), iteration=self.iteration)
+
+    def as_text(self) -> str:
+        others = f" (and {len(self.notes) - 1} more)" if len(self.notes) > 1 else ""
+        prefix = "" if self.is_new else "DEBUG: "
+        return f"{prefix}Note from the user in the prompt: {self._first()}{others}"
+
+    def _first(self) -> str:
+        """Return the beginning of the first note, on one line."""
+        text = one_line(self.notes[0]) if self.notes else ""
+        return text if len(text) <= _NOTE_START else f"{text[: _NOTE_START - 1].rstrip()}…"
+
+
+class NoteTrouble(Event, frozen=True):
+    """Something is wrong with the notes of the user."""
+
+    level = LogLevel.WARN
+    iteration: int  # the number of the iteration
+    error: str  # what is wrong, and what to do
+
+    def describe(self) -> Message:
+        return say(self.error, iteration=self.iteration)
+
+
+class NotesWaiting(Event, frozen=True):
+    """The run ends, and no agent has got these notes of the user."""
+
+    level = LogLevel.WARN
+    count: int  # how many notes
+
+    def describe(self) -> Message:
+        return say(self._words(), notes=self.count, suggestion=_NOTES_ADVICE)
+
+    def as_text(self) -> str:
+        return f"WARN: {self._words()} ({_NOTES_ADVICE})"
+
+    def _words(self) -> str:
+        notes = "A note was" if self.count == 1 else f"{self.count} notes were"
+        waits = "it waits" if self.count == 1 else "they wait"
+        return f"{notes} not delivered: {waits} for the next run"
 
 
 class AgentChanged(Event, frozen=True):

@@ -8,8 +8,10 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
 from rooda.config.settings import SHOW_AI_OUTPUT, SIGNALS_FAILURE, SIGNALS_SUCCESS
 from rooda.loop import failure
+from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.context import IterationContext, status_of
 from rooda.loop.iteration_events import ExitOverridden, IterationEnded, StartFailed
+from rooda.loop.notes import was_received
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.state import Progress, State
@@ -35,7 +37,18 @@ def close(context: IterationContext, seconds: float) -> State:
     for event in _against_the_exit(context, outcome):
         context.services.emit(event)
     context.services.emit(_ended(context, outcome, after, seconds, progress))
+    _finish_notes(context)
     return after
+
+
+def _finish_notes(context: IterationContext) -> None:
+    """Delete the user's notes that the agent has worked with."""
+    box = context.services.notes
+    if box is None or not context.is_started or not was_received(context.decided):
+        return
+    if trouble := box.finish(context.notes):
+        error = f"a delivered note can't be deleted: {trouble}; run `rooda tell --clear` later"
+        context.services.emit(NoteTrouble(context.number, error))
 
 
 def _progress(context: IterationContext) -> Progress:

@@ -21,6 +21,7 @@ from rooda.config.settings import (
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import ending, hooks, verify
 from rooda.loop.agent import run_agent
+from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.changes import find_changes, find_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
@@ -31,6 +32,7 @@ from rooda.loop.iteration_events import (
     Segment,
     SegmentKind,
 )
+from rooda.loop.notes import prompt_with_notes
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.publish import Publisher
@@ -121,13 +123,21 @@ def assemble_prompt(context: IterationContext) -> None:
     """Read the prompt files again and join them."""
     if context.outcome is not None:
         return
+    box = context.services.notes
+    waiting = box.waiting() if box is not None else []
     try:
-        context.iteration.prompt = context.plan.prompt(context.state.feedback, context.number)
+        context.iteration.prompt, context.notes = prompt_with_notes(
+            context.plan, waiting, context.state.feedback, context.number
+        )
     except PromptError as error:
         prompt_failed(context, error)
         return
     context.prompt = context.iteration.prompt.encode("utf-8", "surrogateescape")
     context.services.emit(PromptAssembled(context.number, len(context.prompt)))
+    if len(context.notes) < len(waiting):
+        left = len(waiting) - len(context.notes)
+        trouble = f"max_prompt_size has no room for {left} of {len(waiting)} notes: they wait"
+        context.services.emit(NoteTrouble(context.number, trouble))
 
 
 def start_agent(context: IterationContext) -> None:

@@ -16,7 +16,7 @@ from rooda.config.settings import (
     SIGNALS_SUCCESS,
 )
 from rooda.loop import hooks, verify
-from rooda.loop.agent_events import AgentChanged
+from rooda.loop.agent_events import AgentChanged, NotesWaiting
 from rooda.loop.changes import report_tree
 from rooda.loop.hooks import HookPayload, Moment
 from rooda.loop.iteration import run_iteration
@@ -97,6 +97,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
     hooks.run(Moment.LOOP_END, plan, services, story)
     _report_tasks(plan, services, found)
+    _report_notes(services)
     services.emit(ended)
     return ended
 
@@ -107,6 +108,12 @@ def _report_tasks(plan: Plan, services: Services, found: Stop) -> None:
     left = TasksLeft(tasks.open if found.rule is StopRule.SIGNAL else (), tasks.blocked)
     if left.lists():
         services.emit(left)
+
+
+def _report_notes(services: Services) -> None:
+    """Name the notes of the user that no agent has got."""
+    if services.notes is not None and (left := services.notes.unheard()):
+        services.emit(NotesWaiting(len(left)))
 
 
 def _blocked(plan: Plan, state: State, now: datetime) -> UsageLimit | None:

@@ -10,6 +10,7 @@ from msgspec.structs import force_setattr
 
 from rooda.iteration.iteration_history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
+from rooda.loop.notes import NoteBox
 from rooda.loop.stops import StopRule
 from rooda.loop.work_events import CommandStarted
 from rooda.process import events as process
@@ -58,9 +59,9 @@ class Services(Struct, frozen=True):
 
     `run` is the run's name. Without a tracker rooda does not know what changed. `tools` runs git
     and the user's own commands; `pin` is the repository that they work in. rooda leaves the
-    files in `untracked` out of commits until they change. `now` is the wall clock, `rest` lets time
-    pass, `chance` is anything from 0 to 1. `continuing` says which command continues a run that a
-    rule has ended, if there is one.
+    files in `untracked` out of commits until they change. `notes` has the user's notes for the next
+    prompt. `now` is the wall clock, `rest` lets time pass, `chance` is anything from 0 to 1.
+    `continuing` says which command continues a run that a rule has ended, if there is one.
     """
 
     emit: Callable[[Event], None]
@@ -79,6 +80,7 @@ class Services(Struct, frozen=True):
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None
     untracked: UntrackedFiles | None = None
+    notes: NoteBox | None = None
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""

@@ -34,6 +34,7 @@ def assemble(
     words: Mapping[str, str | None] | None = None,
     feedback: str = "",
     most: int | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """Return the whole prompt; raise PromptError if a part cannot be read.
 
@@ -41,13 +42,15 @@ def assemble(
 
     `feedback` is the loop's report about the previous iteration. `words` maps the signal words of
     the built-in texts to the configured words: `{"SUCCESS": "DONE"}`. The built-in texts do not ask
-    for a word that is None.
+    for a word that is None. `notes` are the user's notes for this iteration.
     """
     room = _Room(most)
     sections = [TITLE]
     if contexts:
         texts = [room.take(context.read(most)) for context in contexts]
         sections.append(_section("CONTEXT", texts))
+    if notes:
+        sections.append(room.take(notes_section(notes)))
     if feedback:
         sections.append(_section("FEEDBACK", [room.take(feedback)]))
     sections += [
@@ -57,6 +60,11 @@ def assemble(
         for phase in PHASES
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def notes_section(notes: Sequence[str]) -> str:
+    """Return the section of a prompt with the user's notes (`rooda tell`)."""
+    return _section("NOTE FROM THE USER", [note.strip("\r\n") for note in notes])
 
 
 class _Room:

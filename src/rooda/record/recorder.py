@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rooda.agents.agent_report import Usage
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop.agent_events import AgentChanged, WaitEnded, WaitStarted
+from rooda.loop.agent_events import AgentChanged, NotesGiven, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import (
     IterationEnded,
@@ -125,6 +125,12 @@ class Recorder:
             slept = (*self._iteration.slept, Slept(at, event.seconds))
             self._iteration = replace(self._iteration, slept=slept)
 
+    def _note_told(self, event: NotesGiven, _: str) -> None:
+        # Saved at once: the user who wrote the note sees that the agent has got it.
+        if self._iteration is not None:
+            self._iteration = replace(self._iteration, told=event.notes)
+            self._store.save(iteration=self._iteration)
+
     def _start_wait(self, event: WaitStarted, at: str) -> None:
         # Saved at once: the user who looks in the night sees what the run waits for.
         self._run = replace(self._run, waits=(*(self._run.waits or ()), _wait(event, at)))
@@ -226,6 +232,7 @@ class Recorder:
         WaitEnded: _end_wait,
         AgentChanged: _change_agent,
         MachineSlept: _note_sleep,
+        NotesGiven: _note_told,
     }
 
     def _count(self, iteration: Iteration) -> None:

@@ -220,6 +220,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     trimmed: tuple[TranscriptTrimmed, ...] | None = None
     unwritable: str | None = None  # why `.rooda` could not be written
     prompt_size: int | None = None  # bytes
+    told: tuple[str, ...] = ()  # notes of the user (`rooda tell`) in the prompt: their beginnings
     duration: float | None = None  # seconds
     failure: FailureContext | None = None
     earlier_attempts: tuple[EarlierAttempt, ...] | None = None

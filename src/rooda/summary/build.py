@@ -159,6 +159,7 @@ class _Builder:
             kind=_kind(row.kind),
             reason=(row.reason or "")[:_LONGEST_TEXT],
             evidence=(row.evidence or "")[:_LONGEST_TEXT],
+            told=row.told,
             headline=(row.headline or headline_of(result.summary if result else None))[
                 :_LONGEST_NAME
             ],

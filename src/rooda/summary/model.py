@@ -128,6 +128,7 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     hooks_failed: tuple[str, ...] = ()
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
     notes: tuple[Note, ...] = ()
+    told: tuple[str, ...] = ()  # notes of the user in the prompt, or their beginnings
     spans: tuple[Span, ...] = ()
     head: str | None = None  # HEAD after the agent, before a commit of rooda
     tree: str | None = None  # the snapshot of the work tree after it

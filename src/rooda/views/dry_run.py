@@ -10,7 +10,9 @@ from rooda.config.prepare import Prepared
 from rooda.config.problems import Problem, Severity, errors, in_order, warnings
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ENV, ITERATION_MODE, MAX_ITERATIONS
+from rooda.loop.notes import prompt_with_notes
 from rooda.text.controls import clean
+from rooda.workspace.notes import waiting_notes
 
 _RULE = "─" * 40
 _SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)
@@ -86,7 +88,7 @@ def _problem(mark: str, problem: Problem) -> Iterator[str]:
 
 
 def _prompt(plan: Plan) -> Iterator[str]:
-    prompt = plan.prompt()
+    prompt, _ = prompt_with_notes(plan, waiting_notes(plan.workspace))
     size = len(prompt.encode("utf-8", "surrogateescape"))
     yield f"Assembled Prompt ({size:,} bytes):"
     yield from (_RULE, clean(prompt.rstrip("\n")), _RULE)

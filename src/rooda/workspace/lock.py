@@ -151,6 +151,14 @@ def is_locked_by(workspace: Path, run: str) -> bool:
     return (note is None or note.run == run) and is_locked(workspace)
 
 
+def is_locked_by_pid(folder: Path, pid: int) -> bool:
+    """Return whether a process holds the lock of a folder; true where the system has no list."""
+    try:
+        return not _LOCKS.exists() or _holder(folder.stat()) == pid
+    except (OSError, ValueError):
+        return False
+
+
 def _refuse_broken_up(top: Path) -> None:
     """Raise LockHeldError if this is a part of a work tree that an agent has broken up.
 

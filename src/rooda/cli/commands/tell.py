@@ -1,0 +1,177 @@
+"""`rooda tell`: a note of the user for the next prompt of a run."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from rooda.cli.at_work import AtWork, NoRunError, UnseenRunError
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
+from rooda.console.pager import print_paged
+from rooda.text.controls import clean
+from rooda.text.numbers import format_size
+from rooda.text.times import format_duration
+from rooda.workspace.notes import (
+    LONGEST,
+    MOST,
+    Note,
+    belongs_to_another,
+    new_note,
+    remove_drafts,
+    remove_note,
+    waiting_notes,
+)
+from rooda.workspace.record_place import workspace_for
+from rooda.workspace.state_folder import STATE_FOLDER
+
+_ALL = "all"
+_STDIN = "-"
+
+
+@click.command("tell")
+@click.argument("text", nargs=-1, metavar="[TEXT]")
+@click.option("--keep", is_flag=True, help="Put the note into every prompt until you clear it.")
+@click.option("--list", "is_list", is_flag=True, help="Show the notes that wait.")
+@click.option(
+    "--clear",
+    is_flag=False,
+    flag_value=_ALL,
+    metavar="[N]",
+    help="Delete all notes that wait, or note N of the list.",
+)
+def tell(*, text: tuple[str, ...], keep: bool, is_list: bool, clear: str | None) -> None:
+    """Write a note for the agent into the next prompt. TEXT `-` reads standard input."""
+    if (is_list or clear is not None) and (text or keep or (is_list and clear is not None)):
+        problem = Problem("--list and --clear take no note", "Give one of them alone")
+        raise InvalidInput([problem])
+    target = _Target.find()
+    workspace = target.workspace
+    if is_list:
+        print_paged(_listed(waiting_notes(workspace)), workspace)
+    elif clear is not None:
+        _clear(workspace, clear)
+    else:
+        _add(workspace, _note_text(text), keep=keep)
+        when = "in every iteration from the next one on" if keep else "in its next iteration"
+        click.echo(f"{target.name} reads it {when}." if target.name else _for_later(keep=keep))
+        if target.run is not None:
+            target.run.nudge()
+
+
+def _for_later(*, keep: bool) -> str:
+    every = " in every iteration" if keep else ""
+    return f"No run is at work here; the next run reads it{every}."
+
+
+class _Target(Struct, frozen=True):
+    """The run at work here, its name (empty: there is none), and the folder with its notes."""
+
+    run: AtWork | None
+    name: str
+    workspace: Path
+
+    @classmethod
+    def find(cls) -> "_Target":
+        """Return where a note of the current folder goes."""
+        here = workspace_for(this_world().folder)
+        try:
+            run = AtWork.find()
+        except NoRunError:
+            return cls(None, "", here)
+        except UnseenRunError:
+            return cls(None, "The run at work here, on another machine or in a container,", here)
+        name = f"The run of pid {run.pid}" if run.note is None else f"Run {run.note.run}"
+        return cls(run, name, run.workspace() or here)
+
+
+# -- write -----------------------------------------------------------------------------------
+
+
+def _note_text(words: tuple[str, ...]) -> str:
+    """Return the note from the command line or from standard input. Raises InvalidInput."""
+    if words and words != (_STDIN,):
+        data = " ".join(words).encode("utf-8", "surrogateescape")
+    elif words or (sys.stdin is not None and not sys.stdin.isatty()):
+        data = _standard_input()
+    else:
+        problem = Problem("there is no note", "Write `rooda tell TEXT`, or pipe the note into it")
+        raise InvalidInput([problem])
+    if len(data) > LONGEST:
+        advice = "Write the text into a file of the work tree, and name that file in the note"
+        message = f"the note is longer than {format_size(LONGEST)}"
+        raise InvalidInput([Problem(message, advice)])
+    try:
+        text = data.decode("utf-8-sig").strip("\r\n")
+    except UnicodeDecodeError as error:
+        problem = Problem(f"the note is not UTF-8 text (byte {error.start})", "Write it as UTF-8")
+        raise InvalidInput([problem]) from None
+    if not text.strip() or "\0" in text:
+        what = "contains a zero byte" if text.strip() else "is empty"
+        raise InvalidInput([Problem(f"the note {what}", "Write `rooda tell TEXT`")])
+    return text
+
+
+def _standard_input() -> bytes:
+    try:
+        return sys.stdin.buffer.read(LONGEST + 1)
+    except (AttributeError, OSError, ValueError) as error:
+        problem = Problem(f"standard input can't be read: {error}", "Write `rooda tell TEXT`")
+        raise InvalidInput([problem]) from None
+
+
+def _add(workspace: Path, text: str, *, keep: bool) -> None:
+    if len(waiting_notes(workspace)) >= MOST:
+        problem = Problem(f"{MOST} notes wait already", "Delete them with `rooda tell --clear`")
+        raise InvalidInput([problem])
+    if belongs_to_another(workspace):
+        message = f"{workspace / STATE_FOLDER} belongs to another user"
+        raise InvalidInput([Problem(message, "Write the note as that user")])
+    try:
+        new_note(workspace, text, keep=keep)
+    except OSError as error:
+        message = f"the note can't be written: {error.filename or workspace}: {error.strerror}"
+        raise InvalidInput([Problem(message, "Correct that, then write the note again")]) from None
+
+
+# -- list and clear --------------------------------------------------------------------------
+
+
+def _listed(notes: list[Note]) -> Iterator[str]:
+    if not notes:
+        yield "No note waits.\n"
+    now = time.time()
+    for number, note in enumerate(notes, 1):
+        kept = ", kept" if note.is_kept else ""
+        age = format_duration(max(0.0, now - note.written_at))
+        yield f"{number}  {age} ago{kept}\n"
+        yield from (f"   {line}\n" for line in clean(note.text).splitlines())
+
+
+def _clear(workspace: Path, which: str) -> None:
+    notes = waiting_notes(workspace)
+    chosen = notes
+    if which != _ALL:
+        if not which.isascii() or not which.isdigit() or not 1 <= int(which[:6]) <= len(notes):
+            known = "no note waits"
+            if notes:
+                known = "there is 1" if len(notes) == 1 else f"there are {len(notes)}"
+            message = f"{which!r} is not the number of a note: {known}"
+            raise InvalidInput([Problem(message, "`rooda tell --list` shows the numbers")])
+        chosen = [notes[int(which[:6]) - 1]]
+    else:
+        remove_drafts(workspace)
+    try:
+        for note in chosen:
+            remove_note(workspace, note)
+    except OSError as error:
+        message = f"the note can't be deleted: {error.filename or workspace}: {error.strerror}"
+        raise InvalidInput([Problem(message, "Correct the mode of that folder")]) from None
+    if which == _ALL:
+        click.echo(f"Deleted {len(chosen)} {'note' if len(chosen) == 1 else 'notes'}.")
+    else:
+        first = clean(chosen[0].text).splitlines()[0]
+        click.echo(f"Deleted note {which}: {first}")

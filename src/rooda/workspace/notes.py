@@ -1,0 +1,152 @@
+"""Notes of the user for the next prompt (`rooda tell`): one small file each, in `.rooda/notes`.
+
+The name of a file has the time of the note, so that the notes have an order, and says whether the
+user wants to keep the note. A file gets its name when it is complete, so two commands at once, or
+one that is killed, do no harm. An agent can write anything there: rooda follows no link, reads
+within limits, and ignores every file that can't be a note.
+"""
+
+import contextlib
+import os
+import re
+import time
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.state_folder import STATE_FOLDER, new_file, remove_file
+from rooda.workspace.work_tree import is_foreign
+
+LONGEST = 100 * 1024  # bytes of a note
+MOST = 1000  # notes
+_MOST_BYTES = 10_000_000  # of all notes together
+_MOST_FILES = 20_000  # that rooda looks at
+_FOLDER = "notes"
+_NAME = re.compile(r"([0-9]{19})-[0-9a-f]{8}(\.keep)?\.md")
+_DRAFT = re.compile(r"draft-[0-9]{19}-[0-9a-f]{8}(\.keep)?\.md")
+_TRIES = 3  # an agent may delete the folder at any moment
+_SECOND = 1_000_000_000  # nanoseconds
+
+
+class Note(Struct, frozen=True):
+    """A note; `name` is the name of its file."""
+
+    name: str
+    text: str
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the note is for every prompt until the user clears it."""
+        return self.name.endswith(".keep.md")
+
+    @property
+    def written_at(self) -> float:
+        """When the user wrote it, in seconds since the epoch."""
+        return int(self.name[:19]) / _SECOND
+
+
+def notes_folder(workspace: Path) -> Path:
+    """Return the folder of the notes."""
+    return workspace / STATE_FOLDER / _FOLDER
+
+
+def belongs_to_another(workspace: Path) -> bool:
+    """Return whether `.rooda` belongs to another user, who could not read a note of this one."""
+    try:
+        return (workspace / STATE_FOLDER).lstat().st_uid != os.geteuid()
+    except OSError:
+        return False
+
+
+def new_note(workspace: Path, text: str, *, keep: bool = False) -> Note:
+    """Write a note behind those that wait, and return it. Raises OSError."""
+    last = max((note.name[:19] for note in waiting_notes(workspace)), default="0")
+    moment = min(max(time.time_ns(), int(last) + 1), 10**19 - 1)
+    name = f"{moment:019}-{os.urandom(4).hex()}{'.keep' if keep else ''}.md"
+    note = Note(name, text)
+    for number in range(_TRIES):
+        try:
+            write_note(workspace, note)
+            break
+        except FileNotFoundError:
+            if number == _TRIES - 1:
+                raise
+    return note
+
+
+def write_note(workspace: Path, note: Note) -> None:
+    """Write the file of a note, whole or not at all. Raises OSError."""
+    draft = f"{_FOLDER}/draft-{note.name}"
+    folder = notes_folder(workspace)
+    try:
+        with new_file(workspace, draft) as file:
+            rest = memoryview(note.text.encode())
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        (folder / f"draft-{note.name}").rename(folder / note.name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            remove_file(workspace, draft)
+        raise
+    with contextlib.suppress(OSError):
+        _flush(folder)
+
+
+def _flush(folder: Path) -> None:
+    """Make the new name in the folder survive a loss of power."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def waiting_notes(workspace: Path) -> list[Note]:
+    """Return the notes in the order in which the user wrote them."""
+    found: list[Note] = []
+    size = 0
+    for name in _names(workspace, _NAME)[:MOST]:
+        text = _text(notes_folder(workspace) / name)
+        size += len(text)
+        if size > _MOST_BYTES:
+            break
+        if text:
+            found.append(Note(name, text))
+    return found
+
+
+def remove_note(workspace: Path, note: Note) -> None:
+    """Delete a note. Raises OSError."""
+    remove_file(workspace, f"{_FOLDER}/{note.name}")
+
+
+def remove_drafts(workspace: Path) -> None:
+    """Delete what commands that were killed have left behind."""
+    for name in _names(workspace, _DRAFT):
+        with contextlib.suppress(OSError):
+            remove_file(workspace, f"{_FOLDER}/{name}")
+
+
+def _names(workspace: Path, pattern: re.Pattern[str]) -> list[str]:
+    folder = notes_folder(workspace)
+    if is_foreign(folder.parent) or folder.parent.is_symlink() or folder.is_symlink():
+        return []
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_FILES)]
+    except OSError:
+        return []
+    return sorted(name for name in names if pattern.fullmatch(name))
+
+
+def _text(path: Path) -> str:
+    """Return the text of a note; empty for a file that can't be one."""
+    try:
+        data = read_plain_file(path, LONGEST + 1)
+        text = data.decode() if len(data) <= LONGEST else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return text if text.strip() else ""
