@@ -117,7 +117,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_documented_commands_run(workspace: Workspace, recorded: Path, words: list[str]) -> None:
     for name in ("claude", "my-agent"):
         workspace.agent(SUCCESS, name=f"bin/{name}")
-    workspace.write("TASK.md", "Do it.\n")
+    for name in ("TASK.md", "PROMPT.md"):
+        workspace.write(name, "Do it.\n")
     workspace.write("Makefile", "test:\n\ttrue\n")
     if "--push" in words:
         make_repository(workspace)

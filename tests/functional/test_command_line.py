@@ -735,6 +735,7 @@ def test_tab_completes_commands_procedures_flags_and_values(
     "line,kind",
     [
         ("rooda build -c TA", "file"),
+        ("rooda loop PRO", "file"),
         ("rooda build --act pro", "file"),
         ("rooda build --log-file lo", "file"),
         ("rooda list --config ro", "file"),

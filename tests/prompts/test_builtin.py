@@ -7,7 +7,7 @@ import pytest
 from rooda.config.locate import read_builtin
 from rooda.loop.promises import Promises, Prompt, Words, scan
 from rooda.prompts import builtin
-from rooda.prompts.compose import ENDINGS
+from rooda.prompts.compose import ENDINGS, FILE_ENDING
 from rooda.prompts.parts import BuiltinPart
 from rooda.ralph.test_command import find_test_command
 from support.surface import PHASES, dry, plan, planned
@@ -106,7 +106,8 @@ def test_every_built_in_text_is_used() -> None:
         for fragment in builtin.names()
         if fragment.startswith("fragments/") and builtin.read(fragment) in builtin.read(name)
     }
-    assert used_texts() | included | set(ENDINGS.values()) == builtin.names()
+    added = {FILE_ENDING.resource, *ENDINGS.values()}
+    assert used_texts() | included | added == builtin.names()
 
 
 @each

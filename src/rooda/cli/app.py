@@ -51,7 +51,7 @@ class Rooda(click.Group):
         if args and args[0] == "help":
             args = [*args[1:2], "--help"]
         elif args and args[0].startswith("-") and args[0] not in ("-h", "--help", "--version"):
-            args = ["run", *args]
+            args = _with_command_first(args)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -84,6 +84,20 @@ class Rooda(click.Group):
         if incomplete.startswith("-"):
             found = click.Command.shell_complete(self, ctx, incomplete)
         return [item for item in found if item.value.startswith(incomplete)]
+
+
+def _with_command_first(args: list[str]) -> list[str]:
+    """Return a run's flags after its command: `-n 5 build` becomes `run -n 5 build`."""
+    from rooda.config.layers import FILE_RUN
+    from rooda.console.flags import run_options
+    from rooda.console.options import names_taking_value, word_pairs
+
+    pairs, rest = word_pairs(args, names_taking_value(run_options()))
+    first = next((place for place, (word, _) in enumerate(pairs) if not word.startswith("-")), None)
+    if first is None or pairs[first][0] != FILE_RUN:
+        return ["run", *args]
+    others = [word for pair in (*pairs[:first], *pairs[first + 1 :]) for word in pair]
+    return [FILE_RUN, *(word for word in others if word is not None), *rest]
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: Any) -> None:

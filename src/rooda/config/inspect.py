@@ -15,7 +15,7 @@ from rooda.config.command import (
     unknown_alias,
 )
 from rooda.config.flag_names import IN_FILES
-from rooda.config.layers import Layers
+from rooda.config.layers import FILE_RUN, Layers
 from rooda.config.locate import read_layers
 from rooda.config.origin import Tier
 from rooda.config.problems import Problem, Severity, in_order
@@ -43,7 +43,7 @@ def inspect(
     """Read the configuration, and check the files and commands of every procedure."""
     problems: list[Problem] = []
     layers = read_layers(world, config, {}, problems)
-    if procedure and procedure not in layers.procedure_names():
+    if procedure and procedure not in (*layers.procedure_names(), FILE_RUN):
         problems.append(unknown_procedure(procedure, layers, frozenset()))
     problems += check_procedures(layers, commands, {})
     problems += check_zero_counts(layers, procedure)

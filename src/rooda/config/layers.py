@@ -12,6 +12,10 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.settings import PRESET
 from rooda.prompts.parts import PHASES, Part
 
+# The name of a run of one prompt file, `rooda loop FILE`: its settings in a config file, and its
+# procedure in the record.
+FILE_RUN = "loop"
+
 
 class Valued(Struct, frozen=True):
     """A checked value, its origin, and its name there.
@@ -130,6 +134,10 @@ class Layers(Struct, frozen=True):
         """Return the built-in procedures in their order, then the user's."""
         layers = (self.builtin, self.global_, self.workspace)
         return list(dict.fromkeys(name for layer in layers for name in layer.procedures))
+
+    def names_to_run(self) -> list[str]:
+        """Return the procedures that have a prompt; `loop` can have settings alone."""
+        return [one for one in self.procedure_names() if one != FILE_RUN or self.phases(one)]
 
     def description(self, procedure: str) -> str:
         """Return the strongest description; empty if there is none."""

@@ -19,7 +19,7 @@ from rooda.config.settings import (
     SIGNALS_FAILURE,
     SIGNALS_SUCCESS,
 )
-from rooda.prompts.compose import assemble, check_size, notes_section
+from rooda.prompts.compose import assemble, assemble_file, check_size, notes_section
 from rooda.prompts.parts import Context, Part, size_of
 from rooda.workspace.tools import Tools
 
@@ -79,10 +79,10 @@ class PromptTemplate(Protocol):
 class Plan(Struct, frozen=True):
     """Everything that a run needs to know.
 
-    The first of `agents` does the work, the others take over from it. A `template` replaces the
-    phases. `notes` are lines for the summary of the session log, `tools` are rooda's own programs,
-    `flag_names` are the flags that advice may name. `workspace` has the record; the user started
-    the run there or in `started_in`, a folder below.
+    The first of `agents` does the work, the others take over from it. A `template`, or the prompt
+    `file` of `rooda loop`, replaces the phases. `notes` are lines for the summary of the session
+    log, `tools` are rooda's own programs, `flag_names` are the flags that advice may name.
+    `workspace` has the record; the user started the run there or in `started_in`, a folder below.
     """
 
     procedure: str
@@ -95,6 +95,7 @@ class Plan(Struct, frozen=True):
     environ: Mapping[str, str]
     work: TaskSource = FixedTask(CurrentTask())
     template: PromptTemplate | None = None
+    file: Part | None = None
     mode: str = ""
     notes: tuple[tuple[str, str], ...] = ()
     tools: Tools = field(default_factory=Tools)
@@ -140,4 +141,6 @@ class Plan(Struct, frozen=True):
             SIGNALS_FAILURE.default: self.values[SIGNALS_FAILURE],
         }
         words = {default: word for default, word in own.items() if default}
+        if self.file is not None:
+            return assemble_file(self.file, self.contexts, words, feedback, most, notes)
         return assemble(self.phases, self.contexts, words, feedback, most, notes)

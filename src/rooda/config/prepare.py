@@ -1,6 +1,8 @@
 """From a request to a plan, for rooda and ralph: read and decide everything, check everything."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -28,11 +30,11 @@ from rooda.config.command import (
 )
 from rooda.config.flag_names import FlagNames
 from rooda.config.git_checks import check_clean, check_git
-from rooda.config.layers import Layer, Layers, PhaseValue
+from rooda.config.layers import FILE_RUN, Layer, Layers, PhaseValue
 from rooda.config.locate import read_layers
 from rooda.config.plan import CurrentTask, FixedTask, Plan, PromptTemplate, TaskSource
 from rooda.config.problems import Problem, Severity, errors, in_order
-from rooda.config.prompting import choose_contexts, choose_phases
+from rooda.config.prompting import choose_contexts, choose_file, choose_phases
 from rooda.config.publish_checks import check_publishing
 from rooda.config.resolve import Values, resolve
 from rooda.config.settings import (
@@ -56,6 +58,8 @@ from rooda.config.world import World, with_changes
 from rooda.prompts.compose import promise_tag
 from rooda.prompts.parts import PHASES, Context, PromptError
 from rooda.workspace.tools import Tools
+
+_ANY_TAG = re.compile(r"<promise>\s*([A-Za-z0-9_-]{1,40})\s*</promise>")
 
 
 class OwnFiles(Struct, frozen=True):
@@ -81,8 +85,8 @@ class RunRequest(Struct, frozen=True):
     """What the user asked for.
 
     `flags` is `{setting key: (flag as written, text)}`. `commands` are the names that
-    `rooda NAME` takes as commands. `own` replaces rooda's config files and procedures. An
-    earlier run continues if `resumed` is true.
+    `rooda NAME` takes as commands. The prompt `file` replaces the phases, `own` replaces rooda's
+    config files and procedures. An earlier run continues if `resumed` is true.
     """
 
     procedure: str = ""
@@ -91,6 +95,7 @@ class RunRequest(Struct, frozen=True):
     phases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     config: str | None = None
     commands: frozenset[str] = frozenset()
+    file: str | None = None
     own: OwnFiles | None = None
     resumed: bool = False
 
@@ -98,6 +103,11 @@ class RunRequest(Struct, frozen=True):
     def name(self) -> str:
         """The name of the run in the record."""
         return self.procedure if self.own is None else self.own.procedure
+
+    @property
+    def words(self) -> str:
+        """The procedure and the prompt file, as the user writes them after `rooda`."""
+        return self.procedure if self.file is None else f"{FILE_RUN} {shlex.quote(self.file)}"
 
     @property
     def flag_names(self) -> FlagNames:
@@ -148,13 +158,18 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     checks = _config_above(layers, request)
     checks += [check_program(one.argv, one.command, working_dir, environ) for one in agents]
     phases: dict[str, PhaseValue] = {}
+    file: PhaseValue | None = None
     contexts: tuple[Context, ...] = ()
     at_start: tuple[Problem, ...] = ()
     if own is None:
         most = values[MAX_PROMPT_SIZE]
-        phases = choose_phases(layers, request.procedure, request.phases, root, problems, most)
+        if request.file is None:
+            phases = choose_phases(layers, request.procedure, request.phases, root, problems, most)
+        else:
+            file = choose_file(request.file, root, problems)
         contexts = choose_contexts(request.contexts, root, problems, most)
-        checks += _check_prompt(phases, contexts, problems, most)
+        values_read = [*phases.values(), *([] if file is None else [file])]
+        checks += _check_prompt(values_read, contexts, problems, most)
         at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
     checks += check_places(values, working_dir, workspace)
@@ -167,8 +182,8 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
 
     plan = None
-    if agents and _has_prompt(own, phases):
-        task = FixedTask(CurrentTask(layers.description(request.procedure)))
+    if agents and _has_prompt(own, phases, file):
+        task = FixedTask(CurrentTask(layers.description(request.procedure) or (request.file or "")))
         plan = Plan(
             procedure=request.name,
             phases={phase: value.parts for phase, value in phases.items()},
@@ -180,6 +195,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             environ=environ,
             work=task if own is None else own.tasks,
             template=None if own is None else own.prompt,
+            file=None if file is None else file.parts[0],
             mode=request.procedure,
             tools=tools,
             flag_names=request.flag_names,
@@ -221,9 +237,13 @@ def _check_values(layers: Layers, values: Values, request: RunRequest) -> Iterat
     yield from warn_of_iterations(layers.cli, values)
 
 
-def _has_prompt(own: OwnFiles | None, phases: Mapping[str, PhaseValue]) -> bool:
+def _has_prompt(
+    own: OwnFiles | None, phases: Mapping[str, PhaseValue], file: PhaseValue | None
+) -> bool:
     if own is not None:
         return own.prompt is not None
+    if file is not None:
+        return True
     return all(phase in phases and phases[phase].parts for phase in PHASES)
 
 
@@ -245,7 +265,8 @@ def _agents(
 
 def _command(layers: Layers, request: RunRequest, problems: list[Problem]) -> AgentCommand | None:
     name, own = request.procedure, request.own
-    known = name in layers.procedure_names() or set(request.phases) == set(PHASES)
+    known = name in layers.names_to_run() or set(request.phases) == set(PHASES)
+    known = known or request.file is not None
     # A procedure that seems unknown may be in a file that could not be read.
     if own is None and not known and not any(layer.broken for layer in layers.files()):
         problems.append(unknown_procedure(name, layers, request.commands))
@@ -254,7 +275,7 @@ def _command(layers: Layers, request: RunRequest, problems: list[Problem]) -> Ag
     if own is not None and choice == AgentChoice():
         problems.append(own.no_agent)
         return None
-    problems += choice_problems(layers, choice, name)
+    problems += choice_problems(layers, choice, request.words)
     return command_of(layers, choice)
 
 
@@ -271,12 +292,12 @@ def _fallbacks(layers: Layers, values: Values, problems: list[Problem]) -> Itera
 
 
 def _check_prompt(
-    phases: Mapping[str, PhaseValue],
+    values: Iterable[PhaseValue],
     contexts: tuple[Context, ...],
     problems: list[Problem],
     most: int,
 ) -> Iterator[Check]:
-    for value in phases.values():
+    for value in values:
         for part in value.parts:
             check = check_part(part, value, most)
             if check is not None:
@@ -302,9 +323,20 @@ def _check_whole_prompt(plan: Plan, checks: Sequence[Check]) -> Iterator[Problem
         return
     tag = promise_tag(word)
     if tag not in prompt:
+        advice = "Add builtin:fragments/signals.md to the act phase, or say it in your own words"
+        place = f"procedures.{plan.procedure}"
+        if plan.file is not None:
+            advice, place = _advice_on_signals(tag, prompt), plan.file.source.name
         yield Problem(
             f"the prompt never names {tag}, so the agent can't know how to say that it is done",
-            "Add builtin:fragments/signals.md to the act phase, or say it in your own words",
-            field=f"procedures.{plan.procedure}",
+            advice,
+            field=place,
             severity=Severity.WARNING,
         )
+
+
+def _advice_on_signals(tag: str, prompt: str) -> str:
+    """Return what to do about a prompt file that names another signal than that of the run."""
+    other = _ANY_TAG.search(prompt)
+    own = f"Write {tag} into it, or leave every <promise> out: rooda then explains its signals"
+    return own if other is None else f"Add {SIGNALS_SUCCESS.flag_name} {other[1]}. Or: {own}"

@@ -19,6 +19,8 @@ from rooda.prompts.parts import (
 )
 from rooda.text.paths import anchored, is_folder
 
+_STANDARD_INPUT = "-"
+
 
 def choose_phases(
     layers: Layers,
@@ -39,6 +41,18 @@ def choose_phases(
         kept = tuple(part for part in parts if part is not None)
         found[phase] = PhaseValue(kept, Origin(Tier.CLI, flag), flag)
     return {phase: found[phase] for phase in PHASES if phase in found}
+
+
+def choose_file(text: str, folder: Path, problems: list[Problem]) -> PhaseValue | None:
+    """Return the prompt file of `rooda loop`; None, and a problem, if `text` can't name one."""
+    field = "FILE"
+    if not text.strip() or text == _STANDARD_INPUT:
+        what = "must not be empty" if text != _STANDARD_INPUT else "can't be standard input"
+        advice = "Name a file, such as PROMPT.md: rooda reads it again for each iteration"
+        problems.append(Problem(what, advice, field=field, title="Prompt file invalid"))
+        return None
+    part = Part(FilePart(anchored(folder, text), text))
+    return PhaseValue((part,), Origin(Tier.CLI, field), field)
 
 
 def choose_contexts(

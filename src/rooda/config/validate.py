@@ -29,7 +29,7 @@ def unknown_procedure(name: str, layers: Layers, commands: frozenset[str]) -> Pr
     title = "Unknown procedure"
     if name in commands:
         return Problem(f"{name!r} is a command", f"Put it first: rooda {name}", title=title)
-    known = [*layers.procedure_names(), *commands]
+    known = [*layers.names_to_run(), *commands]
     what = "procedure or command" if commands else "procedure"
     return Problem(
         f"there is no {what} named {name!r}",
@@ -42,8 +42,11 @@ def check_procedures(
     layers: Layers, commands: frozenset[str], given: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
     """Yield the user's procedures that lack a phase (besides `given` ones) or hide a command."""
+    names = layers.names_to_run()
     for layer in layers.files():
         for name, procedure in layer.procedures.items():
+            if name not in names:
+                continue
             field = f"procedures.{name}"
             have = {*layers.phases(name), *given.get(name, ())}
             missing = [phase for phase in PHASES if phase not in have]

@@ -160,7 +160,8 @@ def _procedure_still_missing(
     ctx: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer procedures: the word after `--resume` is not its value."""
-    names = [] if ctx.params.get("procedure") else procedure_names()
+    is_missing = "procedure" in ctx.params and not ctx.params["procedure"]
+    names = procedure_names() if is_missing else []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 

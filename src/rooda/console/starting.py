@@ -1,6 +1,7 @@
 """Start a prepared run, or continue an earlier one with its flags and those given now."""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
+from rooda.config.layers import FILE_RUN
 from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import go_to, this_world
@@ -54,7 +56,7 @@ def find(workspace: Path, wanted: str, procedure: str | None = None) -> RunRow:
 def find_for_rooda(workspace: Path, wanted: str) -> RunRow:
     """Return the run for `rooda resume`: of any procedure except those of ralph."""
     row = find(workspace, wanted)
-    front = front_of(row.procedure)
+    front = front_of_run(row)
     if row.status == Status.SUCCESS:
         raise nothing_to_resume(f"run {row.run} ended as success", new_run(front))
     if _is_of_ralph(row.procedure):
@@ -76,7 +78,7 @@ def take_up(
     The run was started with `command`; `arguments` come before the recorded ones. Raises
     InvalidInput.
     """
-    front = front_of(row.procedure)
+    front = front_of_run(row)
     recorded = _recorded(row, front)
     here = this_world().folder
     folder = _folder(workspace, row, recorded)
@@ -131,17 +133,45 @@ def _is_of_ralph(procedure: str) -> bool:
     return procedure.startswith("ralph ")
 
 
-def front_of(procedure: str) -> Front:
-    """Return the commands for a run in the record; ralph's procedures are named `ralph MODE`."""
+def prompt_file_of(row: RunRow) -> str | None:
+    """Return the prompt file of a run of `rooda loop FILE`; None for a run of a procedure.
+
+    A procedure of that name was started without a file.
+    """
+    if row.procedure != FILE_RUN or not isinstance(row.given, GivenFlags):
+        return None
+    return next(iter(row.given.arguments), None)
+
+
+def front_of_run(row: RunRow) -> Front:
+    """Return the commands for a run in the record."""
+    return front_of(row.procedure, prompt_file_of(row))
+
+
+def front_of(procedure: str, file: str | None = None) -> Front:
+    """Return the commands for a procedure; ralph's procedures are named `ralph MODE`."""
     if _is_of_ralph(procedure):
         return Front(procedure, f"{procedure} --resume={{run}}")
-    return rooda_front(procedure)
+    return rooda_front(procedure, file)
 
 
-def rooda_front(procedure: str) -> Front:
-    """Return the commands for a procedure; one with the name of a command needs `run`."""
-    start = f"rooda run {procedure}" if procedure in RESERVED else f"rooda {procedure}"
+def rooda_front(procedure: str, file: str | None = None) -> Front:
+    """Return the commands for a procedure or a prompt file.
+
+    A procedure with the name of a command needs `run`.
+    """
+    if file is not None:
+        start = f"rooda {FILE_RUN} {shlex.quote(file)}"
+    else:
+        start = f"rooda run {procedure}" if procedure in RESERVED else f"rooda {procedure}"
     return Front(start, "rooda resume {run}", {StopRule.MAX_ITERATIONS: "-n", **BUDGETS})
+
+
+def _resuming(row: RunRow) -> str:
+    """Return the command that continues a run of another procedure than the one named."""
+    if prompt_file_of(row) is not None:
+        return front_of_run(row).continuing(row.run)
+    return f"{front_of(row.procedure).start} --resume={row.run}"
 
 
 def _find(reader: RecordReader, wanted: str, procedure: str | None) -> RunRow:
@@ -150,8 +180,7 @@ def _find(reader: RecordReader, wanted: str, procedure: str | None) -> RunRow:
     row = reader.run(wanted)
     if procedure not in (None, row.procedure):
         message = f"run {row.run} is one of {row.procedure}, not of {procedure}"
-        start = front_of(row.procedure).start
-        raise nothing_to_resume(message, f"Write: {start} --resume={row.run}")
+        raise nothing_to_resume(message, f"Write: {_resuming(row)}")
     return row
 
 
@@ -163,4 +192,5 @@ def _from_end(reader: RecordReader, wanted: str | None, procedure: str | None) -
         if procedure is None:
             raise
         message = f"there is no run of {procedure} here"
-        raise nothing_to_resume(message, new_run(front_of(procedure))) from None
+        file = "FILE" if procedure == FILE_RUN else None
+        raise nothing_to_resume(message, new_run(front_of(procedure, file))) from None

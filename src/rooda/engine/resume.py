@@ -1,6 +1,7 @@
 """Restore the state of an earlier run, so that rooda can resume it."""
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +42,7 @@ class Resumed(Struct, frozen=True):
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
     """Return the run, ready to be resumed. Raises InvalidInput if there is nothing left to do."""
     reader = RecordReader(plan.workspace)
-    return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan.procedure)))
+    return readable(lambda: _resume(plan, wanted, reader, front or _plain(plan)))
 
 
 def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resumed:
@@ -128,8 +129,9 @@ def _used_up(row: RunRow, state: State, found: Stop, front: Front) -> InvalidInp
     return nothing_to_resume(message, f"Ask for more in all: {more}")
 
 
-def _plain(procedure: str) -> Front:
-    return Front(f"rooda {procedure}", "rooda resume {run}")
+def _plain(plan: Plan) -> Front:
+    file = "" if plan.file is None else f" {shlex.quote(plan.file.source.name)}"
+    return Front(f"rooda {plan.procedure}{file}", "rooda resume {run}")
 
 
 def readable(answer: Callable[[], _T]) -> _T:

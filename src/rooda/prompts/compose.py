@@ -1,6 +1,6 @@
 """Joins the parts into the prompt of one iteration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rooda.prompts import builtin
 from rooda.prompts.parts import (
@@ -21,11 +21,14 @@ ENDINGS = {
     frozenset({"SUCCESS"}): "fragments/signals_failure.md",
     frozenset({"SUCCESS", "FAILURE"}): "fragments/signals_none.md",
 }
+# What rooda adds to a prompt file that does not name a signal itself.
+FILE_ENDING = BuiltinPart("fragments/prompt_file.md")
+_PROMISE = "<promise>"
 
 
 def promise_tag(word: str) -> str:
     """Return the tag that the agent prints to signal this word."""
-    return f"<promise>{word}</promise>"
+    return f"{_PROMISE}{word}</promise>"
 
 
 def assemble(
@@ -45,14 +48,7 @@ def assemble(
     for a word that is None. `notes` are the user's notes for this iteration.
     """
     room = _Room(most)
-    sections = [TITLE]
-    if contexts:
-        texts = [room.take(context.read(most)) for context in contexts]
-        sections.append(_section("CONTEXT", texts))
-    if notes:
-        sections.append(room.take(notes_section(notes)))
-    if feedback:
-        sections.append(_section("FEEDBACK", [room.take(feedback)]))
+    sections = [TITLE, *_additions(contexts, notes, feedback, room, most)]
     sections += [
         _section(
             phase.upper(), [room.take(_read(part, words or {}, most)) for part in phases[phase]]
@@ -65,6 +61,43 @@ def assemble(
 def notes_section(notes: Sequence[str]) -> str:
     """Return the section of a prompt with the user's notes (`rooda tell`)."""
     return _section("NOTE FROM THE USER", [note.strip("\r\n") for note in notes])
+
+
+def assemble_file(
+    file: Part,
+    contexts: Sequence[Context] = (),
+    words: Mapping[str, str | None] | None = None,
+    feedback: str = "",
+    most: int | None = None,
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the prompt of a run of one prompt file; raise PromptError as `assemble` does.
+
+    The text of the file comes first and is not changed. Context, notes and feedback follow, then
+    the explanation of the signals, unless the file names a signal itself.
+    """
+    room = _Room(most)
+    text = room.take(file.read(most))
+    sections = [text, *_additions(contexts, notes, feedback, room, most)]
+    if _PROMISE not in text:
+        sections.append(room.take(_read(Part(FILE_ENDING), words or {}, most)))
+    return "\n\n".join(sections) + "\n"
+
+
+def _additions(
+    contexts: Sequence[Context],
+    notes: Sequence[str],
+    feedback: str,
+    room: "_Room",
+    most: int | None,
+) -> Iterator[str]:
+    """Yield the sections that rooda adds to every prompt."""
+    if contexts:
+        yield _section("CONTEXT", [room.take(context.read(most)) for context in contexts])
+    if notes:
+        yield room.take(notes_section(notes))
+    if feedback:
+        yield _section("FEEDBACK", [room.take(feedback)])
 
 
 class _Room:

@@ -100,17 +100,20 @@ class Part(Struct, frozen=True):
         text = self.source.read(most)
         if self.parameters:
             text = fill(text, self.parameters, DOLLAR)
-        if not text.strip():
-            raise PromptError(
-                f"{self.source.name} is empty",
-                hint="Write the prompt into it, or name another file",
-            )
+        refuse_empty(text, self.source.name)
         return text.strip("\r\n")
 
     def unused_parameters(self, most: int | None = None) -> list[str]:
         """Return the parameters that do not occur in the text, which are probably typos."""
         used = names_in(self.source.read(most), DOLLAR)
         return [name for name in self.parameters if name not in used]
+
+
+def refuse_empty(text: str, name: str) -> None:
+    """Raise PromptError if the text of a prompt has nothing but white space."""
+    if not text.strip():
+        hint = "Write the prompt into it, or name another file"
+        raise PromptError(f"{name} is empty", hint=hint)
 
 
 def size_of(text: str) -> int:
@@ -127,6 +130,8 @@ def read_text_file(path: Path, shown: str, most: int | None = None) -> str:
         data = read_plain_file(path, None if most is None else most + 1, follow=True)
         if most is not None and len(data) > most:
             raise PromptTooLargeError(shown, most)
+        if b"\0" in data:
+            raise PromptError(f"{shown} is not text: it has a zero byte", hint="Name a text file")
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PromptError(

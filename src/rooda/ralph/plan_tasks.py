@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from rooda.config.plan import CurrentTask, UnfinishedTasks
 from rooda.config.settings import MAX_PROMPT_SIZE
-from rooda.prompts.parts import FilePart, PromptError
+from rooda.prompts.parts import FilePart, PromptError, refuse_empty
 from rooda.ralph.plan_file import (
     Task,
     TaskStatus,
@@ -77,6 +77,5 @@ class RalphPrompt(Struct, frozen=True):
     def read(self, iteration: int, most: int | None = None, /) -> str:
         """Return the prompt of an iteration. Raises PromptError, also beyond `most` bytes."""
         text = self.file.read(most)
-        if not text.strip():
-            raise PromptError(f"{self.file.shown} is empty", hint="Write the prompt into it")
+        refuse_empty(text, self.file.name)
         return fill(text, {**dict(self.names), "ITERATION": iteration}, SHELL)

@@ -69,7 +69,7 @@ def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
         table = [(str(r["name"]), str(r["source"]), str(r["command"])) for r in rows]
         titles = ("ALIAS", "SOURCE", "COMMAND")
     else:
-        rows = [_describe(layers, name) for name in layers.procedure_names()]
+        rows = [_describe(layers, name) for name in layers.names_to_run()]
         table = [
             (str(r["name"]), _maximum(r["max_iterations"]), str(r["description"])) for r in rows
         ]
@@ -92,7 +92,7 @@ def _maximum(maximum: object) -> str:
 def info(*, procedure: str, as_json: bool, config: str | None) -> None:
     """Show the phases, prompts and settings of a procedure."""
     layers = _load(config)
-    if procedure not in layers.procedure_names():
+    if procedure not in layers.names_to_run():
         raise InvalidInput([unknown_procedure(procedure, layers, frozenset())])
     about = _describe(layers, procedure)
     if as_json:

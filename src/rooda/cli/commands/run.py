@@ -1,13 +1,22 @@
-"""`rooda run PROCEDURE`, which is also `rooda PROCEDURE`, and `rooda resume`."""
+"""`rooda run PROCEDURE`, which is also `rooda PROCEDURE`; `rooda loop FILE`; `rooda resume`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
+from rooda.config.layers import FILE_RUN
 from rooda.console.command_table import HELP_FLAGS, RESERVED, CliContext
 from rooda.console.completion import complete_runs, procedure_names
-from rooda.console.flags import RULES, complete_from, given_flags, run_options, without_dry_run
+from rooda.console.flags import (
+    RULES,
+    PathHint,
+    complete_from,
+    given_flags,
+    run_options,
+    without_dry_run,
+)
 from rooda.console.options import EqualsOption, RunCommand, RunNamesCommand
 from rooda.prompts.parts import PHASES
 
@@ -15,6 +24,9 @@ from rooda.prompts.parts import PHASES
 if TYPE_CHECKING:
     from rooda.config.resolve import Values
     from rooda.engine.invocation import TakenUp
+
+
+_LOOP_RULES = replace(RULES, paths=RULES.paths | {"file"})
 
 
 class _Run(RunCommand):
@@ -28,6 +40,14 @@ class _Run(RunCommand):
   rooda build -n 20 --iteration-timeout 30m -v
   rooda build -c TASK.md -c "the JWT check is broken"
   rooda build --ai-cmd "my-agent --flag" --dry-run
+"""
+
+
+class _Loop(RunCommand):
+    examples = """\
+  rooda loop PROMPT.md -a claude
+  rooda loop PROMPT.md -a claude -n 50 --verify "make test" --commit
+  rooda loop PROMPT.md --dry-run
 """
 
 
@@ -47,6 +67,16 @@ def _run(session: CliContext, /, procedure: str, **parameters: Any) -> int:
     if parameters["resume"] is not None:
         return _resume_run(session, parameters["resume"], procedure)
     return _start(session, procedure, parameters)
+
+
+@click.pass_obj
+def _loop(session: CliContext, /, file: str | None, **parameters: Any) -> int:
+    given_flags(parameters)
+    if parameters["resume"] is not None:
+        return _resume_run(session, parameters["resume"], FILE_RUN)
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
+    return _start(session, FILE_RUN, {**parameters, "file": file})
 
 
 @click.pass_obj
@@ -70,12 +100,24 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
         else:
             row = starting.find(workspace, wanted, procedure)
         refuse_run_around(workspace, row)
-        taken_up = starting.take_up(workspace, row, ctx, run, RULES, [row.procedure])
+        if starting.prompt_file_of(row) is None:
+            taken_up = starting.take_up(workspace, row, ctx, run, RULES, [row.procedure])
+        else:
+            _refuse_phases(ctx.params)
+            taken_up = starting.take_up(workspace, row, ctx, loop, _LOOP_RULES)
     except InvalidInput as invalid:
         report(invalid.problems, _values_now(ctx.params, procedure or ""))
         return 1
     parameters = {**taken_up.parameters, "dry_run": ctx.params["dry_run"]}
     return _start(session, row.procedure, parameters, taken_up)
+
+
+def _refuse_phases(parameters: Mapping[str, Any]) -> None:
+    """Raise UsageError if the user replaces a phase of a run that has none."""
+    for phase in PHASES:
+        if parameters.get(phase):
+            message = f"--{phase} is for procedures: the prompt of this run is one file"
+            raise click.UsageError(message, click.get_current_context())
 
 
 def _values_now(parameters: Mapping[str, Any], procedure: str) -> "Values":
@@ -102,7 +144,8 @@ def _start(
         procedure=procedure,
         flags=given_flags(parameters),
         contexts=parameters["contexts"],
-        phases={phase: parameters[phase] for phase in PHASES if parameters[phase]},
+        phases={phase: parameters[phase] for phase in PHASES if parameters.get(phase)},
+        file=parameters.get("file"),
         config=parameters["config"],
         commands=RESERVED,
         resumed=taken_up is not None,
@@ -117,10 +160,11 @@ def _start(
     from rooda.engine.invocation import Invocation
 
     if taken_up is None:
-        given = given_of(run, parts_of(click.get_current_context()))
+        ctx = click.get_current_context()
+        given = given_of(ctx.command, parts_of(ctx))
     else:
         given = taken_up.given
-    invocation = Invocation(rooda_front(procedure), given, taken_up)
+    invocation = Invocation(rooda_front(procedure, request.file), given, taken_up)
     return launch(prepared, session.interrupts, invocation)
 
 
@@ -136,6 +180,22 @@ run = _Run(
     epilog="`--help-all` shows all flags. A DURATION is 90, 45m or 1h30m. Pass `none` to unset an "
     "optional setting. Settings can also be in rooda-config.yml and in variables such as "
     "ROODA_LOOP_ITERATION_TIMEOUT; `rooda config show` shows each value and where it comes from.",
+)
+
+
+loop = _Loop(
+    "loop",
+    callback=_loop,
+    context_settings=HELP_FLAGS,
+    params=[
+        click.Argument(["file"], required=False, metavar="FILE", type=PathHint()),
+        *(option for option in run_options() if option.name not in PHASES),
+    ],
+    help="Run one prompt file again and again until its work is done or a limit is reached. rooda "
+    "reads FILE again for each iteration, adds context and feedback as it does for procedures, and "
+    "explains how the agent says that it is done, unless FILE itself names a <promise>.",
+    epilog="`--help-all` shows all flags. Settings for this command alone are below "
+    "`procedures: loop:` in rooda-config.yml.",
 )
 
 
