@@ -1,6 +1,7 @@
 """`rooda loop FILE`: a run whose prompt is one file."""
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -259,3 +260,36 @@ def test_procedure_named_loop_that_lacks_a_phase_is_an_error(inside: Inside) -> 
     done = inside("config", "check")
     assert done.code == 1
     assert "the procedure 'loop' lacks observe, orient, decide" in done.err
+
+
+# -- a file in place of a procedure ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args,words,advice",
+    [
+        ("PROMPT.md", "'PROMPT.md' is a file, not a procedure", "rooda loop PROMPT.md"),
+        ("./PROMPT.md -n 3 -v", "'./PROMPT.md' is a file", "rooda loop ./PROMPT.md"),
+        ("run PROMPT.md --dry-run", "'PROMPT.md' is a file", "rooda loop PROMPT.md"),
+        ("Makefile", "'Makefile' is a file", "rooda loop Makefile"),
+        ("TODO.MD", "there is no procedure and no file named 'TODO.MD'", "rooda loop TODO.MD"),
+        ("'my prompt.md'", "'my prompt.md' is a file", "rooda loop 'my prompt.md'"),
+    ],
+)
+def test_file_in_place_of_a_procedure_gets_the_command_that_runs_it(
+    inside: Inside, args: str, words: str, advice: str
+) -> None:
+    for name in ("my prompt.md", "Makefile"):
+        inside.workspace.write(name, "test:\n")
+    done = inside(*shlex.split(args))
+    assert done.code == 1
+    printed = done.out + done.err
+    assert words in printed
+    assert f"{advice}\n" in printed
+    assert "AI command" not in done.err
+    assert not (inside.workspace.path / ".rooda").exists()
+
+
+def test_word_that_is_no_file_gets_the_names_of_procedures(inside: Inside) -> None:
+    within(inside.workspace, "buil")  # a folder
+    refused(inside("buil"), "there is no procedure or command named 'buil'", "Did you mean 'build'")

@@ -15,6 +15,7 @@ EXAMPLES = """\
   rooda doctor                            which agents are there, and what is wrong
   rooda list                              which procedures there are
   rooda build -a claude                   run a procedure
+  rooda loop PROMPT.md -a claude          run a prompt of your own, again and again
   rooda build -n 20 -v -c TASK.md         more iterations, output shown, context added
   rooda build --dry-run                   check everything, start nothing
   rooda history                           what ran here, and how it ended
@@ -25,9 +26,11 @@ EXAMPLES = """\
 
 _FIRST_STEPS = """\
   rooda demo                           see a run, with no agent and no key
+  rooda init                           write a commented rooda-config.yml
   rooda doctor                         check which agents are installed
   rooda list                           list the procedures
-  rooda build -a claude                run a procedure"""
+  rooda build -a claude                run a procedure
+  rooda loop PROMPT.md -a claude       run a prompt of your own, again and again"""
 
 
 class Rooda(click.Group):
@@ -124,7 +127,8 @@ def app(ctx: click.Context) -> None:
     """Drive an AI coding agent through iterations, each a fresh process with a fresh context.
 
     `rooda PROCEDURE [flags]` runs a procedure until the agent says that the work is done or a
-    limit is reached; `rooda PROCEDURE --help` shows its flags. Exit codes: 0 success, 1 aborted
+    limit is reached; `rooda PROCEDURE --help` shows its flags. `rooda loop FILE` does the same with
+    a prompt file of yours. Exit codes: 0 success, 1 aborted
     or wrong input, 2 maximum of iterations reached, 130 interrupted, 3 an error of rooda's own.
     """
     if ctx.invoked_subcommand is None:

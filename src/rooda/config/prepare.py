@@ -48,6 +48,7 @@ from rooda.config.validate import (
     check_procedures,
     check_signal_words,
     check_zero_counts,
+    prompt_file_instead,
     unknown_procedure,
     warn_of_agents,
     warn_of_iterations,
@@ -154,7 +155,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     working_dir = Path(values[WORKING_DIR] or root)
     environ = with_changes(world.environ, values[ENV])
     tools = Tools(environ, [workspace, working_dir])
-    command, agents = _agents(layers, values, request, problems)
+    command, agents = _agents(layers, values, request, root, problems)
     checks = _config_above(layers, request)
     checks += [check_program(one.argv, one.command, working_dir, environ) for one in agents]
     phases: dict[str, PhaseValue] = {}
@@ -251,10 +252,10 @@ def _has_prompt(
 
 
 def _agents(
-    layers: Layers, values: Values, request: RunRequest, problems: list[Problem]
+    layers: Layers, values: Values, request: RunRequest, root: Path, problems: list[Problem]
 ) -> tuple[AgentCommand | None, list[Agent]]:
     """Return the command, and the agents: the one that it starts, and those that take over."""
-    command = _command(layers, request, problems)
+    command = _command(layers, request, root, problems)
     if command is None:
         return None, []
     argv = split(command.text, command.origin, command.field, problems)
@@ -263,13 +264,16 @@ def _agents(
     return command, [Agent.of(command, argv), *_fallbacks(layers, values, problems)]
 
 
-def _command(layers: Layers, request: RunRequest, problems: list[Problem]) -> AgentCommand | None:
+def _command(
+    layers: Layers, request: RunRequest, root: Path, problems: list[Problem]
+) -> AgentCommand | None:
     name, own = request.procedure, request.own
     known = name in layers.names_to_run() or set(request.phases) == set(PHASES)
     known = known or request.file is not None
     # A procedure that seems unknown may be in a file that could not be read.
     if own is None and not known and not any(layer.broken for layer in layers.files()):
-        problems.append(unknown_procedure(name, layers, request.commands))
+        instead = prompt_file_instead(name, root) if FILE_RUN in request.commands else None
+        problems.append(instead or unknown_procedure(name, layers, request.commands))
         return None  # an unknown procedure has no command
     choice = choose(layers, name)
     if own is not None and choice == AgentChoice():

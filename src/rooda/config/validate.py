@@ -1,10 +1,13 @@
 """Checks of the configuration that need no look at the files and programs it names."""
 
+import shlex
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rooda.config.command import Agent
-from rooda.config.layers import Layer, Layers
+from rooda.config.layers import FILE_RUN, Layer, Layers
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values, resolve
 from rooda.config.setting import Setting
@@ -22,20 +25,37 @@ from rooda.config.settings import (
 )
 from rooda.prompts.parts import PHASES
 from rooda.text.lookup import did_you_mean
+from rooda.text.paths import anchored, file_mode
+
+_UNKNOWN = "Unknown procedure"
+_PROMPT_ENDING = ".md"
 
 
 def unknown_procedure(name: str, layers: Layers, commands: frozenset[str]) -> Problem:
     """Return the problem that no config file defines the procedure."""
-    title = "Unknown procedure"
     if name in commands:
-        return Problem(f"{name!r} is a command", f"Put it first: rooda {name}", title=title)
+        return Problem(f"{name!r} is a command", f"Put it first: rooda {name}", title=_UNKNOWN)
     known = [*layers.names_to_run(), *commands]
     what = "procedure or command" if commands else "procedure"
     return Problem(
         f"there is no {what} named {name!r}",
         did_you_mean(name, known) or "`rooda list` shows the procedures",
-        title=title,
+        title=_UNKNOWN,
     )
+
+
+def prompt_file_instead(name: str, folder: Path) -> Problem | None:
+    """Return the problem that a prompt file was given in place of a procedure, if it was."""
+    is_file = stat.S_ISREG(file_mode(anchored(folder, name)))
+    if not is_file and not name.lower().endswith(_PROMPT_ENDING):
+        return None
+    command = f"rooda {FILE_RUN} {shlex.quote(name)}"
+    message = f"{name!r} is a file, not a procedure"
+    advice = f"To run it as a prompt, write: {command}"
+    if not is_file:
+        message = f"there is no procedure and no file named {name!r}"
+        advice = f"Write the prompt into that file, then: {command}"
+    return Problem(message, advice, title=_UNKNOWN)
 
 
 def check_procedures(

@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "run": CommandRow("run", "run", "Run",
         "Run a procedure until its work is done or a limit is reached."),
     "loop": CommandRow("run", "loop", "Run",
-        "Run one prompt file again and again until its work is done or a limit is reached."),
+        "Run one prompt file until its work is done or a limit is reached."),
     "resume": CommandRow("run", "resume", "Run",
         "Continue an interrupted run with its flags."),
     "demo": CommandRow("demo", "demo", "Run",
