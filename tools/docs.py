@@ -70,6 +70,8 @@ def events_pages() -> str:
 
 def _event(kind: type[Event]) -> str:
     level = kind.level.name.lower()
+    if kind.text_level is not None:
+        level += f", {kind.text_level.name.lower()} in text"
     if kind.raised is not None:
         level += f"; {kind.raised[0].name.lower()} if {kind.raised[1]}"
     comments = field_comments(kind)

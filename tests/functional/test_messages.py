@@ -175,7 +175,8 @@ def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: 
     done = workspace.work(
         workspace.agent("sleep 0.2; exit 0"), "-n", "1", "--verify", "echo no; exit 7"
     )
-    assert "Reason: verify failed: exit code 7\n" in done.err
+    assert "WARN: Verify failed: exit code 7 after " in done.err
+    assert "Reason: " not in done.err, "the warning just above has told it"
     text = workspace.rooda("why").out
     evidence = next(line for line in text.splitlines() if line.startswith("Evidence: "))
     assert evidence.startswith("Evidence: exit code 7 after ")

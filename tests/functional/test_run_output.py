@@ -221,9 +221,9 @@ def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
     assert (
         "WARN: AI CLI output exceeded buffer size actual_size=5014 buffer_limit=1024 "
-        "action=truncating_from_beginning stream=stdout iteration=1 "
-        'suggestion="Raise max_output_buffer if this happens often"'
-    ) in done.log
+        "action=truncating_from_beginning stream=stdout iteration=1\n"
+        "  Try: Raise max_output_buffer if this happens often\n"
+    ) in done.err
     assert "    | the beginning" in done.err, "the excerpt has the first line"
 
 

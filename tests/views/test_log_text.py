@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from rooda.agents.failure_kinds import FailureKind
+from rooda.loop.agent_events import WaitEnded
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import (
     ExitOverridden,
@@ -20,6 +22,8 @@ from rooda.loop.iteration_events import (
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted
 from rooda.loop.stops import StopRule
+from rooda.loop.waits import WaitKind
+from rooda.loop.work_events import Committed, Pushed, VerifyEnded
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.text.event import Event, LogLevel
@@ -195,21 +199,21 @@ def test_example_6_unlimited_with_recovery() -> None:
             ),
             "ERROR: Aborting: agent: Permission denied (0 iterations completed, total: 0.0s)",
         ),
-        (WARNING, 'WARN: mind the gap suggestion="Step over it"'),
+        (WARNING, "WARN: mind the gap\n  Try: Step over it"),
         (
             ERROR,
             (
                 "ERROR: Config validation failed file=rooda-config.yml line=12 "
-                'field=loop.iteration_timeout error="timeout must be positive, not -10" '
-                'suggestion="Set to a positive number of seconds, or remove to disable timeout"'
+                'field=loop.iteration_timeout error="timeout must be positive, not -10"\n'
+                "  Try: Set to a positive number of seconds, or remove to disable timeout"
             ),
         ),
         (
             OutputTruncated(1, "stdout", 5242880, 1048576),
             (
                 "WARN: AI CLI output exceeded buffer size actual_size=5242880 buffer_limit=1048576 "
-                "action=truncating_from_beginning stream=stdout iteration=1 "
-                'suggestion="Raise max_output_buffer if this happens often"'
+                "action=truncating_from_beginning stream=stdout iteration=1\n"
+                "  Try: Raise max_output_buffer if this happens often"
             ),
         ),
         (
@@ -244,8 +248,8 @@ def test_example_6_unlimited_with_recovery() -> None:
         (
             PromptFailed(2, "a.md does not exist", "Create it"),
             (
-                'ERROR: Prompt assembly failed iteration=2 error="a.md does not exist" '
-                'suggestion="Create it"'
+                'ERROR: Prompt assembly failed iteration=2 error="a.md does not exist"\n'
+                "  Try: Create it"
             ),
         ),
     ],
@@ -347,6 +351,29 @@ def test_formats_of_durations(seconds: float, shown: str) -> None:
     assert event.as_text() == f"Iteration 1/3 completed in {shown} (success)"
 
 
+@pytest.mark.parametrize(
+    "event,words",
+    [
+        (VerifyEnded(1, "make test", 0, "", 1.0, ""), "Verified command="),
+        (Committed(1, "46e7c5b", "Add it"), "Committed commit=46e7c5b"),
+        (Pushed(1, "origin", "main", "46e7c5b"), "Pushed branch=main"),
+        (WaitEnded(1, WaitKind.LIMIT, 5.0), "Going on waited=5.0s"),
+    ],
+)
+def test_step_of_an_iteration_is_a_debug_line_in_text_only(event: Event, words: str) -> None:
+    happened = ("10:00:00", event)
+    assert written("text", happened, threshold=LogLevel.INFO) == ""
+    shown = written("text", happened, threshold=LogLevel.DEBUG)
+    assert shown.startswith(f"[10:00:00] DEBUG: {words}")
+    logged = written("logfmt", happened, threshold=LogLevel.INFO)
+    assert f" INFO {words}" in logged
+
+
+def test_failed_check_is_a_warning_in_every_format() -> None:
+    event = VerifyEnded(1, "make test", 2, "exit code 2", 1.0, "")
+    assert event.text_log_level is event.log_level is LogLevel.WARN
+
+
 # -- the context of a failure ------------------------------------------------------------------
 
 
@@ -371,6 +398,39 @@ def context(failure: FailureContext) -> list[str]:
 def test_context_has_the_reason_and_advice(failure: FailureContext, reason: str) -> None:
     assert context(failure) == [
         f"  Reason: {reason}",
+        "  Command: agent --flag",
+        "  Try: Run the command by hand",
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind,shown",
+    [
+        (FailureKind.VERIFY, ["  Try: Run the command by hand"]),
+        (FailureKind.HOOK, ["  Try: Run the command by hand"]),
+        (FailureKind.COMMIT, []),
+    ],
+)
+def test_context_does_not_repeat_the_warning_above(kind: FailureKind, shown: list[str]) -> None:
+    failure = structs.replace(FAILURE, kind=kind, reason="check failed: exit code 2")
+    assert context(failure) == shown
+    event = failed(1, 3, 5.0, 1, 3, failure)
+    without_warnings = written("text", ("10:00:00", event), threshold=LogLevel.ERROR)
+    assert "\n  Reason: check failed: exit code 2\n" in without_warnings
+
+
+def test_evidence_of_a_timeout_is_told_once() -> None:
+    failure = structs.replace(TIMEOUT, evidence="13 B printed")
+    assert "13 B printed" not in "\n".join(context(failure))
+    event = failed(1, 3, 5.0, 1, 3, failure)
+    without_warnings = written("text", ("10:00:00", event), threshold=LogLevel.ERROR)
+    assert "(iteration_timeout: 60s); 13 B printed\n" in without_warnings
+
+
+def test_output_that_the_user_has_seen_is_not_shown_again() -> None:
+    below = context(structs.replace(FAILURE, preview="start", suffix="end", is_shown=True))
+    assert below == [
+        "  Reason: exit code 1 after 5.0s",
         "  Command: agent --flag",
         "  Try: Run the command by hand",
     ]
@@ -432,7 +492,8 @@ def test_log_level_shows_itself_and_more_severe_levels(name: str, expected: list
     shown = written("text", *happened, threshold=LogLevel[name.upper()])
     for _, event in happened:
         line = written("text", ("10:00:00", event), threshold=LogLevel.DEBUG)
-        assert not line or (line in shown) == (event.log_level in expected)
+        first = line.partition("\n")[0]
+        assert not line or (first in shown) == (event.text_log_level in expected)
 
 
 @pytest.mark.parametrize(

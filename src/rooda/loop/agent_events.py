@@ -178,6 +178,7 @@ class StillWaiting(Event, frozen=True):
 class WaitEnded(Event, frozen=True):
     """The run waits no longer."""
 
+    text_level = LogLevel.DEBUG
     iteration: int  # the number of the next iteration
     kind: WaitKind  # `limit`, `outage` or `backoff`
     seconds: float  # how many seconds it waited

@@ -24,7 +24,7 @@ from rooda.process.exits import (
 )
 from rooda.process.request import ProcessResult
 from rooda.text.controls import clean, one_line
-from rooda.text.event import Field, quoted
+from rooda.text.event import Field, advised, quoted
 from rooda.text.times import format_duration, format_seconds
 
 PREVIEW = 500
@@ -46,6 +46,9 @@ _NOT_BY_AGENT = (
     FailureKind.HOOK,
 )
 
+# The line of the check, the commit or the hook stands just above, with its output.
+_TOLD = (FailureKind.VERIFY, FailureKind.COMMIT, FailureKind.HOOK)
+
 
 class FailureContext(Struct, frozen=True):
     """What is known about a failure."""
@@ -63,6 +66,7 @@ class FailureContext(Struct, frozen=True):
     truncated: bool  # rooda dropped the beginning of the output
     suggestion: str  # what to do
     evidence: str = ""  # what rooda saw when a clock ran out
+    is_shown: bool = False  # the user saw the output while the agent worked (`--verbose`)
 
     def fields(self) -> tuple[Field, ...]:
         """Return the fields of a log line that say how it failed."""
@@ -78,14 +82,34 @@ class FailureContext(Struct, frozen=True):
                 return (("exit_code", self.exit_code),)
 
     def lines(self) -> list[str]:
-        """Return the lines for people, indented below the line of the failed iteration."""
-        lines = [f"  Reason: {self._reason()}", f"  Command: {one_line(self.command)}"]
-        if self.suffix:
-            lines += quoted(f"Output, first {PREVIEW} characters", self.preview)
-            lines += quoted(f"Output, last {PREVIEW} characters", self.suffix)
-        elif self.preview:
-            lines += quoted("Output", self.preview)
-        return [*lines, f"  Try: {one_line(self.suggestion)}"]
+        """Return the lines for people, indented below the line of the failed iteration.
+
+        They do not repeat what the warnings just above have told.
+        """
+        if self.kind is FailureKind.COMMIT:
+            return []
+        if self.kind in _TOLD:
+            return [advised(self.suggestion)]
+        return self._lines(self._reason())
+
+    def lines_alone(self) -> list[str]:
+        """Return the lines for a log that shows no warnings."""
+        seen = self.kind is FailureKind.TIMEOUT and self.evidence
+        return self._lines(f"{self._reason()}; {self.evidence}" if seen else self._reason())
+
+    def _lines(self, reason: str) -> list[str]:
+        lines = [f"  Reason: {reason}", f"  Command: {one_line(self.command)}"]
+        return [*lines, *self._output(), advised(self.suggestion)]
+
+    def _output(self) -> list[str]:
+        if self.is_shown or not self.preview:
+            return []
+        if not self.suffix:
+            return quoted("Output", self.preview)
+        return [
+            *quoted(f"Output, first {PREVIEW} characters", self.preview),
+            *quoted(f"Output, last {PREVIEW} characters", self.suffix),
+        ]
 
     def _reason(self) -> str:
         said, took = self.promise_signal, format_duration(self.duration)
@@ -93,8 +117,7 @@ class FailureContext(Struct, frozen=True):
             case FailureKind.TIMEOUT:
                 ignored = f"; its {said} signal does not count" if said else ""
                 limit = f"timeout ({self.reason}: {format_seconds(self.timeout or 0)})"
-                seen = f"; {self.evidence}" if self.evidence else ""
-                return f"{limit}{seen}{ignored}"
+                return f"{limit}{ignored}"
             case kind if kind.row.by_cli:
                 return f"{kind} after {took}: {one_line(self.reason)}"
             case FailureKind.SIGNAL if self.exit_code is not None:
@@ -146,6 +169,7 @@ def context(
         suggestion=_advised(outcome.fault, advice or {})
         or suggestion(kind, end, result.stdout.total + stderr.total, is_shown=is_shown),
         evidence=end.evidence if isinstance(end, TimedOut) else "",
+        is_shown=is_shown,
     )
 
 

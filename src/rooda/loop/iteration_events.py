@@ -1,5 +1,6 @@
 """What happens in an iteration: its start and end, its prompt, its agent, its signals."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -290,6 +291,13 @@ class IterationEnded(Event, frozen=True):
         return ("tokens", tokens), ("cost", usage.cost), ("model", usage.model)
 
     def as_text(self) -> str | None:
+        return self._text([] if self.failure is None else self.failure.lines())
+
+    def as_text_alone(self) -> str | None:
+        return self._text([] if self.failure is None else self.failure.lines_alone())
+
+    def _text(self, context: Sequence[str]) -> str | None:
+        """Return the line of the end, the detail line, and the context of a failure."""
         where = f"Iteration {position(self.iteration, self.max_iterations)}"
         duration = format_duration(self.duration)
         match self.verdict:
@@ -298,7 +306,6 @@ class IterationEnded(Event, frozen=True):
             case Verdict.FAILURE:
                 count = f"{self.consecutive_failures}/{self.threshold}"
                 line = f"{where} completed in {duration} (failure, consecutive: {count})"
-                context = self.failure.lines() if self.failure else ()
                 same = self._same_failures()
                 again = f"  The same failure {same} times in a row" if same else ""
                 return _joined(line, self.detail(), *context, again)
@@ -309,7 +316,7 @@ class IterationEnded(Event, frozen=True):
                 return _joined(line, self.detail())
             case Verdict.ABORT if self.failure is not None:
                 line = f"ERROR: {where} failed after {duration} ({self.kind})"
-                return _joined(line, self.detail(), *self.failure.lines())
+                return _joined(line, self.detail(), *context)
             case Verdict.ABORT:
                 return None  # `PromptFailed` or `StartFailed` says it
 

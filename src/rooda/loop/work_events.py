@@ -5,7 +5,7 @@ from rooda.loop.failure import PREVIEW
 from rooda.process.events import NamedProcess, names
 from rooda.testresults.results import TestResults
 from rooda.text.controls import one_line
-from rooda.text.event import Event, LogLevel, Message, quoted, say
+from rooda.text.event import Event, LogLevel, Message, advised, quoted, say
 from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 
@@ -125,6 +125,7 @@ class HookEnded(Event, frozen=True):
 class VerifyEnded(Event, frozen=True):
     """The user's check (`verify`) has ended."""
 
+    text_level = LogLevel.DEBUG
     raised = (LogLevel.WARN, "the check failed")
     iteration: int  # the number of the iteration
     command: str  # the command of the check
@@ -228,6 +229,7 @@ class BranchSwitched(Event, frozen=True):
 class Committed(Event, frozen=True):
     """rooda committed the work of the iteration."""
 
+    text_level = LogLevel.DEBUG
     iteration: int  # the number of the iteration
     commit: str  # the name of the commit
     message: str  # the message of the commit
@@ -302,6 +304,7 @@ class RepositoriesLeftOut(Event, frozen=True):
 class Pushed(Event, frozen=True):
     """rooda pushed the branch."""
 
+    text_level = LogLevel.DEBUG
     iteration: int  # the number of the iteration
     remote: str  # the remote that it pushed to
     branch: str  # the branch that it pushed
@@ -346,4 +349,4 @@ class PushFailed(Event, frozen=True):
 
 
 def _quoted_with_advice(error: str, suggestion: str) -> list[str]:
-    return [*quoted("Reason", error[-PREVIEW:]), f"  Try: {one_line(suggestion)}"]
+    return [*quoted("Reason", error[-PREVIEW:]), advised(suggestion)]

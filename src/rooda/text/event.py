@@ -15,6 +15,7 @@ Field = tuple[str, Value]
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _PLAIN = re.compile(r"[^\s\"=\\]+")
+_ADVICE = "suggestion"  # the field that a text log shows on a line of its own
 
 
 class LogLevel(IntEnum):
@@ -47,9 +48,12 @@ class Event(Struct, frozen=True):
     Each field has a comment on its line, which the reference shows. The fields are the schema of
     `log_format: json`, so they may be added but never renamed. `level` is the default level.
     `raised` is the level of events for which `is_raised` is true, and a phrase for that condition.
+    `text_level` is the level in a text log, if it differs: people do not need to read each step,
+    because the line of the iteration tells what came of it.
     """
 
     level: ClassVar[LogLevel] = LogLevel.INFO
+    text_level: ClassVar[LogLevel | None] = None
     raised: ClassVar[tuple[LogLevel, str] | None] = None
     is_logged: ClassVar[bool] = True  # False for events that are too frequent for a log
     unlogged: ClassVar[tuple[str, ...]] = ()  # fields that only the record contains
@@ -73,6 +77,11 @@ class Event(Struct, frozen=True):
         """The level of this particular event."""
         return self.raised[0] if self.raised and self.is_raised() else self.level
 
+    @property
+    def text_log_level(self) -> LogLevel:
+        """The level of this particular event in a text log."""
+        return self.log_level if self.text_level is None or self.is_raised() else self.text_level
+
     def describe(self) -> Message | None:
         """Return the message about the event, or None for an event without one."""
         return None
@@ -83,7 +92,14 @@ class Event(Struct, frozen=True):
         if message is None:
             return None
         prefix = "" if self.log_level is LogLevel.INFO else f"{self.log_level.name}: "
-        return f"{prefix}{one_line(message.words)}{logfmt_fields(message.fields)}"
+        fields = tuple(field for field in message.fields if field[0] != _ADVICE)
+        line = f"{prefix}{one_line(message.words)}{logfmt_fields(fields)}"
+        advice = next((value for name, value in message.fields if name == _ADVICE), None)
+        return line if advice is None else f"{line}\n{advised(str(advice))}"
+
+    def as_text_alone(self) -> str | None:
+        """Return the text for a log without warnings: what they have told must be in it."""
+        return self.as_text()
 
     def as_logfmt(self) -> str | None:
         """Return the event as one line: `ERROR AI CLI failed exit_code=1 ...`."""
@@ -115,3 +131,8 @@ def _shown(value: Value) -> str:
 def quoted(title: str, text: str) -> list[str]:
     """Return a title and the lines of a text, indented below the line of an event."""
     return [f"  {title}:", *(f"    | {line}" for line in clean(text).splitlines())]
+
+
+def advised(suggestion: str) -> str:
+    """Return the line that says what the user can try, indented below the line of an event."""
+    return f"  Try: {one_line(suggestion)}"

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
 from rooda.text.controls import BIDIRECTIONAL
-from rooda.text.event import LogLevel
+from rooda.text.event import Event, LogLevel
 from rooda.workspace.work_tree import OUTSIDE, leads_out, work_tree
 
 SCHEMA_VERSION = 1
@@ -46,7 +46,9 @@ class Log(Struct, frozen=True):
 
     def __call__(self, stamped: Stamped) -> None:
         """Write the event's line, if it has one."""
-        if stamped.event.log_level < self.threshold:
+        event = stamped.event
+        level = event.text_log_level if self.log_format == "text" else event.log_level
+        if level < self.threshold:
             return
         line = self.line(stamped)
         if line is not None:
@@ -57,8 +59,14 @@ class Log(Struct, frozen=True):
         time, event = self.time(stamped), stamped.event
         if self.log_format == "json":
             return json_line(stamped, time)
-        words = event.as_text() if self.log_format == "text" else event.as_logfmt()
+        words = self._text(event) if self.log_format == "text" else event.as_logfmt()
         return words if words is None or time is None else f"[{time}] {words}"
+
+    def _text(self, event: Event) -> str | None:
+        """Return the event as text. A step that other formats log as info is a debug line here."""
+        words = event.as_text() if self.threshold <= LogLevel.WARN else event.as_text_alone()
+        is_lower = event.text_log_level < event.log_level
+        return words if words is None or not is_lower else f"{event.text_log_level.name}: {words}"
 
 
 def json_line(stamped: Stamped, time: str | None) -> str | None:
