@@ -72,6 +72,7 @@ def test_live_line_is_shown_only_on_an_interactive_terminal(
     workspace: Workspace, nursery: Nursery
 ) -> None:
     command = workspace.agent("sleep 1.3")  # a live line is drawn every half second
+    plain = {"NO_COLOR": "1"}
     cases: dict[str, tuple[tuple[str, ...], dict[str, str | None]]] = {
         "interactive": ((), {}),
         "silent agent with --verbose": (("--verbose",), {}),
@@ -85,7 +86,7 @@ def test_live_line_is_shown_only_on_an_interactive_terminal(
     screens = {name: Screen() for name in cases}
     try:
         for name, (args, env) in cases.items():
-            screens[name].start(workspace.sibling(name), *work(command, *args), env=env)
+            screens[name].start(workspace.sibling(name), *work(command, *args), env=plain | env)
         piped = nursery.start(workspace, *work(command))
         assert {name: screen.finish() for name, screen in screens.items()} == dict.fromkeys(
             cases, 2
@@ -206,7 +207,8 @@ for control in {CONTROLS!r}:
     put({stream}, b"|")
 put({stream}, b"the end")
 """
-    screen.start(workspace, *work(workspace.python_agent(body), "--verbose"))
+    flags = ("--verbose", "--color", "never")
+    screen.start(workspace, *work(workspace.python_agent(body), *flags))
     assert screen.finish() == 2
     assert not RAW.search(screen.sent)
     assert b"the end\r\n" in screen.sent
@@ -218,7 +220,7 @@ def test_excerpt_and_command_of_a_failed_agent_do_not_control_the_terminal(
 ) -> None:
     body = f"import os\nfor control in {CONTROLS!r}:\n    os.write(2, control + b'|')\nos._exit(1)"
     command = f"{workspace.python_agent(body)} '\x1b[2J\x9b31m\r'"
-    screen.start(workspace, *work(command, "--failure-threshold", "1"))
+    screen.start(workspace, *work(command, "--failure-threshold", "1", "--color", "never"))
     assert screen.finish() == 1
     assert not RAW.search(screen.sent.replace(b"\r\x1b[2K", b""))
 

@@ -17,6 +17,7 @@ from typing import Any
 from support.workspace import ROODA, Workspace
 
 _PIECE = re.compile(r"\x1b\[2K|[\r\n]|[^\r\n\x1b]|\x1b")
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 # Make the pty on the descriptor the controlling terminal, then become rooda.
 _LAUNCH = (
     "import fcntl, os, sys, termios; os.setsid(); fd = int(sys.argv[1]); "
@@ -96,7 +97,7 @@ class Screen:
         """The lines on the screen, without trailing spaces."""
         rows: list[list[str]] = [[]]
         column = 0
-        for piece in _PIECE.findall(self.sent.decode()):
+        for piece in _PIECE.findall(_COLOR.sub("", self.sent.decode())):
             if piece == "\r":
                 column = 0
             elif piece == "\n":

@@ -29,6 +29,7 @@ from rooda.config.kinds import (
     Timeout,
 )
 from rooda.config.setting import Setting, optional, setting
+from rooda.text.colors import CHOICES
 
 PRESETS = ("rooda", "ralph", "v1")
 MESSAGE_NAMES = ("mode", "procedure", "iteration", "run", "summary", "task")
@@ -213,6 +214,8 @@ LOG_TIMESTAMP_FORMAT = setting("log_timestamp_format",
     per_procedure=False)
 LOG_FILE = optional("log_file", PathText(), None, OUTPUT,
     "Append the same lines to this file", per_procedure=False, common=True)
+COLOR = setting("color", OneOf(CHOICES), "auto", OUTPUT,
+    "Colors in text on a terminal (auto: unless NO_COLOR is set or TERM is dumb)", common=True)
 SEPARATORS = setting("separators", Boolean(), OFF, OUTPUT,
     "Print a LOOP n separator after each iteration")
 

@@ -20,6 +20,7 @@ from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
     AI_OUTPUT_STREAM,
+    COLOR,
     LOG_FILE,
     LOG_FORMAT,
     LOG_LEVEL,
@@ -41,6 +42,7 @@ from rooda.loop.services import Services
 from rooda.process.interrupts import Interrupts
 from rooda.process.libc import return_large_blocks_to_system
 from rooda.record.given_flags import GivenFlags
+from rooda.text.colors import Painter, wants_color
 from rooda.text.event import LogLevel
 from rooda.text.times import local_now
 from rooda.views import log, screen
@@ -160,7 +162,7 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
     out, err = Sink(_descriptor(sys.stdout, 1), hurried), Sink(_descriptor(sys.stderr, 2), hurried)
     terminal = Terminal(out, err)
     wiring = _Wiring(Emitter(monotonic=interrupts.stopwatch.now), terminal)
-    wiring.emitter.add(_log(values, terminal.log, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
+    wiring.emitter.add(_terminal_log(plan, terminal, is_terminal=err.is_terminal))
     if values[LOG_FILE] is not None:
         _add_log_file(values, wiring)
     if values[SEPARATORS]:
@@ -195,6 +197,16 @@ def _log(values: Values, write: Callable[[str], None], default_time: str) -> Log
     chosen = values[LOG_TIMESTAMP_FORMAT]
     time = log.TIME_FORMATS[default_time if chosen == log.AUTO_TIME else chosen]
     return Log(values[LOG_FORMAT], time, LogLevel[values[LOG_LEVEL].upper()], write)
+
+
+def _terminal_log(plan: Plan, terminal: Terminal, *, is_terminal: bool) -> Log:
+    """Return the log on standard error, with colors if it is text and they are wanted."""
+    values = plan.values
+    plain = _log(values, terminal.log, log.DEFAULT_TIMES[values[LOG_FORMAT]])
+    if values[LOG_FORMAT] != "text":
+        return plain
+    paint = Painter(wants_color(values[COLOR], plan.environ, is_terminal=is_terminal))
+    return replace(plain, paint=paint, width=(lambda: terminal.width) if is_terminal else None)
 
 
 def _add_log_file(values: Values, wiring: _Wiring) -> None:

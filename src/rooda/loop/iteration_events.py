@@ -11,10 +11,11 @@ from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_detail import IterationDetail
+from rooda.loop.iteration_detail import SHORT_COMMIT, IterationDetail
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import State
 from rooda.process.events import NamedProcess
+from rooda.text.colors import Color
 from rooda.text.controls import one_line
 from rooda.text.event import Event, Field, LogLevel, Message, say
 from rooda.text.times import format_duration
@@ -228,6 +229,17 @@ class IterationEnded(Event, frozen=True):
 
     def is_raised(self) -> bool:
         return self.verdict is Verdict.FAILURE or self.failure is not None
+
+    @property
+    def tone(self) -> Color | None:
+        if self.is_raised():
+            return Color.BAD
+        is_good = self.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
+        return Color.GOOD if is_good else Color.WARNING
+
+    @property
+    def highlights(self) -> tuple[str, ...]:
+        return () if self.commit is None else (self.commit[:SHORT_COMMIT],)
 
     def to_json(self) -> dict[str, Any]:
         body = Event.to_json(replace(self, result=None, state=None))

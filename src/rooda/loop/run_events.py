@@ -7,6 +7,7 @@ from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.process.events import NamedProcess, names
+from rooda.text.colors import Color
 from rooda.text.controls import one_line, shown_words
 from rooda.text.event import Event, Field, LogLevel, Message, say
 from rooda.text.numbers import approximate_size, count, usage_words
@@ -268,6 +269,11 @@ class RunEnded(Event, frozen=True):
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED
+
+    @property
+    def tone(self) -> Color | None:
+        tones = {Status.SUCCESS: Color.GOOD, Status.ABORTED: Color.BAD}
+        return tones.get(self.status, Color.WARNING)
 
     def to_json(self) -> dict[str, Any]:
         return super().to_json() | {"stats": self.stats.summary()}

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rooda import __version__
-from rooda.config.settings import ITERATION_TIMEOUT, MAX_ITERATIONS, SHOW_AI_OUTPUT
+from rooda.config.settings import COLOR, ITERATION_TIMEOUT, MAX_ITERATIONS, SHOW_AI_OUTPUT
 from rooda.console.command_table import HELP_FLAGS, CliContext
 from rooda.console.flags import Flags, MergeRules, without_dry_run
 from rooda.console.options import EqualsCommand, EqualsOption, PlainGroup, wants_all_flags
+from rooda.text.colors import CHOICES
 
 # Imported in functions: help needs none of it.
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ _VERBOSE = click.option(
 _DRY_RUN = click.option(
     "-d", "--dry-run", is_flag=True, help="Check everything and show the prompt; start no agent."
 )
+_COLOR = click.option("--color", metavar="|".join(CHOICES), help=f"{COLOR.help} [default: auto].")
 _POSITIONAL = click.argument("maximum", required=False, callback=_number, metavar="[N]")
 _RESUME = click.option(
     "--resume",
@@ -98,7 +100,7 @@ _RESUME = click.option(
 
 def _common(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options that all modes have."""
-    for option in reversed((_TIMEOUT, _VERBOSE, _DRY_RUN, _CONFIG, _RESUME)):
+    for option in reversed((_TIMEOUT, _VERBOSE, _COLOR, _DRY_RUN, _CONFIG, _RESUME)):
         command = option(command)
     return command
 
@@ -174,6 +176,7 @@ def _flags(parameters: Mapping[str, Any]) -> Flags:
         (MAX_ITERATIONS, "N", parameters.get("maximum")),
         (MAX_ITERATIONS, "--max-iterations", parameters.get("max_iterations")),
         (ITERATION_TIMEOUT, "--iteration-timeout", parameters["iteration_timeout"]),
+        (COLOR, "--color", parameters["color"]),
         (SHOW_AI_OUTPUT, "--verbose", "true" if parameters["verbose"] else None),
     )
     return {setting.key: (flag, text) for setting, flag, text in named if text is not None}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from rooda.text.colors import Color
 from rooda.text.controls import clean, one_line
 from rooda.text.formats import to_builtins
 
@@ -25,6 +26,9 @@ class LogLevel(IntEnum):
     INFO = 20
     WARN = 30
     ERROR = 40
+
+
+_TONES = {LogLevel.DEBUG: Color.QUIET, LogLevel.WARN: Color.WARNING, LogLevel.ERROR: Color.BAD}
 
 
 class Message(Struct, frozen=True):
@@ -81,6 +85,16 @@ class Event(Struct, frozen=True):
     def text_log_level(self) -> LogLevel:
         """The level of this particular event in a text log."""
         return self.log_level if self.text_level is None or self.is_raised() else self.text_level
+
+    @property
+    def tone(self) -> Color | None:
+        """The color of its first line on a terminal; None for an ordinary line."""
+        return _TONES.get(self.text_log_level)
+
+    @property
+    def highlights(self) -> tuple[str, ...]:
+        """Words of its further lines that a terminal shows like names: commits, commands."""
+        return ()
 
     def describe(self) -> Message | None:
         """Return the message about the event, or None for an event without one."""

@@ -15,6 +15,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.loop.emitter import Stamped
+from rooda.loop.iteration_events import IterationEnded
+from rooda.text.colors import Color, Painter
+from rooda.text.columns import cut
 from rooda.text.controls import BIDIRECTIONAL
 from rooda.text.event import Event, LogLevel
 from rooda.workspace.work_tree import OUTSIDE, leads_out, work_tree
@@ -43,6 +46,8 @@ class Log(Struct, frozen=True):
     time: TimeFormat
     threshold: LogLevel
     write: Callable[[str], None]
+    paint: Painter = Painter()
+    width: Callable[[], int] | None = None  # columns of the terminal, if it is one
 
     def __call__(self, stamped: Stamped) -> None:
         """Write the event's line, if it has one."""
@@ -60,13 +65,31 @@ class Log(Struct, frozen=True):
         if self.log_format == "json":
             return json_line(stamped, time)
         words = self._text(event) if self.log_format == "text" else event.as_logfmt()
-        return words if words is None or time is None else f"[{time}] {words}"
+        if words is None or time is None:
+            return words
+        return f"{self.paint(Color.QUIET, f'[{time}]')} {words}"
 
     def _text(self, event: Event) -> str | None:
         """Return the event as text. A step that other formats log as info is a debug line here."""
         words = event.as_text() if self.threshold <= LogLevel.WARN else event.as_text_alone()
-        is_lower = event.text_log_level < event.log_level
-        return words if words is None or not is_lower else f"{event.text_log_level.name}: {words}"
+        if words is None:
+            return None
+        if event.text_log_level < event.log_level:
+            words = f"{event.text_log_level.name}: {words}"
+        if self.width is not None and isinstance(event, IterationEnded):
+            detail = event.detail()
+            words = words.replace(detail, cut(detail, self.width() - 1), 1)
+        return painted(words, event, self.paint)
+
+
+def painted(words: str, event: Event, paint: Painter) -> str:
+    """Return the text of an event with its colors."""
+    if not paint.is_on:
+        return words
+    first, newline, rest = words.partition("\n")
+    for name in event.highlights:
+        rest = rest.replace(name, paint(Color.NAME, name), 1)
+    return (first if event.tone is None else paint(event.tone, first)) + newline + rest
 
 
 def json_line(stamped: Stamped, time: str | None) -> str | None:
