@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -133,15 +134,19 @@ def test_history_lists_runs_newest_first_and_truncates_nothing_in_a_pipe(past: P
     done = past.workspace.rooda("history")
     assert done.code == 0
     assert done.err == ""
-    titles, *lines = [line.split(maxsplit=7) for line in done.out.splitlines()]
+    titles, *lines = [re.split("  +", line) for line in done.out.splitlines()]
     assert titles == ["RUN", "STARTED", "PROCEDURE", "STATUS", "ITERATIONS", "TIME", "WHY"]
-    # The start time has two words.
-    assert [(run, *rest) for run, _, _, *rest in ((*w[:3], *w[3:6]) for w in lines)] == [
-        (past.slow, "work", "max-iters", "1"),
-        (past.crashed, "other", "aborted", "1"),
-        (past.good, "work", "success", "3"),
+    assert [(run, *rest[:3]) for run, _, *rest in lines] == [
+        (past.slow, "work", "max-iters", "1 failed"),
+        (past.crashed, "other", "aborted", "1 failed"),
+        (past.good, "work", "success", "2 good, 1 failed"),
     ]
-    assert all("…" not in " ".join(words) for words in lines)
+    reasons = [line[-1] for line in lines]
+    assert reasons[0] == "the maximum of iterations was reached"
+    assert reasons[1].startswith("too many failures in a row, the last one: ")
+    # A good run names what it did last.
+    assert reasons[2].startswith("tests/test_a.py .F [100%] FAILED ")
+    assert "…" not in done.out
 
 
 def test_history_json_has_everything_of_a_run_except_its_iterations(
@@ -202,16 +207,17 @@ def test_invalid_date_gives_a_clear_error(rooda: Inside, words: tuple[str, str])
 
 def test_tables_fit_a_narrow_terminal(past: Past) -> None:
     for words in (("history",), ("show", past.good)):
-        screen = Screen(columns=48)
+        screen = Screen(columns=48, rows=100)
         try:
-            screen.start(past.workspace, *words)
+            screen.start(past.workspace, *words, "--color", "never")
             assert screen.finish() == 0
             shown = screen.sent.decode().split("\r\n")
         finally:
             screen.close()
-        assert max(map(len, shown)) == 48, shown
-        assert any(line.endswith("…") for line in shown)
-        assert any(past.good in line for line in shown)
+        rows = [line for line in shown if "Next" not in line and not line.startswith("  ")]
+        assert max(map(len, rows)) == 48, rows
+        assert any(line.endswith("…") for line in rows)
+        assert any(past.good in line for line in rows)
 
 
 # -- show ----------------------------------------------------------------------------------
@@ -220,14 +226,20 @@ def test_tables_fit_a_narrow_terminal(past: Past) -> None:
 def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: Inside) -> None:
     done = rooda("show", past.good)
     assert done.code == 0
-    assert "Status      success (exit code 0)\n" in done.out
+    outcome, rule, *_ = done.out.splitlines()
+    assert re.fullmatch(r"work: work ended as success \(exit code 0\) after \d+\.\ds\.", outcome)
+    assert rule == "The agent signaled SUCCESS in iteration 3 of at most 5."
     assert "Iterations  3 (2 good, 1 failed)\n" in done.out
-    assert "Tests       3 of 4 passed\n" in done.out
-    rows = [line.split() for line in done.out.splitlines() if line[:1].isdigit()]
+    assert "Tests       3 passed, 1 failed\n" in done.out
+    assert "Changes     2 files +2 -2, 0 commits\n" in done.out
+    table = done.out.partition("\nNO ")[2].partition("\n\n")[0]
+    rows = [re.split("  +", line.strip()) for line in table.splitlines()[1:]]
     assert [row[:2] for row in rows] == [["1", "completed"], ["2", "failed"], ["3", "completed"]]
-    assert rows[0][3:] == ["+1", "-", "made", "a", "file"]
-    assert rows[1][3:5] == ["~1", "-1"]
-    assert rows[2][4] == "3/4"
+    assert rows[0][3:] == ["1 +1 -0", "made a file"]
+    assert rows[1][3:] == ["2 +1 -2", "exit code 3"]
+    assert rows[2][3:5] == ["none", "3/4"]
+    assert "\n2  failed: exit  Exit code 3. Iteration 3 completed.\n" in done.out
+    assert f"\n  rooda why {past.good} " in done.out.partition("\nNext\n")[2]
 
 
 def test_show_without_a_name_shows_the_last_run(past: Past, rooda: Inside) -> None:
@@ -239,11 +251,14 @@ def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Inside)
     assert done.code == 0
     for line in ("Status     failed", "Exit code  3", "Progress   yes"):
         assert f"{line}\n" in done.out
-    assert "Modified:\n  new.txt\n" in done.out
-    assert "Deleted:\n  kept.txt\n" in done.out
+    assert done.out.startswith("Iteration 2 failed (exit): Exit code 3.\n")
+    assert "Modified\n  new.txt +1 -1\n" in done.out
+    assert "Deleted\n  kept.txt +0 -1\n" in done.out
+    assert f"\nNext\n  rooda diff {past.good} 2 " in done.out
     tests = rooda("show", past.good, "3").out
-    assert "Tests      4: 3 passed, 1 failed, 0 skipped\n" in tests
-    assert "Failed tests:\n  tests/test_a.py::test_b: assert 1 == 2\n" in tests
+    assert "Tests      3 of 4 passed, 1 failed\n" in tests
+    assert "Failed tests\n  tests/test_a.py::test_b: assert 1 == 2\n" in tests
+    assert "What the agent said last\n" in tests
 
 
 def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:

@@ -8,13 +8,14 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec.structs import replace
 
+from rooda.iteration.headline import headline_of
 from rooda.record.database import NAME, SHOWN, check_files, connect
 from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
@@ -165,6 +166,21 @@ class RecordReader:
             if len(found) != page:
                 return
 
+    def headlines(self, runs: Iterable[str]) -> dict[str, str]:
+        """The headline of the last good iteration of each of these runs that has one."""
+        select = (
+            f"{SELECT_ITERATIONS} WHERE run = ? AND status = 'completed' "
+            "ORDER BY number DESC, attempt DESC LIMIT 1"
+        )
+        names = list(runs)
+
+        def found(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+            asked = (connection.execute(select, [stored(name)]).fetchone() for name in names)
+            rows = (iteration_row(values) for values in asked if values is not None)
+            return [(row.run, _headline(row)) for row in rows if row is not None]
+
+        return dict(self._ask(found))
+
     def _fetch_all(self, select: str, values: list[Value]) -> list[tuple[Value, ...]]:
         return self._ask(lambda connection: connection.execute(select, values).fetchall())
 
@@ -221,6 +237,11 @@ def _moment(text: str, *, is_end: bool) -> datetime:
     except ValueError:
         return datetime.fromisoformat(text)
     return datetime.combine(day + timedelta(days=is_end), datetime.min.time())
+
+
+def _headline(row: IterationRow) -> str:
+    """Version 0.1 wrote no headline."""
+    return row.headline or headline_of(row.result.summary if row.result else None)
 
 
 def _ended(row: IterationRow) -> IterationRow:

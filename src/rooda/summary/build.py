@@ -377,7 +377,7 @@ def _adapter(run: RunRow, row: IterationRow) -> str:
         if name in KNOWN or name == TEXT:
             return str(name)
     try:
-        program = program_name(shlex.split(run.command or ""))
+        program = program_name(shlex.split((run.command or "")[:_LONGEST_TEXT]))
     except ValueError:
         return TEXT
     return program if program in KNOWN else TEXT

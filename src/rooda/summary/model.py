@@ -140,6 +140,12 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
         """How many commits the agent made."""
         return self.commits - (self.commit is not None)
 
+    @property
+    def wall(self) -> float:
+        """How many seconds it took, with its waits and while the machine slept."""
+        slept = sum(span.seconds for span in self.spans if span.kind is SpanKind.ASLEEP)
+        return self.seconds + self.waited + slept
+
 
 class ProofState(StrEnum):
     """Whether the last state of the work tree is proven."""
@@ -216,3 +222,8 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     def is_running(self) -> bool:
         """Whether the run is at work."""
         return self.status == "running"
+
+    @property
+    def headline(self) -> str:
+        """What the last good iteration did."""
+        return next((one.headline for one in reversed(self.iterations) if one.is_good), "")

@@ -11,6 +11,7 @@ from rooda.text.widths import cut, width, wrapped
 
 _GAP = "  "
 _READABLE = 36  # columns of the last column; the others give way until it has so many
+_LONGEST = 4000  # characters of a value with a name
 _NARROW = 24  # columns of a value beside its name; a narrower one is below the name
 _PLAIN = Painter()
 
@@ -89,8 +90,11 @@ def _line(parts: Sequence[tuple[Column, int, Cell]], room: int | None, paint: Pa
 def named_lines(
     lines: Iterable[tuple[str | Cell, str]], *, room: int | None = None, paint: Painter = _PLAIN
 ) -> str:
-    """Return lines like `Time   4h07m`. A terminal gets a long value in several lines."""
-    pairs = [(_named(name), _shown(value)) for name, value in lines]
+    """Return lines like `Time   4h07m`. A terminal gets a long value in several lines.
+
+    The end of a very long value is left out: an agent can write any text into the record.
+    """
+    pairs = [(_named(name), _shown(_limited(value))) for name, value in lines]
     wide = max((width(name.text) for name, _ in pairs), default=0) + len(_GAP)
     is_beside = room is None or room - wide >= _NARROW
     indent = " " * (wide if is_beside else len(_GAP))
@@ -101,6 +105,10 @@ def named_lines(
         text = f"\n{indent}".join(rows)
         found += f"{paint(name.color or Color.QUIET, name.text)}{head}{text}".rstrip() + "\n"
     return found
+
+
+def _limited(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} [...]"
 
 
 def _named(name: str | Cell) -> Cell:

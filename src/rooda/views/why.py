@@ -11,7 +11,8 @@ from rooda.record.json_objects import iteration_object, run_object
 from rooda.record.rows import IterationRow, RunRow
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
-from rooda.views.record_view import grouped_waits, named_attempts
+from rooda.views.iteration_view import named_attempts
+from rooda.views.recorded_waits import grouped_waits
 from rooda.views.terminal import render_table
 
 _RUNNING = "It is running: there is no verdict yet. `rooda follow` shows what it does."

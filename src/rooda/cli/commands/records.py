@@ -2,22 +2,30 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 import click
 
 from rooda.config.problems import InvalidInput, Problem
+from rooda.console.color import COLOR, painter, room
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_terminal, print_paged
-from rooda.console.recorded import Recorded, split_words
+from rooda.console.recorded import Recorded, readable_record, split_words
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
 from rooda.record.rows import IterationRow, RunRow
 from rooda.record.run_folders import iteration_folder
 from rooda.record.transcript_files import both_streams
+from rooda.summary.brief import brief_of
+from rooda.summary.build import summarize
+from rooda.summary.model import RunSummary
+from rooda.summary.words import words_of
 from rooda.text.controls import StreamCleaner
-from rooda.views import record_view as views
 from rooda.views import why as why_view
+from rooda.views.history_view import runs_text
+from rooda.views.iteration_view import iteration_text
+from rooda.views.run_view import Page, run_text
 
 _WORDS = click.argument(
     "words", nargs=-1, metavar="[RUN] [ITERATION]", shell_complete=complete_runs
@@ -27,10 +35,20 @@ _NO_RUN = (
     "procedures)."
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_CLOSING = 2000  # characters of the agent's last words
+_ENDED = (Status.SUCCESS, Status.MAX_ITERS, Status.ABORTED)
 
 
 def _dump(value: object) -> str:
     return json.dumps(value, indent=2)
+
+
+def _page(color: str) -> Page:
+    return Page(room(), painter(color))
+
+
+def _print(pieces: Iterable[str], record: Recorded, page: Page) -> None:
+    print_paged(pieces, record.workspace, is_colored=page.paint.is_on)
 
 
 @click.command("history")
@@ -41,6 +59,7 @@ def _dump(value: object) -> str:
 @click.option("--since", metavar="DATE", help="Only runs from this day or time on.")
 @click.option("--until", metavar="DATE", help="Only runs up to this day or time.")
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.")
+@COLOR
 @_JSON
 def history(
     *,
@@ -49,19 +68,29 @@ def history(
     since: str | None,
     until: str | None,
     limit: int | None,
+    color: str,
     as_json: bool,
 ) -> None:
     """List the runs of this work tree, newest first."""
     record = Recorded.here()
     rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
-    rows = list(map(record.summed_up, rows))
+    rows = [_counted(record, row) for row in rows]
     if as_json:
         click.echo(_dump(list(map(run_object, rows))))
     elif rows:
-        click.echo(views.runs(rows), nl=False)
+        page, now = _page(color), datetime.now().astimezone()
+        headlines = readable_record(lambda: record.reader.headlines(row.run for row in rows))
+        runs = [brief_of(row, headlines.get(row.run, ""), now) for row in rows]
+        _print([runs_text(runs, page)], record, page)
     else:
         filtered = any((status, procedure, since, until))
         click.echo("No run matches." if filtered else _NO_RUN, err=True)
+
+
+def _counted(record: Recorded, row: RunRow) -> RunRow:
+    """Return the run with its counts; one that has ended has them, others are counted now."""
+    is_known = row.status in _ENDED and row.summary is not None
+    return row if is_known else record.summed_up(row)
 
 
 @click.command("show", cls=RunNamesCommand)
@@ -71,8 +100,9 @@ def history(
     is_flag=True,
     help="Print the agent's whole output, paged on a terminal.",
 )
+@COLOR
 @_JSON
-def show(*, words: tuple[str, ...], output: bool, as_json: bool) -> None:
+def show(*, words: tuple[str, ...], output: bool, color: str, as_json: bool) -> None:
     """Show a run, or one of its iterations. Without RUN: the last run."""
     record = Recorded.here()
     name, number = _named(words)
@@ -81,11 +111,27 @@ def show(*, words: tuple[str, ...], output: bool, as_json: bool) -> None:
         _print_output(record, row, number)
     elif as_json:
         _print_json(record, row, number)
-    elif number is None:
-        iterations = record.iterations(row.run)
-        click.echo(views.run(with_summary(row, iterations), iterations), nl=False)
     else:
-        click.echo(views.iteration(record.iteration(row, number)), nl=False)
+        page = _page(color)
+        pieces = _run(record, row, page) if number is None else _one(record, row, number, page)
+        _print(pieces, record, page)
+
+
+def _summary(record: Recorded, row: RunRow) -> RunSummary:
+    now = datetime.now().astimezone()
+    return readable_record(lambda: summarize(row, record.reader.each_iteration(row.run), now))
+
+
+def _run(record: Recorded, row: RunRow, page: Page) -> Iterator[str]:
+    return run_text(row, _summary(record, row), page)
+
+
+def _one(record: Recorded, row: RunRow, number: int, page: Page) -> Iterator[str]:
+    found = record.iteration(row, number)
+    run = _summary(record, row)
+    one = next(one for one in run.iterations if one.number == number)
+    words = words_of(record.workspace, row.run, one, longest=_CLOSING, steps=1)
+    return iteration_text(found, one, run, words, page)
 
 
 def _named(words: tuple[str, ...]) -> tuple[str | None, int | None]:

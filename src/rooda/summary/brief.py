@@ -1,0 +1,57 @@
+"""The summary of a run for a list of many: from the row of the run, without its iterations."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from rooda.iteration.iteration_history import HistorySummary
+from rooda.loop.state import Status
+from rooda.record.rows import RunRow, moment_of
+from rooda.summary.timeline import seconds_between, waits_of
+from rooda.text.controls import one_line
+
+_LONGEST = 500  # characters of a reason or a headline
+_LARGEST = 1e9  # seconds or dollars
+
+
+class RunBrief(Struct, frozen=True):
+    """One run in a list."""
+
+    run: str
+    procedure: str
+    status: str
+    started_at: str
+    good: int
+    failed: int
+    other: int  # skipped, interrupted or at work
+    seconds: float | None  # from start to end; None if the end is unknown
+    waited: float
+    cost: float | None
+    why: str  # the reason of the end; of a run that is good or at work, what it did last
+
+
+def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
+    """Return the brief of a run. `headline` is that of its last good iteration."""
+    counted = run.summary or HistorySummary()
+    failed = counted.failed_iterations + counted.timed_out_iterations
+    good = counted.successful_iterations
+    start = moment_of(run.started_at) or now
+    end = seconds_between(start, run.ended_at)
+    if end is None and run.status == Status.RUNNING:
+        end = (now - start).total_seconds()
+    seconds = None if end is None else min(max(end, 0.0), _LARGEST)
+    is_bad = run.status not in (Status.SUCCESS, Status.RUNNING)
+    reason = (run.ended_because or "")[:_LONGEST]
+    return RunBrief(
+        run=run.run,
+        procedure=run.procedure[:_LONGEST],
+        status=run.status,
+        started_at=run.started_at,
+        good=good,
+        failed=failed,
+        other=max(0, counted.total_iterations - good - failed),
+        seconds=seconds,
+        waited=sum(one.seconds for one in waits_of(run, start, seconds or 0.0)),
+        cost=None if run.cost is None else min(max(run.cost, 0.0), _LARGEST),
+        why=one_line(reason if is_bad else headline[:_LONGEST] or reason),
+    )

@@ -1,0 +1,48 @@
+"""The runs of a record for people, one line each."""
+
+from collections.abc import Sequence
+
+from rooda.summary.brief import RunBrief
+from rooda.summary.labels import brief_duration, price
+from rooda.text.colors import Color
+from rooda.views.recorded_waits import moment
+from rooda.views.run_view import Page, status_color
+from rooda.views.table import Cell, Column, table
+
+# The name of a run, its status and the reason stay; the name has the time of the start too.
+_COLUMNS = (
+    Column("RUN"),
+    Column("STARTED", 6),
+    Column("PROCEDURE", 3),
+    Column("STATUS"),
+    Column("ITERATIONS", 2),
+    Column("TIME", 1, is_right=True),
+    Column("WAITED", 5, is_right=True),
+    Column("COST", 4, is_right=True),
+    Column("WHY"),
+)
+
+
+def runs_text(runs: Sequence[RunBrief], page: Page) -> str:
+    """Return one line for each run."""
+    return table(_COLUMNS, list(map(_row, runs)), room=page.room, paint=page.paint)
+
+
+def _row(run: RunBrief) -> tuple[Cell, ...]:
+    return (
+        Cell(run.run, Color.NAME),
+        Cell(moment(run.started_at)),
+        Cell(run.procedure),
+        Cell(run.status, status_color(run.status)),
+        Cell(_counts(run)),
+        Cell("" if run.seconds is None else brief_duration(run.seconds)),
+        Cell(brief_duration(run.waited) if run.waited else ""),
+        Cell("" if run.cost is None else price(run.cost)),
+        Cell(run.why),
+    )
+
+
+def _counts(run: RunBrief) -> str:
+    """Return `28 good, 2 failed`, without what there is none of."""
+    kinds = ((run.good, "good"), (run.failed, "failed"), (run.other, "other"))
+    return ", ".join(f"{number} {name}" for number, name in kinds if number) or "none"

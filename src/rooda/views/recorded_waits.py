@@ -1,0 +1,63 @@
+"""The waits of a run in words; those for the same outage are one. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from rooda.record.rows import RecordedWait
+from rooda.text.times import format_duration
+
+
+def moment(text: str | None) -> str:
+    """Return a time of the record as local time."""
+    if not text:
+        return "-"
+    try:
+        return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError):
+        return text
+
+
+class WaitGroup(Struct, frozen=True):
+    """The waits of a run for one and the same outage, or a single wait."""
+
+    last: RecordedWait
+    number: int = 1
+    total: float = 0.0  # seconds
+
+    def joined(self, wait: RecordedWait) -> "WaitGroup":
+        """Return the group with one more wait."""
+        return WaitGroup(wait, self.number + 1, self.total + (wait.waited or 0.0))
+
+    def is_continued_by(self, wait: RecordedWait) -> bool:
+        """Return whether the wait belongs to the same outage, whichever agent it was for."""
+        before = self.last.lasted
+        if wait.lasted is None or before is None:
+            return False
+        return wait.lasted > before and wait.lasted >= before + (self.last.waited or 0.0)
+
+    def __str__(self) -> str:
+        """Return how long the run waited, or until when it will wait."""
+        last = self.last
+        if last.waited is None:
+            words = f"{format_duration(last.seconds)} until {moment(last.until)}"
+        else:
+            words = f"{format_duration(last.waited)} of {format_duration(last.seconds)}"
+        if self.number > 1:
+            words = f"{self.number} waits of {format_duration(self.total)}, the last {words}"
+        if last.lasted is None:
+            return words
+        lasted = format_duration(last.lasted + (last.waited or 0.0))
+        return f"{words}, in an outage of {lasted}"
+
+
+def grouped_waits(waits: Sequence[RecordedWait]) -> list[WaitGroup]:
+    """Return the waits of a run; those for the same outage are one group."""
+    found: list[WaitGroup] = []
+    for wait in waits:
+        if found and found[-1].is_continued_by(wait):
+            found[-1] = found[-1].joined(wait)
+        else:
+            found.append(WaitGroup(wait, total=wait.waited or 0.0))
+    return found

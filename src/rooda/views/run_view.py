@@ -1,0 +1,197 @@
+"""One run for people: outcome, proof, numbers, iterations, what to look at, what to do next."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from rooda.loop.run_events import HistoryPruned
+from rooda.loop.work_events import HookEnded
+from rooda.record.given_flags import masked_flags
+from rooda.record.rows import RunRow
+from rooda.summary import lines
+from rooda.summary.model import IterationSummary, NextCommand, RunSummary
+from rooda.summary.sentences import MOST_NOTES
+from rooda.text.colors import Color, Painter
+from rooda.text.controls import one_line, shown_words
+from rooda.text.numbers import count
+from rooda.text.times import format_duration
+from rooda.text.widths import width
+from rooda.views.recorded_waits import WaitGroup, grouped_waits
+from rooda.views.table import Cell, Column, named_lines, paragraph, table
+
+_RUNS = 3  # names of deleted runs
+_WAITS = 10
+_PURPOSE = 50  # columns for what a command is for
+_LONGEST = 2000  # characters of a command
+_STATUS = {"success": Color.GOOD, "completed": Color.GOOD, "running": Color.NAME}
+_NOTE = {True: Color.BAD, False: Color.WARNING}
+_BAD = ("aborted", "failed", "timed_out")
+# The first to give way on a narrow terminal is the commit.
+_COLUMNS = (
+    Column("NO", is_right=True),
+    Column("STATUS"),
+    Column("TIME", 1, is_right=True),
+    Column("WAITED", 4, is_right=True),
+    Column("FILES", 3),
+    Column("TESTS", 2, is_right=True),
+    Column("COST", 5, is_right=True),
+    Column("COMMIT", 6),
+    Column("HEADLINE"),
+)
+
+
+class Page(Struct, frozen=True):
+    """How to print: the columns of the terminal (None: it is no terminal), and its colors."""
+
+    room: int | None = None
+    paint: Painter = Painter()
+
+    def named(self, pairs: Sequence[tuple[str | Cell, str]]) -> str:
+        """Return lines with a name."""
+        return named_lines(pairs, room=self.room, paint=self.paint)
+
+    def title(self, words: str) -> str:
+        """Return the title of a section, after an empty line."""
+        return f"\n{self.paint(Color.TITLE, words)}\n"
+
+    def next(self, commands: Sequence[NextCommand], hint: str = "") -> str:
+        """Return the commands to run next; a narrow terminal leaves out what each is for."""
+        if not commands:
+            return ""
+        wide = max(width(one.command) for one in commands)
+        has_purpose = self.room is None or wide + _PURPOSE <= self.room
+        found = self.title("Next") + (paragraph(hint, room=self.room) if hint else "")
+        for one in commands:
+            space = " " * (wide - width(one.command))
+            purpose = f"{space}   {self.paint(Color.QUIET, f'# {one.why}')}" if has_purpose else ""
+            found += f"  {self.paint(Color.NAME, one.command)}{purpose}\n"
+        return found
+
+
+def status_color(status: str) -> Color:
+    """Return the color of an outcome."""
+    return Color.BAD if status in _BAD else _STATUS.get(status, Color.WARNING)
+
+
+def run_text(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
+    """Yield the view of a run in pieces."""
+    yield _head(run, page)
+    yield page.named([*_numbers(run)])
+    if run.iterations:
+        yield "\n" + iteration_table(run.iterations, page)
+    yield _notes(run, page)
+    yield page.title("Details") + page.named([*_details(row)])
+    yield hook_table(row.hooks, page)
+    report = NextCommand("See all of it as one page", f"rooda report {run.run}")
+    commands = [*run.next_commands, *([report] if run.iterations else ())]
+    yield page.next(commands, run.next_hint)
+
+
+def _head(run: RunSummary, page: Page) -> str:
+    sentence = paragraph(one_line(lines.outcome_line(run)), room=page.room)
+    rule = paragraph(one_line(run.rule_text), room=page.room)
+    return page.paint(status_color(run.status), sentence.rstrip("\n")) + f"\n{rule}\n"
+
+
+def _numbers(run: RunSummary) -> Iterator[tuple[str, str]]:
+    yield "Run", run.run
+    yield "Proof", lines.proof_line(run.proof)
+    if run.closing:
+        said = f"iteration {run.closing_iteration}, not checked by rooda"
+        yield "Agent says", f"{run.closing} ({said})"
+    if tests := lines.tests_line(run):
+        yield "Tests", tests
+    yield "Time", lines.time_line(run)
+    yield "Iterations", lines.iterations_line(run)
+    yield "Changes", lines.changes_line(run)
+    if cost := lines.cost_line(run):
+        yield "Cost", cost
+
+
+def iteration_table(iterations: Sequence[IterationSummary], page: Page) -> str:
+    """Return one line for each iteration."""
+    rows = list(map(_row, iterations))
+    return table(_COLUMNS, rows, room=page.room, paint=page.paint)
+
+
+def _row(one: IterationSummary) -> tuple[Cell, ...]:
+    is_bad_test = one.tests is not None and one.tests.failed > 0
+    return (
+        Cell(str(one.number)),
+        Cell(one.status, status_color(one.status)),
+        Cell(format_duration(one.wall)),
+        Cell(format_duration(one.waited) if one.waited else ""),
+        Cell(lines.files_of(one)),
+        Cell(lines.counts(one.tests), Color.BAD if is_bad_test else None),
+        Cell(lines.cost_of(one)),
+        Cell(lines.commit_of(one), Color.NAME),
+        Cell(lines.headline_of_row(one), Color.BAD if one.is_failed else None),
+    )
+
+
+def _notes(run: RunSummary, page: Page) -> str:
+    if not run.notes:
+        return ""
+    notes = run.notes[:MOST_NOTES]
+    wide = max(len(str(note.iteration)) for note in notes)
+    names = [
+        Cell(f"{note.iteration:>{wide}}  {note.title}", _NOTE[note.is_failure]) for note in notes
+    ]
+    text = page.named([(name, note.text) for name, note in zip(names, notes, strict=True)])
+    more = len(run.notes) - MOST_NOTES
+    return (
+        page.title("Worth a look")
+        + text
+        + (f"{more} more: see each iteration\n" if more > 0 else "")
+    )
+
+
+def _details(row: RunRow) -> Iterator[tuple[str, str]]:
+    yield "Command", (row.command or "-")[:_LONGEST]
+    if (flags := masked_flags(row.given)) is not None:
+        yield "Flags", shown_words(flags) or "none"
+    if (baseline := row.baseline) is not None:
+        words = (f"verify {baseline.verdict}", baseline.error, baseline.counts)
+        yield "Before", ", ".join(filter(None, words))
+    groups = grouped_waits(row.waits or ())
+    for group in groups[-_WAITS:]:
+        yield "Waited", _wait_line(group)
+    for one in (row.agents_changed or ())[-_WAITS:]:
+        yield "Changed", f"iteration {one.iteration}: {one.agent} for {one.before}"
+    for pruned in (row.pruned or ())[-_WAITS:]:
+        yield "Pruned", _pruned(pruned)
+    yield from unreadable(row.unreadable)
+
+
+def _wait_line(group: WaitGroup) -> str:
+    last = group.last
+    return f"iteration {last.iteration}, {last.kind} of {last.what[:_LONGEST]}: {group}"
+
+
+def _pruned(one: HistoryPruned) -> str:
+    names, more = one.runs[:_RUNS], len(one.runs) - _RUNS
+    shown = ", ".join(names) + (f", {more} more" if more > 0 else "")
+    return f"{count(len(one.runs), 'older run')}: {shown}"
+
+
+def unreadable(names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield which parts of a row are missing: an agent can write to the record."""
+    if names:
+        yield "Unreadable", f"{', '.join(names)} (something changed the record)"
+
+
+def hook_table(hooks: Sequence[HookEnded], page: Page) -> str:
+    """Return one line for each hook that ran."""
+    if not hooks:
+        return ""
+    columns = (Column("HOOK"), Column("END"), Column("TIME", 1), Column("COMMAND"))
+    rows = [
+        (
+            Cell(hook.hook),
+            Cell(hook.error or "ok", Color.BAD if hook.error else None),
+            Cell(format_duration(hook.duration)),
+            Cell(hook.command[:_LONGEST]),
+        )
+        for hook in hooks
+    ]
+    return "\n" + table(columns, rows, room=page.room, paint=page.paint)
