@@ -358,28 +358,38 @@ def test_missing_run_or_iteration_gives_one_clear_error(
     refused(rooda(*words), *expected)
 
 
-def test_show_output_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -> None:
-    def printed(*words: str) -> bytes:
-        return subprocess.run(
-            [str(ROODA), "show", past.good, *words, "--output"],
-            cwd=past.workspace.path,
-            env=past.workspace.environ(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-        ).stdout
+def printed(past: Past, *words: str) -> bytes:
+    """Return what `rooda show` prints about the good run in a pipe."""
+    return subprocess.run(
+        [str(ROODA), "show", past.good, *words],
+        cwd=past.workspace.path,
+        env=past.workspace.environ(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    ).stdout
 
-    first = printed("1")
+
+def test_show_raw_in_a_pipe_is_the_agent_s_output_byte_for_byte(past: Past) -> None:
+    first = printed(past, "1", "--raw")
     # The two streams are in order of arrival, as exactly as rooda polls them.
     assert first.replace(b"oops\n", b"", 1) == RUDE + b"Summary: made a file\n"
-    whole = printed()
+    whole = printed(past, "--raw")
     assert whole.startswith(first)
     assert whole.endswith(b"<promise>SUCCESS</promise>\n")
 
 
-@pytest.mark.parametrize("rows", [3, 40])
+def test_show_output_of_a_run_names_each_iteration(past: Past, rooda: Inside) -> None:
+    first = printed(past, "1", "--output")
+    whole = printed(past, "--output")
+    assert whole.startswith(b"=== iteration 1 ===\n" + first + b"=== iteration 2 ===\n=== iter")
+    assert whole.endswith(b"<promise>SUCCESS</promise>\n")
+    refused(rooda("show", "1", "--output", "--raw"), "exclude each other")
+
+
+@pytest.mark.parametrize("rows,flag", [(3, "--output"), (40, "--raw")])
 def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
-    past: Past, rows: int
+    past: Past, rows: int, flag: str
 ) -> None:
     screen = Screen(rows=rows)
     try:
@@ -388,13 +398,13 @@ def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
         planted.chmod(0o755)
         path = f"{planted.parent}{os.pathsep}{os.environ['PATH']}"
         env = {"PAGER": "sed s/^/paged:/", "PATH": path}
-        screen.start(past.workspace, "show", past.good, "1", "--output", env=env)
+        screen.start(past.workspace, "show", past.good, "1", flag, env=env)
         assert screen.finish() == 0
     finally:
         screen.close()
     sent = screen.sent.decode()
     mark = "paged:" if rows == 3 else ""
-    assert f"\n{mark}plain red café \ufffd end\r\n" in sent
+    assert f"{mark}plain red café \ufffd end\r\n" in sent
     assert "owned" not in sent
     assert not [char for char in sent if ord(char) < 32 and char not in "\r\n"]
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]

@@ -38,6 +38,11 @@ def size_of(path: Path) -> int:
 
 def both_streams(folder: Path) -> Iterator[bytes]:
     """Both streams of an iteration in order of arrival. Raises OSError when there is nothing."""
+    return (piece for _, piece in named_streams(folder))
+
+
+def named_streams(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The same, each piece with the name of its stream: `stdout` or `stderr`."""
     try:
         order = StreamOrder.load(read_plain_file(folder / ORDER, _LONGEST_ORDER))
     except OSError:
@@ -51,10 +56,12 @@ def both_streams(folder: Path) -> Iterator[bytes]:
         at = dict.fromkeys(files, 0)
         for stream, length in order.pieces():
             end = min(sizes[stream], at[stream] + length)
-            yield from _read(files[stream], at[stream], end)
+            for piece in _read(files[stream], at[stream], end):
+                yield stream, piece
             at[stream] = end
         for stream, fd in files.items():
-            yield from _read(fd, at[stream], sizes[stream])
+            for piece in _read(fd, at[stream], sizes[stream]):
+                yield stream, piece
 
 
 def _read(fd: int, start: int, end: int) -> Iterator[bytes]:

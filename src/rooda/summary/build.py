@@ -178,7 +178,7 @@ class _Builder:
             commits=max(0, row.commits or 0) + (row.commit is not None),
             pushed=row.push is not None,
             agent=(row.agent or "")[:_LONGEST_WORD],
-            adapter=_adapter(self._run, row),
+            adapter=adapter_of(self._run, row),
             model=row.model[:_LONGEST_WORD] if row.model else None,
             turns=row.turns,
             exit_code=result.exit_code if result else None,
@@ -371,7 +371,7 @@ class _Files:
         return tuple(found)
 
 
-def _adapter(run: RunRow, row: IterationRow) -> str:
+def adapter_of(run: RunRow, row: IterationRow) -> str:
     """Return the adapter that reads the output of the agent; `text` for an unknown agent."""
     for name in (row.adapter, row.agent):
         if name in KNOWN or name == TEXT:

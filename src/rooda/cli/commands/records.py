@@ -6,22 +6,19 @@ from datetime import datetime
 
 import click
 
-from rooda.config.problems import InvalidInput, Problem
+from rooda.cli.agent_output import print_output
 from rooda.console.color import COLOR, painter, room
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
-from rooda.console.pager import is_terminal, print_paged
+from rooda.console.pager import print_paged
 from rooda.console.recorded import Recorded, readable_record, split_words
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
-from rooda.record.rows import IterationRow, RunRow
-from rooda.record.run_folders import iteration_folder
-from rooda.record.transcript_files import both_streams
+from rooda.record.rows import RunRow
 from rooda.summary.brief import brief_of
 from rooda.summary.build import summarize
 from rooda.summary.model import RunSummary
 from rooda.summary.words import words_of
-from rooda.text.controls import StreamCleaner
 from rooda.views import why as why_view
 from rooda.views.history_view import runs_text
 from rooda.views.iteration_view import iteration_text
@@ -98,17 +95,24 @@ def _counted(record: Recorded, row: RunRow) -> RunRow:
 @click.option(
     "--output",
     is_flag=True,
-    help="Print the agent's whole output, paged on a terminal.",
+    help="Print the agent's words and tool calls.",
+)
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Print what the agent printed, byte for byte; a terminal gets no control codes of it.",
 )
 @COLOR
 @_JSON
-def show(*, words: tuple[str, ...], output: bool, color: str, as_json: bool) -> None:
+def show(*, words: tuple[str, ...], output: bool, raw: bool, color: str, as_json: bool) -> None:
     """Show a run, or one of its iterations. Without RUN: the last run."""
+    if output and raw:
+        raise click.UsageError("--output and --raw exclude each other: choose one of them")
     record = Recorded.here()
     name, number = _named(words)
     row = record.run(name)
-    if output:
-        _print_output(record, row, number)
+    if output or raw:
+        print_output(record, row, number, is_raw=raw)
     elif as_json:
         _print_json(record, row, number)
     else:
@@ -154,47 +158,6 @@ def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
         text = _dump(iteration_object(one, record.workspace))
         click.echo("\n".join(f"    {line}" for line in text.splitlines()), nl=False)
     click.echo("\n  ]\n}")
-
-
-def _print_output(record: Recorded, row: RunRow, number: int | None) -> None:
-    iterations = record.iterations(row.run)
-    if number is not None:
-        iterations = [record.iteration(row, number)]
-    if not iterations:
-        raise InvalidInput(
-            [
-                Problem(
-                    f"run {row.run} has no output yet", "Wait until its first iteration has started"
-                )
-            ]
-        )
-    if is_terminal():
-        print_paged(_readable(record, iterations), record.workspace)
-        return
-    for one in iterations:
-        for piece in _pieces(record, one):
-            click.echo(piece, nl=False)
-
-
-def _pieces(record: Recorded, one: IterationRow) -> Iterator[bytes]:
-    """Print the output of the agent, byte for byte."""
-    try:
-        yield from both_streams(
-            iteration_folder(record.workspace, one.run, one.number, one.attempt)
-        )
-    except OSError as error:
-        message = f"the output of iteration {one.number} is gone: {error.strerror}"
-        raise InvalidInput([Problem(message, "It may have been deleted with `.rooda`")]) from None
-
-
-def _readable(record: Recorded, iterations: Iterable[IterationRow]) -> Iterator[str]:
-    """Print the output for a terminal, without control characters of the agent."""
-    for one in iterations:
-        yield f"=== iteration {one.number} ===\n"
-        cleaner = StreamCleaner()
-        for piece in _pieces(record, one):
-            yield cleaner.feed(piece)
-        yield cleaner.finish() + "\n"
 
 
 @click.command("why", cls=RunNamesCommand)

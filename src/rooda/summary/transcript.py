@@ -1,0 +1,68 @@
+"""A whole transcript as a person reads it, piece by piece: the memory is bounded."""
+
+from collections.abc import Iterable, Iterator
+
+from rooda.agents.agent_report import Form, Said, SaidKind
+from rooda.agents.output_reader import OutputReader
+from rooda.agents.registry import KNOWN
+from rooda.text.controls import StreamCleaner, clean
+
+_KEPT = 64 * 1024  # bytes of the assistant's text that the reader keeps
+_JSON = (b"{", b"[")
+
+
+def readable(pieces: Iterable[tuple[str, bytes]], adapter: str, folder: str = "") -> Iterator[str]:
+    """Yield the agent's words as they are, and each tool call and error as one line.
+
+    `pieces` are those of both streams. The text of an agent that prints no events is only cleaned.
+    """
+    transcript = _Transcript(adapter, folder)
+    for stream, data in pieces:
+        yield transcript.feed(stream, data)
+    yield transcript.finish()
+
+
+class _Transcript:
+    """Reads both streams of one iteration."""
+
+    def __init__(self, adapter: str, folder: str) -> None:
+        self._reader = None
+        if adapter in KNOWN:
+            self._reader = OutputReader(KNOWN[adapter], Form.UNKNOWN, folder=folder, limit=_KEPT)
+        self._cleaners = {"stdout": StreamCleaner(), "stderr": StreamCleaner()}
+        self._is_decided = False
+        self._is_mid_line = False
+
+    def feed(self, stream: str, data: bytes) -> str:
+        """Return what can be read after this piece."""
+        if stream == "stdout" and not self._is_decided and (start := data.lstrip()[:1]):
+            self._is_decided = True
+            if start not in _JSON:
+                self._reader = None  # it is text, which needs no reader
+        if stream == "stdout" and self._reader is not None:
+            return self._lines(self._reader.feed(stream, data))
+        return self._text(self._cleaners[stream].feed(data))
+
+    def finish(self) -> str:
+        """Return the rest, up to the end of a line."""
+        found = self._lines(self._reader.finish()) if self._reader is not None else ""
+        for cleaner in self._cleaners.values():
+            found += self._text(cleaner.finish())
+        return found + ("\n" if self._is_mid_line else "")
+
+    def _text(self, text: str) -> str:
+        if text:
+            self._is_mid_line = not text.endswith("\n")
+        return text
+
+    def _lines(self, said: Iterable[Said]) -> str:
+        found = "".join(f"{_line(one)}\n" for one in said)
+        if found and self._is_mid_line:
+            found, self._is_mid_line = f"\n{found}", False
+        return found
+
+
+def _line(said: Said) -> str:
+    """Return the agent's own words as they are, and the rest with a mark."""
+    text = clean(said.text)
+    return text if said.kind is SaidKind.TEXT else f"[{said.kind}] {text}"
