@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rooda.cli.snapshot_words import Compared, compared, known_snapshots, words_of_diff
+from rooda.config.problems import InvalidInput
 from support.children import Nursery
 from support.gitrepo import walk
 from support.recorded import HANGS, SUCCESS, asked, git, refused, versioned, within
@@ -93,17 +95,77 @@ def test_each_iteration_can_be_shown_and_restored(repo: Workspace, rooda: Inside
 
 
 @pytest.mark.slow
-def test_diff_shows_what_one_iteration_changed(repo: Workspace, rooda: Inside) -> None:
+def test_diff_shows_what_iterations_changed(repo: Workspace, rooda: Inside) -> None:
     assert repo.rooda("work", "--ai-cmd", repo.agents(*WORK)).code == 0
     (run,) = asked(rooda, "history")
     names = rooda("diff", "2", "--name-only")
     assert names.code == 0
     assert names.out.split() == ["deep/raw", "kept.txt", "link", "new.txt"]
-    whole = rooda("diff", run["run"], "2").out
-    assert "-one\n+two\n" in whole
-    assert "deleted file mode 100644" in whole
+    one = rooda("diff", run["run"], "2").out
+    assert "-one\n+two\n" in one
+    assert "deleted file mode 100644" in one
     assert "4 files changed" in rooda("diff", run["run"][:-1], "2", "--stat").out
-    assert rooda("diff", "1", "--name-only").out.split() == ["link", "new.txt", "tool.sh"]
+
+    def changed(*words: str) -> list[str]:
+        done = rooda("diff", *words, "--name-only")
+        assert (done.code, done.err) == (0, "")
+        return done.out.split()
+
+    first, whole = ["link", "new.txt", "tool.sh"], ["kept.txt", "moved.sh"]
+    assert changed("1") == changed("..1") == changed("last", "1..1") == first
+    for words in ("", "last", "-1", "1..3", "1..", "..3", "..", "-3..", "last ..last"):
+        assert changed(*words.split()) == whole, words
+    later = ["kept.txt", "link", "moved.sh", "new.txt"]
+    for words in ("2..3", "2..", "-2..", "-1 -2..-1", "last 2..last"):
+        assert changed(*words.split()) == later, words
+    assert changed("last", "last") == changed("-1", "3") == changed("3..3") == changed("3")
+    assert changed("..2") == ["deep/raw", "kept.txt", "new.txt", "tool.sh"]
+
+
+@pytest.mark.parametrize(
+    "words,expected",
+    [
+        ("7..3", "iteration 7 comes after iteration 3"),
+        ("9", "there is no snapshot 9 of run r; There are: 0, 1, 2, 3, 7, 8, u1"),
+        ("1..9", "there is no snapshot 9"),
+        ("9..", "there is no snapshot 9"),
+        ("9..1", "there is no snapshot 9"),
+        ("5", "there is no snapshot 5"),
+        ("0", "nothing comes before 0"),
+        ("0..3", "nothing comes before 0"),
+        ("u1", "nothing comes before u1"),
+        ("3...7", "'3...7' is not a range of iterations; Write 3, 3..7, 3.. or ..7"),
+        ("a..b", "'a..b' is not a range"),
+        ("../x", "'../x' is not a range"),
+        ("-9..", "has no snapshot of iteration -9; It has 1, 2, 3, 7, 8"),
+        ("x 1x", "'1x' is not the number of an iteration"),
+        ("3 7", "For iterations 3 to 7: rooda diff 3..7"),
+    ],
+)
+def test_range_that_does_not_exist_gives_one_clear_error(words: str, expected: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        compared("r", words_of_diff(words.split())[1], ("0", "1", "2", "3", "7", "8", "u1"))
+    (problem,) = refusal.value.problems
+    assert expected in f"{problem.message}; {problem.suggestion}"
+
+
+def test_many_snapshots_are_listed_as_a_range() -> None:
+    names = [*map(str, range(31)), "u1"]
+    assert known_snapshots(names) == "There are: 0 to 30, u1"
+    assert known_snapshots(names[:3]) == "There are: 0, 1, 2"
+
+
+def test_range_includes_both_ends_and_passes_over_iterations_without_snapshot() -> None:
+    names = ("0", "1", "2", "3", "7", "8")
+    for words, found in {
+        "2..3": ("1", "3"),
+        "5..7": ("3", "7"),
+        "7": ("3", "7"),
+        "2..-2": ("1", "7"),
+        "20260301 ..": ("0", "8"),
+        "20260301": ("0", "8"),
+    }.items():
+        assert compared("r", words_of_diff(words.split())[1], names) == Compared(*found), words
 
 
 @pytest.mark.slow
@@ -130,7 +192,9 @@ def test_missing_snapshot_or_run_gives_one_clear_error(repo: Workspace, rooda: I
         ("diff", "0"): ("nothing comes before 0",),
         ("diff", "u1"): ("nothing comes before u1",),
         ("restore", "HEAD"): ("'HEAD' is not the number of an iteration",),
-        ("restore", "-1"): ("-1",),
+        ("restore", "-2"): ("'-2' can be a run or an iteration", "rooda restore last -2"),
+        ("restore", "last", "-2"): ("there is no snapshot -2", "0, 1"),
+        ("diff", "nonsense"): ("there is no run 'nonsense'",),
         ("diff", "nonsense", "1"): ("there is no run 'nonsense'",),
         ("restore", "1", "2", "3"): ("and no more",),
     }.items():
@@ -158,6 +222,9 @@ def test_restore_is_refused_while_a_run_is_running(
     refused(rooda("restore", "0"), "a run is at work here", "rooda stop")
     assert (repo.path / "new.txt").exists()
     assert rooda("diff", "1", "--name-only").out == "new.txt\n"
+    whole = rooda("diff", "--name-only")
+    assert whole.out == "new.txt\n"
+    assert whole.err.endswith("is at work: its changes up to iteration 1.\n")
     running.process.kill()
     running.finish()
     assert rooda("restore", "0").code == 0
@@ -177,7 +244,8 @@ def test_iterations_that_changed_nothing_can_be_restored_after_a_kill(
     running.finish()
     assert rooda("diff", "2", "--name-only").code == 0
     (repo.path / "new.txt").unlink()
-    assert rooda("restore", "3").code == 0
+    done = rooda("restore", "last")
+    assert "Restored the work tree of iteration 3 (" in done.out
     assert (repo.path / "new.txt").read_text() == "1\n"
     refused(rooda("restore", "4"), "there is no snapshot 4", "There are: 0, 1, 2, 3")
     assert repo.rooda("resume", "-n", "5", "--ai-cmd", "true").code == 2
@@ -190,7 +258,7 @@ def test_diff_and_restore_are_refused_without_a_repository(
 ) -> None:
     assert workspace.work(workspace.agent("echo 1 > new.txt"), "-n", "1").code == 2
     rooda = Inside(workspace, monkeypatch, capfd)
-    for words in (("diff", "1"), ("restore", "0")):
+    for words in (("diff",), ("diff", "1"), ("restore", "0"), ("restore", "-1")):
         refused(rooda(*words), "no snapshots without git", "git init")
     # The record has the changed files without snapshots too.
     assert asked(rooda, "show", "1")["result"]["files_created"] == ["new.txt"]
@@ -228,6 +296,7 @@ def test_snapshots_can_be_turned_off(repo: Workspace, rooda: Inside) -> None:
     assert git(repo, "for-each-ref", "refs/rooda") == ""
     assert asked(rooda, "show", "1")["result"]["files_created"] == ["new.txt"]
     refused(rooda("restore", "0"), "there is no snapshot 0", "This run has none")
+    refused(rooda("diff"), "has no snapshots", "git.snapshots off", "rooda show")
 
 
 # Makes an index claim that a file on disk has the content of HEAD. Git then does not read it.

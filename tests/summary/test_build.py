@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from rooda.iteration.types import IterationResult
 from rooda.loop.state import State
-from rooda.loop.work_events import BaselineEnded, SnapshotTaken
+from rooda.loop.work_events import BaselineEnded, Committed, SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
 from rooda.summary.build import summarize
@@ -388,6 +388,15 @@ def test_without_snapshots_no_command_needs_one() -> None:
             assert "rooda why" in text
             assert "rooda diff" not in text
             assert "rooda restore" not in text
+
+
+def test_without_commits_the_snapshots_show_the_whole_run() -> None:
+    kept = SnapshotTaken(1, sha(3), sha(4), sha(0))
+    for commit, expected in ((None, f"rooda diff {RUN}"), (Committed(1, sha(1), "x"), "git diff")):
+        rows = [iteration(1, commit=commit, snapshot=kept)]
+        commands = [one.command for one in summary(night(), *rows).next_commands]
+        (whole,) = [one for one in commands if "diff" in one]
+        assert whole.startswith(expected)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "report": CommandRow("report", "report", "Look",
         "Make one page of a run: outcome, proof, timeline, iterations."),
     "diff": CommandRow("trees", "diff", "Look",
-        "Show what an iteration changed in the work tree."),
+        "Show what a run, or some of its iterations, changed."),
     "restore": CommandRow("trees", "restore", "Run",
         "Restore the work tree as an iteration left it."),
     "list": CommandRow("procedures", "list_", "Look",

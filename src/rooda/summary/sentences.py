@@ -308,7 +308,9 @@ def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
         yield NextCommand("End it after the current iteration", "rooda stop")
     elif run.status != Status.SUCCESS:
         yield from _continuing(run, row)
-    yield from _git_commands(run)
+    has_start = row.snapshot is not None and row.snapshot.commit is not None
+    is_changed = any(one.files and one.is_kept for one in run.iterations)
+    yield from _git_commands(run, can_diff=has_start and is_changed)
     if failed and not run.is_running:
         number = failed[-1].number
         yield NextCommand(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
@@ -321,7 +323,6 @@ def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
             f"rooda diff {name} {looked.iteration}",
         )
     proven = run.proof.iteration
-    has_start = row.snapshot is not None and row.snapshot.commit is not None
     if not run.is_running and proven in kept and proven != numbers[-1]:
         yield NextCommand("Go back to the last proven work tree", f"rooda restore {name} {proven}")
     elif not run.is_running and has_start and any(one.files for one in run.iterations):
@@ -361,11 +362,13 @@ def _doubled(value: str) -> str:
     return f"{number:.12g}{unit}"
 
 
-def _git_commands(run: RunSummary) -> Iterator[NextCommand]:
+def _git_commands(run: RunSummary, *, can_diff: bool) -> Iterator[NextCommand]:
+    """Yield how to read the work: the commits, or the snapshots if there are no commits."""
     first, last = short(run.first_commit), short(run.last_commit)
-    if not first or not last or first == last:
-        return
-    commits = f"Read the {run.commits} commits" if run.commits > 1 else "Read the commit"
-    log = NextCommand(commits, f"git log --oneline --stat {first}..{last}")
-    whole = NextCommand("Review the whole run as one diff", f"git diff {first}..{last}")
-    yield from (log, whole)
+    whole = "Review the whole run as one diff"
+    if first and last and first != last:
+        commits = f"Read the {run.commits} commits" if run.commits > 1 else "Read the commit"
+        yield NextCommand(commits, f"git log --oneline --stat {first}..{last}")
+        yield NextCommand(whole, f"git diff {first}..{last}")
+    elif can_diff:
+        yield NextCommand(whole, f"rooda diff {run.run}")

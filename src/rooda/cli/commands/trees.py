@@ -12,9 +12,19 @@ from pathlib import Path
 
 import click
 
+from rooda.cli.snapshot_words import (
+    compared,
+    known_snapshots,
+    snapshot_named,
+    words_of_diff,
+    words_of_restore,
+)
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.command_table import CliContext
+from rooda.console.completion import complete_runs
+from rooda.console.options import RunNamesCommand
 from rooda.console.recorded import Recorded, refuse_run_around
+from rooda.loop.state import Status
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.runner import MARK
@@ -29,7 +39,6 @@ from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal
 
-_NAME = re.compile(r"[0-9]{1,6}|u[0-9]{1,6}")
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
 _DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
@@ -57,41 +66,39 @@ def _recorded(record: Recorded, run: str) -> dict[str, str]:
     return {number: one.commit for number, one in kept.items() if one and one.commit}
 
 
-def _wanted(words: Sequence[str]) -> tuple[str | None, str]:
-    """Return RUN, or None, and the name of a snapshot."""
-    *rest, name = words
-    if not _NAME.fullmatch(name):
-        message = f"{name!r} is not the number of an iteration"
-        raise InvalidInput([Problem(message, "Write a number; `rooda show` lists them")])
-    return (rest[0] if rest else None), name
-
-
-def _refusal(error: GitError, names: Sequence[str]) -> InvalidInput:
-    known = f"There are: {', '.join(names)}" if names else "This run has none"
-    return InvalidInput([Problem(str(error), known)])
-
-
-@click.command("diff")
-@click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
+@click.command("diff", cls=RunNamesCommand)
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[RUN] [ITERATION | FIRST..LAST]",
+    shell_complete=complete_runs,
+)
 @click.option("--stat", is_flag=True, help="Only the names of files and the count of lines.")
 @click.option("--name-only", is_flag=True, help="Only the names of files.")
 @click.pass_obj
 def diff(session: CliContext, /, *, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
-    """Show what an iteration changed in the work tree, compared with the iteration before."""
+    """Show what a run changed in the work tree, or one of its iterations.
+
+    Without ITERATION: the whole run, up to its last iteration. `rooda diff 3` shows what iteration
+    3 changed, and `rooda diff 3..7` what the iterations 3 to 7 changed together, both included;
+    `3..` goes up to the last one, and `..7` begins with the first one. Without RUN: the last run.
+    """
     record = Recorded.here()
-    name, wanted = _words_of(words)
-    run = record.run(name).run
+    name, span = words_of_diff(_at_most_two(words))
+    row = record.run(name)
+    run = row.run
     tools = Tools(folders=[record.workspace])
     snapshots = _open(record, record.workspace, tools)
     flags = [flag for flag, given in (("--stat", stat), ("--name-only", name_only)) if given]
     snapshots.learn(run, _recorded(record, run))
-    names = snapshots.names(run)
-    earlier = before(wanted, names)
-    for one in (earlier, wanted):
-        if one not in names:
-            raise _refusal(GitError(f"there is no snapshot {one} of run {run}"), names)
+    at_work = row.status == Status.RUNNING
+    found = compared(run, span, snapshots.names(run), at_work=at_work)
+    if at_work and span.last is None:
+        click.echo(f"Run {run} is at work: its changes up to iteration {found.after}.", err=True)
     # A diff program or a converter in the repository's settings may be the agent's.
-    command = snapshots.diff(run, earlier, wanted, "--no-ext-diff", "--no-textconv", *flags)
+    command = snapshots.diff(
+        run, found.before, found.after, "--no-ext-diff", "--no-textconv", *flags
+    )
     if sys.stdout is not None:
         sys.stdout.flush()
     # The pager of the user, found outside of the work tree: the agent may have set another one.
@@ -119,24 +126,16 @@ def _shown(
     return INTERRUPTED if interrupts.received and child.returncode else child.returncode
 
 
-def _words_of(words: tuple[str, ...]) -> tuple[str | None, str]:
+def _at_most_two(words: tuple[str, ...]) -> tuple[str, ...]:
     if words[2:]:
         raise click.UsageError("name a run and an iteration, and no more")
-    return _wanted(words)
+    return words
 
 
-def before(name: str, names: Sequence[str]) -> str:
-    """Return the snapshot before an iteration."""
-    if not name.isdecimal() or name == "0":
-        raise InvalidInput(
-            [Problem(f"nothing comes before {name}", "Choose an iteration from 1 on")]
-        )
-    earlier = [int(one) for one in names if one.isdecimal() and int(one) < int(name)]
-    return str(max(earlier, default=0))
-
-
-@click.command("restore")
-@click.argument("words", nargs=-1, required=True, metavar="[RUN] ITERATION")
+@click.command("restore", cls=RunNamesCommand)
+@click.argument(
+    "words", nargs=-1, required=True, metavar="[RUN] ITERATION", shell_complete=complete_runs
+)
 @click.pass_obj
 def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     """Restore the work tree as an iteration left it; 0 is the work tree before the run.
@@ -145,7 +144,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
     undo this. Branch, index and ignored files stay as they are.
     """
     record = Recorded.here()
-    name, wanted = _words_of(words)
+    name, wanted = words_of_restore(_at_most_two(words))
     tools = Tools(folders=[record.workspace], interrupts=session.interrupts)
     # Deferred: a signal stops git, and the user still reads how to undo what was done so far.
     with _alone(record.workspace), session.interrupts.deferred():
@@ -158,7 +157,9 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             run = UNDO if is_undo else _row(record, name).run
             if not is_undo:
                 snapshots.learn(run, _recorded(record, run))
-            known = [*(() if is_undo else snapshots.names(run)), *undos]
+            names = () if is_undo else snapshots.names(run)
+            known = [*names, *undos]
+            wanted = snapshot_named(run, wanted, names)
             undo = next_undo(undos)
             found = snapshots.restore(run, wanted, undo, UNDO)
         except GitError as error:
@@ -169,7 +170,7 @@ def restore(session: CliContext, /, *, words: tuple[str, ...]) -> int:
             if session.interrupts.received:
                 click.echo("Interrupted; the work tree is as it was", err=True)
                 return INTERRUPTED
-            raise _refusal(error, known) from None
+            raise InvalidInput([Problem(str(error), known_snapshots(known))]) from None
         with contextlib.suppress(GitError):  # a later restore does it
             snapshots.forget_older(UNDO, (now - _UNDO_AGE - timedelta(days=1)).timestamp())
     changes = found.changes
