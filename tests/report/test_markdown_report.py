@@ -37,6 +37,14 @@ def test_markdown_has_what_the_page_has() -> None:
         assert expected in text, expected
 
 
+def test_notes_of_the_user_are_there_once_each() -> None:
+    rows = (iteration(1, told=("use *tabs*", "go on")), iteration(2, told=("go on",)))
+    text = text_of(night(), *rows)
+    notes = ["- Iteration 1: use \\*tabs\\*", "- Iteration 1 and 1 more: go on"]
+    assert "\n".join(["## Your notes to the agent", "", *notes]) in text
+    assert "Your notes" not in text_of(night(), iteration(1))
+
+
 def test_no_block_for_a_check_that_printed_nothing() -> None:
     silent = replace(checked(1, "exit code 1"), output="")
     text = text_of(night(), failed(1, "verify", "verify failed: exit code 1", verify=silent))

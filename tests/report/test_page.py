@@ -64,6 +64,13 @@ def bad_night() -> RunSummary:
     )
 
 
+def test_iteration_shows_the_notes_of_the_user_as_text(tmp_path: Path) -> None:
+    row = iteration(1, told=("use <b>tabs</b>\nplease", "two", "three", "four", "five"))
+    page = text_of(summary(night(), row), tmp_path)
+    assert "<dt>Your note</dt><dd><bdi>use &lt;b&gt;tabs&lt;/b&gt; please</bdi></dd>" in page
+    assert "<dt>Your notes</dt><dd>2 more in the prompt</dd>" in page
+
+
 def hostile_night(folder: Path) -> RunSummary:
     """Every text that an agent, a file system or a test runner can choose is hostile."""
     run = night(

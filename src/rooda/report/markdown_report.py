@@ -21,12 +21,13 @@ from rooda.text.times import format_duration
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~&@]|(?<=:)/(?=/)|(?<=www)\.)", re.IGNORECASE)
 _MOST_FILES = 8
 _MOST_FAILED = 20
+_MOST_TOLD = 20
 _LONGEST = 300
 
 
 def markdown(run: RunSummary) -> Iterator[str]:
     """Yield the report, line by line."""
-    for part in (_head, _notes, _iterations, _failures, _times, _files, _next):
+    for part in (_head, _notes, _iterations, _failures, _told, _times, _files, _next):
         for line in part(run):
             yield f"{line}\n"
 
@@ -152,6 +153,23 @@ def _failures(run: RunSummary) -> Iterator[str]:
             yield ""
             yield from _block(one.verify.output)
         yield ""
+
+
+def _told(run: RunSummary) -> Iterator[str]:
+    told: dict[str, list[int]] = {}
+    for one in run.iterations:
+        for note in one.told:
+            told.setdefault(note, []).append(one.number)
+    if not told:
+        return
+    yield "## Your notes to the agent"
+    yield ""
+    for note, numbers in list(told.items())[:_MOST_TOLD]:
+        others = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+        yield f"- Iteration {numbers[0]}{others}: {words(note)}"
+    if len(told) > _MOST_TOLD:
+        yield f"- {len(told) - _MOST_TOLD} more in `rooda show`"
+    yield ""
 
 
 def _times(run: RunSummary) -> Iterator[str]:

@@ -41,6 +41,7 @@ _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
 _SHORT_WORD = 30
 _LARGEST = 1e9  # seconds or dollars
 _LONGEST_OUTPUT = 4000
+_MOST_TOLD, _LONGEST_NOTE = 20, 2000  # notes of the user, and characters of one
 _MOST_DISTINCT = 100_000  # names of files that are told apart
 
 
@@ -159,7 +160,7 @@ class _Builder:
             kind=_kind(row.kind),
             reason=(row.reason or "")[:_LONGEST_TEXT],
             evidence=(row.evidence or "")[:_LONGEST_TEXT],
-            told=row.told,
+            told=tuple(note[:_LONGEST_NOTE] for note in row.told[:_MOST_TOLD]),
             headline=(row.headline or headline_of(result.summary if result else None))[
                 :_LONGEST_NAME
             ],
