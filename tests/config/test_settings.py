@@ -16,6 +16,7 @@ from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
 from rooda.config.prepare import Prepared
 from rooda.config.problems import Severity, errors
+from rooda.config.proposals import Proposals
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
@@ -277,7 +278,7 @@ def test_help_has_it(setting: Setting[Any]) -> None:
 @each_setting
 def test_template_has_it_with_its_default(setting: Setting[Any]) -> None:
     name = setting.key.rpartition(".")[2]
-    lines = template({"PATH": ""}).splitlines()
+    lines = template(Proposals()).splitlines()
     assert [line for line in lines if re.match(rf"\s+#{name}:", line)]
     assert " ".join(setting.help.split()) in " ".join(" ".join(lines).replace("#", " ").split())
 

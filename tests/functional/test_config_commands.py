@@ -59,7 +59,7 @@ def test_config_and_record_of_the_work_tree_hold_in_a_subfolder(workspace: Works
 def test_init_in_a_subfolder_names_the_file_that_it_replaces_there(workspace: Workspace) -> None:
     versioned(workspace)
     written = within(workspace, "below").rooda("init").out
-    assert written.startswith(f"Wrote {NAME}. In this folder it replaces ../{NAME}. Next: ")
+    assert written.startswith(f"Wrote {NAME}. In this folder it replaces ../{NAME}.\n")
 
 
 # -- show ----------------------------------------------------------------------------------
@@ -432,14 +432,58 @@ def test_init_writes_a_file_that_passes_the_check(workspace: Workspace) -> None:
     assert "workspace:" not in workspace.rooda("config", "show").out
 
 
-def test_init_selects_an_installed_agent(workspace: Workspace) -> None:
-    program = workspace.write("bin/codex", "#!/bin/sh\n")
-    program.chmod(0o755)
-    done = workspace.rooda("init", env={"PATH": str(program.parent)})
+def installed(folder: Path, *names: str) -> dict[str, str]:
+    """Make programs of these names; return the environment that finds them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\necho started > started\n")
+        (folder / name).chmod(0o755)
+    return {"PATH": str(folder)}
+
+
+def test_init_chooses_the_first_installed_agent_and_proposes_the_tests(
+    workspace: Workspace,
+) -> None:
+    workspace.write("Cargo.toml", "[package]\n")
+    workspace.write("Makefile", "test:\n\ttouch started\n")
+    env = installed(workspace.home / "bin", "kiro-cli", "codex", "make", "cargo")
+    done = workspace.rooda("init", env=env)
+    assert (done.code, done.err) == (0, "")
+    text = (workspace.path / NAME).read_text()
+    assert yaml.safe_load(text) == {"loop": {"ai_cmd_alias": "codex"}}
+    assert "`make test` (Makefile has the target test); `cargo test`" in " ".join(text.split())
+
+    lines = text.splitlines()
+    said = done.out.splitlines()
+    assert said[1].startswith("Agent: codex, the first that was found (codex, kiro-cli). Change")
+    assert lines[int(said[1].split()[-1]) - 1] == "  ai_cmd_alias: codex"
+    assert said[2] == "Tests: `make test` (Makefile has the target test), not in use yet"
+    first, second = map(int, re.findall(r"\d+", said[3]))
+    assert "  rooda loop PROMPT.md --dry-run " in done.out
+    assert not (workspace.path / "started").exists(), "init has started a program"
+
+    for number in (first, second):
+        lines[number - 1] = lines[number - 1].replace("#", "", 1)
+    workspace.config("\n".join(lines))
+    check = workspace.rooda("config", "check")
+    assert (check.code, check.err) == (0, "")
+    assert "command: make test" in workspace.rooda("config", "show").out
+
+
+def test_init_takes_no_agent_from_the_work_tree(workspace: Workspace) -> None:
+    """An agent could have put it there."""
+    done = workspace.rooda("init", env=installed(workspace.path / "bin", "codex"))
     assert done.code == 0
-    values = yaml.safe_load((workspace.path / NAME).read_text())
-    assert values == {"loop": {"ai_cmd_alias": "codex"}}
-    assert workspace.rooda("config", "check").code == 0
+    assert "Agent: none found." in done.out
+    assert yaml.safe_load((workspace.path / NAME).read_text()) == {"loop": None}
+
+
+def test_init_leaves_the_agent_of_the_global_config_in_force(workspace: Workspace) -> None:
+    workspace.global_config("loop: {ai_cmd: my-agent}\n")
+    done = workspace.rooda("init", env=installed(workspace.home / "bin", "codex"))
+    assert "Agent: as ~/.config/rooda/rooda-config.yml says." in done.out
+    assert yaml.safe_load((workspace.path / NAME).read_text()) == {"loop": None}
+    assert "ai_cmd: my-agent" in workspace.rooda("config", "show").out
 
 
 def uncommented(text: str) -> str:

@@ -11,7 +11,7 @@ from rooda.console.command_table import COMMANDS, HELP_FLAGS
 
 EXAMPLES = """\
   rooda demo                              see a run, with no agent and no key
-  rooda init                              write a commented rooda-config.yml
+  rooda init                              find agents and tests, write rooda-config.yml
   rooda doctor                            which agents are there, and what is wrong
   rooda list                              which procedures there are
   rooda build -a claude                   run a procedure
@@ -26,7 +26,7 @@ EXAMPLES = """\
 
 _FIRST_STEPS = """\
   rooda demo                           see a run, with no agent and no key
-  rooda init                           write a commented rooda-config.yml
+  rooda init                           find agents and tests, write rooda-config.yml
   rooda doctor                         check which agents are installed
   rooda list                           list the procedures
   rooda build -a claude                run a procedure

@@ -70,7 +70,7 @@ def read_layers(
         cli=cli,
         environment=environment,
         workspace=_workspace(world, config, problems),
-        global_=_global(world, problems),
+        global_=read_global(world, problems),
         presets=presets,
         builtin=read_builtin(),
     )
@@ -112,7 +112,8 @@ def _around(world: World) -> list[Problem]:
     return [Problem(message, advice, file=shown, severity=Severity.WARNING)]
 
 
-def _global(world: World, problems: list[Problem]) -> Layer:
+def read_global(world: World, problems: list[Problem]) -> Layer:
+    """Return the layer of the user's global config file."""
     folder = global_folder(world)
     if folder is None:
         return Layer(Tier.GLOBAL)

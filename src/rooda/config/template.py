@@ -1,21 +1,23 @@
 """The commented config file that `rooda init` writes."""
 
-import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from rooda.config.locate import read_builtin
+from rooda.config.project_tests import CheckCommand
+from rooda.config.proposals import Proposals
 from rooda.config.setting import Setting
-from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
+from rooda.config.settings import AI_CMD_ALIAS, SETTINGS, VERIFY_COMMAND
 from rooda.text.formats import flow_yaml
 
 _HEAD = """\
 # rooda-config.yml: settings of `rooda` for this folder and those below it.
 #
-# Every line is optional, and a line with a `#` in front shows the default. Check the file with
-# `rooda config check`, see what holds and why with `rooda config show`, and let your editor
-# complete it with `rooda config schema`. Flags and ROODA_LOOP_... variables beat this file.
+# Every line is optional, and a line with a `#` in front shows the default; the first two settings
+# are what `rooda init` has found. Check the file with `rooda config check`, see what holds and why
+# with `rooda config show`, and let your editor complete it with `rooda config schema`. Flags and
+# ROODA_LOOP_... variables beat this file.
 # A key that rooda does not know is an error; keys at the top that begin with `x-` are yours.
 
 loop:
@@ -45,40 +47,77 @@ _TAIL = """
 """
 
 
-def template(environ: Mapping[str, str]) -> str:
-    """Return the file; it chooses the first installed agent, if there is one."""
-    lines = []
-    for setting in SETTINGS:
-        if "." in setting.key:
-            continue
-        lines += [f"  # {line}" for line in textwrap.wrap(f"{setting.help}.", 92)]
-        lines += _setting(setting, _installed(environ))
-    return _HEAD + "\n".join([*lines, *_sections()]) + "\n" + _TAIL
+def template(proposals: Proposals) -> str:
+    """Return the file, with the proposals first: the agent, and the tests of the project."""
+    verify = _section_of(VERIFY_COMMAND)
+    sections = dict.fromkeys(_section_of(one) for one in SETTINGS)
+    lines = [*_agent(proposals), "", *_verify(proposals.tests)]
+    command = proposals.tests[0].command if proposals.tests else None
+    lines += [*_settings_of(verify, command), ""]
+    for setting in _rows_of(""):
+        if setting is not AI_CMD_ALIAS:
+            lines += [*_comment(f"{setting.help}."), _default(setting)]
+    for section in sections:
+        if section not in ("", verify):
+            lines += [f"  #{section}:", *_settings_of(section)]
+    return _HEAD + "\n".join(lines) + "\n" + _TAIL
 
 
-def _setting(setting: Setting[Any], agent: str | None) -> list[str]:
-    if setting is AI_CMD_ALIAS:
-        known = ", ".join(read_builtin().aliases)
-        lines = [f"  # Built in: {known}."]
-        return [*lines, f"  ai_cmd_alias: {agent}" if agent else "  #ai_cmd_alias: claude"]
-    return [f"  #{setting.key}: {flow_yaml(setting.default)}"]
+def _agent(proposals: Proposals) -> list[str]:
+    """Return the lines of the agent; the first one that was found is chosen."""
+    words = [f"{AI_CMD_ALIAS.help}. Built in: {', '.join(read_builtin().aliases)}."]
+    if len(proposals.agents) > 1:
+        words.append(f"Found on this machine: {', '.join(proposals.agents)}.")
+    if proposals.chosen_in:
+        words.append("Your global config file chooses an agent; this line would replace it.")
+    name, sign = (proposals.agent, "") if proposals.agent else (_any_agent(proposals), "#")
+    return [*_comment(" ".join(words)), f"  {sign}{AI_CMD_ALIAS.key}: {flow_yaml(name)}"]
 
 
-def _sections() -> list[str]:
+def _any_agent(proposals: Proposals) -> str:
+    return next(iter((*proposals.agents, *read_builtin().aliases)))
+
+
+def _verify(tests: Sequence[CheckCommand]) -> list[str]:
+    """Return the lines above the settings of verify, up to its command."""
     lines: list[str] = []
-    for setting in SETTINGS:
-        section, dot, name = setting.key.partition(".")
-        if not dot:
-            continue
-        if f"  #{section}:" not in lines:
-            lines.append(f"  #{section}:")
-        lines += [f"    # {setting.help}.", f"    #{name}: {flow_yaml(setting.default)}"]
+    if tests:
+        found = "; ".join(f"`{one.command}` ({one.reason})" for one in tests)
+        lines = _comment(
+            f"Found: {found}. To use it, remove the # of `verify` and of `command` below. rooda "
+            "then runs it once before the first iteration and after each agent, and an iteration "
+            "fails if it fails."
+        )
+    return [*lines, f"  #{_section_of(VERIFY_COMMAND)}:"]
+
+
+def _settings_of(section: str, command: str | None = None) -> list[str]:
+    lines: list[str] = []
+    for setting in _rows_of(section):
+        name = setting.key.removeprefix(f"{section}.")
+        value = setting.default if setting is not VERIFY_COMMAND else command
+        lines += [f"    # {setting.help}.", f"    #{name}: {flow_yaml(value)}"]
     return lines
 
 
-def _installed(environ: Mapping[str, str]) -> str | None:
-    path = environ.get("PATH")
-    for name, held in read_builtin().aliases.items():
-        if shutil.which(held.value.command.split()[0], path=path):
-            return name
-    return None
+def _default(setting: Setting[Any]) -> str:
+    return f"  #{setting.key}: {flow_yaml(setting.default)}"
+
+
+def _rows_of(section: str) -> list[Setting[Any]]:
+    """Return the settings of a section; those of the section "" are directly below `loop`."""
+    return [setting for setting in SETTINGS if _section_of(setting) == section]
+
+
+def _section_of(setting: Setting[Any]) -> str:
+    return setting.key.rpartition(".")[0]
+
+
+def _comment(words: str) -> list[str]:
+    return [f"  # {line}" for line in textwrap.wrap(words, 92, break_on_hyphens=False)]
+
+
+def line_of(text: str, key: str) -> int:
+    """Return the number of the first line of the file that sets this key or shows how."""
+    lines = (line.lstrip(" #") for line in text.splitlines())
+    return next(number for number, line in enumerate(lines, 1) if line.startswith(f"{key}:"))

@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, CommandRow] = {
     "info": CommandRow("procedures", "info", "Look",
         "Show the phases, prompts and settings of a procedure."),
     "init": CommandRow("setup", "init", "Set up",
-        "Write a commented rooda-config.yml here; never overwrites one."),
+        "Find agents and tests, and write a commented rooda-config.yml here."),
     "config": CommandRow("setup", "group", "Set up",
         "Show, check and describe the configuration."),
     "doctor": CommandRow("doctor", "doctor", "Set up",

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -13,11 +14,14 @@ from rooda.config.inspect import Inspection, inspect
 from rooda.config.json_schema import schema as json_schema
 from rooda.config.locate import CONFIG_NAME, file_above
 from rooda.config.problems import InvalidInput, Problem, errors, problems_text
-from rooda.config.template import template
+from rooda.config.proposals import Proposals, find_proposals
+from rooda.config.settings import AI_CMD_ALIAS
+from rooda.config.template import line_of, template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.flags import config_option
 from rooda.console.options import PlainGroup
+from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.views import config_view
 
@@ -72,9 +76,14 @@ def schema() -> None:
 @click.command("init")
 @click.pass_obj
 def init(session: CliContext, /) -> None:
-    """Write a commented rooda-config.yml here; never overwrites one."""
+    """Find agents and tests, and write a commented rooda-config.yml here.
+
+    The file proposes what was found. A file that exists stays as it is. No program is started.
+    """
+    world = this_world()
+    proposals = find_proposals(world)
+    text = template(proposals)
     try:
-        text = template(os.environ)
         with (
             session.interrupts.deferred(),
             Path(CONFIG_NAME).open("x", encoding="utf-8") as file,
@@ -89,9 +98,36 @@ def init(session: CliContext, /) -> None:
     except OSError as error:
         problem = Problem(f"{CONFIG_NAME} can't be written: {error.strerror}", "Check the folder")
         raise InvalidInput([problem]) from None
-    above = file_above(this_world())
+    above = file_above(world)
     instead = f" In this folder it replaces {os.path.relpath(above)}." if above else ""
-    click.echo(f"Wrote {CONFIG_NAME}.{instead} Next: choose an agent in it, then `rooda list`.")
+    click.echo(f"Wrote {CONFIG_NAME}.{instead}")
+    for line in _init_report(proposals, text):
+        click.echo(line)
+
+
+def _init_report(proposals: Proposals, text: str) -> Iterator[str]:
+    """Yield what was found, what the file makes of it, how to change that, and what to do next."""
+    agent = f"line {line_of(text, AI_CMD_ALIAS.key)}"
+    verify = f"lines {line_of(text, 'verify')} and {line_of(text, 'command')}"
+    found = ", ".join(proposals.agents)
+    if proposals.chosen_in:
+        yield f"Agent: as {one_line(proposals.chosen_in)} says. Choose another one in {agent}"
+    elif len(proposals.agents) > 1:
+        yield f"Agent: {proposals.agent}, the first that was found ({found}). Change it in {agent}"
+    elif proposals.agents:
+        yield f"Agent: {found}, the only one that was found. Change it in {agent}"
+    else:
+        yield f"Agent: none found. Install one (`rooda doctor` says how), then name it in {agent}"
+    if proposals.tests:
+        one = proposals.tests[0]
+        yield f"Tests: `{one.command}` ({one.reason}), not in use yet"
+        yield f"  Remove the # in {verify}: then an iteration fails if the tests fail"
+    else:
+        yield f"Tests: none found. Name the command that tests your project in {verify}"
+    yield "Next:"
+    yield "  rooda doctor                      check the agent and the machine"
+    yield "  rooda build --dry-run             show what a run would do"
+    yield "  rooda loop PROMPT.md --dry-run    the same for a prompt of your own"
 
 
 def _write_whole(file: TextIO, text: str) -> None:
