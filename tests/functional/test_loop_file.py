@@ -48,7 +48,7 @@ def test_dry_run_shows_the_words_of_the_file_and_what_rooda_adds(inside: Inside)
             "Say <promise>COMPLETE</promise>",
             {},
             "",
-            "Add --signals-success COMPLETE. Or: Write <promise>SUCCESS</promise> into it",
+            "Add --signals-success COMPLETE. Or: Name <promise>SUCCESS</promise> in the file",
             id="word-of-another-run",
         ),
         pytest.param(
@@ -58,7 +58,7 @@ def test_dry_run_shows_the_words_of_the_file_and_what_rooda_adds(inside: Inside)
             "",
             id="word-as-configured",
         ),
-        pytest.param("Print <promise>!", {}, "", "Write <promise>SUCCESS", id="no-word"),
+        pytest.param("Print <promise>!", {}, "", "Name <promise>SUCCESS", id="no-word"),
         pytest.param(
             "Do it.",
             {"signals.success": ("--signals-success", "DONE")},

@@ -342,5 +342,5 @@ def _check_whole_prompt(plan: Plan, checks: Sequence[Check]) -> Iterator[Problem
 def _advice_on_signals(tag: str, prompt: str) -> str:
     """Return what to do about a prompt file that names another signal than that of the run."""
     other = _ANY_TAG.search(prompt)
-    own = f"Write {tag} into it, or leave every <promise> out: rooda then explains its signals"
-    return own if other is None else f"Add {SIGNALS_SUCCESS.flag_name} {other[1]}. Or: {own}"
+    flag = "" if other is None else f"Add {SIGNALS_SUCCESS.flag_name} {other[1]}. Or: "
+    return f"{flag}Name {tag} in the file, or no <promise> at all: rooda then adds its own rules"
