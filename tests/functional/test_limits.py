@@ -95,11 +95,12 @@ def test_record_of_a_waiting_run_names_the_reason(claude: Workspace, nursery: Nu
 def test_live_line_counts_the_wait_down(claude: Workspace, screen: Screen) -> None:
     args = plays(claude, limited("limit reached, resets in 5 hours"))
     process = screen.start(claude, *args)
-    screen.wait_for("Usage limit of claude: waiting · 5h00m0")
-    screen.wait_for("5h00m03s left · Ctrl+C ends it")
+    screen.wait_for("Iteration 1/5 · waiting until ")
+    screen.wait_for(" for the usage limit of claude · 5h00m0")
+    screen.wait_for(" · 5h00m03s left · total 1s")
     process.send_signal(signal.SIGINT)
     assert screen.finish() == 130
-    assert "left · Ctrl+C" not in "\n".join(screen.lines)
+    assert " left · " not in "\n".join(screen.lines)
 
 
 # -- fallback agents, backoff, budgets -------------------------------------------------------

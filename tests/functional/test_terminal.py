@@ -40,8 +40,8 @@ def work(command: str, *args: str) -> tuple[str, ...]:
 
 def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
-    screen.wait_for(f"{LIVE}0s · no output yet")
-    screen.wait_for(f"{LIVE}1s · ")
+    screen.wait_for(f"{LIVE}agent · 0m00s · total 0s · no output yet")
+    screen.wait_for(f"{LIVE}agent · 0m01s · ")
     workspace.write("go", "")
     assert screen.finish() == 0
     assert "·" not in "\n".join(screen.lines)
@@ -61,8 +61,8 @@ def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) 
 def test_live_line_shows_output_and_phase(workspace: Workspace, screen: Screen) -> None:
     body = f"echo 'OODA: ORIENT'; head -c 3000 /dev/zero; {WAITS}"
     screen.start(workspace, *work(workspace.agent(body)))
-    screen.wait_for(" · ORIENT · ")
-    screen.wait_for(" of output · last 0s ago")
+    screen.wait_for(f"{LIVE}agent ORIENT · ")
+    screen.wait_for(" of output, last 0m00s ago")
     workspace.write("go", "")
     assert screen.finish() == 2
 
@@ -111,7 +111,8 @@ def test_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
     narrow = Screen(columns=24)
     try:
         narrow.start(workspace, *work(workspace.agent(WAITS)), stdout=subprocess.DEVNULL)
-        narrow.wait_for("Iteration 1/1 · 1s")
+        narrow.wait_for("Iteration 1/1 · agent")
+        narrow.wait_for("Iteration 1/1 · agent\r")  # drawn again in its place
         workspace.write("go", "")
         assert narrow.finish() == 2
         assert "·" not in "\n".join(narrow.lines)
@@ -130,7 +131,7 @@ def test_ctrl_c_restores_the_terminal(
     before = screen.settings
     screen.start(workspace, *work(workspace.agent(f"printf 'half a line'; {HANGS}"), *flags))
     agent = nursery.pid("agent")
-    screen.wait_for("half a line" if flags else f"{LIVE}1s")
+    screen.wait_for("half a line" if flags else f"{LIVE}agent")
     began = time.monotonic()
     screen.type(b"\x03")
     assert screen.finish() == 130

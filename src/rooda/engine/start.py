@@ -45,9 +45,10 @@ from rooda.record.given_flags import GivenFlags
 from rooda.text.colors import Painter, wants_color
 from rooda.text.event import LogLevel
 from rooda.text.times import local_now
-from rooda.views import log, screen
+from rooda.views import live_line, log
+from rooda.views.live_line import LiveLine
 from rooda.views.log import Log, LogFile
-from rooda.views.screen import AgentOutput, LiveLine, Separators
+from rooda.views.screen import AgentOutput, Separators
 from rooda.views.terminal import Sink, Terminal
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
@@ -171,7 +172,7 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
         wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
     if _wants_live_line(err, values, plan):
         wiring.emitter.add(LiveLine(terminal))
-        wiring.tick = screen.TICK
+        wiring.tick = live_line.TICK
     return wiring
 
 

@@ -141,6 +141,14 @@ class WaitStarted(Event, frozen=True):
             return f"Outage of {self.what} ({self.outage}): waiting"
         return f"Waiting before the next try ({self.what})"
 
+    def what_for(self) -> str:
+        """Return what the run waits for, as words after `for`."""
+        if self.kind is WaitKind.LIMIT:
+            return f"the usage limit of {self.what}"
+        if self.kind is WaitKind.OUTAGE:
+            return f"the outage of {self.what} ({self.outage})"
+        return f"the next try ({self.what})"
+
     def describe(self) -> Message:
         fields: dict[str, Value] = {
             "until": f"{self.until:%Y-%m-%d %H:%M:%S %Z}".strip(),

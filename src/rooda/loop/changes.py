@@ -5,7 +5,13 @@ from rooda.iteration.headline import headline_of
 from rooda.iteration.progress import read_tests, result_of, with_tests
 from rooda.loop.context import IterationContext
 from rooda.loop.services import Services
-from rooda.loop.work_events import ChangesUnknown, FilesLeftOut, SnapshotTaken, SnapshotTrouble
+from rooda.loop.work_events import (
+    ChangesUnknown,
+    FilesLeftOut,
+    SnapshotStarted,
+    SnapshotTaken,
+    SnapshotTrouble,
+)
 from rooda.workspace.tree_changes import TreeScan
 
 _LAST_WORDS = 16 * 1024  # bytes of an agent's text that can contain its closing words
@@ -18,6 +24,7 @@ def find_changes(context: IterationContext) -> None:
         return
     services, report = context.services, context.report
     if services.tracker is not None:
+        services.emit(SnapshotStarted(context.number))
         context.seen = services.tracker.scan(str(context.number))
     usage = None if report is None else report.usage.context_percent
     context.iteration.result = result_of(response, context.seen, context.agent_ms, usage)

@@ -135,6 +135,7 @@ def _command(
         kill_grace=plan.values[KILL_GRACE],
         closing=moment in _CLOSING,
         ending=moment is Moment.LOOP_END,
+        shown=without_secret_values(hook.command),
     )
 
 

@@ -92,6 +92,6 @@ class Services(Struct, frozen=True):
     def _tell(self, command: Command, event: Event) -> None:
         """Pass on the events of a command that rooda runs itself."""
         if isinstance(event, process.ProcessStarted) and command.what:
-            self.emit(CommandStarted(command.what, event.pid, event.started))
+            self.emit(CommandStarted(command.what, event.pid, event.started, command.shown))
         elif isinstance(event, _PASSED_ON):
             self.emit(event)

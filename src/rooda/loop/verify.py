@@ -60,6 +60,7 @@ def _run(plan: Plan, services: Services, timeout: float | None) -> Finished:
             environ=plan.environ,
             timeout=timeout,
             kill_grace=plan.values[KILL_GRACE],
+            shown=without_secret_values(plan.values[VERIFY_COMMAND] or ""),
         )
     )
 

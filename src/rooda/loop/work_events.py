@@ -16,6 +16,16 @@ ADVICE_ON_REPOSITORIES = (
 )
 
 
+class SnapshotStarted(Event, frozen=True):
+    """The agent has ended, and rooda looks at the work tree."""
+
+    level = LogLevel.DEBUG
+    iteration: int  # the number of the iteration
+
+    def describe(self) -> Message:
+        return say("Looking at the work tree", iteration=self.iteration)
+
+
 class SnapshotTaken(Event, frozen=True):
     """rooda looked at the work tree, and with git kept it as a commit."""
 
@@ -88,6 +98,7 @@ class CommandStarted(Event, frozen=True):
     what: str  # the command
     pid: int  # the pid of the command
     started: float  # when it was started, in the system's unit
+    command: str = ""  # the command line of the user; empty for a command of rooda
 
     def describe(self) -> Message:
         return say("Command started", command=self.what, pid=self.pid)

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from rooda.text.columns import columns
 from rooda.text.controls import clean
 
 PATIENCE = 2.0
@@ -165,7 +166,7 @@ class Terminal:
     def hide_status(self) -> None:
         """Remove the live line; it has several rows if the terminal has become narrower."""
         if self._status:
-            rows = (len(self._status) - 1) // max(1, self.width)
+            rows = (columns(self._status) - 1) // max(1, self.width)
             self._status = ""
             self._err.write(f"\x1b[{rows}A{_CLEAR_BELOW}" if rows else _CLEAR)
 

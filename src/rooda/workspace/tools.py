@@ -55,9 +55,9 @@ Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 class Command(Struct, frozen=True):
     """A command to run.
 
-    `what` is its name in messages. A `closing` command may run for a moment beyond the end of the
-    run (`max_duration`, or a signal that came before it started); an `ending` one, which is the
-    last of the run, for a few seconds.
+    `what` is its name in messages, and `shown` the command line of the user, if it is one. A
+    `closing` command may run for a moment beyond the end of the run (`max_duration`, or a signal
+    that came before it started); an `ending` one, which is the last of the run, for a few seconds.
     """
 
     what: str
@@ -70,6 +70,7 @@ class Command(Struct, frozen=True):
     closing: bool = False
     umask: int = -1
     ending: bool = False
+    shown: str = ""
 
 
 class Finished(Struct, frozen=True):

@@ -1,0 +1,78 @@
+"""The live line at several widths."""
+
+import pytest
+
+from rooda.text.columns import columns
+from rooda.views.live_line import AgentActivity, Phase, RunStanding, live_line
+
+STANDING = RunStanding(good=3, failed=1, cost=3.1)
+VERIFYING = Phase("verifying", 2460.0, ": make test")
+AT_WORK = AgentActivity(printed=34_900, last_output=2464.0, tokens=45_070, cost=0.25)
+
+
+def shown(phase: Phase, width: int, agent: AgentActivity | None = None) -> str:
+    line = live_line("4/20", phase, STANDING, agent, 2467.0, width)
+    assert columns(line) < width
+    return line
+
+
+def test_line_has_the_phase_first() -> None:
+    assert shown(VERIFYING, 160) == (
+        "Iteration 4/20 · verifying: make test · 0m07s · total 41m · 3 good, 1 failed · $3.10"
+    )
+
+
+@pytest.mark.parametrize(
+    "width,expected",
+    [
+        (160, "verifying: make test · 0m07s · total 41m · 3 good, 1 failed · $3.10"),
+        (100, "verifying: make test · 0m07s · total 41m · 3 good, 1 failed · $3.10"),
+        (60, "verifying: make test · 0m07s · total 41m"),
+        (40, "verifying: make test"),
+        (34, "verifying: make…"),
+        (30, "verifying"),
+    ],
+)
+def test_narrow_terminal_leaves_out_the_least_important_parts(width: int, expected: str) -> None:
+    assert shown(VERIFYING, width) == f"Iteration 4/20 · {expected}"
+
+
+@pytest.mark.parametrize(
+    "width,expected",
+    [
+        (
+            160,
+            (
+                "agent ACT: Bash make test · 0m27s · total 41m · 3 good, 1 failed · $3.35 · "
+                "45,070 tokens · 34.1 kB of output, last 0m03s ago"
+            ),
+        ),
+        (100, "agent ACT: Bash make test · 0m27s · total 41m · 3 good, 1 failed · $3.35"),
+        (84, "agent ACT: Bash make test · 0m27s · total 41m · 3 good, 1 failed"),
+        (40, "agent ACT: Bash make…"),
+    ],
+)
+def test_line_of_an_agent_has_its_last_tool(width: int, expected: str) -> None:
+    phase = Phase("agent ACT", 2440.0, ": Bash make test")
+    assert shown(phase, width, AT_WORK) == f"Iteration 4/20 · {expected}"
+
+
+@pytest.mark.parametrize("word", ["word ", "字", "🚀", "e\u0301"])
+@pytest.mark.parametrize("width", [1, 2, 10, 24, 40, 60, 100, 160])
+def test_long_words_are_cut_and_never_wrap(word: str, width: int) -> None:
+    line = shown(Phase("agent", 2440.0, f": {word * 300}"), width, AT_WORK)
+    if width >= 60:
+        assert "0m27s" in line, "the time of the phase is more important than the end of its words"
+
+
+def test_line_of_a_wait_says_until_when() -> None:
+    phase = Phase("waiting until 04:10", 2000.0, " for the usage limit of claude", 3000.0)
+    assert shown(phase, 160) == (
+        "Iteration 4/20 · waiting until 04:10 for the usage limit of claude · 8m53s left · "
+        "total 41m · 3 good, 1 failed · $3.10 · Ctrl+C ends it"
+    )
+
+
+def test_line_before_the_first_iteration_has_no_number() -> None:
+    line = live_line("", Phase("verifying", 0.0, ": make"), RunStanding(), None, 3725.0, 100)
+    assert line == "verifying: make · 1h02m05s · total 1h02m"
