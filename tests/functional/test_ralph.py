@@ -785,7 +785,9 @@ def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None
     running.signal(signal.SIGTERM)
     ended = running.finish()
     name = planned.run_record()["run"]
-    assert ended.err.endswith(f"\n  To continue: ralph build --resume={name}\n")
+    assert ended.err.endswith(
+        f"\n  Next: rooda show · rooda report · ralph build --resume={name}\n"
+    )
 
     found = planned.rooda("resume")
     assert found.code == 1

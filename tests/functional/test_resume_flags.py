@@ -83,7 +83,7 @@ def test_a_resumed_run_keeps_the_flags_it_was_started_with(
     flags = ("--ai-cmd", command, "-n", "4", "--verify", verify, "--idle-timeout", "9m")
     ended = interrupted(workspace, nursery, *flags)
     name = last_run(look)["run"]
-    assert ended.err.endswith(f"\n  To continue: rooda resume {name}\n")
+    assert ended.err.endswith(f"\n  Next: rooda show · rooda report · rooda resume {name}\n")
 
     done = workspace.rooda("resume")
     assert done.code == 2, done.err
@@ -366,7 +366,9 @@ def test_a_run_that_the_user_stopped_says_how_to_continue_it(
     workspace.write("go", "")
     done = running.finish()
     assert done.code == 130
-    assert done.err.endswith(f"\n  To continue: rooda resume {last_run(look)['run']}\n")
+    assert done.err.endswith(
+        f"\n  Next: rooda show · rooda report · rooda resume {last_run(look)['run']}\n"
+    )
     assert workspace.rooda("resume").code == 0
 
 
@@ -377,16 +379,17 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Insid
 
     done = workspace.work("false", *FAILS, "--log-format", "logfmt")
     assert last(done).endswith(' resume="rooda resume RUN"')
-    assert last(workspace.work("false", *FAILS)).startswith("  Iteration timing")
+    begin = "  Next: rooda show · rooda report"
+    assert last(workspace.work("false", *FAILS)) == f"{begin} · rooda resume RUN"
     hook = "loop: {hooks: {loop_start: {command: exit 1, on_error: abort}}}\n"
     workspace.config(hook + PROCEDURE)
-    assert last(workspace.work("true")) == "  To continue: rooda resume RUN"
+    assert last(workspace.work("true")) == f"{begin} · rooda resume RUN"
     workspace.config(PROCEDURE)
-    assert "To continue" not in workspace.work("true", "-n", "1").err
-    assert "To continue" not in workspace.work(workspace.agent(SUCCESS)).err
+    assert last(workspace.work("true", "-n", "1")) == f"{begin} · rooda resume RUN -n MORE"
+    assert last(workspace.work(workspace.agent(SUCCESS))) == begin
     slow = workspace.agent("exec sleep 60")
     done = workspace.work(slow, "--max-duration", "1s")
-    assert last(done) == "  To continue: rooda resume RUN --max-duration MORE"
+    assert last(done) == f"{begin} · rooda resume RUN --max-duration MORE"
     refused(workspace.rooda("resume"), "max_duration of 1.0s reached", "--max-duration MORE")
 
 

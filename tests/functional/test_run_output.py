@@ -42,7 +42,8 @@ def test_log_of_limited_iterations(workspace: Workspace) -> None:
         "Iteration 3/3 completed in Xs (success)",
         "Reached max iterations: 3 (total: Xs)",
     ]
-    assert TIMING.fullmatch(done.err.splitlines()[-1])
+    assert TIMING.fullmatch(done.err.splitlines()[-2])
+    assert done.err.splitlines()[-1].startswith("  Next: rooda show · rooda report · rooda resume ")
     assert all(
         re.match(r"\[\d\d:\d\d:\d\d\] \S", line) or line.startswith("  ")
         for line in done.err.splitlines()
@@ -69,7 +70,8 @@ def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> Non
         "Iteration 6/10 completed in Xs (failure, consecutive: 3/3)",
         "ERROR: Aborting after 3 consecutive failures (6 iterations completed, total: Xs)",
     ]
-    assert TIMING.fullmatch(done.err.splitlines()[-1])
+    assert TIMING.fullmatch(done.err.splitlines()[-2])
+    assert done.err.splitlines()[-1].startswith("  Next: rooda show · rooda report · rooda resume ")
     assert (done.code, workspace.starts) == (1, 6)
 
 
@@ -95,7 +97,7 @@ def test_verbose_output_between_log_lines(workspace: Workspace) -> None:
         start = lines.index(f"Iteration {number}/2 starting...")
         assert sorted(lines[start + 1 : start + 3]) == ["... running tests", "ok"]
         assert lines[start + 3] == f"Iteration {number}/2 completed in Xs (success)"
-    assert lines[-2] == "Reached max iterations: 2 (total: Xs)"
+    assert lines[-3] == "Reached max iterations: 2 (total: Xs)"
 
 
 def test_verbose_output_goes_to_stdout_and_the_log_to_stderr(workspace: Workspace) -> None:

@@ -44,7 +44,7 @@ def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) 
     screen.wait_for(f"{LIVE}agent · 0m01s · ")
     workspace.write("go", "")
     assert screen.finish() == 0
-    assert "·" not in "\n".join(screen.lines)
+    assert LIVE not in "\n".join(screen.lines)
     timeless = [re.sub(r"^\[.*?\] |^  ", "", line) for line in screen.lines]
     assert [re.sub(r"\d+\.\ds", "X", line) for line in timeless] == [
         "Starting procedure: work (max 1 iteration)",
@@ -53,6 +53,7 @@ def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) 
         "2 files",
         "Completed: AI signaled SUCCESS (1 iteration, total: X)",
         "Iteration timing: min=X, max=X, mean=X",
+        "Next: rooda show · rooda report",
         "",
     ]
 
@@ -91,11 +92,12 @@ def test_live_line_is_shown_only_on_an_interactive_terminal(
         assert {name: screen.finish() for name, screen in screens.items()} == dict.fromkeys(
             cases, 2
         )
-        shown = [name for name, screen in screens.items() if "·".encode() in screen.sent]
+        live = "· agent".encode()
+        shown = [name for name, screen in screens.items() if live in screen.sent]
         controlled = [name for name, screen in screens.items() if RAW.search(screen.sent)]
         assert shown == controlled == ["interactive", "silent agent with --verbose"]
         done = piped.finish()
-        assert "·" not in done.err
+        assert "· agent" not in done.err
         assert not RAW.search((done.out + done.err).encode())
     finally:
         for screen in screens.values():
@@ -115,7 +117,7 @@ def test_live_line_fits_a_narrow_terminal_when_output_goes_elsewhere(
         narrow.wait_for("Iteration 1/1 · agent\r")  # drawn again in its place
         workspace.write("go", "")
         assert narrow.finish() == 2
-        assert "·" not in "\n".join(narrow.lines)
+        assert "· agent" not in "\n".join(narrow.lines)
     finally:
         narrow.close()
 
@@ -140,10 +142,12 @@ def test_ctrl_c_restores_the_terminal(
     assert screen.settings == before
     assert "Interrupted (0 iterations completed, total:" in screen.lines[-4]
     assert re.fullmatch(r"  Iteration timing: min=\S+, max=\S+, mean=\d+\.\ds", screen.lines[-3])
-    assert re.fullmatch(r"  To continue: rooda resume [\w-]+", screen.lines[-2])
+    assert re.fullmatch(
+        r"  Next: rooda show · rooda report · rooda resume [\w-]+", screen.lines[-2]
+    )
     assert screen.lines[-1] == ""
-    assert re.search(rb"rooda resume [\w-]+\r\n\Z", screen.sent)
-    assert "·" not in "\n".join(screen.lines)
+    assert re.search(rb"rooda resume [\w-]+(\x1b\[0m)?\r\n\Z", screen.sent)
+    assert LIVE not in "\n".join(screen.lines)
 
 
 def test_ctrl_c_reaches_rooda_only(workspace: Workspace, screen: Screen) -> None:
@@ -320,7 +324,7 @@ def test_closed_streams_do_not_stop_the_run(
     assert not re.search("Traceback|Exception|Bad file", done.out + done.err)
     assert "## OBSERVE" in (workspace.path / "prompt").read_text()
     log = (workspace.path / "log").read_text()
-    assert log.count("\n") == 6
+    assert log.count("\n") == 7
     assert log.count("output") == log.count(" · output\n") == 1, "it is only the headline"
 
 

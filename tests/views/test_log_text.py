@@ -21,7 +21,6 @@ from rooda.loop.iteration_events import (
 )
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted
-from rooda.loop.stops import StopRule
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import Committed, Pushed, VerifyEnded
 from rooda.process import events as process
@@ -258,17 +257,13 @@ def test_further_lines_of_the_log(event: Event, line: str) -> None:
     assert written("text", ("10:00:00", event)) == f"[10:00:00] {line}\n"
 
 
-@pytest.mark.parametrize(
-    "ended", [INTERRUPTED, structs.replace(ABORTED, rule=StopRule.MAX_COST, reason="too much")]
-)
-def test_last_line_is_the_command_that_continues_the_run(ended: RunEnded) -> None:
-    *lines, last = (structs.replace(ended, resume="rooda resume R").as_text() or "").split("\n")
+@pytest.mark.parametrize("ended", [ENDED, SUCCEEDED, ABORTED, INTERRUPTED])
+def test_last_line_has_the_next_commands(ended: RunEnded) -> None:
+    """The lines above it are those of the documents."""
+    commands = ("rooda show", "rooda resume R")
+    *lines, last = (structs.replace(ended, next_commands=commands).as_text() or "").split("\n")
     assert "\n".join(lines) == ended.as_text()
-    assert last == "  To continue: rooda resume R"
-
-
-def test_timing_stays_the_last_line_after_consecutive_failures() -> None:
-    assert structs.replace(ABORTED, resume="rooda resume R").as_text() == ABORTED.as_text()
+    assert last == "  Next: rooda show · rooda resume R"
 
 
 @pytest.mark.parametrize(

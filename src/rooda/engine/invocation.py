@@ -17,6 +17,7 @@ from rooda.record.given_flags import GivenFlags
 
 # After these ends there is nothing to continue, or the user has what they asked for.
 _AT_THE_END = (StopRule.SIGNAL, StopRule.ONCE, StopRule.MAX_ITERATIONS)
+_LOOKING = ("rooda show", "rooda report")  # for the runs of ralph too
 _PROMPT_FLAGS = frozenset({"--context", *(f"--{phase}" for phase in PHASES)})
 BUDGETS = {
     StopRule.MAX_COST: "--max-cost",
@@ -28,12 +29,14 @@ BUDGETS = {
 class Front(Struct, frozen=True):
     """The commands with which the user starts a run and continues it.
 
-    `limits` are the flags of the command that raise the limit of a rule.
+    `limits` are the flags of the command that raise the limit of a rule. `then` is the command that
+    usually follows a run that has nothing left to do.
     """
 
     start: str
     resume: str  # with {run}
     limits: Mapping[StopRule, str] = field(default_factory=dict)
+    then: str = ""
 
     def continuing(self, run: str, rule: StopRule | None = None, limit: str = "MORE") -> str:
         """Return the command that resumes the run, with a higher limit if a rule is given."""
@@ -46,6 +49,15 @@ class Front(Struct, frozen=True):
         if rule in _AT_THE_END or (rule in BUDGETS and rule not in self.limits):
             return ""
         return self.continuing(run, rule if rule in BUDGETS else None)
+
+    def next_commands(self, run: str, rule: StopRule) -> tuple[str, ...]:
+        """Return the commands for the user after a run that this rule ended."""
+        going_on = self.after(run, rule)
+        if rule in _AT_THE_END:
+            going_on = self.then
+        if rule is StopRule.MAX_ITERATIONS and not going_on and rule in self.limits:
+            going_on = self.continuing(run, rule)
+        return (*_LOOKING, going_on) if going_on else _LOOKING
 
 
 class TakenUp(Struct, frozen=True):

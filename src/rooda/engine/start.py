@@ -140,7 +140,11 @@ def start_run(
             notes=notes,
         )
         if invocation is not None:
-            services = replace(services, continuing=partial(invocation.front.after, lock.run))
+            services = replace(
+                services,
+                continuing=partial(invocation.front.after, lock.run),
+                next_commands=partial(invocation.front.next_commands, lock.run),
+            )
         # What is loaded by now stays until the end. The entry point has made collections rare.
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)

@@ -218,4 +218,5 @@ def _ended(
         tokens=state.tokens,
         cost=state.cost,
         resume=services.continuing(found.rule),
+        next_commands=services.next_commands(found.rule),
     )

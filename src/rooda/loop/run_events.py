@@ -266,6 +266,7 @@ class RunEnded(Event, frozen=True):
     tokens: int = 0  # how many tokens the agents used
     cost: float = 0.0  # what the run cost, in US dollars
     resume: str = ""  # the command that continues the run, if there is one
+    next_commands: tuple[str, ...] = ()  # commands that show the run and continue it
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED
@@ -274,6 +275,10 @@ class RunEnded(Event, frozen=True):
     def tone(self) -> Color | None:
         tones = {Status.SUCCESS: Color.GOOD, Status.ABORTED: Color.BAD}
         return tones.get(self.status, Color.WARNING)
+
+    @property
+    def highlights(self) -> tuple[str, ...]:
+        return tuple(map(one_line, self.next_commands))
 
     def to_json(self) -> dict[str, Any]:
         return super().to_json() | {"stats": self.stats.summary()}
@@ -309,9 +314,8 @@ class RunEnded(Event, frozen=True):
             lines.append(f"  Iteration timing: {numbers}")
         if used := usage_words(self.tokens, self.cost):
             lines.append(f"  Used: {used}")
-        # After failures in a row the timing is the last line.
-        if self.resume and self.rule is not StopRule.FAILURE_THRESHOLD:
-            lines.append(f"  To continue: {one_line(self.resume)}")
+        if self.next_commands:
+            lines.append(f"  Next: {' · '.join(map(one_line, self.next_commands))}")
         return "\n".join(lines)
 
     def _first_line(self) -> str:

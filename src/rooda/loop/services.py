@@ -40,6 +40,10 @@ def _no_command(_: StopRule) -> str:
     return ""
 
 
+def _no_commands(_: StopRule) -> tuple[str, ...]:
+    return ()
+
+
 class ReportedTrees(Struct):
     """What the run has already reported about its work tree, so that it reports each thing once."""
 
@@ -61,7 +65,8 @@ class Services(Struct, frozen=True):
     and the user's own commands; `pin` is the repository that they work in. rooda leaves the
     files in `untracked` out of commits until they change. `notes` has the user's notes for the next
     prompt. `now` is the wall clock, `rest` lets time pass, `chance` is anything from 0 to 1.
-    `continuing` says which command continues a run that a rule has ended, if there is one.
+    `continuing` says which command continues a run that a rule has ended, if there is one, and
+    `next_commands` which commands the user may want then.
     """
 
     emit: Callable[[Event], None]
@@ -76,6 +81,7 @@ class Services(Struct, frozen=True):
     rest: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
     continuing: Callable[[StopRule], str] = _no_command
+    next_commands: Callable[[StopRule], tuple[str, ...]] = _no_commands
     reported: ReportedTrees = field(default_factory=ReportedTrees)
     tools: Tools = None  # type: ignore[assignment]  # without any, `execute` runs them
     pin: Pin | None = None

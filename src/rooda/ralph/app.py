@@ -132,7 +132,8 @@ def _run(session: CliContext, mode: str, parameters: Mapping[str, Any]) -> int:
         args, world = _args(mode, taken_up.parameters), taken_up.world
         given = taken_up.given
     limits = {StopRule.MAX_ITERATIONS: "--max-iterations"} if "maximum" in parameters else {}
-    front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits)
+    then = "ralph build" if mode == "plan" else ""
+    front = Front(f"ralph {mode}", f"ralph {mode} --resume={{run}}", limits, then)
     prepared = prepare_ralph(args, world, resumed=taken_up is not None)
     if parameters["dry_run"]:
         from rooda.console.preview import show_dry_run
