@@ -182,6 +182,7 @@ def test_a_failed_verify_is_explained_by_verify_and_not_by_the_agent(workspace: 
     assert evidence.startswith("Evidence: exit code 7 after ")
     assert evidence.endswith(" from echo no; exit 7")
     assert "Exit code of the agent: 0\n" in text
+    assert "\nVerify printed (echo no; exit 7):\n  no\n" in text
 
 
 def test_a_silent_failed_verify_has_no_empty_heading(workspace: Workspace) -> None:

@@ -348,6 +348,9 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
     (warning,) = [line for line in done.log if "the plan has unfinished tasks" in line]
     assert warning.endswith(' open="Write the file" blocked="Read the file"')
     assert "Open Tasks: Write the file\nBlocked Tasks: Read the file\n" in planned.log()
+    why = planned.rooda("why").out
+    assert "\nTasks of the plan that are open: Write the file\n" in why
+    assert "\nTasks of the plan that are blocked: Read the file\n" in why
 
 
 def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:

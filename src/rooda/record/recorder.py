@@ -27,6 +27,7 @@ from rooda.loop.run_events import (
     RunEnded,
     RunStarted,
     StateUnwritable,
+    TasksLeft,
 )
 from rooda.loop.state import State
 from rooda.loop.stops import StopRule
@@ -100,6 +101,7 @@ class Recorder:
             reason=None,
             rule=None,
             exit_code=None,
+            tasks_left=None,
         )
         self._store.save(run=self._run)
 
@@ -304,6 +306,7 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     Pushed: ("push", _itself),
     PushFailed: ("push_failed", _itself),
     HistoryPruned: ("pruned", _itself),
+    TasksLeft: ("tasks_left", _itself),
     StateUnwritable: ("unwritable", lambda event: event.error),
     TranscriptTrimmed: ("trimmed", _itself),
     LeftoversStopped: ("left_behind", lambda event: event.processes),

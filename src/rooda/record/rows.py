@@ -25,7 +25,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import Segment
-from rooda.loop.run_events import HistoryPruned
+from rooda.loop.run_events import HistoryPruned, TasksLeft
 from rooda.loop.state import SavedState
 from rooda.loop.work_events import (
     BaselineEnded,
@@ -157,6 +157,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     threshold: int | None = None  # of consecutive failures
     snapshot: SnapshotTaken | None = None  # of the work tree before the first iteration
     pruned: tuple[HistoryPruned, ...] | None = None  # older runs that its start deleted
+    tasks_left: TasksLeft | None = None  # tasks of the plan that are not finished at the end
     state: SavedState | None = None  # where a resumed run continues
     repository: RecordedRepository | None = None  # earlier versions wrote none
     given: GivenFlags | UnsetType = UNSET  # the command line; private. Version 0.1 wrote none

@@ -47,6 +47,8 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
     last = iterations[-1] if iterations else None
     rule = known_rule(run.rule)
     if run.status == Status.RUNNING:
+        if waits := waits_now(run):
+            return f"{waits} Nothing has ended the run yet."
         at = f" at iteration {last.number}" if last else ""
         return f"The run is at work{at}; nothing has ended it yet."
     if rule is None:
@@ -76,6 +78,21 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
             return f"The user ended it with `rooda stop` at {clock(run.ended_at)}."
     reason = one_line((run.reason or "")[:_LONGEST])
     return f"{rule.row.sentence} {_sentence(reason)}".strip()
+
+
+def waits_now(run: RunRow) -> str:
+    """Return what a run that is at work waits for, and until when; "" if it does not wait."""
+    last = run.waits[-1] if run.waits else None
+    if run.status != Status.RUNNING or last is None or last.waited is not None:
+        return ""
+    what = one_line(last.what[:_LONGEST])
+    target = {
+        "limit": f"for the end of the usage limit of {what}",
+        "outage": f"for the end of an outage of {what}",
+    }.get(last.kind, f"before the next try ({what})")
+    moment = moment_of(last.until)
+    until = f" until {moment:%Y-%m-%d %H:%M:%S}" if moment else ""
+    return f"The run waits {target}{until}, then iteration {last.iteration} starts."
 
 
 def _sentence(words: str) -> str:

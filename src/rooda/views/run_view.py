@@ -153,6 +153,9 @@ def _details(row: RunRow) -> Iterator[tuple[str, str]]:
     if (baseline := row.baseline) is not None:
         words = (f"verify {baseline.verdict}", baseline.error, baseline.counts)
         yield "Before", ", ".join(filter(None, words))
+    if row.tasks_left is not None:
+        for kind, names in row.tasks_left.lists():
+            yield "Tasks left", f"{kind}: {names}"
     groups = grouped_waits(row.waits or ())
     for group in groups[-_WAITS:]:
         yield "Waited", _wait_line(group)

@@ -9,9 +9,10 @@ from rooda.agents.failure_kinds import known_kind
 from rooda.loop.stops import StopRule, known_rule
 from rooda.record.json_objects import iteration_object, run_object
 from rooda.record.rows import IterationRow, RunRow
+from rooda.summary.sentences import waits_now
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
-from rooda.views.iteration_view import named_attempts
+from rooda.views.iteration_view import named_attempts, printed
 from rooda.views.recorded_waits import grouped_waits
 from rooda.views.terminal import render_table
 
@@ -23,7 +24,10 @@ def of_run(run: RunRow, last: IterationRow | None) -> str:
     """Why the run ended, and what its last iteration had to do with it."""
     name = f"Run {run.run} ({run.procedure})"
     if run.status == "running":
-        return f"{name} is still running.\n{_last(last)}"
+        waits = waits_now(run)
+        reason = one_line(run.waits[-1].reason) if waits and run.waits else ""
+        lines = [f"{name} is still running.", waits, f"Reason: {reason}" if reason else ""]
+        return "\n".join(filter(None, lines)) + "\n" + _last(last)
     code = run.exit_code
     ended = f"ended as {run.status}" + ("" if code is None else f", exit code {code}")
     rule = known_rule(run.rule)
@@ -34,6 +38,9 @@ def of_run(run: RunRow, last: IterationRow | None) -> str:
         lines.append(f"Rule: {run.rule}. {rule.row.sentence if rule else ''}")
     if run.ended_because and run.rule is not None:
         lines.append(f"Reason: {one_line(run.ended_because)}")
+    if run.tasks_left is not None:
+        for kind, names in run.tasks_left.lists():
+            lines.append(f"Tasks of the plan that are {kind}: {one_line(names)}")
     if run.signal:
         lines.append(f"Signal to rooda: {run.signal}")
     lines += _waits(run)
@@ -88,7 +95,15 @@ def _verdict(one: IterationRow) -> str:
         lines.append(f"Its tree is the one of iteration {one.returned_to}: no progress")
     if one.duration is not None:
         lines.append(f"Took: {format_duration(one.duration)}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + _check(one)
+
+
+def _check(one: IterationRow) -> str:
+    """The end of what a failed check printed."""
+    verify = one.verify
+    if verify is None or not verify.error:
+        return ""
+    return f"\nVerify printed ({one_line(verify.command)}):\n{printed(verify.output)}"
 
 
 def _waits(run: RunRow) -> list[str]:
@@ -136,7 +151,10 @@ def limits(run: RunRow, keys: Sequence[str]) -> str:
 
 def as_object(run: RunRow, one: IterationRow | None) -> dict[str, Any]:
     """The same for programs."""
-    keys = ("run", "procedure", "status", "rule", "reason", "exit_code", "signal", "waits")
+    keys = (
+        *("run", "procedure", "status", "rule", "reason", "exit_code", "signal", "waits"),
+        "tasks_left",
+    )
     whole = run_object(run)
     last = None if one is None else iteration_object(one)
     return {key: whole[key] for key in keys} | {
@@ -163,4 +181,5 @@ _ITERATION_KEYS = (
     "incomplete",
     "earlier_attempts",
     "failure",
+    "verify",
 )

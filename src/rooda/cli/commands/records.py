@@ -33,7 +33,6 @@ _NO_RUN = (
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CLOSING = 2000  # characters of the agent's last words
-_ENDED = (Status.SUCCESS, Status.MAX_ITERS, Status.ABORTED)
 
 
 def _dump(value: object) -> str:
@@ -86,7 +85,7 @@ def history(
 
 def _counted(record: Recorded, row: RunRow) -> RunRow:
     """Return the run with its counts; one that has ended has them, others are counted now."""
-    is_known = row.status in _ENDED and row.summary is not None
+    is_known = row.rule is not None and row.summary is not None
     return row if is_known else record.summed_up(row)
 
 
