@@ -162,6 +162,9 @@ def test_history_json_has_everything_of_a_run_except_its_iterations(
         begin, end = (datetime.fromisoformat(run[key]) for key in ("started_at", "ended_at"))
         assert begin.tzinfo is not None
         assert begin <= end
+        assert run["wall_seconds"] == pytest.approx((end - begin).total_seconds(), abs=0.01)
+        assert run["waited_seconds"] == 0
+    assert runs[2]["headline"].startswith("tests/test_a.py .F")
     assert [run["exit_code"] for run in runs] == [2, 1, 0]
     assert [run["status"] for run in runs] == ["max-iters", "aborted", "success"]
     assert all(run["reason"] for run in runs)
@@ -265,6 +268,9 @@ def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
     run = asked(past.workspace.rooda, "show", past.good)
     assert run.keys() >= OF_A_RUN | {"iterations"}
     assert [one["number"] for one in run["iterations"]] == [1, 2, 3]
+    assert run["headline"] == asked(past.workspace.rooda, "history")[2]["headline"]
+    assert (run["commits"], run["lines"]) == (0, {"files": 2, "added": 2, "deleted": 2})
+    assert run["wall_seconds"] >= sum(one["wall_seconds"] for one in run["iterations"]) > 0
     for one in run["iterations"]:
         assert one.keys() >= OF_AN_ITERATION | MORE_OF_AN_ITERATION
         assert one["result"].keys() == OF_A_RESULT

@@ -27,6 +27,7 @@ class RunBrief(Struct, frozen=True):
     seconds: float | None  # from start to end; None if the end is unknown
     waited: float
     cost: float | None
+    headline: str  # of the last good iteration
     why: str  # the reason of the end; of a run that is good or at work, what it did last
 
 
@@ -53,5 +54,6 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
         seconds=seconds,
         waited=sum(one.seconds for one in waits_of(run, start, seconds or 0.0)),
         cost=None if run.cost is None else min(max(run.cost, 0.0), _LARGEST),
+        headline=headline[:_LONGEST],
         why=one_line(reason if is_bad else headline[:_LONGEST] or reason),
     )

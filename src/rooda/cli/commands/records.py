@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
 import click
 
@@ -14,9 +15,10 @@ from rooda.console.pager import print_paged
 from rooda.console.recorded import Recorded, readable_record, split_words
 from rooda.loop.state import Status
 from rooda.record.json_objects import iteration_object, run_object, with_summary
-from rooda.record.rows import RunRow
+from rooda.record.rows import IterationRow, RunRow
 from rooda.summary.brief import brief_of
 from rooda.summary.build import summarize
+from rooda.summary.measured import measured_brief, measured_iteration, measured_run
 from rooda.summary.model import RunSummary
 from rooda.summary.words import words_of
 from rooda.views import why as why_view
@@ -71,12 +73,14 @@ def history(
     record = Recorded.here()
     rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
     rows = [_counted(record, row) for row in rows]
+    now = datetime.now().astimezone()
+    headlines = readable_record(lambda: record.reader.headlines(row.run for row in rows))
+    runs = [brief_of(row, headlines.get(row.run, ""), now) for row in rows]
     if as_json:
-        click.echo(_dump(list(map(run_object, rows))))
+        pairs = zip(rows, runs, strict=True)
+        click.echo(_dump([run_object(row) | measured_brief(brief) for row, brief in pairs]))
     elif rows:
-        page, now = _page(color), datetime.now().astimezone()
-        headlines = readable_record(lambda: record.reader.headlines(row.run for row in rows))
-        runs = [brief_of(row, headlines.get(row.run, ""), now) for row in rows]
+        page = _page(color)
         _print([runs_text(runs, page)], record, page)
     else:
         filtered = any((status, procedure, since, until))
@@ -147,16 +151,24 @@ def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
     """Print one object. Iterations are printed one by one: each can have megabytes."""
     if number is not None:
         one = record.iteration(row, number)
-        click.echo(_dump(iteration_object(one, record.workspace)))
+        click.echo(_dump(_iteration_object(record, one, _summary(record, row))))
         return
     iterations = record.iterations(row.run)
-    head = _dump(run_object(with_summary(row, iterations))).removesuffix("\n}")
+    run = _summary(record, row)
+    whole = run_object(with_summary(row, iterations))
+    head = _dump(whole | measured_run(run, whole)).removesuffix("\n}")
     click.echo(f'{head},\n  "iterations": [', nl=False)
     for place, one in enumerate(iterations):
         click.echo("," if place else "")
-        text = _dump(iteration_object(one, record.workspace))
+        text = _dump(_iteration_object(record, one, run))
         click.echo("\n".join(f"    {line}" for line in text.splitlines()), nl=False)
     click.echo("\n  ]\n}")
+
+
+def _iteration_object(record: Recorded, row: IterationRow, run: RunSummary) -> dict[str, Any]:
+    one = next((one for one in run.iterations if one.number == row.number), None)
+    found = iteration_object(row, record.workspace)
+    return found if one is None else found | measured_iteration(one)
 
 
 @click.command("why", cls=RunNamesCommand)
