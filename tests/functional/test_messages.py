@@ -272,7 +272,7 @@ def test_words_before_failure_are_the_reason(work: GitWork) -> None:
     assert work.work(agent, "--failure-threshold", "1").code == 1
     said = "the agent says that it is blocked: The API key is missing, so I stop."
     assert f"Reason: {said}" in work.rooda("why").out
-    assert said in work.rooda("show").out
+    assert "signal: The API key is missing, so I stop.\n" in work.rooda("show").out
     assert said in work.rooda("show", "1").out
     assert said in work.rooda("history").out
 

@@ -155,6 +155,8 @@ def headline_of_row(one: IterationSummary) -> str:
     if one.is_failed:
         is_counted = one.kind == "timeout" or (one.kind == "verify" and one.tests is not None)
         words = what_failed(one).rstrip(".") if is_counted or not one.reason else one.reason
+        if one.kind == "signal":
+            words = words.partition(": ")[2] or words  # the agent's own words
         is_named = not one.kind or words.startswith(one.kind)
         return words if is_named else f"{one.kind}: {words}"
     return one.reason or one.headline

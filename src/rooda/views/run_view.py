@@ -9,7 +9,7 @@ from rooda.loop.work_events import HookEnded
 from rooda.record.given_flags import masked_flags
 from rooda.record.rows import RunRow
 from rooda.summary import lines
-from rooda.summary.model import IterationSummary, NextCommand, RunSummary
+from rooda.summary.model import IterationSummary, NextCommand, ProofState, RunSummary
 from rooda.summary.sentences import MOST_NOTES
 from rooda.text.colors import Color, Painter
 from rooda.text.controls import one_line, shown_words
@@ -24,6 +24,11 @@ _WAITS = 10
 _PURPOSE = 50  # columns for what a command is for
 _LONGEST = 2000  # characters of a command
 _STATUS = {"success": Color.GOOD, "completed": Color.GOOD, "running": Color.NAME}
+_PROOF = {
+    ProofState.PASSED: Color.GOOD,
+    ProofState.NOT_PROVEN: Color.BAD,
+    ProofState.NOT_CHECKED: Color.WARNING,
+}
 _NOTE = {True: Color.BAD, False: Color.WARNING}
 _BAD = ("aborted", "failed", "timed_out")
 # The first to give way on a narrow terminal is the commit.
@@ -93,9 +98,9 @@ def _head(run: RunSummary, page: Page) -> str:
     return page.paint(status_color(run.status), sentence.rstrip("\n")) + f"\n{rule}\n"
 
 
-def _numbers(run: RunSummary) -> Iterator[tuple[str, str]]:
+def _numbers(run: RunSummary) -> Iterator[tuple[str | Cell, str]]:
     yield "Run", run.run
-    yield "Proof", lines.proof_line(run.proof)
+    yield Cell("Proof", _PROOF[run.proof.state]), lines.proof_line(run.proof)
     if run.closing:
         said = f"iteration {run.closing_iteration}, not checked by rooda"
         yield "Agent says", f"{run.closing} ({said})"
