@@ -63,6 +63,12 @@ def test_totals_count_the_lines_of_all_files() -> None:
     assert (found.files, found.added, found.deleted) == (152, 180, 11)
 
 
+def test_a_run_in_its_first_moment_has_spent_no_time() -> None:
+    row = iteration(1, status="executing", ended_at=None, segments=(), duration=None, result=None)
+    run = summarize(night(status="running", ended_at=None), [replace(row, verify=None)], START)
+    assert (run.seconds, run.times) == (0.0, {})
+
+
 def test_times_are_told_apart() -> None:
     found = good_night()
     assert found.times == {

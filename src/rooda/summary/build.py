@@ -440,4 +440,5 @@ def _times(
     hooks = sum(one.duration for one in run.hooks if one.hook != "on_wait")
     if hooks > 0:
         found[SpanKind.HOOKS] = found.get(SpanKind.HOOKS, 0.0) + hooks
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    spent = [(kind, seconds) for kind, seconds in found.items() if seconds > 0]
+    return dict(sorted(spent, key=lambda pair: -pair[1]))
