@@ -13,6 +13,7 @@ from rooda.config.setting import Setting
 from rooda.config.settings import (
     BY_KEY,
     ENV,
+    GIT_MESSAGE,
     IGNORE_EXIT_STATUS,
     LOG_LEVEL,
     MAX_ITERATIONS,
@@ -736,6 +737,7 @@ V1 = {
     "max_iters_exit_code": 0,
     "separators": True,
     "git.push": True,
+    "git.message": "{procedure}: iteration {iteration}",
 }
 
 
@@ -770,8 +772,9 @@ def test_preset_can_be_set_in_each_place(place: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["global", "workspace", "variable", "flag"])
 def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path: Path) -> None:
     setting = BY_KEY[key]
-    given = sample(setting)._replace(value=setting.default)
-    text = "other" if given.value is None else setting.kind.show(given.value)
+    is_shown_as_given = setting.default is not None and setting is not GIT_MESSAGE
+    given = sample(setting)._replace(value=setting.default if is_shown_as_given else "other")
+    text = setting.kind.show(given.value) if is_shown_as_given else "other"
     flag = flag_arguments(setting, given._replace(text=text))
     line = loop(in_section(setting, text))
     values = planned(
@@ -783,7 +786,7 @@ def test_each_value_of_a_preset_can_be_overridden(key: str, place: str, tmp_path
         global_=line if place == "global" else None,
         env={setting.variable: text} if place == "variable" else {},
     ).values
-    assert values[setting] == ("other" if given.value is None else given.value)
+    assert values[setting] == given.value
     assert str(values.origin(setting)).partition(":")[0] == {
         "flag": "cli",
         "variable": "env",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rooda.cli.commands.run import run
 from rooda.config.file_reader import TOP_LEVEL
@@ -22,6 +23,7 @@ from rooda.config.settings import (
     AI_CMD,
     AI_CMD_ALIAS,
     BY_KEY,
+    GIT_MESSAGE,
     ITERATION_MODE,
     MAX_ITERATIONS,
     OLD_KEYS,
@@ -281,6 +283,15 @@ def test_template_has_it_with_its_default(setting: Setting[Any]) -> None:
     lines = template(Proposals()).splitlines()
     assert [line for line in lines if re.match(rf"\s+#{name}:", line)]
     assert " ".join(setting.help.split()) in " ".join(" ".join(lines).replace("#", " ").split())
+
+
+def test_default_with_newlines_is_one_line_of_yaml(tmp_path: Path) -> None:
+    default = GIT_MESSAGE.default
+    assert "\n" in default
+    shown = config_view.as_yaml(inspected(tmp_path, workspace="{}\n"))
+    for text in (template({"PATH": ""}), shown):
+        [line] = [line.strip() for line in text.splitlines() if re.match(r" +#?message: ", line)]
+        assert yaml.safe_load(line.removeprefix("#")) == {"message": default}
 
 
 @each_setting

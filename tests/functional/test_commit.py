@@ -39,6 +39,47 @@ def signing_with(work: GitWork, body: str) -> None:
     work.git("config", "gpg.program", work.script("gpg", body))
 
 
+@pytest.mark.slow
+def test_message_is_the_headline_with_the_run_as_a_trailer(work: GitWork) -> None:
+    work.settings(git={"commit": True})
+    work.git_hook(
+        "commit-msg", 'git interpret-trailers --in-place --trailer "Change-Id: I1" "$1"; exit 0'
+    )
+    long = "Rewrote the join so that keys which are null never match, and added three more tests"
+    agent = work.agents(
+        "touch 1; echo 'I made a plan. Then more.'",
+        "touch 2; git config commit.cleanup strip; echo '#2 is fixed'",
+        f"touch 3; git config commit.cleanup scissors; echo '{long}'",
+        "touch 4; git config commit.cleanup verbatim; echo 'fixup! the beginning'",
+        f"touch 5; {SUCCESS}",
+    )
+    done = work.work(agent)
+    assert done.code == 0, done.err
+    run = work.run_record()["run"]
+    subjects = [
+        "I made a plan",
+        '"#2 is fixed"',
+        "Rewrote the join so that keys which are null never match, and added\u2026",
+        '"fixup! the beginning"',
+        "work: iteration 5",
+    ]
+    assert work.subjects()[1:] == subjects
+    trailers = "--format=%(trailers:key=Rooda-Run,valueonly,separator=)"
+    assert work.git("log", "--reverse", trailers).splitlines()[-5:] == [
+        f"{run}/{number}" for number in range(1, 6)
+    ]
+    for number in range(5):
+        text = work.git("log", "-1", "--format=%(trailers)", f"HEAD~{number}")
+        assert [line.partition(":")[0] for line in text.split("\n") if line] == [
+            "Rooda-Run",
+            "Change-Id",
+        ]
+    assert f"\n\n{long}\n\nRooda-Run: " in work.git("log", "-1", "--format=%B", "HEAD~2")
+    assert [row["commit"]["message"].split("\n")[0] for row in work.record()] == subjects
+    assert "Commit" in work.rooda("show", "3").out
+    assert "Rooda-Run" not in work.rooda("show", "3").out
+
+
 @pytest.mark.thorough
 def test_changes_of_good_iterations_are_committed(work: GitWork) -> None:
     work.settings(git={"commit": True, "message": "{procedure} {iteration}: {summary}"})
@@ -371,7 +412,8 @@ def test_commit_that_git_made_before_a_signal_counts(work: GitWork, *, is_first:
     if is_first:
         work.git("update-ref", "-d", "HEAD")
         work.git("rm", "-q", "-r", "--cached", ".")
-    work.git_hook("commit-msg", 'printf "\\nChange-Id: 1\\n" >> "$1"')
+    another_subject = 'sed -i "1s/work: //" "$1"'
+    work.git_hook("commit-msg", f'{another_subject}; printf "\\nChange-Id: 1\\n" >> "$1"')
     work.git_hook("post-commit", f"echo $$ > {work.marker('hook.pid')}; exec sleep 60")
     running = work.begin(work.agent("date +%N > new"), "--commit", "-n", "2")
     hook = int(wait_for(work.marker("hook.pid")))
@@ -383,7 +425,7 @@ def test_commit_that_git_made_before_a_signal_counts(work: GitWork, *, is_first:
     assert only["commit"]["commit"] == work.git("rev-parse", "HEAD")
     work.git_hook("post-commit", "exit 0")
     assert work.rooda("resume").code == 2
-    made = ["work: iteration 1", "work: iteration 2"]
+    made = ["iteration 1", "iteration 2"]
     assert work.subjects() == (made if is_first else ["the beginning", *made])
 
 

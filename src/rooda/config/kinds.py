@@ -307,6 +307,10 @@ class TemplateText(Text, frozen=True):
             raise WrongValue("has a brace without its partner", "Write {{ or }} for a brace")
         return text
 
+    def show(self, value: str) -> str:
+        """Return the text on one line."""
+        return value.replace("\n", "\\n")
+
     def schema(self) -> Schema:
         return {"type": "string", "pattern": template_pattern(self.names)}
 

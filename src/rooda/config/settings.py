@@ -32,7 +32,7 @@ from rooda.config.setting import Setting, optional, setting
 from rooda.text.colors import CHOICES
 
 PRESETS = ("rooda", "ralph", "v1")
-MESSAGE_NAMES = ("mode", "procedure", "iteration", "run", "summary", "task")
+MESSAGE_NAMES = ("headline", "mode", "procedure", "iteration", "run", "summary", "task")
 
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
 LIMITS = "Limits of agents"
@@ -153,8 +153,9 @@ GIT_ALLOW_SECRETS = setting("git.allow_secrets", TextList(), (), GIT,
     "and ?",
     fix="Write a list of names or paths, such as ['*.pem', 'tests/keys/*']")
 GIT_MESSAGE = setting("git.message", TemplateText(MESSAGE_NAMES),
-    "{procedure}: iteration {iteration}", GIT,
-    "Message of a commit, with {procedure}, {mode}, {iteration}, {run}, {summary} and {task}")
+    "{headline}\n\nRooda-Run: {run}/{iteration}", GIT,
+    "Message of a commit, with {headline} (what the agent says that it did), {procedure}, {mode}, "
+    "{iteration}, {run}, {summary} and {task}")
 GIT_COMMIT_TIMEOUT = setting("git.commit_timeout", Timeout(1), 300.0, GIT,
     "Stop a commit that takes longer, with its hooks and its signing",
     fix="Set to 1 second or more, such as 5m")

@@ -14,15 +14,18 @@ from rooda.config.plan import Plan
 from rooda.config.settings import (
     EXPECTED_FILE,
     GIT_COMMIT,
+    GIT_MESSAGE,
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
     VERIFY_COMMAND,
 )
+from rooda.iteration.progress import without_signals
 from rooda.iteration.types import Iteration, IterationStatus
 from rooda.loop import ending, hooks, verify
 from rooda.loop.agent import run_agent
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.changes import find_changes, find_tests
+from rooda.loop.commit_message import commit_message
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
 from rooda.loop.iteration_events import (
@@ -43,6 +46,7 @@ from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.process.request import ProcessResult
 from rooda.prompts.parts import PromptError
+from rooda.text.controls import one_line
 from rooda.text.paths import shown_from
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import VERIFY, keep_file
@@ -224,14 +228,27 @@ def commit(context: IterationContext) -> None:
     if not context.plan.values[GIT_COMMIT] or not context.decided.is_good:
         return
     context.others_may_change_files()
-    result = context.iteration.result
     publisher = Publisher(context.plan, context.number, context.services)
-    summary = result.summary if result else None
     context.outcome, words = publisher.commit(
-        context.decided, summary, context.task.task, context.seen.left_out
+        context.decided, _message(context), context.seen.left_out
     )
     context.commit = publisher.made
     context.add_feedback(words)
+
+
+def _message(context: IterationContext) -> str:
+    """Return the message of the commit."""
+    result = context.iteration.result
+    names = {
+        "headline": context.headline,
+        "procedure": context.plan.procedure,
+        "mode": context.plan.mode,
+        "iteration": str(context.number),
+        "run": context.services.run,
+        "summary": one_line(without_signals((result.summary if result else None) or "")),
+        "task": one_line(context.task.task),
+    }
+    return commit_message(context.plan.values[GIT_MESSAGE], names)
 
 
 def push(context: IterationContext) -> None:

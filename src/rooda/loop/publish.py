@@ -12,11 +12,9 @@ from rooda.config.plan import Plan
 from rooda.config.settings import (
     GIT_ALLOW_SECRETS,
     GIT_COMMIT_TIMEOUT,
-    GIT_MESSAGE,
     GIT_PUSH_TIMEOUT,
     VERIFY_FEEDBACK,
 )
-from rooda.iteration.progress import without_signals
 from rooda.loop.large_files import LargeFiles
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.push_check import (
@@ -41,7 +39,6 @@ from rooda.loop.work_events import (
 )
 from rooda.process.exits import TimedOut
 from rooda.text.controls import one_line
-from rooda.text.templates import fill
 from rooda.workspace.branches import push_remote
 from rooda.workspace.git import Git, GitError, GitStoppedError, unfinished
 from rooda.workspace.pin import Pin
@@ -66,11 +63,7 @@ class Publisher:
         self.made: str | None = None  # the commit
 
     def commit(
-        self,
-        outcome: Outcome,
-        summary: str | None,
-        task: str = "",
-        left_out: Sequence[str] = (),
+        self, outcome: Outcome, message: str, left_out: Sequence[str] = ()
     ) -> tuple[Outcome, str]:
         """Commit everything but secrets; return the outcome, and words for the next prompt.
 
@@ -78,7 +71,7 @@ class Publisher:
         """
         large = LargeFiles(self._plan.working_dir, left_out)
         try:
-            found = self._commit(self._message(summary, task), large)
+            found = self._commit(message, large)
         except GitStoppedError as error:
             found = refusal_of_stopped(error)
         if isinstance(found, Refusal) and found.interrupted:
@@ -137,18 +130,6 @@ class Publisher:
                 return words_about_push(found.secrets)
         return ""
 
-    def _message(self, summary: str | None, task: str) -> str:
-        names = {
-            "procedure": self._plan.procedure,
-            "mode": self._plan.mode,
-            "iteration": str(self._number),
-            "run": self._services.run,
-            "summary": one_line(without_signals(summary or "")),
-            "task": one_line(task),
-        }
-        filled = fill(self._plan.values[GIT_MESSAGE], names).strip()
-        return filled or f"{self._plan.procedure}: iteration {self._number}"
-
     def _commit(self, message: str, large: LargeFiles) -> Committed | Refusal | None:
         """Stage and commit; None when there is nothing to commit."""
         if self._pin is None:
@@ -161,7 +142,9 @@ class Publisher:
         if self._nothing_is_staged():
             return None
         before = self._git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-        done = self._git.patiently("commit", "--file=-", stdin=message.encode("utf-8", "replace"))
+        # A line of the message may begin with `#`: it is text, whatever commit.cleanup says.
+        commit = ("commit", "--file=-", "--cleanup=whitespace")
+        done = self._git.patiently(*commit, stdin=message.encode("utf-8", "replace"))
         if done.passed:
             made = self._git.ask("rev-parse", "HEAD")
         elif not (made := self._commit_after(before, message)):
@@ -172,13 +155,14 @@ class Publisher:
         """Return the commit that git made before it was stopped or failed; empty if it made none.
 
         Git runs the hook `post-commit` and its housekeeping after the commit. A hook may have added
-        words to the message.
+        words to the message, or written another first line.
         """
         last = self._git.ask("log", "-1", "--no-show-signature", "--format=%H%n%P%n%B", "HEAD")
         made, _, rest = last.partition("\n")
         parent, _, words = rest.partition("\n")
-        is_ours = made != before and parent == before and message.splitlines()[0] in words
-        return made if is_ours else ""
+        is_new = made != before and parent == before
+        is_ours = any(line.strip() in words for line in message.splitlines() if line.strip())
+        return made if is_new and is_ours else ""
 
     def _obstacle(self, pin: Pin) -> Refusal | None:
         """Return why nothing can be committed in this state of the repository."""

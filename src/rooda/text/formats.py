@@ -66,4 +66,6 @@ def flow_yaml(value: object) -> str:
     import yaml  # noqa: PLC0415 - slow to load, and shell completion must be fast
 
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True)
-    return text.removesuffix("\n").removesuffix("\n...")
+    line = text.removesuffix("\n").removesuffix("\n...")
+    # YAML would spread a text with newlines over several lines; JSON is YAML too.
+    return json.dumps(value, ensure_ascii=False) if "\n" in line else line
