@@ -51,7 +51,8 @@ def trailers(text: str) -> list[str]:
         ("fixup! the beginning", '"fixup! the beginning"'),
         ("squash! the beginning", '"squash! the beginning"'),
         ("amend! the beginning", '"amend! the beginning"'),
-        ("Signed-off-by: Eve <eve@example.org>", "Signed-off-by: Eve <eve@example.org>"),
+        ("Signed-off-by: Eve <eve@example.org>", '"Signed-off-by: Eve <eve@example.org>"'),
+        ("Rooda-Run: another/7", '"Rooda-Run: another/7"'),
         ("Support [skip ci] and [CI-skip]", "Support (skip ci) and (CI-skip)"),
         ("list[int] works", "list[int] works"),
     ],
@@ -85,6 +86,7 @@ def test_long_headline_is_cut_at_a_word_and_follows_as_a_whole(headline: str, su
 def test_long_headline_that_looks_like_a_trailer_is_none() -> None:
     words = f"Signed-off-by: {'Eve ' * 30}"
     assert trailers(message(words)) == [TRAILER]
+    assert trailers(message(f"Fix: {words}", "{headline}")) == []
     assert trailers(message(words, "{headline}")) == []
     assert trailers(message("Signed-off-by: Eve", "Work\n\n{headline}")) == []
     own = "Work\n\n{headline}\n\nReviewed-by: Ada\nRooda-Run: {run}/{iteration}"
@@ -98,6 +100,7 @@ def test_long_headline_that_looks_like_a_trailer_is_none() -> None:
         ("feat: {headline}", f"feat: {LONG}"),
         ("{mode} {{x}}\n\n{headline}\n", f"build {{x}}\n\n{LONG}"),
         ("{task}", "build: iteration 3"),
+        ("{mode}: iteration {iteration} - {task}", "build: iteration 3 -"),  # preset ralph
     ],
 )
 def test_a_template_of_the_user_keeps_its_words_and_gets_no_trailer(

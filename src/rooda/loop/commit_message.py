@@ -9,8 +9,10 @@ from rooda.text.templates import fill
 _LONGEST_SUBJECT = 72  # characters of the first line
 _SHORTEST_SUBJECT = 40  # a long word is cut before the line gets shorter than this
 # Git would read such a beginning as a comment, as the end of the message or the start of a patch,
-# or as a change to an earlier commit (`git rebase --autosquash`).
-_MEANS_SOMETHING = re.compile(r"[-#;@!$%^&|:]|(?:fixup|squash|amend)!|diff -|Index: ")
+# or as a change to an earlier commit (`git rebase --autosquash`); people, as a trailer.
+_MEANS_SOMETHING = re.compile(
+    r"[-#;@!$%^&|:]|(?:fixup|squash|amend)!|diff -|Index: |[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+[ \t]*:"
+)
 _TRAILER = re.compile(r"[A-Za-z0-9-]+[ \t]*[:=]|\(cherry picked from")
 _BEGINS_LINE = re.compile(r"\n[ \t]*\{headline\}")
 # Many services start no checks for a commit that contains one of these.
