@@ -46,6 +46,36 @@ def test_name_that_git_refuses_is_an_error_before_the_first_iteration(
 
 
 @pytest.mark.thorough
+def test_full_name_of_a_branch_is_an_error_that_names_the_plain_one(work: GitWork) -> None:
+    work.git("remote", "add", "upstream", "elsewhere")
+    for name in (
+        "refs/heads/night",
+        "heads/night",
+        "upstream/night",
+        "remotes/upstream/night",
+        "refs/remotes/upstream/night",
+    ):
+        done = work.work("true", f"--branch={name}", "--dry-run")
+        assert done.code == 1
+        assert f"{name} is not the name of a new branch: it means the branch night" in done.out
+        assert "Write night; " in done.out
+    work.git("branch", "upstream/night")
+    assert work.work("true", "--branch=upstream/night", "--dry-run").code == 0
+    assert work.work("true", "--branch=ada/night", "--dry-run").code == 0
+
+
+@pytest.mark.thorough
+def test_hook_that_fails_after_the_switch_is_told_from_a_switch_that_failed(work: GitWork) -> None:
+    work.git_hook("post-checkout", "echo 'no network' >&2; exit 3")
+    done = work.work(work.agents(SUCCESS), "--branch", "night")
+    assert (done.code, work.starts, current(work)) == (1, 0, "night")
+    assert "git has switched to the branch night, and failed after that: no network" in done.err
+    assert "Check the hook post-checkout" in done.err
+    assert "to go back: git switch main" in done.err
+    assert work.work(work.agents(SUCCESS), "--branch", "night").code == 0
+
+
+@pytest.mark.thorough
 def test_changed_files_a_merge_and_another_work_tree_are_errors(work: GitWork) -> None:
     agent = work.agents("exit 0")
     work.write("README", "half done\n")

@@ -13,6 +13,8 @@ from rooda.workspace.branches import Branches, is_branch_name
 from rooda.workspace.git import Git, GitError, unfinished_in
 from rooda.workspace.tools import Tools
 
+_HEADS = ("refs/heads/", "heads/")
+_REMOTES = ("refs/remotes/", "remotes/", "")
 _TITLE = "Branch can't be used"
 
 
@@ -47,6 +49,11 @@ def _check(
     branches = Branches.find(git)
     if branches.current == name and resumed:
         return
+    if name not in branches.used_in and (plain := _meant(name, git)):
+        message = f"{name} is not the name of a new branch: it means the branch {plain}"
+        advice = f"Write {plain}; for a branch with that very name, create it: git branch {name}"
+        yield _problem(values, message, advice)
+        return
     if elsewhere := branches.used_elsewhere(name, git.folder):
         message = f"the branch {name} is checked out in another work tree: {one_line(elsewhere)}"
         yield _problem(values, message, "Start rooda there, or choose another branch")
@@ -60,6 +67,14 @@ def _check(
             f"tracked files have uncommitted changes: {first_names(changed, most=MOST_LISTED)}"
         )
         yield _problem(values, message, "Commit them, or put them aside with `git stash`")
+
+
+def _meant(name: str, git: Git) -> str:
+    """Return the branch that `refs/heads/x`, `heads/x` or `origin/x` means; "" for a plain name."""
+    remotes = (git.ask("remote") or "").split() if "/" in name else []
+    of_remotes = [f"{prefix}{remote}/" for prefix in _REMOTES for remote in remotes]
+    prefixes = [*_HEADS, *of_remotes]
+    return next((name.removeprefix(one) for one in prefixes if name.startswith(one)), "")
 
 
 def _problem(values: Values, message: str, fix: str) -> Problem:

@@ -1,5 +1,7 @@
 """Switch to the branch that the settings name, before the first iteration."""
 
+import shlex
+
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import GIT_BRANCH
@@ -29,18 +31,39 @@ def switch_branch(plan: Plan) -> BranchSwitched | None:
     if branches.current == name:
         return None
     arguments = branches.way_to(name)
-    finished = UserGit(plan, tools, None).run("switch", *arguments)
+    finished = UserGit(plan, tools, None).run("switch", "--quiet", *arguments)
     if finished.was_interrupted:
         return None
     if not finished.passed:
-        said = one_line(finished.last_words(_SHOWN))
-        raise _refused(plan, f"git switch: {said or finished.error}")
+        said = one_line(finished.last_words(_SHOWN)) or finished.error
+        if _is_on(plan, name):
+            raise _failed_after_switch(plan, name, branches.current, said)
+        raise _refused(plan, f"git switch: {said}")
     return BranchSwitched(name, "-c" in arguments, branches.current)
 
 
+def _is_on(plan: Plan, name: str) -> bool:
+    """Return whether HEAD is on the branch now."""
+    try:
+        return Branches.find(Git(plan.working_dir, plan.tools)).current == name
+    except GitError:
+        return False
+
+
+def _failed_after_switch(plan: Plan, name: str, before: str | None, said: str) -> InvalidInput:
+    """Return the error of a hook `post-checkout`: git runs it on the new branch."""
+    message = f"git has switched to the branch {name}, and failed after that: {said}"
+    back = f"; to go back: git switch {shlex.quote(before)}" if before else ""
+    fix = f"Check the hook post-checkout; the next start with this branch runs no switch{back}"
+    return _problem(plan, message, fix)
+
+
 def _refused(plan: Plan, reason: str) -> InvalidInput:
+    message = f"rooda could not switch to the branch {plan.values[GIT_BRANCH]}: {reason}"
+    return _problem(plan, message, "Switch to it by hand (git switch), then start again")
+
+
+def _problem(plan: Plan, message: str, fix: str) -> InvalidInput:
     values = plan.values
     origin, field = values.origin(GIT_BRANCH), values.field(GIT_BRANCH)
-    message = f"rooda could not switch to the branch {values[GIT_BRANCH]}: {reason}"
-    fix = "Switch to it by hand (git switch), then start again"
     return InvalidInput([Problem.at(origin, field, message, fix, title="Branch can't be used")])
