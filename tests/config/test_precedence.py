@@ -706,6 +706,7 @@ def test_config_flag_names_another_file(tmp_path: Path) -> None:
 # -- presets -------------------------------------------------------------------------------
 
 RALPH = {
+    "keep_awake": "false",
     "default_max_iterations": 10,
     "signals.success": "COMPLETE",
     "signals.failure": None,
@@ -727,6 +728,7 @@ RALPH = {
     "exit_codes.git": 5,
 }
 V1 = {
+    "keep_awake": "false",
     "verify.baseline": False,
     "ai_cmd_alias": "kiro-cli",
     "iteration_mode": "unlimited",

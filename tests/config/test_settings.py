@@ -12,7 +12,7 @@ import yaml
 from rooda.cli.commands.run import run
 from rooda.config.file_reader import TOP_LEVEL
 from rooda.config.json_schema import schema
-from rooda.config.kinds import Boolean, PathText, TextMap
+from rooda.config.kinds import Boolean, PathText, TextMap, WrongValue
 from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
 from rooda.config.prepare import Prepared
@@ -25,6 +25,7 @@ from rooda.config.settings import (
     BY_KEY,
     GIT_MESSAGE,
     ITERATION_MODE,
+    KEEP_AWAKE,
     MAX_ITERATIONS,
     OLD_KEYS,
     PRESET,
@@ -383,6 +384,16 @@ def test_each_preset_has_a_layer(name: str) -> None:
             if entry.value is None
             else setting.kind.check(entry.value) == entry.value
         )
+
+
+def test_keep_awake_takes_booleans_and_auto() -> None:
+    for raw, expected in ((True, "true"), (False, "false"), ("auto", "auto"), ("true", "true")):
+        assert KEEP_AWAKE.check(raw) == expected
+    for text, expected in (("on", "true"), ("0", "false"), ("AUTO", "auto"), ("no", "false")):
+        assert KEEP_AWAKE.from_text(text) == expected
+    assert [KEEP_AWAKE.plain(word) for word in ("auto", "true", "false")] == ["auto", True, False]
+    with pytest.raises(WrongValue, match="must be auto, true or false, not 'sometimes'"):
+        KEEP_AWAKE.from_text("sometimes")
 
 
 def test_old_variables_still_work(tmp_path: Path) -> None:

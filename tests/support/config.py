@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from rooda.cli.commands.run import run
 from rooda.config import file_reader
+from rooda.config.auto_kind import AutoBoolean
 from rooda.config.file_reader import ConfigFile
 from rooda.config.hook_kind import Hook, HookList
 from rooda.config.inspect import Inspection, inspect
@@ -130,6 +131,8 @@ class Sample(NamedTuple):
 def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, one row a kind
     """Return a valid value for any setting. Add a case here for a new kind of value."""
     match setting.kind:
+        case AutoBoolean():
+            return Sample("false", "off", "false")
         case Boolean():
             word = "false" if setting.default else "true"
             return Sample(word, word, not setting.default)

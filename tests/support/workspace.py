@@ -13,7 +13,11 @@ from pathlib import Path
 
 from rooda.workspace.state_folder import STATE_FOLDER, place_of
 
+_SYSTEMD = Path("/run/systemd/system")
 ROODA = Path(sysconfig.get_path("scripts")) / "rooda"
+
+# A run of a test does not ask systemd to keep the machine awake.
+_NO_BUS = {"DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nowhere"} if _SYSTEMD.exists() else {}
 
 PROCEDURE = """
 procedures:
@@ -129,7 +133,7 @@ class Workspace:
         """The machine's environment without the variables that rooda reads."""
         dropped = ("ROODA_", "XDG_", "CI", "GIT_", "NO_COLOR")
         base = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-        merged = {**base, "HOME": str(self.home), **self.env, **(env or {})}
+        merged = {**base, "HOME": str(self.home), **_NO_BUS, **self.env, **(env or {})}
         return {name: value for name, value in merged.items() if value is not None}
 
     def start(

@@ -9,6 +9,7 @@ Rows are typed: `values[FAILURE_THRESHOLD]` is an int. Their order is the order 
 from collections.abc import Mapping
 from typing import Any
 
+from rooda.config.auto_kind import AutoBoolean
 from rooda.config.hook_kind import HookList
 from rooda.config.kinds import (
     Age,
@@ -83,6 +84,8 @@ FAILURE_THRESHOLD = setting("failure_threshold", Integer(1), 3, RUN,
     "Abort after this many failures in a row", always_in_dry_run=True, common=True)
 STALL_THRESHOLD = optional("stall_threshold", Integer(1), None, RUN,
     "Abort after this many iterations in a row without progress")
+KEEP_AWAKE = setting("keep_awake", AutoBoolean(), "auto", RUN,
+    "Keep the machine from sleeping during a run (auto: if systemd-inhibit or caffeinate can)")
 AI_CMD = optional("ai_cmd", Text(), None, AGENT,
     "Command that runs the agent; it reads the prompt from standard input",
     placeholder="CMD", common=True)

@@ -31,6 +31,7 @@ from rooda.config.settings import (
 from rooda.config.world import this_world
 from rooda.engine.branch import switch_branch
 from rooda.engine.invocation import Invocation, readable_again
+from rooda.engine.keep_awake import keep_awake
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import hold_run_lock
@@ -100,6 +101,8 @@ def start_run(
         if invocation is not None and taken_up is not None:
             resumed = resume(plan, taken_up.run, invocation.front)
             lock.run = resumed.row.run
+        # Before `inherit`: it is no leftover of an agent.
+        awake = closing.enter_context(keep_awake(plan, lock.run))
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
         runner.name = lock.run
@@ -120,10 +123,10 @@ def start_run(
         if switched is not None:
             emitter(switched)
         emitter.add(lock.note_agent)
+        awake.listen(emitter)
         lock.clear_what_is_left(emitter)
         recording.prune(emitter, lock.run)
-        notes = NoteBox(plan.workspace)
-        closing.callback(notes.close)
+        notes = closing.enter_context(contextlib.closing(NoteBox(plan.workspace)))
         services = Services(
             emitter,
             interrupts,

@@ -77,6 +77,33 @@ class RunStarted(Event, frozen=True):
         return f"Starting procedure: {one_line(self.procedure)} ({limit})"
 
 
+class KeptAwake(Event, frozen=True):
+    """The machine does not go to sleep while the run is at work (`keep_awake`)."""
+
+    program: str  # the program that prevents it
+
+    def describe(self) -> Message:
+        return say("The machine stays awake during the run", program=self.program)
+
+    def as_text(self) -> str:
+        return f"The machine stays awake during the run ({self.program})"
+
+
+class NotKeptAwake(Event, frozen=True):
+    """rooda can't keep the machine from sleeping (`keep_awake`)."""
+
+    level = LogLevel.DEBUG
+    raised = (LogLevel.WARN, "`keep_awake` is true")
+    reason: str  # why
+    is_demanded: bool  # `keep_awake` is true, and not `auto`
+
+    def is_raised(self) -> bool:
+        return self.is_demanded
+
+    def describe(self) -> Message:
+        return say("rooda can't keep the machine awake", reason=self.reason)
+
+
 class RunResumed(Event, frozen=True):
     """An earlier run goes on, with its flags. Values that look like secrets are left out."""
 

@@ -161,6 +161,10 @@ class Tools:
         """Whether a program belongs to the work tree, where an agent could have put it."""
         return is_below(path, self._avoid)
 
+    def find(self, name: str) -> str | None:
+        """Look up a program outside of the work tree; call this before the first agent starts."""
+        return find_program(name, self.path.split(os.pathsep), self._avoid)
+
     def program(self, name: str) -> str:
         """The path of a program, also of one that is missing: git would look for a bare name."""
         return self._programs[name] or f"/bin/{name}"
