@@ -290,7 +290,7 @@ def test_default_with_newlines_is_one_line_of_yaml(tmp_path: Path) -> None:
     default = GIT_MESSAGE.default
     assert "\n" in default
     shown = config_view.as_yaml(inspected(tmp_path, workspace="{}\n"))
-    for text in (template({"PATH": ""}), shown):
+    for text in (template(Proposals()), shown):
         [line] = [line.strip() for line in text.splitlines() if re.match(r" +#?message: ", line)]
         assert yaml.safe_load(line.removeprefix("#")) == {"message": default}
 
