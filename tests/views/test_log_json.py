@@ -9,6 +9,7 @@ from msgspec import structs
 
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.run_events import RunStarted
+from rooda.loop.work_events import CommandOutput
 from rooda.process import events as process
 from rooda.text.event import Event, LogLevel
 from rooda.views.log import SCHEMA_VERSION
@@ -26,7 +27,7 @@ from support.happenings import (
     written,
 )
 
-UNLOGGED = (process.Output, process.Tick)
+UNLOGGED = (process.Output, process.Tick, CommandOutput)
 LOGGED = [event for event in SAMPLES if not isinstance(event, UNLOGGED)]
 
 

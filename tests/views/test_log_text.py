@@ -22,7 +22,7 @@ from rooda.loop.iteration_events import (
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, RunStarted
 from rooda.loop.waits import WaitKind
-from rooda.loop.work_events import Committed, Pushed, VerifyEnded
+from rooda.loop.work_events import CommandOutput, Committed, Pushed, VerifyEnded
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.text.event import Event, LogLevel
@@ -458,7 +458,7 @@ def test_there_is_a_sample_of_every_event() -> None:
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: type(event).__name__)
 def test_each_event_has_a_line_except_output_and_ticks(event: Event) -> None:
     line = event.as_text()
-    silent = isinstance(event, process.Output | process.Tick)
+    silent = isinstance(event, process.Output | process.Tick | CommandOutput)
     if isinstance(event, IterationEnded):
         # An abort without failure was logged before, as an error.
         silent = event.verdict is Verdict.ABORT and event.failure is None

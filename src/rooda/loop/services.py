@@ -12,7 +12,7 @@ from rooda.iteration.iteration_history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
 from rooda.loop.notes import NoteBox
 from rooda.loop.stops import StopRule
-from rooda.loop.work_events import CommandStarted
+from rooda.loop.work_events import CommandOutput, CommandStarted
 from rooda.process import events as process
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
@@ -99,5 +99,7 @@ class Services(Struct, frozen=True):
         """Pass on the events of a command that rooda runs itself."""
         if isinstance(event, process.ProcessStarted) and command.what:
             self.emit(CommandStarted(command.what, event.pid, event.started, command.shown))
+        elif isinstance(event, process.Output) and command.streams:
+            self.emit(CommandOutput(event.stream, event.data))
         elif isinstance(event, _PASSED_ON):
             self.emit(event)

@@ -8,6 +8,7 @@ from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import (
     KILL_GRACE,
     PARSE_TESTS,
+    SHOW_AI_OUTPUT,
     TEST_REPORTS,
     VERIFY_BASELINE,
     VERIFY_COMMAND,
@@ -46,6 +47,7 @@ def run(plan: Plan, number: int, services: Services) -> Finished:
             duration=finished.duration,
             output=finished.last_words(_SHOWN),
             cleaned_up=finished.cleaned_up,
+            is_shown=plan.values[SHOW_AI_OUTPUT],
         )
     )
     return finished
@@ -61,6 +63,7 @@ def _run(plan: Plan, services: Services, timeout: float | None) -> Finished:
             timeout=timeout,
             kill_grace=plan.values[KILL_GRACE],
             shown=without_secret_values(plan.values[VERIFY_COMMAND] or ""),
+            streams=plan.values[SHOW_AI_OUTPUT],
         )
     )
 
@@ -95,6 +98,7 @@ def run_baseline(plan: Plan, services: Services) -> Outcome | None:
             cleaned_up=finished.cleaned_up,
             tests=tests,
             cannot_run=cannot_run,
+            is_shown=values[SHOW_AI_OUTPUT],
         )
     )
     if not cannot_run:

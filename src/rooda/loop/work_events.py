@@ -2,7 +2,7 @@
 
 from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.loop.failure import PREVIEW
-from rooda.process.events import NamedProcess, names
+from rooda.process.events import NamedProcess, Stream, names
 from rooda.testresults.results import TestResults
 from rooda.text.controls import one_line
 from rooda.text.event import Event, LogLevel, Message, advised, quoted, say
@@ -104,6 +104,15 @@ class CommandStarted(Event, frozen=True):
         return say("Command started", command=self.what, pid=self.pid)
 
 
+class CommandOutput(Event, frozen=True):
+    """A command of the user printed something; sent only if the user wants to see it."""
+
+    level = LogLevel.DEBUG
+    is_logged = False
+    stream: Stream  # `stdout` or `stderr`
+    data: bytes  # what it printed
+
+
 class HookEnded(Event, frozen=True):
     """A hook has ended."""
 
@@ -145,6 +154,7 @@ class VerifyEnded(Event, frozen=True):
     duration: float  # how many seconds it took
     output: str  # the end of its output
     cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
+    is_shown: bool = False  # the user saw the output while the check ran (`--verbose`)
 
     def is_raised(self) -> bool:
         return bool(self.error)
@@ -166,9 +176,7 @@ class VerifyEnded(Event, frozen=True):
         took = format_duration(self.duration)
         error, command = one_line(self.error), one_line(self.command)
         line = f"WARN: Verify failed: {error} after {took} ({command})"
-        if not self.output.strip():
-            return f"{line}\n  Output: none"
-        return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
+        return "\n".join([line, *_last_output(self.output, is_shown=self.is_shown)])
 
 
 class BaselineEnded(Event, frozen=True):
@@ -183,6 +191,7 @@ class BaselineEnded(Event, frozen=True):
     cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
     tests: TestResults | None = None  # the tests that it ran, if rooda can read them
     cannot_run: bool = False  # the shell could not find or execute the program; the run ends
+    is_shown: bool = False  # the user saw the output while the check ran (`--verbose`)
 
     def is_raised(self) -> bool:
         return bool(self.error)
@@ -220,9 +229,7 @@ class BaselineEnded(Event, frozen=True):
         line = f"WARN: {words}: {one_line(self.error)} {about}"
         if not self.cannot_run:
             line += "; the run goes on"
-        if not self.output.strip():
-            return f"{line}\n  Output: none"
-        return "\n".join([line, *quoted("Last output", self.output[-PREVIEW:])])
+        return "\n".join([line, *_last_output(self.output, is_shown=self.is_shown)])
 
 
 class BranchSwitched(Event, frozen=True):
@@ -361,3 +368,10 @@ class PushFailed(Event, frozen=True):
 
 def _quoted_with_advice(error: str, suggestion: str) -> list[str]:
     return [*quoted("Reason", error[-PREVIEW:]), advised(suggestion)]
+
+
+def _last_output(output: str, *, is_shown: bool) -> list[str]:
+    """Return the end of what a check printed, unless the user has just seen it."""
+    if not output.strip():
+        return ["  Output: none"]
+    return [] if is_shown else quoted("Last output", output[-PREVIEW:])

@@ -1,19 +1,20 @@
-"""Listeners that write to the terminal: the agent's output, separators."""
+"""Listeners that write to the terminal: the output of agents and of verify, separators."""
 
 from msgspec import Struct, field
 
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.work_events import BaselineEnded, CommandOutput, CommandStarted, VerifyEnded
 from rooda.process.events import Output
-from rooda.text.controls import StreamCleaner
+from rooda.text.controls import StreamCleaner, one_line
 from rooda.views.terminal import Terminal
 
 _SEPARATOR = "=" * 24
 
 
 class AgentOutput(Struct):
-    """A listener that streams what the agent prints."""
+    """A listener that streams what the agent prints, and what `verify` prints."""
 
     terminal: Terminal
     to_stderr: bool
@@ -21,19 +22,39 @@ class AgentOutput(Struct):
     is_read: bool = False  # standard output has events; `AgentSaid` has the readable lines
 
     def __call__(self, stamped: Stamped) -> None:
-        """Show output at once, and at the end of an iteration what the cleaner held back."""
+        """Show output at once, and at the end what the cleaner held back."""
         event = stamped.event
-        if isinstance(event, IterationStarted):
-            self.is_read = event.is_read
-        elif isinstance(event, Output) and not (self.is_read and event.stream == "stdout"):
-            cleaner = self.cleaners.setdefault(event.stream, StreamCleaner())
-            self.terminal.agent(cleaner.feed(event.data), to_stderr=self.to_stderr)
-        elif isinstance(event, AgentSaid) and self.is_read:
-            self.terminal.agent(f"{event.readable()}\n", to_stderr=self.to_stderr)
-        elif isinstance(event, IterationEnded):
-            for cleaner in self.cleaners.values():
-                self.terminal.agent(cleaner.finish(), to_stderr=self.to_stderr)
-            self.cleaners.clear()
+        match event:
+            case IterationStarted():
+                self.is_read = event.is_read
+            case Output():
+                if not (self.is_read and event.stream == "stdout"):
+                    self._stream(event.stream, event.data)
+            case AgentSaid() if self.is_read:
+                self._show(f"{event.readable()}\n")
+            case CommandStarted() if event.what == "verify":
+                self._finish()
+                line = f"[verify] {one_line(event.command)}"
+                self.terminal.between(line, to_stderr=self.to_stderr)
+            case CommandOutput():
+                self._stream(event.stream, event.data)
+            case IterationEnded() | VerifyEnded() | BaselineEnded():
+                self._finish()
+            case _:
+                pass
+
+    def _stream(self, stream: str, data: bytes) -> None:
+        cleaner = self.cleaners.setdefault(stream, StreamCleaner())
+        self._show(cleaner.feed(data))
+
+    def _finish(self) -> None:
+        """Show what the cleaners held back: the program has ended."""
+        for cleaner in self.cleaners.values():
+            self._show(cleaner.finish())
+        self.cleaners.clear()
+
+    def _show(self, words: str) -> None:
+        self.terminal.agent(words, to_stderr=self.to_stderr)
 
 
 class Separators(Struct, frozen=True):

@@ -148,6 +148,13 @@ class Terminal:
         sink.write(text)
         self._mid_line = None if text.endswith("\n") else sink
 
+    def between(self, line: str, *, to_stderr: bool) -> None:
+        """Write a line of rooda between the output of two programs."""
+        if self._mid_line is not None:
+            self.hide_status()
+            self._mid_line.write("\n")
+        self.agent(f"{line}\n", to_stderr=to_stderr)
+
     def end_line(self) -> None:
         """End a half line of the agent where a log line follows it: on a terminal, after `2>&1`."""
         half = self._mid_line

@@ -58,6 +58,7 @@ class Command(Struct, frozen=True):
     `what` is its name in messages, and `shown` the command line of the user, if it is one. A
     `closing` command may run for a moment beyond the end of the run (`max_duration`, or a signal
     that came before it started); an `ending` one, which is the last of the run, for a few seconds.
+    With `streams`, listeners hear its output while it runs.
     """
 
     what: str
@@ -71,6 +72,7 @@ class Command(Struct, frozen=True):
     umask: int = -1
     ending: bool = False
     shown: str = ""
+    streams: bool = False
 
 
 class Finished(Struct, frozen=True):
