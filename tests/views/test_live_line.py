@@ -73,6 +73,12 @@ def test_line_of_a_wait_says_until_when() -> None:
     )
 
 
+def test_line_of_a_resumed_run_has_the_totals_of_the_whole_run() -> None:
+    standing = RunStanding(cost=1.5, elapsed_before=3600.0)
+    line = live_line("2/3", Phase("agent", 0.0), standing, AT_WORK, 60.0, 60)
+    assert line == "Iteration 2/3 · agent · 1m00s · total 1h01m · $1.75"
+
+
 def test_line_before_the_first_iteration_has_no_number() -> None:
     line = live_line("", Phase("verifying", 0.0, ": make"), RunStanding(), None, 3725.0, 100)
     assert line == "verifying: make · 1h02m05s · total 1h02m"

@@ -53,6 +53,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             str(plan.workspace),
             resumed_at,
             limits.once,
+            before,
+            state.cost,
         )
     )
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))

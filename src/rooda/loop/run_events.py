@@ -66,6 +66,8 @@ class RunStarted(Event, frozen=True):
     workspace: str = ""  # the folder with the record: the top of the work tree
     resumed_at: int | None = None  # the iteration that an earlier run goes on with
     once: bool = False  # the run has one iteration, see `iteration_mode`
+    elapsed_before: float = 0.0  # for how many seconds a resumed run was at work before
+    cost_before: float = 0.0  # what a resumed run has cost before, in US dollars
 
     def as_text(self) -> str:
         maximum = self.max_iterations

@@ -16,7 +16,7 @@ from rooda.loop.agent_events import AgentSaid, UsageSeen, WaitEnded, WaitStarted
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted, position
 from rooda.loop.outcome import Verdict
-from rooda.loop.run_events import RunEnded
+from rooda.loop.run_events import RunEnded, RunStarted
 from rooda.loop.work_events import (
     BaselineEnded,
     CommandStarted,
@@ -78,13 +78,14 @@ class RunStanding(Struct, frozen=True):
     good: int = 0
     failed: int = 0
     cost: float = 0.0
+    elapsed_before: float = 0.0  # seconds that a resumed run was at work before
 
     def after(self, ended: IterationEnded) -> "RunStanding":
         """Return the standing after an iteration."""
         cost = self.cost if ended.usage is None else self.cost + (ended.usage.cost or 0.0)
-        good = ended.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
-        failed = ended.verdict in (Verdict.FAILURE, Verdict.ABORT)
-        return RunStanding(self.good + good, self.failed + failed, cost)
+        good = self.good + (ended.verdict in (Verdict.CONTINUE, Verdict.COMPLETE))
+        failed = self.failed + (ended.verdict in (Verdict.FAILURE, Verdict.ABORT))
+        return replace(self, good=good, failed=failed, cost=cost)
 
     def counts(self) -> str:
         """Return `3 good, 1 failed`."""
@@ -106,7 +107,7 @@ def live_line(
     parts = [
         phase.time(now),
         "" if since is None else f"outage for {_clock(now - since)}",
-        f"total {_rough(now)}",
+        f"total {_rough(now + standing.elapsed_before)}",
         standing.counts(),
         money(cost) if cost else "",
     ]
@@ -188,6 +189,11 @@ class LiveLine(Struct):
             now, width = stamped.elapsed, self.terminal.width
             line = live_line(self.where, self.phase, self.standing, self.agent, now, width)
             self.terminal.show_status(line)
+
+    def start_run(self, event: RunStarted, _: Stamped) -> None:
+        """Note how a resumed run stands."""
+        cost, elapsed = event.cost_before, event.elapsed_before
+        self.standing = RunStanding(cost=cost, elapsed_before=elapsed)
 
     def start_iteration(self, event: IterationStarted, stamped: Stamped) -> None:
         """Begin the line of an iteration."""
@@ -276,6 +282,7 @@ _HANDLERS: Mapping[type[Event], Callable[..., None]] = {
     Output: LiveLine.hear,
     AgentSaid: LiveLine.say,
     UsageSeen: LiveLine.use,
+    RunStarted: LiveLine.start_run,
     IterationStarted: LiveLine.start_iteration,
     ProcessStarted: LiveLine.start_agent,
     SnapshotStarted: LiveLine.look_at_tree,
