@@ -138,7 +138,7 @@ def test_all_mistakes_are_reported_at_once_each_with_its_line_and_field() -> Non
         ("{comand: a, command: b}", "comand", "'command'"),
         ("[{command: b, time_out: 5}]", "time_out", "'timeout'"),
         ("{command: b, on-error: fail}", "on-error", "'on_error'"),
-        ("{command: b, colour: red}", "colour", "config schema"),
+        ("{command: b, flavor: red}", "flavor", "config schema"),
     ],
 )
 def test_unknown_key_of_a_hook_is_an_error_with_a_suggestion(

@@ -85,7 +85,7 @@ def test_a_repository_that_the_agent_changed_is_neither_committed_nor_pushed(
     agent = work.agent(f"REMOTE='{work.remote}'; echo new > new.txt; {deed}; {SUCCESS}")
     done = work.work(agent, "-n", "1", "--commit", "--push")
     assert done.code != 0
-    assert "Commit failed" in done.err or "commit failed" in done.err
+    assert "The work could not be committed" in done.err
     assert "git" in done.err
     assert work.git("rev-parse", "HEAD", cwd=above) == before
     assert work.git("diff", "--cached", "--name-only", cwd=above) == ""
@@ -166,7 +166,7 @@ def test_a_push_goes_to_no_address_that_the_agent_has_set(work: GitWork, deed: s
     agent = work.agent(f"echo new > new.txt; {changed}; {SUCCESS}")
     done = work.work(agent, "-n", "1", "--commit", "--push")
     assert work.git("for-each-ref", cwd=other) == ""
-    assert "nothing was pushed" in done.err or "ommit failed" in done.err
+    assert "nothing was pushed" in done.err or "could not be committed" in done.err
     assert not (other / "ran").exists()
 
 
@@ -383,7 +383,7 @@ def test_a_commit_that_hangs_ends_with_the_run(work: GitWork) -> None:
     running = work.begin(agent, "-n", "1", "--commit", "--max-duration", "3s")
     done = running.finish(timeout=40)
     assert done.code != 0
-    assert "ommit failed" in done.err
+    assert "could not be committed" in done.err
     assert gits(work) == []
 
 

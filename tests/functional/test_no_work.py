@@ -26,7 +26,7 @@ def test_build_without_a_plan_and_a_task_warns_before_the_agent_starts(
     assert warning.startswith("WARN: ")
     assert str(workspace.path) in warning
     for advice in ("TASK.md", "-c TEXT", "rooda draft-plan-impl-feat"):
-        assert advice in warning
+        assert advice in done.err.partition(warning)[2].splitlines()[1], "the line below"
     assert done.err.index(NO_WORK) < done.err.index("Iteration 1/1 starting")
 
 

@@ -61,11 +61,13 @@ def test_new_secrets_stay_uncommitted_and_are_named(work: GitWork) -> None:
     assert [one["secrets_left_out"]["is_new"] for one in (first, second, third)] == [
         *(True, False, True)
     ]
-    warnings = [line for line in done.err.splitlines() if f"WARN: {NOT_COMMITTED}" in line]
+    lines = done.err.splitlines()
+    warnings = [at for at, line in enumerate(lines) if f"WARN: {NOT_COMMITTED}" in line]
     assert len(warnings) == 2, "the run warns once of each file"
-    assert ".env" in warnings[0]
-    assert ".gitignore" in warnings[0]
-    assert "git.allow_secrets" in warnings[0]
+    assert ".env" in lines[warnings[0]]
+    advice = lines[warnings[0] + 1]
+    assert ".gitignore" in advice
+    assert "git.allow_secrets" in advice
     feedback = second["prompt"].partition("## FEEDBACK")[2]
     assert "rooda did not commit these new files" in feedback
     assert ".env" in feedback

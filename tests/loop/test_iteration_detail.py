@@ -7,7 +7,7 @@ import pytest
 from rooda.iteration.types import IterationResult
 from rooda.loop.iteration_detail import LONGEST, IterationDetail
 from rooda.testresults.results import TestResults
-from rooda.text.columns import columns
+from rooda.text.widths import width
 from rooda.workspace.tree_changes import LineCounts
 
 COMMIT = "46e7c5b0123456789abcdef0123456789abcdef0"
@@ -60,4 +60,4 @@ def test_long_headline_is_cut(word: str) -> None:
     line = IterationDetail(ALL.result, ALL.lines, 3, COMMIT, 0.44, 90, word * 500).line()
     assert line.startswith("  3 files +120 -14 · tests 41/41 (+3) · 46e7c5b · $0.44 · context 90%")
     assert line.endswith("…")
-    assert LONGEST - 5 <= columns(line) <= LONGEST
+    assert LONGEST - 5 <= width(line) <= LONGEST

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooda.text.columns import columns
+from rooda.text.widths import width
 from rooda.views.live_line import AgentActivity, Phase, RunStanding, live_line
 
 STANDING = RunStanding(good=3, failed=1, cost=3.1)
@@ -10,9 +10,9 @@ VERIFYING = Phase("verifying", 2460.0, ": make test")
 AT_WORK = AgentActivity(printed=34_900, last_output=2464.0, tokens=45_070, cost=0.25)
 
 
-def shown(phase: Phase, width: int, agent: AgentActivity | None = None) -> str:
-    line = live_line("4/20", phase, STANDING, agent, 2467.0, width)
-    assert columns(line) < width
+def shown(phase: Phase, columns: int, agent: AgentActivity | None = None) -> str:
+    line = live_line("4/20", phase, STANDING, agent, 2467.0, columns)
+    assert width(line) < columns
     return line
 
 
@@ -23,7 +23,7 @@ def test_line_has_the_phase_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "width,expected",
+    "columns,expected",
     [
         (160, "verifying: make test · 0m07s · total 41m · 3 good, 1 failed · $3.10"),
         (100, "verifying: make test · 0m07s · total 41m · 3 good, 1 failed · $3.10"),
@@ -33,12 +33,12 @@ def test_line_has_the_phase_first() -> None:
         (30, "verifying"),
     ],
 )
-def test_narrow_terminal_leaves_out_the_least_important_parts(width: int, expected: str) -> None:
-    assert shown(VERIFYING, width) == f"Iteration 4/20 · {expected}"
+def test_narrow_terminal_leaves_out_the_least_important_parts(columns: int, expected: str) -> None:
+    assert shown(VERIFYING, columns) == f"Iteration 4/20 · {expected}"
 
 
 @pytest.mark.parametrize(
-    "width,expected",
+    "columns,expected",
     [
         (
             160,
@@ -52,16 +52,16 @@ def test_narrow_terminal_leaves_out_the_least_important_parts(width: int, expect
         (40, "agent ACT: Bash make…"),
     ],
 )
-def test_line_of_an_agent_has_its_last_tool(width: int, expected: str) -> None:
+def test_line_of_an_agent_has_its_last_tool(columns: int, expected: str) -> None:
     phase = Phase("agent ACT", 2440.0, ": Bash make test")
-    assert shown(phase, width, AT_WORK) == f"Iteration 4/20 · {expected}"
+    assert shown(phase, columns, AT_WORK) == f"Iteration 4/20 · {expected}"
 
 
 @pytest.mark.parametrize("word", ["word ", "字", "🚀", "e\u0301"])
-@pytest.mark.parametrize("width", [1, 2, 10, 24, 40, 60, 100, 160])
-def test_long_words_are_cut_and_never_wrap(word: str, width: int) -> None:
-    line = shown(Phase("agent", 2440.0, f": {word * 300}"), width, AT_WORK)
-    if width >= 60:
+@pytest.mark.parametrize("columns", [1, 2, 10, 24, 40, 60, 100, 160])
+def test_long_words_are_cut_and_never_wrap(word: str, columns: int) -> None:
+    line = shown(Phase("agent", 2440.0, f": {word * 300}"), columns, AT_WORK)
+    if columns >= 60:
         assert "0m27s" in line, "the time of the phase is more important than the end of its words"
 
 

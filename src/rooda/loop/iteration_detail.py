@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from rooda.iteration.types import IterationResult
 from rooda.testresults.results import TestResults
-from rooda.text.columns import cut
 from rooda.text.controls import one_line
 from rooda.text.numbers import count, money
+from rooda.text.widths import cut
 from rooda.workspace.tree_changes import LineCounts
 
 LONGEST = 200  # columns

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _MORE = "\u2026"
+_EMOJI_STYLE = "\ufe0f"  # after a narrow character: many terminals then show a wide emoji
 _INVISIBLE = ("Mn", "Me", "Cf")  # categories of characters that are drawn on the one before
 
 
 def width(text: str) -> int:
-    """Return how many columns a line of text takes."""
+    """Return how many columns a line of text takes at most."""
     return len(text) if text.isascii() else sum(map(_width_of, text))
 
 
 @lru_cache(maxsize=4096)
 def _width_of(char: str) -> int:
+    if char == _EMOJI_STYLE:
+        return 1
     if unicodedata.category(char) in _INVISIBLE:
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1

@@ -25,11 +25,11 @@ from rooda.loop.work_events import (
     VerifyEnded,
 )
 from rooda.process.events import Output, ProcessStarted, Tick
-from rooda.text.columns import columns, cut
 from rooda.text.controls import one_line
 from rooda.text.event import Event
 from rooda.text.numbers import approximate_size, money
 from rooda.text.times import HOUR, MINUTE, format_duration
+from rooda.text.widths import cut, width
 from rooda.views.terminal import Terminal
 
 TICK = 0.5
@@ -99,7 +99,7 @@ def live_line(
     standing: RunStanding,
     agent: AgentActivity | None,
     now: float,
-    width: int,
+    columns: int,
 ) -> str:
     """Return the line in fewer columns than the terminal has. `where` is like `4/20`, or empty."""
     cost = standing.cost + (agent.cost if agent is not None else 0.0)
@@ -113,7 +113,7 @@ def live_line(
     ]
     start = f"Iteration {where}{_BETWEEN}" if where else ""
     more = _less_important(phase, agent, now)
-    return _fitted(f"{start}{phase.name}", phase.words, parts, more, width - 1)
+    return _fitted(f"{start}{phase.name}", phase.words, parts, more, columns - 1)
 
 
 def _less_important(phase: Phase, agent: AgentActivity | None, now: float) -> Sequence[str]:
@@ -133,12 +133,12 @@ def _fitted(start: str, words: str, parts: Sequence[str], more: Sequence[str], m
 
     It has those of `more` that fit beside all of the words.
     """
-    room = most - columns(start)
-    end = _beginning(parts, room - min(columns(words), _LEAST_WORDS))
+    room = most - width(start)
+    end = _beginning(parts, room - min(width(words), _LEAST_WORDS))
     if end == _beginning(parts, _ENDLESS):
-        end += _beginning(more, room - columns(words) - columns(end))
-    left = room - columns(end)
-    shown = "" if left < min(columns(words), _SHORTEST_WORDS) else cut(words, left)
+        end += _beginning(more, room - width(words) - width(end))
+    left = room - width(end)
+    shown = "" if left < min(width(words), _SHORTEST_WORDS) else cut(words, left)
     return cut(f"{start}{shown}{end}", most)
 
 
@@ -146,7 +146,7 @@ def _beginning(parts: Sequence[str], room: int) -> str:
     """Return the first parts that fit."""
     end = ""
     for part in filter(None, parts):
-        if columns(end) + columns(_BETWEEN + part) > room:
+        if width(end) + width(_BETWEEN + part) > room:
             break
         end += _BETWEEN + part
     return end
@@ -186,8 +186,8 @@ class LiveLine(Struct):
     def draw(self, _: Tick, stamped: Stamped) -> None:
         """Draw the line."""
         if self.phase is not None:
-            now, width = stamped.elapsed, self.terminal.width
-            line = live_line(self.where, self.phase, self.standing, self.agent, now, width)
+            now, columns = stamped.elapsed, self.terminal.width
+            line = live_line(self.where, self.phase, self.standing, self.agent, now, columns)
             self.terminal.show_status(line)
 
     def start_run(self, event: RunStarted, _: Stamped) -> None:

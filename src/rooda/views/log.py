@@ -17,9 +17,9 @@ from msgspec import Struct
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded
 from rooda.text.colors import Color, Painter
-from rooda.text.columns import cut
 from rooda.text.controls import BIDIRECTIONAL
 from rooda.text.event import Event, LogLevel
+from rooda.text.widths import cut
 from rooda.workspace.work_tree import OUTSIDE, leads_out, work_tree
 
 SCHEMA_VERSION = 1

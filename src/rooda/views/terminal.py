@@ -14,8 +14,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from rooda.text.columns import columns
 from rooda.text.controls import clean
+from rooda.text.widths import width
 
 PATIENCE = 2.0
 HURRIED_PATIENCE = 0.3  # after Ctrl+C: enough for a slow reader to get the last words
@@ -173,7 +173,7 @@ class Terminal:
     def hide_status(self) -> None:
         """Remove the live line; it has several rows if the terminal has become narrower."""
         if self._status:
-            rows = (columns(self._status) - 1) // max(1, self.width)
+            rows = (width(self._status) - 1) // max(1, self.width)
             self._status = ""
             self._err.write(f"\x1b[{rows}A{_CLEAR_BELOW}" if rows else _CLEAR)
 
