@@ -245,6 +245,19 @@ def test_show_prints_a_run_with_one_line_for_each_iteration(past: Past, rooda: I
     assert f"\n  rooda why {past.good} " in done.out.partition("\nNext\n")[2]
 
 
+def test_colors_are_printed_on_a_terminal_or_if_asked_for(past: Past, rooda: Inside) -> None:
+    for words in (("show",), ("show", "1"), ("history",)):
+        assert "\x1b" not in rooda(*words).out
+        assert "\x1b[31m" in rooda(*words, "--color", "always").out
+    screen = Screen(rows=100)
+    try:
+        screen.start(past.workspace, "history", env={"NO_COLOR": None})
+        assert screen.finish() == 0
+    finally:
+        screen.close()
+    assert b"\x1b[32msuccess\x1b[0m" in screen.sent
+
+
 def test_show_without_a_name_shows_the_last_run(past: Past, rooda: Inside) -> None:
     assert f"Run         {past.slow}\n" in rooda("show").out
 

@@ -39,12 +39,12 @@ def outcome_line(run: RunSummary) -> str:
     """Return how the run ended, in one sentence."""
     name = f"{run.project}: {run.procedure}" if run.project else run.procedure
     if run.is_running:
-        return f"{name} has been running for {_brief(run.seconds)}."
+        return f"{name} has been running for {brief(run.seconds)}."
     code = "" if run.exit_code is None else f" (exit code {run.exit_code})"
-    return f"{name} ended as {run.status}{code} after {_brief(run.seconds)}."
+    return f"{name} ended as {run.status}{code} after {brief(run.seconds)}."
 
 
-def _brief(seconds: float) -> str:
+def brief(seconds: float) -> str:
     """Return a duration as it is read best: `0.4s`, `7h39m`."""
     return format_duration(seconds) if seconds < MINUTE else brief_duration(seconds)
 
@@ -90,20 +90,20 @@ def time_line(run: RunSummary) -> str:
         end = clock(run.ended_at)
     parts = [*_working(run.times), *_waiting(run)]
     spent = f": {', '.join(parts)}" if parts else ""
-    return f"{_brief(run.seconds)} ({begin} to {end}){spent}"
+    return f"{brief(run.seconds)} ({begin} to {end}){spent}"
 
 
 def _working(times: dict[SpanKind, float]) -> Iterator[str]:
     for kind, seconds in times.items():
         if kind in _WORKING and seconds >= 1:
-            yield f"{_WORKING[kind]} {_brief(seconds)}"
+            yield f"{_WORKING[kind]} {brief(seconds)}"
 
 
 def _waiting(run: RunSummary) -> Iterator[str]:
     parts = {_WAITING_FOR[kind]: run.times.get(kind, 0.0) for kind in WAITING}
-    known = [f"{name} {_brief(seconds)}" for name, seconds in parts.items() if seconds > 0]
+    known = [f"{name} {brief(seconds)}" for name, seconds in parts.items() if seconds > 0]
     if known:
-        yield f"waiting {_brief(run.waited)} ({', '.join(known)})"
+        yield f"waiting {brief(run.waited)} ({', '.join(known)})"
 
 
 def cost_line(run: RunSummary) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from rooda.summary.brief import RunBrief
-from rooda.summary.labels import brief_duration, price
+from rooda.summary.labels import price
+from rooda.summary.lines import brief
 from rooda.text.colors import Color
 from rooda.views.recorded_waits import moment
 from rooda.views.run_view import Page, status_color
@@ -35,8 +36,8 @@ def _row(run: RunBrief) -> tuple[Cell, ...]:
         Cell(run.procedure),
         Cell(run.status, status_color(run.status)),
         Cell(_counts(run)),
-        Cell("" if run.seconds is None else brief_duration(run.seconds)),
-        Cell(brief_duration(run.waited) if run.waited else ""),
+        Cell("" if run.seconds is None else brief(run.seconds)),
+        Cell(brief(run.waited) if run.waited else ""),
         Cell("" if run.cost is None else price(run.cost)),
         Cell(run.why),
     )
