@@ -96,7 +96,7 @@ class FailureKind(StrEnum):
         "verify",
         "the verify command failed",
         settings=("verify.command", "verify.when", "verify.timeout"),
-        advice="Read the output of the check above or in the record (rooda show)",
+        advice="Read what the check printed (here, or with rooda show)",
         has_output=False,
         exit_code="verify",
     )

@@ -1,6 +1,6 @@
 """What known agents do, and what the run does about their limits and failures."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rooda.loop.waits import WaitKind
 from rooda.text.controls import one_line
@@ -160,6 +160,20 @@ class WaitStarted(Event, frozen=True):
             "iteration": self.iteration,
         }
         return say(self.waits_for(), **fields)
+
+    def as_text(self) -> str:
+        """Leave out what the line above says: why the agent stopped."""
+        began = self.until - timedelta(seconds=self.seconds)
+        time = "%H:%M:%S" if began.date() == self.until.date() else "%Y-%m-%d %H:%M:%S"
+        words = f"{one_line(self.waits_for())} until {self.until:{time}}"
+        facts = [format_duration(self.seconds)]
+        if self.lasted:
+            facts.append(f"it has lasted {format_duration(self.lasted)}")
+        if note := self._note():
+            facts.append(note)
+        line = f"WARN: {words} ({', '.join(facts)})"
+        is_told = self.kind is not WaitKind.LIMIT or not self.reason
+        return line if is_told else f"{line}\n  Reason: {one_line(self.reason)}"
 
     def _note(self) -> str | None:
         is_limit = self.kind is WaitKind.LIMIT
