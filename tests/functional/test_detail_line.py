@@ -53,6 +53,16 @@ def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None
     assert {"commit", "tests_gained", "headline", "lines"} <= set(ended)
 
 
+def test_failed_hook_is_told_once_with_its_output(work: GitWork) -> None:
+    work.settings(hooks={"post_iteration": {"command": "echo oops; exit 4", "on_error": "fail"}})
+    done = work.work(work.agent("echo hello"), "-n", "3", "-q", "--failure-threshold", "1")
+    warning, output, oops, ended, detail, advice, *_ = done.err.splitlines()
+    assert re.search(r"WARN: The post_iteration hook failed: exit code 4 after \S+ \(", warning)
+    assert (output, oops) == ("  Last output:", "    | oops")
+    assert "(failure, consecutive: 1/1)" in ended
+    assert (detail, advice) == ("  hello", "  Try: Run the hook's command by hand")
+
+
 def test_failed_agent_has_no_headline_beside_its_output(work: GitWork) -> None:
     done = work.work(work.agent("echo x > new; echo I did it.; exit 3"), "-n", "3", "-q")
     first, reason, *_ = below(done.err + "\n", 1)

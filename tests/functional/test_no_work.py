@@ -25,8 +25,10 @@ def test_build_without_a_plan_and_a_task_warns_before_the_agent_starts(
     (warning,) = [line for line in done.log if NO_WORK in line]
     assert warning.startswith("WARN: ")
     assert str(workspace.path) in warning
+    tried = done.err.partition(warning)[2].splitlines()[1]
+    assert tried.startswith("  Try: ")
     for advice in ("TASK.md", "-c TEXT", "rooda draft-plan-impl-feat"):
-        assert advice in done.err.partition(warning)[2].splitlines()[1], "the line below"
+        assert advice in tried
     assert done.err.index(NO_WORK) < done.err.index("Iteration 1/1 starting")
 
 

@@ -141,6 +141,14 @@ class HookEnded(Event, frozen=True):
             cleaned_up=names(self.cleaned_up),
         )
 
+    def as_text(self) -> str | None:
+        if not self.error:
+            return super().as_text()
+        took, error = format_duration(self.duration), one_line(self.error)
+        hook, command = one_line(self.hook), one_line(self.command)
+        line = f"WARN: The {hook} hook failed: {error} after {took} ({command})"
+        return "\n".join([line, *_last_output(self.output, is_shown=False)])
+
 
 class VerifyEnded(Event, frozen=True):
     """The user's check (`verify`) has ended."""
