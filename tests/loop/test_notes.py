@@ -1,5 +1,6 @@
 """Which notes of the user wait for the next prompt of a run."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -93,3 +94,16 @@ def test_notes_have_the_order_of_their_commands_when_the_clock_is_set_back(
     monkeypatch.setattr("rooda.workspace.notes.time.time_ns", lambda: 10**18)
     second = new_note(tmp_path, "second")
     assert waiting_notes(tmp_path) == [first, second]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+def test_notes_in_a_folder_without_permissions_are_kept_in_memory(tmp_path: Path) -> None:
+    box = NoteBox(tmp_path)
+    note = new_note(tmp_path, "patience")
+    box.look()
+    (tmp_path / ".rooda").chmod(0)
+    try:
+        assert box.waiting() == [note]
+    finally:
+        (tmp_path / ".rooda").chmod(0o700)
+    box.close()

@@ -132,9 +132,9 @@ def remove_drafts(workspace: Path) -> None:
 
 def _names(workspace: Path, pattern: re.Pattern[str]) -> list[str]:
     folder = notes_folder(workspace)
-    if is_foreign(folder.parent) or folder.parent.is_symlink() or folder.is_symlink():
-        return []
     try:
+        if is_foreign(folder.parent) or folder.parent.is_symlink() or folder.is_symlink():
+            return []
         with os.scandir(folder) as entries:
             names = [entry.name for entry in islice(entries, _MOST_FILES)]
     except OSError:
