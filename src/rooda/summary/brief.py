@@ -23,7 +23,7 @@ class RunBrief(Struct, frozen=True):
     started_at: str
     good: int
     failed: int
-    other: int  # skipped, interrupted or at work
+    other: int  # interrupted or at work
     seconds: float | None  # from start to end; None if the end is unknown
     waited: float
     cost: float | None

@@ -32,7 +32,7 @@ from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
 from rooda.workspace.tree_changes import LineCount, LineCounts
 
-_GOOD, _FAILED = ("completed",), ("failed", "timed_out")
+_GOOD, _FAILED = ("completed",), ("failed", "timed_out", "skipped")
 _MOST_FILES = 50  # of an iteration
 _MOST_COUNTED = 200  # with their changed lines
 _MOST_NAMED = 5  # failed tests

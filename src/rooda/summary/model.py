@@ -194,7 +194,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     max_iterations: int | None = None
     good: int = 0
     failed: int = 0
-    other: int = 0  # skipped, interrupted or at work
+    other: int = 0  # interrupted or at work
     tests_first: TestCounts | None = None
     tests_last: TestCounts | None = None
     commits: int = 0
