@@ -77,7 +77,7 @@ def test_demo_shows_a_run_with_one_failure_looks_back_at_it_and_leaves_only_the_
     for words in ("show", "why 3", "diff 4"):
         assert f"\n$ rooda {words}\n" in done.out
     assert "greet_all(names) greets the first name too." in done.out
-    assert "Hello, Ada! Hello, Alan!" in done.err, "what the check printed"
+    assert "Hello, Ada! Hello, Alan!" in done.out, "what the check printed"
     assert '-    return " ".join(greet(name) for name in names[1:])\n' in done.out
     (page,) = temporary.iterdir()
     assert str(page) in done.out

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ procedures:
 def make(folder: Path, tools: Tools) -> None:
     """Create the repository in an empty folder. Raises GitError if git fails or is stopped."""
     agent = _quoted([sys.executable, "-m", "rooda.demo.scripted_agent"])
-    check = _quoted([sys.executable, "-B", "-m", "unittest", "-v"])
+    check = _quoted([sys.executable, "-B", "-m", "unittest"])
     boxes = "".join(f"- [ ] {name}\n" for name in TASKS)
     files = {
         "rooda-config.yml": _CONFIG.format(agent=agent, check=check),
@@ -65,29 +66,26 @@ def _quoted(command: Sequence[str]) -> str:
     return "'" + shlex.join(command).replace("'", "''") + "'"
 
 
-def look(folder: Path, tools: Tools, *words: str) -> str:
-    """Return what a command of rooda prints about the run. Raises GitError if it is stopped."""
+def look(folder: Path, *words: str) -> int:
+    """Run a command of rooda about the run, on the user's terminal; return its exit code."""
     # -P: the files of the agent are no part of rooda.
-    return _run(folder, tools, [sys.executable, "-P", "-m", "rooda", *words])
+    argv = [sys.executable, "-P", "-m", "rooda", *words]
+    environ = environment(os.environ) | {"PAGER": "cat", "GIT_PAGER": "cat"}
+    return subprocess.run(argv, cwd=folder, env=environ, check=False).returncode
 
 
-def _git(folder: Path, tools: Tools, *words: str) -> str:
-    return _run(folder, tools, [tools.program("git"), "-C", str(folder), *words])
-
-
-def _run(folder: Path, tools: Tools, argv: Sequence[str]) -> str:
+def _git(folder: Path, tools: Tools, *words: str) -> None:
     command = Command(
         what="",
-        argv=tuple(argv),
+        argv=(tools.program("git"), "-C", str(folder), *words),
         cwd=folder,
         environ=environment(os.environ),
         kill_grace=_GRACE,
     )
     done = tools.run(command)
-    said = done.output.decode("utf-8", "replace")
     if not done.passed:
+        said = done.output.decode("utf-8", "replace")
         raise GitError(said.strip() or done.error)
-    return said
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:

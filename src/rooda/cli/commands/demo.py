@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -50,7 +51,10 @@ def _show(folder: Path, session: CliContext) -> int:
     try:
         demo_repository.make(folder, tools)
     except GitError as error:
-        return _stopped(session, f"git could not make a repository: {error}")
+        if session.interrupts.received:
+            click.echo("Interrupted", err=True)
+            return INTERRUPTED
+        raise InvalidInput([Problem(f"git could not make a repository: {error}")]) from None
     # The user's own config takes no part in the demo.
     environ = demo_repository.environment(os.environ)
     environ["ROODA_CONFIG_HOME"] = str(folder / "no-global-config")
@@ -58,32 +62,22 @@ def _show(folder: Path, session: CliContext) -> int:
 
     request = RunRequest("tasks", flags={"show_ai_output": ("--verbose", "true")})
     code = start_run(prepare(request, World(folder, environ)), session.interrupts).exit_code
-    if code == 0:
-        try:
-            _look_back(folder, tools)
-        except GitError as error:
-            return _stopped(session, f"rooda could not show the run: {error}")
-    return code
+    return _look_back(folder, session) if code == 0 else code
 
 
-def _stopped(session: CliContext, message: str) -> int:
-    """Return the exit code after a signal. Raises InvalidInput if there was none."""
-    if not session.interrupts.received:
-        raise InvalidInput([Problem(message)])
-    click.echo("Interrupted", err=True)
-    return INTERRUPTED
-
-
-def _look_back(folder: Path, tools: Tools) -> None:
-    """Show the run with the commands that a user has for it. Raises GitError if one is stopped."""
-    click.echo(
-        "\nThe run is over. What it did, why an iteration failed, what the next one changed:"
-    )
-    for words in (["show"], ["why", str(_FAILED)], ["diff", str(_FAILED + 1)]):
-        click.echo(f"\n$ {shlex.join(['rooda', *words])}")
-        click.echo(demo_repository.look(folder, tools, *words), nl=False)
+def _look_back(folder: Path, session: CliContext) -> int:
+    """Show the run with the commands that a user has for it; return the exit code."""
     number, page = tempfile.mkstemp(prefix="rooda-demo-", suffix=".html")
     os.close(number)
-    demo_repository.look(folder, tools, "report", "-o", page)
-    click.echo(f"\nThe page of `rooda report`, for your browser: {page}")
-    click.echo("Next: `rooda init` in a repository of yours, then `rooda list`.")
+    click.echo("\nThe run is over. What it did, why one iteration failed, what the next one did:")
+    for words in (["show"], ["why", str(_FAILED)], ["diff", str(_FAILED + 1)], ["report"]):
+        click.echo(f"\n$ {shlex.join(['rooda', *words])}")
+        sys.stdout.flush()
+        target = ["-o", page] if words == ["report"] else []
+        code = demo_repository.look(folder, *words, *target)
+        if session.interrupts.received:
+            return INTERRUPTED
+        if code:
+            return code
+    click.echo("\nNext: `rooda init` in a repository of yours, then `rooda list` or `rooda loop PROMPT.md`.")
+    return 0
