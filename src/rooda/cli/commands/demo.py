@@ -79,5 +79,5 @@ def _look_back(folder: Path, session: CliContext) -> int:
             return INTERRUPTED
         if code:
             return code
-    click.echo("\nNext: `rooda init` in a repository of yours, then `rooda list` or `rooda loop PROMPT.md`.")
+    click.echo("\nNext: `rooda init` in a repository of yours, then `rooda list`.")
     return 0
