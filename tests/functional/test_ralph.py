@@ -804,7 +804,7 @@ def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None
     )
     again = planned.ralph("build", "--resume", within="other")
     assert (again.code, planned.starts) == (1, 4)
-    assert f"Ask for more in all: ralph build --resume={name} --max-iterations 8" in again.err
+    assert f"Ask for more in all: ralph build --resume={name} --max-iterations 13" in again.err
     more = planned.ralph("build", "4", "--resume", within="other")
     assert (more.code, planned.starts) == (0, 5), more.err
 

@@ -195,7 +195,7 @@ def test_resume_is_refused_after_success_or_at_the_maximum(
 ) -> None:
     refused(workspace.work("true", "--resume"), "no run of work", "rooda work")
     assert workspace.work("true", "-n", "2").code == 2
-    refused(workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", " -n 7")
+    refused(workspace.work("true", "--resume", "-n", "2"), "has run 2 iterations", " -n 12")
     before = asked(rooda, "history")
     assert [run["status"] for run in before] == ["max-iters"]
     assert workspace.work(workspace.agent(SUCCESS), "-n", "1").code == 0

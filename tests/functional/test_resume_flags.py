@@ -203,7 +203,7 @@ def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
 ) -> None:
     assert workspace.work("true", "-n", "2").code == 2
     name = last_run(look)["run"]
-    advice = (f"{name} has run 2 iterations", f"rooda resume {name} -n 7")
+    advice = (f"{name} has run 2 iterations", f"rooda resume {name} -n 12")
     refused(workspace.rooda("resume"), *advice)
     refused(workspace.rooda("resume", "-n", "2"), *advice)
     done = workspace.rooda("resume", "-n", "3")
@@ -385,7 +385,7 @@ def test_which_ends_have_a_command_to_continue(workspace: Workspace, look: Insid
     workspace.config(hook + PROCEDURE)
     assert last(workspace.work("true")) == f"{begin} · rooda resume RUN"
     workspace.config(PROCEDURE)
-    assert last(workspace.work("true", "-n", "1")) == f"{begin} · rooda resume RUN -n MORE"
+    assert last(workspace.work("true", "-n", "1")) == f"{begin} · rooda resume RUN -n 11"
     assert last(workspace.work(workspace.agent(SUCCESS))) == begin
     slow = workspace.agent("exec sleep 60")
     done = workspace.work(slow, "--max-duration", "1s")

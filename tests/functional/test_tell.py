@@ -122,6 +122,8 @@ def test_note_told_during_an_iteration_survives_an_agent_that_deletes_the_state_
     # The user sees at once that the agent has the note; it is deleted after the iteration.
     shown = json.loads(workspace.rooda("show", "2", "--json").out)
     assert shown["told"] == ["keep calm", "and go on"]
+    page = workspace.rooda("show", "2").out
+    assert "Notes from the user in the prompt\n  keep calm\n  and go on\n" in page
     workspace.write("go2", "")
     assert running.finish().code == 0
     assert [file.read_text() for file in notes(workspace).iterdir()] == ["and go on"]

@@ -26,6 +26,9 @@ BUDGETS = {
 }
 
 
+MORE_ITERATIONS = 10  # that a command for continuing adds
+
+
 class Front(Struct, frozen=True):
     """The commands with which the user starts a run and continues it.
 
@@ -50,13 +53,16 @@ class Front(Struct, frozen=True):
             return ""
         return self.continuing(run, rule if rule in BUDGETS else None)
 
-    def next_commands(self, run: str, rule: StopRule) -> tuple[str, ...]:
-        """Return the commands for the user after a run that this rule ended."""
+    def next_commands(self, run: str, most: int | None, rule: StopRule) -> tuple[str, ...]:
+        """Return the commands for the user after a run that this rule ended.
+
+        `most` is the maximum of iterations that the run had.
+        """
         going_on = self.after(run, rule)
         if rule in _AT_THE_END:
             going_on = self.then
         if rule is StopRule.MAX_ITERATIONS and not going_on and rule in self.limits:
-            going_on = self.continuing(run, rule)
+            going_on = self.continuing(run, rule, str((most or 0) + MORE_ITERATIONS))
         return (*_LOOKING, going_on) if going_on else _LOOKING
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import GIT_COMMIT, GIT_PUSH
-from rooda.engine.invocation import Front
+from rooda.engine.invocation import MORE_ITERATIONS, Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import Stop, StopRule, stop
@@ -26,7 +26,6 @@ from rooda.workspace.snapshots.repository import Repository
 _T = TypeVar("_T")
 
 TITLE = "Nothing to resume"
-_MORE = 5  # iterations that the advice adds
 # An abort for one of these is over once the user continues the run.
 _COUNTED = (StopRule.FAILURE_THRESHOLD, StopRule.STALL)
 
@@ -125,7 +124,7 @@ def _used_up(row: RunRow, state: State, found: Stop, front: Front) -> InvalidInp
     message = f"run {row.run} has run {count(ran, 'iteration')}, and no more are asked for"
     if found.rule not in front.limits:
         return nothing_to_resume(message, new_run(front))
-    more = front.continuing(row.run, found.rule, str(ran + _MORE))
+    more = front.continuing(row.run, found.rule, str(ran + MORE_ITERATIONS))
     return nothing_to_resume(message, f"Ask for more in all: {more}")
 
 

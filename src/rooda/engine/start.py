@@ -40,6 +40,7 @@ from rooda.loop.loop import run_loop
 from rooda.loop.notes import NoteBox
 from rooda.loop.run_events import ConfigResolved, ProblemFound
 from rooda.loop.services import Services
+from rooda.loop.state import limits_of
 from rooda.process.interrupts import Interrupts
 from rooda.process.libc import return_large_blocks_to_system
 from rooda.record.given_flags import GivenFlags
@@ -146,7 +147,9 @@ def start_run(
             services = replace(
                 services,
                 continuing=partial(invocation.front.after, lock.run),
-                next_commands=partial(invocation.front.next_commands, lock.run),
+                next_commands=partial(
+                    invocation.front.next_commands, lock.run, limits_of(plan).max_iterations
+                ),
             )
         # What is loaded by now stays until the end. The entry point has made collections rare.
         gc.freeze()

@@ -33,6 +33,9 @@ def iteration_text(
     yield _head(one, page)
     parts = (_numbers, _check_and_commit, _work_tree, _agent)
     yield page.named([pair for part in parts for pair in part(row, one)])
+    if one.told:
+        yield page.title("Notes from the user in the prompt")
+        yield "".join(map(printed, one.told))
     if row.result is not None:
         yield from _file_lists(row.result, one.changed, page)
         if row.result.test_results is not None:
