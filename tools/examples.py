@@ -25,6 +25,7 @@ _STEP = re.compile(
 _CHANGING = re.compile(
     r"\d{8}-\d{6}-\w{6}|\b[0-9a-f]{7,40}\b|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\d\d:\d\d\b"
     r"|\b\d+(?:\.\d+)?(?:ms|s|m|h)\b|\bpid \d+|[\d,.]+ (?:bytes|B|kB|MB)\b"
+    r"|(?<=^Time ) .*"  # of a run: a short part of its time is left out
 )
 
 

@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -190,40 +191,54 @@ def test_rejected_key_aborts_the_run_with_advice(stage: Stage, name: str, advice
 # -- limits ----------------------------------------------------------------------------------
 
 ON_WAIT = "\nloop:\n  hooks:\n    on_wait: 'cat > waits.json'\n"
+RECORDED_LIMIT = "You've hit your limit · resets 11:14am (UTC)"
+
+
+def hits_its_limit(stage: Stage) -> tuple[str, str]:
+    """Install a claude at its usage limit; return its command, and what it says about the limit.
+
+    The limit ends in five hours. The recorded one ends at a time of day, and just after that time
+    rooda would try again at once.
+    """
+    one = transcript("claude-usagelimit-oauth")
+    end = datetime.now(UTC) + timedelta(hours=5)
+    words = RECORDED_LIMIT.replace("11:14am", f"{end:%I:%M%p}".lower())
+    stdout = one.stdout.decode().replace(RECORDED_LIMIT, words)
+    assert words in stdout
+    stage.plays(one.cli, stdout.encode(), one.stderr, f"exit {one.exit_code}")
+    return one.command, words
 
 
 @slow
 def test_run_without_wait_for_limits_ends_at_the_first_limit(stage: Stage) -> None:
-    one = transcript("claude-usagelimit-oauth")
-    stage.replays(one)
+    command, words = hits_its_limit(stage)
     stage.workspace.config(f"{PROCEDURE}{ON_WAIT}  wait_for_limits: false\n")
-    done = stage.run(one.command, "-n", "5")
+    done = stage.run(command, "-n", "5")
     assert done.code == 1
     assert stage.starts == 1
     run, last = stage.shown()
     assert (run["status"], run["rule"]) == ("aborted", "limit")
     assert (last["kind"], last["verdict"]) == ("limit", "limited")
-    assert "You've hit your limit · resets 11:14am (UTC)" in done.err
+    assert words in done.err
     assert not (stage.workspace.path / "waits.json").exists()
 
 
 @slow
 def test_run_waits_for_a_limit_and_can_be_interrupted(stage: Stage) -> None:
-    one = transcript("claude-usagelimit-oauth")
-    stage.replays(one)
+    command, words = hits_its_limit(stage)
     stage.workspace.config(PROCEDURE + ON_WAIT)
-    running = stage.workspace.start("work", "--ai-cmd", one.command)
+    running = stage.workspace.start("work", "--ai-cmd", command)
     waits = json.loads(wait_for(stage.workspace.path / "waits.json"))
     running.signal(signal.SIGINT)
     done = running.finish()
     assert done.code == 130
     assert stage.starts == 1
-    assert "You've hit your limit · resets 11:14am (UTC)" in json.dumps(waits, ensure_ascii=False)
+    assert words in json.dumps(waits, ensure_ascii=False)
     assert asked(stage.workspace.rooda, "show")["status"] == "interrupted"
 
 
 LIMIT_WORDS = (
-    "You've hit your limit · resets 11:14am (UTC)",
+    RECORDED_LIMIT,
     "API Error: Request rejected (429) · This request would exceed your account's rate limit.",
     "tests/test_rate_limit.py::test_usage_limit_reached FAILED",
     '{"error": {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED"}}',

@@ -31,7 +31,7 @@ def inside(
 
 
 def without_times(text: str) -> str:
-    return re.sub(r"\d+:\d\d:\d\d|[\d.]+s", "T", text)
+    return re.sub(r"\d{8}-\d{6}-\w{6}|\d+:\d\d:\d\d|[\d.]+s", "T", text)
 
 
 # -- running a procedure -------------------------------------------------------------------

@@ -383,7 +383,7 @@ def test_successful_canary_leaves_no_files_and_no_changes(
         "ok       can signal that it is done",
         "ok       leaves no processes behind",
         "ok       model: claude-test-1",
-        "ok       used 8,200 tokens, $0.0421",
+        "ok       used 8,200 tokens, $0.04",
         "ok       account: the account that `claude /login` chose",
     ):
         assert words in lines

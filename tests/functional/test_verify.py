@@ -64,7 +64,7 @@ def test_words_that_a_tool_forges_in_the_output_file_do_not_override_the_check(
     assert work.work(agent, *flags).code == 0, "the docs say that this is possible"
     done = work.work(agent, *flags, "--verify", "exit 1")
     assert done.code == 2
-    assert "verify failed" in done.err
+    assert "Verify failed: exit code 1" in done.err
 
 
 @pytest.mark.slow
