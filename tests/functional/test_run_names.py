@@ -65,6 +65,15 @@ def test_runs_and_iterations_count_from_the_end(
     assert found == asked(rooda, command, run, *([] if number is None else [str(number)]))
 
 
+@pytest.mark.parametrize("flags", [[], ["--output"], ["--raw"]], ids=str)
+def test_an_iteration_from_the_end_is_shown_as_text(rooda: Inside, flags: list[str]) -> None:
+    run = names(rooda.workspace)[1]
+    counted = rooda("show", "-2", "last", *flags)
+    named = rooda("show", run, "2", *flags)
+    assert counted.code == 0, counted.err
+    assert counted.out == named.out
+
+
 def test_a_name_with_a_dash_stands_among_flags(rooda: Inside) -> None:
     run = names(rooda.workspace)[1]
     assert asked(rooda, "show", "-2")["run"] == run

@@ -136,7 +136,7 @@ def _run(record: Recorded, row: RunRow, page: Page) -> Iterator[str]:
 def _one(record: Recorded, row: RunRow, number: int, page: Page) -> Iterator[str]:
     found = record.iteration(row, number)
     run = _summary(record, row)
-    one = next(one for one in run.iterations if one.number == number)
+    one = next(one for one in run.iterations if one.number == found.number)
     words = words_of(record.workspace, row.run, one, longest=_CLOSING, steps=1)
     return iteration_text(found, one, run, words, page)
 
