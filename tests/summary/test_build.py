@@ -405,6 +405,27 @@ def test_without_commits_the_snapshots_show_the_whole_run() -> None:
         assert whole.startswith(expected)
 
 
+def test_the_diff_of_the_whole_run_has_what_is_not_committed() -> None:
+    """`git diff` of the commits would not show it."""
+    left = failed(2, "verify", "verify failed: exit code 2", verify=checked(2, "exit code 2"))
+    rows = [iteration(1), left]
+    (whole,) = [one for one in summary(night(), *rows).next_commands if " diff " in one.command]
+    assert whole.command == f"rooda diff {RUN}"
+    assert whole.why == "Review the whole run, also what is not committed"
+
+
+def test_without_snapshots_the_diff_is_that_of_the_commits() -> None:
+    before, seen = (SnapshotTaken(0, sha(9), None, head) for head in (sha(0), sha(1)))
+    rows = [
+        iteration(1, snapshot=seen),
+        failed(2, "verify", "no", verify=checked(2, "exit code 2"), snapshot=seen),
+    ]
+    found = summary(night(snapshot=before), *rows).next_commands
+    (whole,) = [one for one in found if " diff " in one.command]
+    assert whole.command == f"git diff {sha(0)[:7]}..{sha(1)[:7]}"
+    assert whole.why == "Review the commits as one diff"
+
+
 @pytest.mark.parametrize(
     "status,ended,expected",
     [

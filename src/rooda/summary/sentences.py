@@ -380,12 +380,24 @@ def _doubled(value: str) -> str:
 
 
 def _git_commands(run: RunSummary, *, can_diff: bool) -> Iterator[NextCommand]:
-    """Yield how to read the work: the commits, or the snapshots if there are no commits."""
+    """Yield how to read the work: the commits, and the whole run as one diff."""
     first, last = short(run.first_commit), short(run.last_commit)
-    whole = "Review the whole run as one diff"
-    if first and last and first != last:
+    has_commits = first and last and first != last
+    if has_commits:
         commits = f"Read the {run.commits} commits" if run.commits > 1 else "Read the commit"
         yield NextCommand(commits, f"git log --oneline --stat {first}..{last}")
-        yield NextCommand(whole, f"git diff {first}..{last}")
+    is_left = _is_work_left_uncommitted(run)
+    if has_commits and not (is_left and can_diff):
+        what = "commits" if is_left else "whole run"
+        yield NextCommand(f"Review the {what} as one diff", f"git diff {first}..{last}")
     elif can_diff:
-        yield NextCommand(whole, f"rooda diff {run.run}")
+        how = ", also what is not committed" if has_commits else " as one diff"
+        yield NextCommand(f"Review the whole run{how}", f"rooda diff {run.run}")
+
+
+def _is_work_left_uncommitted(run: RunSummary) -> bool:
+    """Return whether an iteration after the last commit changed files."""
+    for one in reversed(run.iterations):
+        if one.commits or one.files:
+            return not one.commits
+    return False
