@@ -414,6 +414,18 @@ def test_the_diff_of_the_whole_run_has_what_is_not_committed() -> None:
     assert whole.why == "Review the whole run, also what is not committed"
 
 
+def test_the_diff_of_an_iteration_is_named_where_it_shows_what_is_odd() -> None:
+    """A process that the agent left running is in no diff."""
+    left = iteration(1, results(9), cleaned_up=(NamedProcess(7, "sleep 600"),))
+    found = summary(night(), left, iteration(2, results(8)))
+    assert [note.title for note in found.notes] == ["process ended", "1 test fewer"]
+    (looked,) = [one for one in found.next_commands if one.command.startswith("rooda diff")]
+    assert (looked.why, looked.command) == (
+        "Look at the change of iteration 2",
+        f"rooda diff {RUN} 2",
+    )
+
+
 def test_without_snapshots_the_diff_is_that_of_the_commits() -> None:
     before, seen = (SnapshotTaken(0, sha(9), None, head) for head in (sha(0), sha(1)))
     rows = [

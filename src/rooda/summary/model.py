@@ -75,6 +75,7 @@ class Note(Struct, frozen=True):
     title: str  # rooda's own words
     text: str  # may contain names of files and processes
     is_failure: bool = False
+    is_in_diff: bool = False  # the diff of the iteration shows what it is about
 
 
 class VerifySummary(Struct, frozen=True):

@@ -270,7 +270,8 @@ def _recovery(one: IterationSummary, later: Sequence[IterationSummary]) -> str:
 
 def fewer_tests_note(number: int, before: int, now: int) -> Note:
     """Return the note of an iteration after which there were fewer tests."""
-    return Note(number, f"{count(before - now, 'test')} fewer", f"{before} to {now} tests.")
+    title = f"{count(before - now, 'test')} fewer"
+    return Note(number, title, f"{before} to {now} tests.", is_in_diff=True)
 
 
 def left_out_note(number: int, names: Sequence[str]) -> Note:
@@ -333,7 +334,7 @@ def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
         yield NextCommand(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
     rule = "the limits and rules" if run.is_running else "the rule that decided, and the limits"
     yield NextCommand(f"See {rule}", f"rooda why {name}")
-    looked = next((note for note in run.notes if not note.is_failure), None)
+    looked = next((note for note in run.notes if note.is_in_diff), None)
     if looked is not None and looked.iteration in kept:
         yield NextCommand(
             f"Look at the change of iteration {looked.iteration}",
