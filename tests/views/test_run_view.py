@@ -84,6 +84,16 @@ def test_status_and_reason_stay_on_every_terminal(room: int) -> None:
     assert re.search(r"^\S+ .*aborted .*  too many fail", runs, re.MULTILINE)
 
 
+def test_each_next_command_has_its_purpose_beside_it_or_above_it() -> None:
+    row, rows = three()
+    wide = shown(row, rows, Page(100)).partition("\nNext\n")[2].splitlines()
+    assert any(re.fullmatch(rf"  rooda why {row.run} +# See the rule .*", line) for line in wide)
+    narrow = shown(row, rows, Page(60)).partition("\nNext\n")[2].splitlines()
+    place = narrow.index(f"  rooda why {row.run}")
+    assert narrow[place - 1].startswith("  # See the rule ")
+    assert max(map(width, [*wide, *narrow])) <= 100
+
+
 def test_an_iteration_tells_how_it_spent_its_time_and_what_verify_printed() -> None:
     row, rows = three()
     run = summarize(row, rows, NOW)

@@ -21,7 +21,6 @@ from rooda.views.table import Cell, Column, named_lines, paragraph, table
 
 _RUNS = 3  # names of deleted runs
 _WAITS = 10
-_PURPOSE = 50  # columns for what a command is for
 _LONGEST = 2000  # characters of a command
 _STATUS = {"success": Color.GOOD, "completed": Color.GOOD, "running": Color.NAME}
 _PROOF = {
@@ -60,16 +59,19 @@ class Page(Struct, frozen=True):
         return f"\n{self.paint(Color.TITLE, words)}\n"
 
     def next(self, commands: Sequence[NextCommand], hint: str = "") -> str:
-        """Return the commands to run next; a narrow terminal leaves out what each is for."""
+        """Return the commands to run next, each with its purpose: beside it, or above it."""
         if not commands:
             return ""
         wide = max(width(one.command) for one in commands)
-        has_purpose = self.room is None or wide + _PURPOSE <= self.room
+        beside = wide + max(width(one.why) for one in commands) + len("     # ")
+        is_narrow = self.room is not None and beside > self.room
         found = self.title("Next") + (paragraph(hint, room=self.room) if hint else "")
         for one in commands:
-            space = " " * (wide - width(one.command))
-            purpose = f"{space}   {self.paint(Color.QUIET, f'# {one.why}')}" if has_purpose else ""
-            found += f"  {self.paint(Color.NAME, one.command)}{purpose}\n"
+            command = self.paint(Color.NAME, one.command)
+            purpose = self.paint(Color.QUIET, f"# {one.why}")
+            space = " " * (wide - width(one.command) + 3)
+            line = f"{purpose}\n  {command}" if is_narrow else f"{command}{space}{purpose}"
+            found += f"  {line}\n"
         return found
 
 
