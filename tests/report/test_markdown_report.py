@@ -37,6 +37,11 @@ def test_markdown_has_what_the_page_has() -> None:
         assert expected in text, expected
 
 
+def test_a_sum_of_costs_says_which_iteration_it_does_not_have() -> None:
+    text = text_of(night(), iteration(1), iteration(2, cost=None))
+    assert "- **Cost**: $0.50 (iteration 2 not known)\n" in text
+
+
 def test_notes_of_the_user_are_there_once_each() -> None:
     rows = (iteration(1, told=("use *tabs*", "go on")), iteration(2, told=("go on",)))
     text = text_of(night(), *rows)

@@ -61,6 +61,18 @@ def test_a_run_begins_with_its_outcome_its_rule_its_proof_and_honest_numbers() -
     )
 
 
+def test_a_sum_of_costs_says_which_iteration_it_does_not_have() -> None:
+    """An agent that rooda stopped has not told its cost."""
+    row, rows = three()
+    rows[1] = replace(rows[1], cost=None)
+    assert "\nCost        $1.00 (iteration 2 not known), 3 k tokens" in shown(row, rows)
+    run = summarize(row, rows, NOW)
+    text = "".join(iteration_text(rows[1], run.iterations[1], run, AgentWords(""), Page()))
+    assert "\nUsed       1 k tokens\n" in text
+    rows = [replace(one, cost=None) for one in rows]
+    assert "\nCost        3 k tokens" in shown(row, rows)
+
+
 def test_each_iteration_has_one_row_with_its_headline_or_what_failed() -> None:
     table = shown(*three()).partition("\nNO ")[2].partition("\n\n")[0].splitlines()
     rows = [re.split("  +", line.strip()) for line in table]

@@ -11,6 +11,7 @@ from rooda.summary.labels import (
     changes_words,
     day,
     price,
+    price_of,
     share,
     times_of,
 )
@@ -73,7 +74,7 @@ def _head(run: RunSummary) -> Iterator[str]:
     commits = f"{run.commits} commit" + ("" if run.commits == 1 else "s")
     yield f"- **Changes**: {changes_words(run.files, run.added, run.deleted)}, {commits}"
     if run.cost is not None:
-        yield f"- **Cost**: {price(run.cost)}"
+        yield f"- **Cost**: {price_of(run)}"
     if run.tokens is not None:
         yield f"- **Tokens**: {brief_number(run.tokens.total)}"
     yield ""

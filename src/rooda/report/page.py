@@ -25,6 +25,7 @@ from rooda.summary.labels import (
     clock,
     clock_at,
     day,
+    not_known,
     price,
     share,
     times_of,
@@ -112,6 +113,7 @@ def _environment() -> Environment:
         "number": brief_number,
         "price": price,
         "short": short,
+        "not_known": not_known,
     }
     return environment
 

@@ -1,6 +1,6 @@
 """Words and numbers that the views of a summary share. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from rooda.record.rows import moment_of
@@ -95,6 +95,21 @@ def brief_number(number: float) -> str:
     return f"{number:g}"
 
 
+def not_known(iterations: Sequence[int]) -> str:
+    """Return `iteration 21 not known` for what a sum does not have; "" if it has all."""
+    if not iterations:
+        return ""
+    number = len(iterations)
+    return f"{f'iteration {iterations[0]}' if number == 1 else f'{number} iterations'} not known"
+
+
 def price(dollars: float) -> str:
     """Return `$18.40`, or `$0.0042` for an amount below one cent."""
     return f"${dollars:.4f}" if 0 < dollars < 0.01 else f"${dollars:,.2f}"  # noqa: PLR2004
+
+
+def price_of(run: RunSummary) -> str:
+    """Return `$15.21`, or `$15.21 (iteration 21 not known)`; "" if no cost is known."""
+    if run.cost is None:
+        return ""
+    return price(run.cost) + (f" ({not_known(run.unpriced)})" if run.unpriced else "")

@@ -228,3 +228,11 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """What the last good iteration did."""
         return next((one.headline for one in reversed(self.iterations) if one.is_good), "")
+
+    @property
+    def unpriced(self) -> tuple[int, ...]:
+        """The iterations whose agent worked and told no cost, if others told theirs."""
+        if self.cost is None:
+            return ()
+        ended = (one for one in self.iterations if one.ended_at and one.cost is None)
+        return tuple(one.number for one in ended if one.model or one.turns or one.tokens)

@@ -125,7 +125,7 @@ def _agent(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]
     known += [f"{brief_number(one.tokens.total)} tokens"] if one.tokens else []
     known += [count(one.turns, "turn")] if one.turns else []
     if known:
-        yield "Cost", ", ".join(known)
+        yield "Used" if one.cost is None else "Cost", ", ".join(known)
     if one.model:
         yield "Model", one.model
     full = row.result.context_usage_percent if row.result is not None else None
