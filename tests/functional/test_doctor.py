@@ -223,8 +223,23 @@ def test_doctor_with_an_agent_that_no_setting_chooses_says_how_to_choose_it(
     claude(tools)
     done = inside("doctor")
     assert done.code == 0
-    assert "No problems found. No agent is chosen yet" in done.out
-    assert "`loop.ai_cmd_alias`" in done.out.splitlines()[-1]
+    summary = done.out.splitlines()[-1]
+    assert re.match(r"No problems found\b.*\. No agent is chosen yet: ", summary), summary
+    assert "`rooda PROCEDURE -a NAME`" in summary
+    assert "`loop.ai_cmd_alias`" in summary
+
+
+def test_doctor_counts_its_warnings_at_the_end(
+    workspace: Workspace, tools: Path, inside: Inside
+) -> None:
+    claude(tools)
+    subprocess.run(["git", "init", "-q"], cwd=workspace.path, check=True)
+    workspace.write(".git/HEAD", f"{'1' * 40}\n")  # a detached HEAD
+    done = inside("doctor")
+    warnings = len(re.findall("^  warning ", done.out, re.MULTILINE))
+    assert warnings
+    words = "1 warning" if warnings == 1 else f"{warnings} warnings"
+    assert done.out.splitlines()[-1].startswith(f"No problems found, but {words}. "), done.out
 
 
 def test_doctor_with_a_missing_chosen_agent_counts_a_problem(

@@ -14,7 +14,7 @@ from rooda.config.world import World
 from rooda.doctor import machine_checks
 from rooda.doctor.agent_checks import AgentExamination, check_agents
 from rooda.doctor.doctor_context import DoctorContext, DoctorOptions
-from rooda.doctor.findings import Finding, has_problem
+from rooda.doctor.findings import Finding, Mark, has_problem
 from rooda.doctor.programs import VERSION_TIMEOUT
 
 SCHEMA_VERSION = 1
@@ -29,8 +29,16 @@ class Examination(Struct, frozen=True):
     @property
     def problems(self) -> int:
         """The number of things that the configuration needs and that do not work."""
-        everything = [*self.machine, *(one for agent in self.agents for one in agent.findings)]
-        return sum(has_problem([one]) for one in everything)
+        return sum(has_problem([one]) for one in self._everything)
+
+    @property
+    def warnings(self) -> int:
+        """The number of things that may go wrong."""
+        return sum(one.mark is Mark.WARNING for one in self._everything)
+
+    @property
+    def _everything(self) -> list[Finding]:
+        return [*self.machine, *(one for agent in self.agents for one in agent.findings)]
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields under their names in the JSON output."""

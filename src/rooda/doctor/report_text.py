@@ -16,6 +16,10 @@ from rooda.views.terminal import render_table
 _TITLES = ("", "AGENT", "VERSION", "READ AS", "PROGRAM")
 _WIDTH = max(len(mark) for mark in Mark)
 _TRY = "`rooda doctor --canary ALIAS` runs an agent once, to be sure."
+_CHOOSE = (
+    "No agent is chosen yet: choose one for each run with `rooda PROCEDURE -a NAME`, or as "
+    "`loop.ai_cmd_alias` in rooda-config.yml (`rooda init` writes that file)."
+)
 _INSTALL = (
     "No agent was found: install one (the table shows how), or name the command of your own agent "
     "with --ai-cmd, or as `loop.ai_cmd` in rooda-config.yml (`rooda init` writes that file).\n"
@@ -77,13 +81,9 @@ def _summary(found: Examination) -> str:
         return f"{count(found.problems, 'problem')} found: the lines above say what to do.\n"
     if not any(agent.path for agent in found.agents):
         return _INSTALL
-    if not any(agent.chosen_by for agent in found.agents):
-        return (
-            "No problems found. No agent is chosen yet: choose one for each run with "
-            "`rooda PROCEDURE --ai-cmd-alias NAME`, or as `loop.ai_cmd_alias` in rooda-config.yml "
-            "(`rooda init` writes that file).\n"
-        )
-    return f"No problems found. {_TRY}\n"
+    warned = f", but {count(found.warnings, 'warning')}" if found.warnings else ""
+    is_chosen = any(agent.chosen_by for agent in found.agents)
+    return f"No problems found{warned}. {_TRY if is_chosen else _CHOOSE}\n"
 
 
 # -- the canary ------------------------------------------------------------------------------
