@@ -88,7 +88,7 @@ def _verdict(one: IterationRow) -> str:
         lines.append(f"Exit code of the agent: {exit_code}{name}{against}")
     if one.signal:
         lines.append(f"Signal of the agent: {one.signal}")
-    lines += [*_advice(one), *_attempts(one)]
+    lines += [*_passed(one), *_advice(one), *_attempts(one)]
     before, after, most = one.failures_before, one.failures_after, one.threshold
     lines.append(f"Failures in a row: {before} before, {after} after, of {most}")
     if one.returned_to is not None:
@@ -96,6 +96,16 @@ def _verdict(one: IterationRow) -> str:
     if one.duration is not None:
         lines.append(f"Took: {format_duration(one.duration)}")
     return "\n".join(lines) + "\n" + _check(one)
+
+
+def _passed(one: IterationRow) -> list[str]:
+    """The check that passed, or that there was none when the agent said that it is done."""
+    if one.verify is not None and not one.verify.error:
+        took = format_duration(one.verify.duration)
+        return [f"Verify: passed after {took} ({one_line(one.verify.command)})"]
+    if one.verify is None and one.verdict == "done":
+        return ["Verify: did not run; only the agent says that the work is done"]
+    return []
 
 
 def _check(one: IterationRow) -> str:
