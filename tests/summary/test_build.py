@@ -370,6 +370,18 @@ def test_a_run_without_iterations_and_without_verify() -> None:
         ),
         ("build", "max-cost", ("x", "y"), f"rooda resume {RUN} --max-cost MORE"),
         ("ralph build", "stall", ("x", "y"), f"ralph build --resume={RUN}"),
+        (
+            "ralph build",
+            "max-iterations",
+            ("x", "y"),
+            f"ralph build --resume={RUN} --max-iterations 50",
+        ),
+        (
+            "ralph build",
+            "max-cost",
+            ("loop.max_cost", "$5.00"),
+            f"ROODA_LOOP_MAX_COST=10 ralph build --resume={RUN}",
+        ),
         ("ralph build; rm -rf /", "stall", ("x", "y"), f"rooda resume {RUN}"),
     ],
 )

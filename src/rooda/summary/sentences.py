@@ -355,15 +355,16 @@ def _continuing(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
     command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
     rule = known_rule(run.rule)
     if rule is StopRule.MAX_ITERATIONS and run.max_iterations is not None:
-        if not is_ralph:
-            more = run.max_iterations + 10
-            yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
+        more = run.max_iterations + 10
+        yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
     elif rule in _LIMITS:
         name = _LIMITS[rule]
         values = {one.name: one.value for one in row.settings or ()}
-        if not is_ralph:
-            flag = f"--{name.replace('_', '-')} {_doubled(values.get(f'loop.{name}', ''))}"
-            yield NextCommand(f"Continue with twice the {name}", f"{command} {flag}")
+        twice = _doubled(values.get(f"loop.{name}", ""))
+        with_flag = f"{command} --{name.replace('_', '-')} {twice}"
+        with_variable = f"ROODA_LOOP_{name.upper()}={twice} {command}"  # ralph has no such flag
+        raised = with_variable if is_ralph else with_flag
+        yield NextCommand(f"Continue with twice the {name}", raised)
     else:
         number = row.state.iteration + 1 if row.state else 1
         counted = "; failures count from 0" if run.status == Status.ABORTED else ""
