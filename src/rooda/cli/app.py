@@ -18,6 +18,8 @@ EXAMPLES = """\
   rooda loop PROMPT.md -a claude          run a prompt of your own, again and again
   rooda build -n 20 -v -c TASK.md         more iterations, output shown, context added
   rooda build --dry-run                   check everything, start nothing
+  rooda show                              what the last run did, what is proven, what is next
+  rooda report                            the same as one page for your browser
   rooda history                           what ran here, and how it ended
   rooda why                               which rule ended the last run
   rooda resume                            continue an interrupted run, with its flags

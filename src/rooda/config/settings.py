@@ -203,7 +203,7 @@ HISTORY_MAX_IN_MEMORY = setting("history.max_in_memory", Integer(1), 100, RECORD
 # -- output ------------------------------------------------------------------------------------
 
 SHOW_AI_OUTPUT = setting("show_ai_output", Boolean(), OFF, OUTPUT,
-    "Stream the agent's output to the terminal",
+    "Stream the output of the agent and of verify to the terminal",
     old_variables=("ROODA_SHOW_AI_OUTPUT",))
 AI_OUTPUT_STREAM = setting("ai_output_stream", OneOf(("stdout", "stderr")), "stdout", OUTPUT,
     "Where the agent's output is streamed to")

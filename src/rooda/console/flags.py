@@ -249,7 +249,7 @@ _SHORT_CUTS: Mapping[str, list[click.Parameter]] = {
         RunOption(
             ["-v", "--verbose"],
             is_flag=True,
-            help="Stream the agent's output (short for --show-ai-output)",
+            help="Stream the output of agent and verify (short for --show-ai-output)",
             section=SHOW_AI_OUTPUT.group,
         )
     ],

@@ -83,7 +83,10 @@ _TIMEOUT = click.option(
     help=f"{ITERATION_TIMEOUT.help}: 90, 45m or 1h30m [default: none].",
 )
 _VERBOSE = click.option(
-    "-v", "--verbose", is_flag=True, help="Stream the agent's output, as ralph does by default."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Stream the output of agent and tests, as ralph does by default.",
 )
 _DRY_RUN = click.option(
     "-d", "--dry-run", is_flag=True, help="Check everything and show the prompt; start no agent."
