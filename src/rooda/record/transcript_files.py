@@ -36,13 +36,11 @@ def size_of(path: Path) -> int:
     return path.lstat().st_size
 
 
-def both_streams(folder: Path) -> Iterator[bytes]:
-    """Both streams of an iteration in order of arrival. Raises OSError when there is nothing."""
-    return (piece for _, piece in named_streams(folder))
-
-
 def named_streams(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The same, each piece with the name of its stream: `stdout` or `stderr`."""
+    """Yield both streams of an iteration in order of arrival.
+
+    Each piece has the name of its stream, `stdout` or `stderr`. Raises OSError if there is none.
+    """
     try:
         order = StreamOrder.load(read_plain_file(folder / ORDER, _LONGEST_ORDER))
     except OSError:
