@@ -20,7 +20,7 @@ from rooda.report.make import html
 from rooda.report.plots import nice, plots
 from rooda.report.untrusted import plain_line, plain_text
 from rooda.summary.build import summarize
-from rooda.summary.labels import brief_duration, brief_number, clock, price
+from rooda.summary.labels import brief_duration, brief_number, clock
 from rooda.summary.model import RunSummary
 from rooda.workspace.state_folder import STDOUT
 from rooda.workspace.tree_changes import LineCount, LineCounts
@@ -271,7 +271,6 @@ def test_durations_have_two_units(numbers: Sequence[float], written: list[str]) 
 def test_round_numbers() -> None:
     assert [nice(one) for one in (0, 1, 3, 26, 96, 101)] == [1, 1, 3, 30, 100, 150]
     assert [brief_number(one) for one in (950, 12_400, 23_800_000)] == ["950", "12.4 k", "23.8 M"]
-    assert [price(one) for one in (0, 0.004, 18.4)] == ["$0.00", "$0.0040", "$18.40"]
 
 
 def test_a_run_at_work_shows_the_agent_until_now(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from rooda.summary.labels import (
     brief_number,
     changes_words,
     day,
-    price,
-    price_of,
+    money_of,
     share,
     times_of,
 )
 from rooda.summary.model import IterationSummary, ProofState, RunSummary, TestCounts
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
+from rooda.text.numbers import money
 from rooda.text.times import format_duration
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~&@]|(?<=:)/(?=/)|(?<=www)\.)", re.IGNORECASE)
@@ -74,7 +74,7 @@ def _head(run: RunSummary) -> Iterator[str]:
     commits = f"{run.commits} commit" + ("" if run.commits == 1 else "s")
     yield f"- **Changes**: {changes_words(run.files, run.added, run.deleted)}, {commits}"
     if run.cost is not None:
-        yield f"- **Cost**: {price_of(run)}"
+        yield f"- **Cost**: {money_of(run)}"
     if run.tokens is not None:
         yield f"- **Tokens**: {brief_number(run.tokens.total)}"
     yield ""
@@ -138,7 +138,7 @@ def _cells(one: IterationSummary) -> Sequence[str]:
         changes_words(one.files, one.added, one.deleted),
         _counts(one.tests) if one.tests else "not run",
         _code(short(one.commit)) or (f"{one.commits} by agent" if one.commits else "-"),
-        price(one.cost) if one.cost is not None else "-",
+        money(one.cost) if one.cost is not None else "-",
     )
 
 

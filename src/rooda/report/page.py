@@ -26,12 +26,12 @@ from rooda.summary.labels import (
     clock_at,
     day,
     not_known,
-    price,
     share,
     times_of,
 )
 from rooda.summary.model import IterationSummary, RunSummary, Span, SpanKind
 from rooda.summary.sentences import MOST_NOTES, short, title_of, what_failed
+from rooda.text.numbers import money
 from rooda.text.times import format_duration
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -111,7 +111,7 @@ def _environment() -> Environment:
         "brief": brief_duration,
         "duration": format_duration,
         "number": brief_number,
-        "price": price,
+        "money": money,
         "short": short,
         "not_known": not_known,
     }

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from rooda.report.geometry import DIGIT, PlotLabel, Scale, rounded
-from rooda.summary.labels import brief_number, changes_words, price
+from rooda.summary.labels import brief_number, changes_words
 from rooda.summary.model import IterationSummary, RunSummary
+from rooda.text.numbers import money
 
 TOP, BOTTOM = 10.0, 108.0  # pixels: the room for values
 _WIDTH = 330.0  # pixels, about
@@ -129,11 +130,11 @@ def _usage(run: RunSummary) -> Plot | None:
         costs += one.cost or 0.0
         tokens += one.tokens.total if one.tokens else 0
         sums.append(costs if is_money else float(tokens))
-        money = f"+{price(one.cost or 0.0)} = {price(costs)} · " if is_money else ""
-        words[one.number] = f"{money}{brief_number(tokens)} tokens"
+        spent = f"+{money(one.cost or 0.0)} = {money(costs)} · " if is_money else ""
+        words[one.number] = f"{spent}{brief_number(tokens)} tokens"
     count, most = len(sums), nice(sums[-1])
     line = [(place, 100 - 100 * value / most) for place, value in enumerate(sums)]
-    last = price(sums[-1]) if is_money else brief_number(tokens)
+    last = money(sums[-1]) if is_money else brief_number(tokens)
     x, y = _at(count - 1, count, sums[-1] / most)
     is_right = count > 2  # noqa: PLR2004
     return Plot(

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from rooda.record.rows import moment_of
 from rooda.summary.model import RunSummary, SpanKind
+from rooda.text.numbers import money
 from rooda.text.times import HOUR, MINUTE
 
 KIND_NAMES: Mapping[str, str] = {
@@ -103,13 +104,8 @@ def not_known(iterations: Sequence[int]) -> str:
     return f"{f'iteration {iterations[0]}' if number == 1 else f'{number} iterations'} not known"
 
 
-def price(dollars: float) -> str:
-    """Return `$18.40`, or `$0.0042` for an amount below one cent."""
-    return f"${dollars:.4f}" if 0 < dollars < 0.01 else f"${dollars:,.2f}"  # noqa: PLR2004
-
-
-def price_of(run: RunSummary) -> str:
+def money_of(run: RunSummary) -> str:
     """Return `$15.21`, or `$15.21 (iteration 21 not known)`; "" if no cost is known."""
     if run.cost is None:
         return ""
-    return price(run.cost) + (f" ({not_known(run.unpriced)})" if run.unpriced else "")
+    return money(run.cost) + (f" ({not_known(run.unpriced)})" if run.unpriced else "")

@@ -5,7 +5,7 @@ Names of files, commands and words of the agent are in them as they are: a view 
 
 from collections.abc import Iterator
 
-from rooda.summary.labels import brief_duration, brief_number, day, price, price_of
+from rooda.summary.labels import brief_duration, brief_number, day, money_of
 from rooda.summary.model import (
     WAITING,
     IterationSummary,
@@ -16,7 +16,7 @@ from rooda.summary.model import (
     TestCounts,
 )
 from rooda.summary.sentences import clock, short, what_failed
-from rooda.text.numbers import count
+from rooda.text.numbers import count, money
 from rooda.text.times import MINUTE, format_duration
 
 _WAITING_FOR = {
@@ -108,7 +108,7 @@ def _waiting(run: RunSummary) -> Iterator[str]:
 
 def cost_line(run: RunSummary) -> str:
     """Return `$15.21, 20.3 M tokens (claude-sonnet-4-5)`; "" if the agent told none of it."""
-    known = [price_of(run)] if run.cost is not None else []
+    known = [money_of(run)] if run.cost is not None else []
     known += [f"{brief_number(run.tokens.total)} tokens"] if run.tokens else []
     models = f" ({', '.join(run.models)})" if run.models else ""
     return f"{', '.join(known)}{models}" if known else ", ".join(run.models)
@@ -145,7 +145,7 @@ def commit_of(one: IterationSummary) -> str:
 
 def cost_of(one: IterationSummary) -> str:
     """Return `$0.44`; "" if it is unknown."""
-    return "" if one.cost is None else price(one.cost)
+    return "" if one.cost is None else money(one.cost)
 
 
 def headline_of_row(one: IterationSummary) -> str:

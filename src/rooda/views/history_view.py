@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from rooda.summary.brief import RunBrief
-from rooda.summary.labels import price
 from rooda.summary.lines import brief
 from rooda.text.colors import Color
+from rooda.text.numbers import money
 from rooda.views.recorded_waits import moment
 from rooda.views.run_view import Page, status_color
 from rooda.views.table import Cell, Column, table
@@ -38,7 +38,7 @@ def _row(run: RunBrief) -> tuple[Cell, ...]:
         Cell(_counts(run)),
         Cell("" if run.seconds is None else brief(run.seconds)),
         Cell(brief(run.waited) if run.waited else ""),
-        Cell("" if run.cost is None else price(run.cost)),
+        Cell("" if run.cost is None else money(run.cost)),
         Cell(run.why),
     )
 
