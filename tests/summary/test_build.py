@@ -9,8 +9,8 @@ from rooda.loop.work_events import BaselineEnded, Committed, SnapshotTaken
 from rooda.process.events import NamedProcess
 from rooda.record.rows import IterationRow, RecordedSetting, RecordedWait, RunRow, Slept
 from rooda.summary.build import summarize
+from rooda.summary.labels import clock
 from rooda.summary.model import ProofState, RunSummary, SpanKind
-from rooda.summary.sentences import clock
 from rooda.workspace.tree_changes import LineCount, LineCounts
 from support.nights import RUN, START, STEP, at, checked, failed, iteration, night, results, sha
 

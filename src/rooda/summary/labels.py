@@ -42,7 +42,7 @@ def share(seconds: float, total: float) -> str:
 
 
 def clock(text: str | None, *, seconds: bool = False) -> str:
-    """Return the local time of day of a time in the record."""
+    """Return the local time of day of a time in the record: `06:41`."""
     moment = moment_of(text) if text else None
     if moment is None:
         return "?"

@@ -5,7 +5,7 @@ Names of files, commands and words of the agent are in them as they are: a view 
 
 from collections.abc import Iterator
 
-from rooda.summary.labels import brief_duration, brief_number, day, money_of
+from rooda.summary.labels import brief_duration, brief_number, clock, day, money_of
 from rooda.summary.model import (
     WAITING,
     IterationSummary,
@@ -15,7 +15,7 @@ from rooda.summary.model import (
     SpanKind,
     TestCounts,
 )
-from rooda.summary.sentences import clock, short, what_failed
+from rooda.summary.sentences import short, what_failed
 from rooda.text.numbers import count, money
 from rooda.text.times import MINUTE, format_duration
 

@@ -11,6 +11,7 @@ from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.work_events import BaselineEnded
 from rooda.record.rows import RunRow, moment_of
+from rooda.summary.labels import clock
 from rooda.summary.model import IterationSummary, NextCommand, Note, Proof, ProofState, RunSummary
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -31,12 +32,6 @@ _LIMITS = {
 def short(commit: str | None) -> str:
     """Return the beginning of a commit's name; "" for a text that is none."""
     return commit[:_SHORT] if commit and _COMMIT.fullmatch(commit) else ""
-
-
-def clock(text: str | None) -> str:
-    """Return the local time of day of a time in the record: `06:41`."""
-    moment = moment_of(text) if text else None
-    return f"{moment:%H:%M}" if moment else "?"
 
 
 # -- why it ended --------------------------------------------------------------------------------
