@@ -8,17 +8,26 @@ from rooda.summary.model import RunSummary, SpanKind
 from rooda.text.numbers import money
 from rooda.text.times import HOUR, MINUTE
 
-KIND_NAMES: Mapping[str, str] = {
+WORK_NAMES: Mapping[SpanKind, str] = {
     SpanKind.AGENT: "agent",
     SpanKind.VERIFY: "verify",
-    SpanKind.COMMIT: "commit and push",
-    SpanKind.PUSH: "commit and push",
+    SpanKind.COMMIT: "commit",
+    SpanKind.PUSH: "push",
     SpanKind.HOOKS: "hooks",
-    SpanKind.LIMIT: "waiting: usage limit",
-    SpanKind.OUTAGE: "waiting: outage",
-    SpanKind.BACKOFF: "waiting: after a failure",
     SpanKind.ASLEEP: "machine asleep",
     SpanKind.STOPPED: "not running",
+}
+WAIT_NAMES: Mapping[SpanKind, str] = {
+    SpanKind.LIMIT: "usage limit",
+    SpanKind.OUTAGE: "outage",
+    SpanKind.BACKOFF: "after a failure",
+}
+# The names in a table of all times, see `times_of`.
+KIND_NAMES: Mapping[str, str] = {
+    **WORK_NAMES,
+    **{kind: f"waiting: {name}" for kind, name in WAIT_NAMES.items()},
+    SpanKind.COMMIT: "commit and push",
+    SpanKind.PUSH: "commit and push",
     "other": "rooda itself",
 }
 

@@ -5,7 +5,15 @@ Names of files, commands and words of the agent are in them as they are: a view 
 
 from collections.abc import Iterator
 
-from rooda.summary.labels import brief_duration, brief_number, clock, day, money_of
+from rooda.summary.labels import (
+    WAIT_NAMES,
+    WORK_NAMES,
+    brief_duration,
+    brief_number,
+    clock,
+    day,
+    money_of,
+)
 from rooda.summary.model import (
     WAITING,
     IterationSummary,
@@ -18,21 +26,6 @@ from rooda.summary.model import (
 from rooda.summary.sentences import short, what_failed
 from rooda.text.numbers import count, money
 from rooda.text.times import MINUTE, format_duration
-
-_WAITING_FOR = {
-    SpanKind.LIMIT: "usage limit",
-    SpanKind.OUTAGE: "outage",
-    SpanKind.BACKOFF: "after a failure",
-}
-_WORKING = {
-    SpanKind.AGENT: "agent",
-    SpanKind.VERIFY: "verify",
-    SpanKind.COMMIT: "commit",
-    SpanKind.PUSH: "push",
-    SpanKind.HOOKS: "hooks",
-    SpanKind.ASLEEP: "machine asleep",
-    SpanKind.STOPPED: "not running",
-}
 
 
 def outcome_line(run: RunSummary) -> str:
@@ -95,12 +88,12 @@ def time_line(run: RunSummary) -> str:
 
 def _working(times: dict[SpanKind, float]) -> Iterator[str]:
     for kind, seconds in times.items():
-        if kind in _WORKING and seconds >= 1:
-            yield f"{_WORKING[kind]} {brief(seconds)}"
+        if kind in WORK_NAMES and seconds >= 1:
+            yield f"{WORK_NAMES[kind]} {brief(seconds)}"
 
 
 def _waiting(run: RunSummary) -> Iterator[str]:
-    parts = {_WAITING_FOR[kind]: run.times.get(kind, 0.0) for kind in WAITING}
+    parts = {WAIT_NAMES[kind]: run.times.get(kind, 0.0) for kind in WAITING}
     known = [f"{name} {brief(seconds)}" for name, seconds in parts.items() if seconds > 0]
     if known:
         yield f"waiting {brief(run.waited)} ({', '.join(known)})"
@@ -168,9 +161,9 @@ def times_line(one: IterationSummary) -> str:
     for span in one.spans:
         times[span.kind] = times.get(span.kind, 0.0) + span.seconds
     parts = [
-        f"{_WORKING[kind]} {format_duration(seconds)}"
+        f"{WORK_NAMES[kind]} {format_duration(seconds)}"
         for kind, seconds in times.items()
-        if kind in _WORKING and seconds >= 0.05  # noqa: PLR2004 - it would be 0.0s
+        if kind in WORK_NAMES and seconds >= 0.05  # noqa: PLR2004 - it would be 0.0s
     ]
     parts += [f"waiting {format_duration(one.waited)}"] if one.waited else []
     spent = f": {', '.join(parts)}" if parts else ""
