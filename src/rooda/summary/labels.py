@@ -24,8 +24,8 @@ WAIT_NAMES: Mapping[SpanKind, str] = {
 }
 # The names in a table of all times, see `times_of`.
 KIND_NAMES: Mapping[str, str] = {
-    **WORK_NAMES,
-    **{kind: f"waiting: {name}" for kind, name in WAIT_NAMES.items()},
+    **{str(kind): name for kind, name in WORK_NAMES.items()},
+    **{str(kind): f"waiting: {name}" for kind, name in WAIT_NAMES.items()},
     SpanKind.COMMIT: "commit and push",
     SpanKind.PUSH: "commit and push",
     "other": "rooda itself",
