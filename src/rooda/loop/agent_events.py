@@ -6,9 +6,10 @@ from rooda.loop.waits import WaitKind
 from rooda.text.controls import one_line
 from rooda.text.event import Event, LogLevel, Message, Value, say
 from rooda.text.times import format_duration
+from rooda.text.widths import cut
 
 _TEXT = "text"
-_NOTE_START = 80  # characters of a note that a line shows
+_NOTE_START = 80  # columns of a note that a line shows
 _NOTES_ADVICE = "`rooda tell --list` shows the notes"
 
 
@@ -71,7 +72,7 @@ class NotesGiven(Event, frozen=True):
     def _first(self) -> str:
         """Return the beginning of the first note, on one line."""
         text = one_line(self.notes[0]) if self.notes else ""
-        return text if len(text) <= _NOTE_START else f"{text[: _NOTE_START - 1].rstrip()}…"
+        return cut(text, _NOTE_START)
 
 
 class NoteTrouble(Event, frozen=True):

@@ -14,7 +14,7 @@ from rooda.text.widths import cut
 from rooda.workspace.tree_changes import LineCounts
 
 LONGEST = 200  # columns
-SHORT_COMMIT = 7  # characters
+SHORT_COMMIT = 7  # characters of the name of a commit
 _LEAST_HEADLINE = 20  # columns; a shorter beginning of a headline says nothing
 _NEARLY_FULL = 80  # percent of the context
 _INDENT = "  "

@@ -7,6 +7,7 @@ words. Commands contain only rooda's own values: names of runs, numbers and comm
 import re
 from collections.abc import Iterator, Sequence
 
+from rooda.loop.iteration_detail import SHORT_COMMIT
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.work_events import BaselineEnded
@@ -18,7 +19,6 @@ from rooda.text.numbers import count
 
 MOST_NOTES = 5
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-_SHORT = 7  # characters of a commit
 _LONGEST = 500  # characters of a reason
 _NAMES = 3  # files or processes by name
 _RALPH = ("ralph plan", "ralph build", "ralph prompt")  # ralph's procedures in the record
@@ -31,7 +31,7 @@ _LIMITS = {
 
 def short(commit: str | None) -> str:
     """Return the beginning of a commit's name; "" for a text that is none."""
-    return commit[:_SHORT] if commit and _COMMIT.fullmatch(commit) else ""
+    return commit[:SHORT_COMMIT] if commit and _COMMIT.fullmatch(commit) else ""
 
 
 # -- why it ended --------------------------------------------------------------------------------
