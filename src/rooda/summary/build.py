@@ -27,6 +27,7 @@ from rooda.summary.model import (
     TestCounts,
     VerifySummary,
 )
+from rooda.summary.next_commands import next_commands, next_hint
 from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
 from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
@@ -279,8 +280,8 @@ class _Builder:
         )
         return replace(
             found,
-            next_commands=tuple(sentences.next_commands(found, run)),
-            next_hint=sentences.next_hint(found),
+            next_commands=tuple(next_commands(found, run)),
+            next_hint=next_hint(found),
         )
 
     def _end(self, now: datetime) -> float:

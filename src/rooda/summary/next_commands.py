@@ -1,0 +1,123 @@
+"""What the user may want to do after a run: commands, and one sentence before them. Pure.
+
+Commands contain only rooda's own values: names of runs, numbers and commits.
+"""
+
+from collections.abc import Iterator
+
+from rooda.loop.state import Status
+from rooda.loop.stops import StopRule, known_rule
+from rooda.record.rows import RunRow
+from rooda.summary.model import NextCommand, RunSummary
+from rooda.summary.sentences import short
+
+_RALPH = ("ralph plan", "ralph build", "ralph prompt")  # ralph's procedures in the record
+_LIMITS = {
+    StopRule.MAX_DURATION: "max_duration",
+    StopRule.MAX_COST: "max_cost",
+    StopRule.MAX_TOKENS: "max_tokens",
+}
+
+
+def next_hint(run: RunSummary) -> str:
+    """Return one sentence before the commands."""
+    if run.is_running:
+        return "The run is at work; this is how it stands now."
+    if run.status == Status.SUCCESS:
+        return "A run that ended as success has nothing to resume."
+    last = run.iterations[-1] if run.iterations else None
+    if last is not None and last.kind == "signal":
+        return (
+            "The agent signaled FAILURE: settle what it names before you resume, or the run will "
+            "probably stop again."
+        )
+    return ""
+
+
+def next_commands(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
+    """Yield the commands that the user may want to run next, the most useful first."""
+    name, numbers = run.run, [one.number for one in run.iterations]
+    kept = {one.number for one in run.iterations if one.is_kept}
+    failed = [one for one in run.iterations if one.is_failed]
+    if run.is_running:
+        yield NextCommand("Watch it", "rooda follow")
+        yield NextCommand("End it after the current iteration", "rooda stop")
+    elif run.status != Status.SUCCESS:
+        yield from _continuing(run, row)
+    has_start = row.snapshot is not None and row.snapshot.commit is not None
+    is_changed = any(one.files and one.is_kept for one in run.iterations)
+    yield from _git_commands(run, can_diff=has_start and is_changed)
+    if failed and not run.is_running:
+        number = failed[-1].number
+        yield NextCommand(f"Read what failed in iteration {number}", f"rooda show {name} {number}")
+    rule = "the limits and rules" if run.is_running else "the rule that decided, and the limits"
+    yield NextCommand(f"See {rule}", f"rooda why {name}")
+    looked = next((note for note in run.notes if note.is_in_diff), None)
+    if looked is not None and looked.iteration in kept:
+        yield NextCommand(
+            f"Look at the change of iteration {looked.iteration}",
+            f"rooda diff {name} {looked.iteration}",
+        )
+    proven = run.proof.iteration
+    if not run.is_running and proven in kept and proven != numbers[-1]:
+        yield NextCommand("Go back to the last proven work tree", f"rooda restore {name} {proven}")
+    elif not run.is_running and has_start and any(one.files for one in run.iterations):
+        yield NextCommand("Go back to the work tree before the run", f"rooda restore {name} 0")
+
+
+def _continuing(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
+    """Yield the command that continues the run; a limit that ended it is raised."""
+    if "state" in row.unreadable:
+        return  # rooda can't resume it
+    is_ralph = run.procedure in _RALPH
+    command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
+    rule = known_rule(run.rule)
+    if rule is StopRule.MAX_ITERATIONS and run.max_iterations is not None:
+        more = run.max_iterations + 10
+        yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
+    elif rule in _LIMITS:
+        name = _LIMITS[rule]
+        values = {one.name: one.value for one in row.settings or ()}
+        twice = _doubled(values.get(f"loop.{name}", ""))
+        with_flag = f"{command} --{name.replace('_', '-')} {twice}"
+        with_variable = f"ROODA_LOOP_{name.upper()}={twice} {command}"  # ralph has no such flag
+        raised = with_variable if is_ralph else with_flag
+        yield NextCommand(f"Continue with twice the {name}", raised)
+    else:
+        number = row.state.iteration + 1 if row.state else 1
+        counted = "; failures count from 0" if run.status == Status.ABORTED else ""
+        yield NextCommand(f"Continue at iteration {number}{counted}", command)
+
+
+def _doubled(value: str) -> str:
+    """Return twice the value of a limit, as a flag takes it."""
+    unit = "s" if value.endswith("s") else ""
+    try:
+        number = 2 * float(value.removeprefix("$").removesuffix("s").replace(",", ""))
+    except ValueError:
+        return "MORE"
+    return f"{number:.12g}{unit}"
+
+
+def _git_commands(run: RunSummary, *, can_diff: bool) -> Iterator[NextCommand]:
+    """Yield how to read the work: the commits, and the whole run as one diff."""
+    first, last = short(run.first_commit), short(run.last_commit)
+    has_commits = first and last and first != last
+    if has_commits:
+        commits = f"Read the {run.commits} commits" if run.commits > 1 else "Read the commit"
+        yield NextCommand(commits, f"git log --oneline --stat {first}..{last}")
+    is_left = _is_work_left_uncommitted(run)
+    if has_commits and not (is_left and can_diff):
+        what = "commits" if is_left else "whole run"
+        yield NextCommand(f"Review the {what} as one diff", f"git diff {first}..{last}")
+    elif can_diff:
+        how = ", also what is not committed" if has_commits else " as one diff"
+        yield NextCommand(f"Review the whole run{how}", f"rooda diff {run.run}")
+
+
+def _is_work_left_uncommitted(run: RunSummary) -> bool:
+    """Return whether an iteration after the last commit changed files."""
+    for one in reversed(run.iterations):
+        if one.commits or one.files:
+            return not one.commits
+    return False
