@@ -17,8 +17,8 @@ from rooda.process.events import NamedProcess
 from rooda.record.json_objects import iteration_of
 from rooda.record.rows import UNFINISHED, IterationRow, RunRow, moment_of
 from rooda.summary import sentences
+from rooda.summary.changed_files import RunFiles, changed_files, names_of
 from rooda.summary.model import (
-    FileSummary,
     IterationSummary,
     Note,
     RunSummary,
@@ -31,11 +31,9 @@ from rooda.summary.next_commands import next_commands, next_hint
 from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
 from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
-from rooda.workspace.tree_changes import LineCount, LineCounts
 
 _GOOD, _FAILED = ("completed",), ("failed", "timed_out", "skipped")
-_MOST_FILES = 50  # of an iteration
-_MOST_COUNTED = 200  # with their changed lines
+_MOST_STOPPED = 50  # processes of an iteration
 _MOST_NAMED = 5  # failed tests
 # The record can be changed by an agent: no text of it may be as long as it likes.
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
@@ -43,7 +41,6 @@ _SHORT_WORD = 30
 _LARGEST = 1e9  # seconds or dollars
 _LONGEST_OUTPUT = 4000
 _MOST_TOLD, _LONGEST_NOTE = 20, 2000  # notes of the user, and characters of one
-_MOST_DISTINCT = 100_000  # names of files that are told apart
 
 
 def summarize(run: RunRow, rows: Iterable[IterationRow], now: datetime) -> RunSummary:
@@ -75,7 +72,7 @@ class _Builder:
         self._iterations: list[IterationSummary] = []
         self._tests: TestCounts | None = None
         self._first_tests: TestCounts | None = None
-        self._files = _Files()
+        self._files = RunFiles()
         self._tree = run.snapshot.tree if run.snapshot else None
         self._head = run.snapshot.head if run.snapshot else None
         self._left_out = set(run.snapshot.left_out) if run.snapshot else set()
@@ -103,7 +100,7 @@ class _Builder:
                 tokens = row.tokens if tokens is None else tokens + row.tokens
             if row.cost is not None:
                 cost = (cost or 0.0) + _limited(row.cost)
-            stopped += [_named(one) for one in (row.cleaned_up or ())[:_MOST_FILES]]
+            stopped += [_named(one) for one in (row.cleaned_up or ())[:_MOST_STOPPED]]
             if row.model:
                 self._models[one_line(row.model[:_LONGEST_WORD])] = None
         if row is None or first is None:
@@ -116,7 +113,7 @@ class _Builder:
             seconds=seconds,
             tokens=tokens,
             cost=cost,
-            stopped=tuple(stopped[:_MOST_FILES]),
+            stopped=tuple(stopped[:_MOST_STOPPED]),
         )
         self._iterations.append(replace(one, notes=tuple(self._notes(row, one))))
         self._tests = one.tests or self._tests
@@ -146,10 +143,8 @@ class _Builder:
         gained = tests.passed - self._tests.passed if tests and self._tests else 0
         files = None
         if result is not None and not row.changes_unknown:
-            names = (*result.files_created, *result.files_modified, *result.files_deleted)
-            files = len(names)
-            self._files.add(row.number, names, _counts(row))
-            self._files.add_lines(row.lines)
+            files = len(names_of(row))
+            self._files.add(row)
         details = result.test_results.details if result and result.test_results else ()
         bad = (TestStatus.FAILED, TestStatus.ERROR)
         return IterationSummary(
@@ -170,7 +165,7 @@ class _Builder:
             files=files,
             added=max(0, lines.added) if lines else None,
             deleted=max(0, lines.deleted) if lines else None,
-            changed=self._changed(row),
+            changed=changed_files(row),
             tests=tests,
             tests_gained=gained,
             failed_tests=tuple(one.name[:_LONGEST_NAME] for one in details if one.status in bad)[
@@ -194,18 +189,6 @@ class _Builder:
             tree_before=self._tree,
             is_kept=row.snapshot is not None and row.snapshot.commit is not None,
         )
-
-    def _changed(self, row: IterationRow) -> tuple[FileSummary, ...]:
-        """Return the changed files; a record of an earlier version has no counts of lines."""
-        counts = _counts(row)
-        known = {one.name for one in counts}
-        result = row.result
-        names: Sequence[str] = ()
-        if result is not None:
-            names = (*result.files_created, *result.files_modified, *result.files_deleted)
-        rest = (name for name in names if name not in known)
-        others = (FileSummary(name[:_LONGEST_NAME], None, None, (row.number,)) for name in rest)
-        return (*counts, *others)[:_MOST_FILES]
 
     def _notes(self, row: IterationRow, one: IterationSummary) -> Iterator[Note]:
         before = self._tests
@@ -314,65 +297,6 @@ class _Builder:
         return pauses(busy)
 
 
-class _Files:
-    """The distinct files of a run, with the sums of their changed lines."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, list[int]] = {}
-        self._lines: dict[str, list[int]] = {}
-        self._more = 0
-        self._added: int | None = None
-        self._deleted: int | None = None
-
-    def add(self, number: int, names: Iterable[str], counts: Iterable[FileSummary]) -> None:
-        """Add the files of one iteration."""
-        for name in names:
-            if name in self._names or len(self._names) < _MOST_DISTINCT:
-                self._names.setdefault(name, []).append(number)
-            else:
-                self._more += 1
-        for one in counts:
-            if one.added is None or one.deleted is None:
-                continue
-            sums = self._lines.setdefault(one.name, [0, 0])
-            sums[0] += one.added
-            sums[1] += one.deleted
-
-    def add_lines(self, counts: LineCounts | None) -> None:
-        """Add the changed lines of all files of one iteration."""
-        if counts is not None:
-            self._added = (self._added or 0) + max(0, counts.added)
-            self._deleted = (self._deleted or 0) + max(0, counts.deleted)
-
-    @property
-    def number(self) -> int:
-        """How many there are."""
-        return len(self._names) + self._more
-
-    @property
-    def added(self) -> int | None:
-        """How many lines were added in all iterations; None if that is unknown."""
-        return self._added
-
-    @property
-    def deleted(self) -> int | None:
-        """How many lines were deleted in all iterations; None if that is unknown."""
-        return self._deleted
-
-    def largest(self) -> tuple[FileSummary, ...]:
-        """Return the files with the most changed lines."""
-
-        def order(name: str) -> tuple[int, int, str]:
-            return -sum(self._lines.get(name, ())), -len(self._names[name]), name
-
-        found = []
-        for name in sorted(self._names, key=order)[:_MOST_FILES]:
-            added, deleted = self._lines.get(name, (None, None))
-            numbers = tuple(self._names[name])
-            found.append(FileSummary(name[:_LONGEST_NAME], added, deleted, numbers))
-        return tuple(found)
-
-
 def adapter_of(run: RunRow, row: IterationRow) -> str:
     """Return the adapter that reads the output of the agent; `text` for an unknown agent."""
     for name in (row.adapter, row.agent):
@@ -408,18 +332,6 @@ def _check(row: IterationRow) -> VerifySummary | None:
     # A check that fails is the reason of a failure, and not of an interruption.
     was_interrupted = bool(error) and row.status == "interrupted" and row.reason == verify.error
     return VerifySummary(command, error, verify.exit_code, verify.duration, output, was_interrupted)
-
-
-def _counts(row: IterationRow) -> tuple[FileSummary, ...]:
-    """Return the files of an iteration with their changed lines."""
-    largest = row.lines.largest[:_MOST_COUNTED] if row.lines else ()
-    return tuple(_counted(one, row.number) for one in largest)
-
-
-def _counted(one: LineCount, number: int) -> FileSummary:
-    if one.added is None or one.deleted is None:
-        return FileSummary(one.name, None, None, (number,))
-    return FileSummary(one.name, max(0, one.added), max(0, one.deleted), (number,))
 
 
 def _tests(row: IterationRow) -> TestCounts | None:
