@@ -74,7 +74,6 @@ class _Builder:
         self._first_tests: TestCounts | None = None
         self._files = RunFiles()
         self._tree = run.snapshot.tree if run.snapshot else None
-        self._head = run.snapshot.head if run.snapshot else None
         self._left_out = set(run.snapshot.left_out) if run.snapshot else set()
         self._models: dict[str, None] = {}
         self._commit: str | None = None
@@ -121,7 +120,6 @@ class _Builder:
         if one.tree is not None:
             self._tree = one.tree
         if row.snapshot is not None:
-            self._head = row.snapshot.head or self._head
             self._commit = row.snapshot.head or self._commit
         if row.commit is not None:
             self._commit = row.commit.commit
