@@ -234,8 +234,7 @@ class IterationEnded(Event, frozen=True):
     def tone(self) -> Color | None:
         if self.is_raised():
             return Color.BAD
-        is_good = self.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
-        return Color.GOOD if is_good else Color.WARNING
+        return Color.GOOD if self.verdict.is_good else Color.WARNING
 
     @property
     def highlights(self) -> tuple[str, ...]:

@@ -32,6 +32,11 @@ class Verdict(StrEnum):
     LIMITED = "limited"  # the agent can't work now: no failure, the same iteration is tried again
     INTERRUPTED = "interrupted"  # the user stopped it
 
+    @property
+    def is_good(self) -> bool:
+        """Whether the iteration counts as good."""
+        return self in (Verdict.CONTINUE, Verdict.COMPLETE)
+
 
 class Outcome(Struct, frozen=True):
     """The verdict and its reason.
@@ -59,7 +64,7 @@ class Outcome(Struct, frozen=True):
     @property
     def is_good(self) -> bool:
         """Whether the iteration has not failed so far."""
-        return self.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
+        return self.verdict.is_good
 
 
 # After these exits no signal counts: the agent was stopped before its end, or never ran.

@@ -83,7 +83,7 @@ class SessionLog(Struct):
         self._print(clean(end.decode("utf-8", "replace")))
         self._last_reason = event.reason
         if event.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED):
-            self.ended[event.iteration] = event.verdict in (Verdict.CONTINUE, Verdict.COMPLETE)
+            self.ended[event.iteration] = event.verdict.is_good
         if event.verdict is Verdict.LIMITED or event.failure is not None:
             self._line(f"[{stamped.at:%H:%M:%S}] {event.as_text()}")
         footer = blocks.footer(
