@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from rooda.iteration.headline import headline_of
 from rooda.record.database import NAME, SHOWN, check_files, connect
 from rooda.record.file_watch import beside, has_content
 from rooda.record.rows import (
@@ -177,7 +176,7 @@ class RecordReader:
         def found(connection: sqlite3.Connection) -> list[tuple[str, str]]:
             asked = (connection.execute(select, [stored(name)]).fetchone() for name in names)
             rows = (iteration_row(values) for values in asked if values is not None)
-            return [(row.run, _headline(row)) for row in rows if row is not None]
+            return [(row.run, row.known_headline) for row in rows if row is not None]
 
         return dict(self._ask(found))
 
@@ -237,11 +236,6 @@ def _moment(text: str, *, is_end: bool) -> datetime:
     except ValueError:
         return datetime.fromisoformat(text)
     return datetime.combine(day + timedelta(days=is_end), datetime.min.time())
-
-
-def _headline(row: IterationRow) -> str:
-    """Version 0.1 wrote no headline."""
-    return row.headline or headline_of(row.result.summary if row.result else None)
 
 
 def _ended(row: IterationRow) -> IterationRow:

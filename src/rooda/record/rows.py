@@ -20,6 +20,7 @@ from msgspec.json import encode as json_encode
 from msgspec.structs import fields
 
 from rooda.agents.agent_report import Tokens
+from rooda.iteration.headline import headline_of
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
@@ -237,6 +238,11 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     cost: float | None = None
     # Not stored: the fields whose stored values make no sense, and what is wrong with them.
     unreadable: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def known_headline(self) -> str:
+        """The headline; version 0.1 wrote none, so it comes from the summary then."""
+        return self.headline or headline_of(self.result.summary if self.result else None)
 
 
 _RUN_COLUMNS: Final = (

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from rooda.agents.agent_program import program_name
 from rooda.agents.agent_report import Tokens
 from rooda.agents.registry import KNOWN, TEXT
-from rooda.iteration.headline import headline_of
 from rooda.loop.state import Status
 from rooda.process.events import NamedProcess
 from rooda.record.json_objects import iteration_of
@@ -155,9 +154,7 @@ class _Builder:
             reason=(row.reason or "")[:_LONGEST_TEXT],
             evidence=(row.evidence or "")[:_LONGEST_TEXT],
             told=tuple(note[:_LONGEST_NOTE] for note in row.told[:_MOST_TOLD]),
-            headline=(row.headline or headline_of(result.summary if result else None))[
-                :_LONGEST_NAME
-            ],
+            headline=row.known_headline[:_LONGEST_NAME],
             started_at=row.started_at,
             ended_at=row.ended_at,
             files=files,
