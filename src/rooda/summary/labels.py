@@ -67,6 +67,14 @@ def clock_at(run: RunSummary, seconds: float) -> str:
         return "?"
 
 
+def date_and_time(text: str | None) -> str:
+    """Return `2026-11-14 23:02:09`, the local time of a time in the record."""
+    if not text:
+        return "-"
+    moment = moment_of(text)
+    return f"{moment:%Y-%m-%d %H:%M:%S}" if moment else text
+
+
 def day(text: str | None) -> str:
     """Return `Sat 14 Nov 23:02`."""
     moment = moment_of(text) if text else None

@@ -12,7 +12,7 @@ from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.work_events import BaselineEnded
 from rooda.record.rows import RunRow, moment_of
-from rooda.summary.labels import clock
+from rooda.summary.labels import clock, date_and_time
 from rooda.summary.model import IterationSummary, Note, Proof, ProofState
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -79,8 +79,7 @@ def waits_now(run: RunRow) -> str:
         "limit": f"for the end of the usage limit of {what}",
         "outage": f"for the end of an outage of {what}",
     }.get(last.kind, f"before the next try ({what})")
-    moment = moment_of(last.until)
-    until = f" until {moment:%Y-%m-%d %H:%M:%S}" if moment else ""
+    until = f" until {date_and_time(last.until)}" if moment_of(last.until) else ""
     return f"The run waits {target}{until}, then iteration {last.iteration} starts."
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from rooda.summary.brief import RunBrief
+from rooda.summary.labels import date_and_time
 from rooda.summary.lines import brief
 from rooda.text.colors import Color
 from rooda.text.numbers import money
-from rooda.views.recorded_waits import moment
 from rooda.views.run_view import Page, status_color
 from rooda.views.table import Cell, Column, table
 
@@ -32,7 +32,7 @@ def runs_text(runs: Sequence[RunBrief], page: Page) -> str:
 def _row(run: RunBrief) -> tuple[Cell, ...]:
     return (
         Cell(run.run, Color.NAME),
-        Cell(moment(run.started_at)),
+        Cell(date_and_time(run.started_at)),
         Cell(run.procedure),
         Cell(run.status, status_color(run.status)),
         Cell(_counts(run)),

@@ -7,7 +7,7 @@ from rooda.iteration.progress import without_signals
 from rooda.iteration.types import IterationResult
 from rooda.record.rows import EarlierAttempt, IterationRow
 from rooda.summary import lines
-from rooda.summary.labels import brief_number
+from rooda.summary.labels import brief_number, date_and_time
 from rooda.summary.model import FileSummary, IterationSummary, NextCommand, RunSummary
 from rooda.summary.sentences import short, what_failed
 from rooda.summary.words import AgentWords
@@ -16,7 +16,6 @@ from rooda.text.controls import clean, one_line
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
 from rooda.text.times import format_duration
-from rooda.views.recorded_waits import moment
 from rooda.views.run_view import Page, hook_table, status_color, unreadable
 from rooda.views.table import paragraph
 
@@ -62,8 +61,8 @@ def _numbers(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, st
     yield "Run", row.run
     yield "Iteration", f"{row.number}{attempt}"
     yield "Status", row.status
-    yield "Started", moment(one.started_at)
-    yield "Ended", moment(row.ended_at)
+    yield "Started", date_and_time(one.started_at)
+    yield "Ended", date_and_time(row.ended_at)
     yield "Time", lines.times_line(one)
     for name, earlier in named_attempts(row.earlier_attempts or ()):
         yield name, _attempt(earlier)
@@ -155,7 +154,7 @@ def _called(first: int, last: int) -> str:
 
 def _attempt(one: EarlierAttempt) -> str:
     kind = f" ({one.kind})" if one.kind else ""
-    return f"{one.status}{kind}, begun {moment(one.started_at)}"
+    return f"{one.status}{kind}, begun {date_and_time(one.started_at)}"
 
 
 def _file_lists(

@@ -1,22 +1,12 @@
 """The waits of a run in words; those for the same outage are one. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec import Struct
 
 from rooda.record.rows import RecordedWait
+from rooda.summary.labels import date_and_time
 from rooda.text.times import format_duration
-
-
-def moment(text: str | None) -> str:
-    """Return a time of the record as local time."""
-    if not text:
-        return "-"
-    try:
-        return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}"
-    except (ValueError, OverflowError):
-        return text
 
 
 class WaitGroup(Struct, frozen=True):
@@ -41,7 +31,7 @@ class WaitGroup(Struct, frozen=True):
         """Return how long the run waited, or until when it will wait."""
         last = self.last
         if last.waited is None:
-            words = f"{format_duration(last.seconds)} until {moment(last.until)}"
+            words = f"{format_duration(last.seconds)} until {date_and_time(last.until)}"
         else:
             words = f"{format_duration(last.waited)} of {format_duration(last.seconds)}"
         if self.number > 1:
