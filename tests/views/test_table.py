@@ -4,7 +4,7 @@ import pytest
 
 from rooda.text.colors import Color, Painter
 from rooda.text.widths import width
-from rooda.views.table import Cell, Column, named_lines, table
+from rooda.views.table import Cell, Column, named_lines, plain_table, table
 
 COLUMNS = (
     Column("NO", is_right=True),
@@ -84,3 +84,11 @@ def test_a_long_value_continues_below_itself_on_a_terminal() -> None:
     assert shown == "Proof  verify passed after\n       iteration 30\nTime   1m\n"
     narrow = named_lines([("Proof", "verify passed after iteration 30")], room=20)
     assert narrow == "Proof\n  verify passed\n  after iteration 30\n"
+
+
+def test_a_plain_table_has_all_columns_and_is_cut_at_the_end() -> None:
+    rows = [("a", "", "first words"), ("測試", "", "second words")]
+    assert plain_table((), rows) == "a       first words\n測試    second words\n"
+    titled = plain_table(("NAME", "", "WORDS"), rows, room=14).splitlines()
+    assert titled == ["NAME    WORDS", "a       first…", "測試    secon…"]
+    assert plain_table((), []) == ""

@@ -11,7 +11,7 @@ from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.times import format_seconds
-from rooda.views.terminal import render_table
+from rooda.views.table import plain_table
 
 _TITLES = ("", "AGENT", "VERSION", "READ AS", "PROGRAM")
 _WIDTH = max(len(mark) for mark in Mark)
@@ -31,7 +31,7 @@ def examination_text(found: Examination) -> str:
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     parts = [
         f"rooda {__version__}, Python {platform.python_version()}, {system}\n",
-        render_table(_TITLES, [_row(agent) for agent in found.agents], whole=True),
+        plain_table(_TITLES, [_row(agent) for agent in found.agents]),
         *(_details(agent) for agent in found.agents if agent.mark is not Mark.ABSENT),
         f"This machine:\n{_lines(found.machine)}",
         _summary(found),

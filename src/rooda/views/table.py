@@ -87,6 +87,26 @@ def _line(parts: Sequence[tuple[Column, int, Cell]], room: int | None, paint: Pa
     return found.rstrip() + "\n"
 
 
+def plain_table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, room: int | None = None
+) -> str:
+    """Return the rows with all of their columns, below their titles if there are any.
+
+    A terminal with less `room` cuts the ends of the lines.
+    """
+    lines = [list(map(_shown, line)) for line in ([titles, *rows] if titles else rows)]
+    widths = [max(map(width, texts)) for texts in zip(*lines, strict=True)]
+    column = Column("")
+    return "".join(
+        _line(
+            [(column, wide, Cell(text)) for wide, text in zip(widths, line, strict=True)],
+            room,
+            _PLAIN,
+        )
+        for line in lines
+    )
+
+
 def named_lines(
     lines: Iterable[tuple[str | Cell, str]], *, room: int | None = None, paint: Painter = _PLAIN
 ) -> str:

@@ -1,4 +1,4 @@
-"""The terminal: output that never blocks for long, the live line, and columns that fit.
+"""The terminal: output that never blocks for long, and the live line.
 
 A terminal that was stopped with Ctrl+S, or a pager that the user does not scroll, must not stop a
 night's work: after a while without progress a sink drops the rest, and says so when there is room
@@ -8,13 +8,10 @@ again.
 import errno
 import os
 import select
-import shutil
 import stat
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from rooda.text.controls import clean
 from rooda.text.widths import width
 
 PATIENCE = 2.0
@@ -197,22 +194,3 @@ def _is_same_file(one: Sink, other: Sink) -> bool:
         return os.path.samestat(os.fstat(one.fd), os.fstat(other.fd))
     except OSError:
         return False
-
-
-def render_table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False
-) -> str:
-    """Return the rows below their titles; a terminal cuts the last column, unless `whole`."""
-    lines = [list(titles), *rows] if titles else list(rows)
-    cells = [[clean(cell).replace("\n", " ") for cell in line] for line in lines]
-    if not cells:
-        return ""
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]) - 1)]
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()
-    room = shutil.get_terminal_size().columns if on_terminal and not whole else None
-    text = ""
-    for line in cells:
-        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        row = "  ".join([*padded, line[-1]]).rstrip()
-        text += (row if room is None or len(row) <= room else f"{row[: room - 1]}…") + "\n"
-    return text

@@ -14,14 +14,17 @@ from rooda.text.controls import one_line
 from rooda.text.times import format_duration
 from rooda.views.iteration_view import named_attempts, printed
 from rooda.views.recorded_waits import grouped_waits
-from rooda.views.terminal import render_table
+from rooda.views.table import plain_table
 
 _RUNNING = "It is running: there is no verdict yet. `rooda follow` shows what it does."
 _INTERRUPTED = "It was interrupted before it ended: there is no verdict."
 
 
-def of_run(run: RunRow, last: IterationRow | None) -> str:
-    """Why the run ended, and what its last iteration had to do with it."""
+def of_run(run: RunRow, last: IterationRow | None, room: int | None) -> str:
+    """Why the run ended, and what its last iteration had to do with it.
+
+    `room` is the width of the terminal; None if it is no terminal.
+    """
     name = f"Run {run.run} ({run.procedure})"
     if run.status == "running":
         waits = waits_now(run)
@@ -46,16 +49,16 @@ def of_run(run: RunRow, last: IterationRow | None) -> str:
     lines += _waits(run)
     text = "\n".join(lines) + "\n"
     keys = (*(rule.row.settings if rule else ()), *(_keys(last) if last is not None else ()))
-    return text + _last(last) + limits(run, keys)
+    return text + _last(last) + limits(run, keys, room)
 
 
 def _last(last: IterationRow | None) -> str:
     return "" if last is None else "\n" + _verdict(last)
 
 
-def of_iteration(run: RunRow, one: IterationRow) -> str:
+def of_iteration(run: RunRow, one: IterationRow, room: int | None) -> str:
     """Why the iteration ended as it did."""
-    return _verdict(one) + limits(run, _keys(one))
+    return _verdict(one) + limits(run, _keys(one), room)
 
 
 def _keys(one: IterationRow) -> Sequence[str]:
@@ -145,7 +148,7 @@ def _attempts(one: IterationRow) -> list[str]:
     ]
 
 
-def limits(run: RunRow, keys: Sequence[str]) -> str:
+def limits(run: RunRow, keys: Sequence[str], room: int | None) -> str:
     """The settings with these keys, and where each came from."""
     wanted = {f"loop.{key}" for key in keys}
     values = {one.name: one.value for one in run.settings or ()}
@@ -155,7 +158,7 @@ def limits(run: RunRow, keys: Sequence[str]) -> str:
     rows = [
         (one.name, one.value, f"({one.origin})") for one in run.settings or () if one.name in wanted
     ]
-    table = render_table((), [("", *row) for row in rows])
+    table = plain_table((), [("", *row) for row in rows], room=room)
     return f"\nLimits and settings:\n{table}" if rows else ""
 
 

@@ -12,10 +12,11 @@ from rooda.config.resolve import resolve
 from rooda.config.sensitive import without_secret_values
 from rooda.config.validate import unknown_procedure
 from rooda.config.world import this_world
+from rooda.console.color import room
 from rooda.console.completion import procedure_names
 from rooda.console.flags import complete_from, config_option
 from rooda.prompts.parts import PHASES
-from rooda.views.terminal import render_table
+from rooda.views.table import plain_table
 
 
 def _load(config: str | None) -> Layers:
@@ -78,7 +79,7 @@ def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
         # A command that was cut could be copied and run.
-        click.echo(render_table(titles, table, whole=aliases), nl=False)
+        click.echo(plain_table(titles, table, room=None if aliases else room()), nl=False)
 
 
 def _maximum(maximum: object) -> str:
@@ -109,5 +110,5 @@ def info(*, procedure: str, as_json: bool, config: str | None) -> None:
     for phase in PHASES:
         parts = phases[phase].parts if phase in phases else ()
         rows.append((phase.upper(), ", ".join(part.source.name for part in parts) or "missing"))
-    click.echo(render_table((), rows), nl=False)
+    click.echo(plain_table((), rows, room=room()), nl=False)
     click.echo(f"\nThe whole prompt: rooda {procedure} --dry-run --ai-cmd COMMAND")

@@ -187,6 +187,6 @@ def why(*, words: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(_dump(why_view.as_object(row, one)))
     elif number is not None and one is not None:
-        click.echo(why_view.of_iteration(row, one), nl=False)
+        click.echo(why_view.of_iteration(row, one, room()), nl=False)
     else:
-        click.echo(why_view.of_run(row, one), nl=False)
+        click.echo(why_view.of_run(row, one, room()), nl=False)
