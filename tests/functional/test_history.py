@@ -429,6 +429,19 @@ def test_output_longer_than_the_terminal_is_paged_and_without_control_codes(
     assert not [char for char in sent if 0x7F <= ord(char) < 0xA0]
 
 
+@pytest.mark.parametrize("pager", ["head -n 1", "no-such-pager", "less 'half a quote"])
+def test_any_pager_ends_a_page_without_an_error(past: Past, pager: str) -> None:
+    screen = Screen(rows=5)
+    try:
+        screen.start(past.workspace, "show", past.good, env={"PAGER": pager})
+        screen.wait_for("ended as success")
+        screen.type(b"q")
+        assert screen.finish() == 0
+    finally:
+        screen.close()
+    assert b"rror" not in screen.sent
+
+
 @pytest.mark.parametrize("command", ["show --json", "history --json", "why --json"])
 def test_closed_pipe_is_success(past: Past, command: str) -> None:
     reader, writer = os.pipe()

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable
@@ -30,8 +31,19 @@ def print_paged(pieces: Iterable[str], workspace: Path, *, is_colored: bool = Fa
     from rooda.workspace.tools import Tools
 
     os.environ["PATH"] = Tools(folders=[workspace]).path
+    if not _is_command(os.environ.get("PAGER", "")):
+        del os.environ["PAGER"]  # click then takes the pager of the machine
     # None: click finds out whether the pager shows colors.
     click.echo_via_pager(itertools.chain(first, rest), color=None if is_colored else False)
+
+
+def _is_command(text: str) -> bool:
+    """Return whether the text can be split into the words of a command."""
+    try:
+        shlex.split(text)
+    except ValueError:  # such as a quote that is not closed
+        return False
+    return True
 
 
 def _screenful(pieces: Iterable[str]) -> Iterable[str]:
