@@ -1,6 +1,7 @@
 """`rooda diff` and `rooda restore` through the installed command, in real repositories."""
 
 import os
+import re
 import shlex
 import stat
 import subprocess
@@ -15,6 +16,7 @@ from rooda.config.problems import InvalidInput
 from support.children import Nursery
 from support.gitrepo import walk
 from support.recorded import HANGS, SUCCESS, asked, git, refused, versioned, within
+from support.screen import Screen
 from support.surface import Inside
 from support.workspace import Workspace
 
@@ -50,6 +52,22 @@ def modes(top: Path) -> Iterator[tuple[str, int]]:
     for path in sorted(top.rglob("*")):
         if not {".git", ".rooda"} & set(path.parts) and not path.is_symlink():
             yield str(path), stat.S_IMODE(path.stat().st_mode) & 0o111
+
+
+@pytest.mark.thorough
+def test_diff_on_a_terminal_shows_control_codes_and_obeys_none(
+    repo: Workspace, screen: Screen
+) -> None:
+    hostile = "a\\033[2Jb \\033]8;;http://x\\007c \\342\\200\\256d \\033[8mhidden \\377\\r\\n"
+    agent = repo.agent(f"printf '{hostile}' > new; yes | head -n 200000 > long; {SUCCESS}")
+    assert repo.work(agent).code == 0
+    screen.start(repo, "diff", env={"PAGER": "sed -n '/^.*hidden/p'"})
+    assert screen.finish() == 0
+    line = "a^[[2Jb ^[]8;;http://x^Gc <U+202E>d ^[[8mhidden \ufffd"
+    assert line in "".join(screen.lines)
+    assert set(re.findall("\\x1b.", screen.sent.decode())) == {"\x1b["}, "git's colors are there"
+    screen.start(repo, "diff", env={"PAGER": "head -n 1"})
+    assert screen.finish() == 0, "a pager that quits early is no failure"
 
 
 WORK = (

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,6 +43,8 @@ from rooda.workspace.work_tree import explain_refusal
 _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
 _DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
+# What the agent wrote controls no terminal, with any pager. Python takes no module from the tree.
+_FILTER = shlex.join([sys.executable, "-P", "-m", "rooda.text.visible_controls"])
 _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells of its end
 
 
@@ -104,7 +107,12 @@ def diff(session: CliContext, /, *, words: tuple[str, ...], stat: bool, name_onl
     # The pager of the user, found outside of the work tree: the agent may have set another one.
     pager = os.environ.get("GIT_PAGER") or Git(Path("/"), tools).ask("config", "core.pager")
     pager = pager or os.environ.get("PAGER") or "less"
-    environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
+    environ = {
+        **os.environ,
+        **TRUE_OBJECTS,
+        "PATH": tools.path,
+        "GIT_PAGER": f"{_FILTER} | {pager}",
+    }
     with session.interrupts.deferred():
         return _shown(command, record.workspace, environ, session.interrupts)
 
@@ -123,6 +131,8 @@ def _shown(
         click.echo("Interrupted", err=True)
         stop_leftovers(RunTrace(f"{MARK}={name}", str(folder)), _DIFF_GRACE)
         return INTERRUPTED
+    if child.returncode == -signal.SIGPIPE:  # the user has read enough
+        return 0
     return INTERRUPTED if interrupts.received and child.returncode else child.returncode
 
 
