@@ -35,7 +35,9 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
         ({"makefile": "test: # all tests\n"}, ["make test"]),
         ({"Makefile": "test:\r\n\ttrue\r\n"}, ["make test"]),
         ({"Makefile": ".PHONY: test\n"}, []),
-        ({"Makefile": "test := true\ntest ::= x\ntest = y\ntest ?= z\n"}, []),
+        ({"Makefile": "test := true\ntest ::= x\ntest = y\ntest ?= z\ntest :::= w\n"}, []),
+        ({"Makefile": "test: CFLAGS = -O2\ntest: FLAGS := x\ntest: A += b\n"}, []),
+        ({"Makefile": "test: CFLAGS = -O2\ntest:: build\n"}, ["make test"]),
         ({"Makefile": "# test:\nall:\n\ttest: x\n"}, []),
         ({"Makefile": "test-all:\ntests:\ntest%:\n"}, []),
         ({"GNUmakefile": "all:\n", "Makefile": "test:\n"}, []),  # make reads the first

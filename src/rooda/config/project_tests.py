@@ -17,7 +17,8 @@ _MOST_READ = 1024 * 1024  # bytes of a file
 _MOST_LISTED = 1000  # names in a folder of tests
 
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")  # the first is the one that make uses
-_RULE = re.compile(r"^([^\s#:=][^#:=\n]*):(?!:?=)", re.MULTILINE)
+_VARIABLE = r":{0,2}=|[ \t]*[\w.]+[ \t]*(?:[?+!]|:{1,3})?="  # also one of a single target
+_RULE = re.compile(rf"^([^\s#:=][^#:=\n]*):(?!{_VARIABLE})", re.MULTILINE)
 
 _PYTEST_FILES = ("pytest.ini", ".pytest.ini", "conftest.py")
 _PYTEST_MENTIONS = (
