@@ -25,3 +25,10 @@ def test_output_of_verify_goes_where_that_of_the_agent_goes(workspace: Workspace
     quiet = workspace.work(agent, *flags)
     assert quiet.out == ""
     assert "checked\n" not in quiet.err
+
+
+def test_words_of_the_agent_begin_a_new_line_after_verify(workspace: Workspace) -> None:
+    flags = ("-n", "2", "--verify", "printf checked", "--verbose")
+    done = workspace.work(workspace.agent("printf words"), *flags)
+    check = "[verify] printf checked\nchecked\n"
+    assert done.out == f"{check}words\n{check}words\n{check}"

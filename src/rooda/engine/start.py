@@ -173,13 +173,13 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
     out, err = Sink(_descriptor(sys.stdout, 1), hurried), Sink(_descriptor(sys.stderr, 2), hurried)
     terminal = Terminal(out, err)
     wiring = _Wiring(Emitter(monotonic=interrupts.stopwatch.now), terminal)
+    if values[SHOW_AI_OUTPUT]:  # before the log: the line about a program follows its output
+        wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
     wiring.emitter.add(_terminal_log(plan, terminal, is_terminal=err.is_terminal))
     if values[LOG_FILE] is not None:
         _add_log_file(values, wiring)
     if values[SEPARATORS]:
         wiring.emitter.add(Separators(terminal))
-    if values[SHOW_AI_OUTPUT]:
-        wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
     if _wants_live_line(err, values, plan):
         wiring.emitter.add(LiveLine(terminal))
         wiring.tick = live_line.TICK

@@ -38,8 +38,11 @@ class AgentOutput(Struct):
                 self.terminal.between(line, to_stderr=self.to_stderr)
             case CommandOutput():
                 self._stream(event.stream, event.data)
-            case IterationEnded() | VerifyEnded() | BaselineEnded():
+            case IterationEnded():
                 self._finish()
+            case VerifyEnded() | BaselineEnded():
+                self._finish()
+                self.terminal.end_output()
             case _:
                 pass
 

@@ -147,10 +147,15 @@ class Terminal:
 
     def between(self, line: str, *, to_stderr: bool) -> None:
         """Write a line of rooda between the output of two programs."""
+        self.end_output()
+        self.agent(f"{line}\n", to_stderr=to_stderr)
+
+    def end_output(self) -> None:
+        """End a half line, wherever it was written: the output of another program follows it."""
         if self._mid_line is not None:
             self.hide_status()
             self._mid_line.write("\n")
-        self.agent(f"{line}\n", to_stderr=to_stderr)
+            self._mid_line = None
 
     def end_line(self) -> None:
         """End a half line of the agent where a log line follows it: on a terminal, after `2>&1`."""
