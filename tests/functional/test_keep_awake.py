@@ -127,6 +127,16 @@ def test_program_that_refuses_is_a_warning_only_if_the_user_demands_it(
 
 
 @pytest.mark.thorough
+def test_program_that_hangs_does_not_outlive_the_run(workspace: Workspace) -> None:
+    hangs = "#!/bin/sh\necho $$ > {folder}/helper.pid; trap '' TERM PIPE\nsleep 60\n"
+    folder = stand_in(workspace, "systemd-inhibit", hangs)
+    pid = f"{folder}/helper.pid"
+    command = workspace.agent(f"while ! test -s {pid}; do sleep 0.02; done; {SUCCESS}")
+    assert workspace.work(command, "--keep-awake", "true").code == 0
+    assert not alive(int(Path(pid).read_text()))
+
+
+@pytest.mark.thorough
 def test_nothing_is_started_if_nothing_is_wanted(workspace: Workspace) -> None:
     folder = stand_in(workspace, "systemd-inhibit")
     command = workspace.agent(SUCCESS)

@@ -8,6 +8,7 @@ the terminal don't reach them, and no part of the agent's process tree.
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -91,29 +92,40 @@ class KeepAwake:
         """Return what the program has done; None while that is not known."""
         if self._process is None:
             return NotKeptAwake(self._trouble, self._is_demanded)
-        try:
-            data = os.read(self._output, _MOST)
-        except BlockingIOError:
-            return None
-        self._printed = (self._printed + data)[-_MOST:]
+        data = self._read()
         if _SIGN in self._printed:
             return KeptAwake(self._name)
-        if data:
+        if data or data is None:
             return None
         words = one_line(self._printed.decode("utf-8", "replace"))
         trouble = f"{self._name} refuses: {words}" if words else f"{self._name} ended at once"
         return NotKeptAwake(trouble, self._is_demanded)
 
+    def _read(self) -> bytes | None:
+        """Return what the program has printed since the last look; None: nothing yet."""
+        try:
+            data = os.read(self._output, _MOST)
+        except BlockingIOError:
+            return None
+        self._printed = (self._printed + data)[-_MOST:]
+        return data
+
     def close(self) -> None:
         """Let the machine sleep again."""
-        process, self._process, self._emit = self._process, None, None
-        if process is None:
+        if self._process is None:
             return
+        self._read()
+        is_hanging = _SIGN not in self._printed
+        process, self._process, self._emit = self._process, None, None
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             process.wait(_LAST_WAIT)
+        except subprocess.TimeoutExpired:
+            if is_hanging:  # it has not started `cat`, which would end now
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 class _Off(KeepAwake):
