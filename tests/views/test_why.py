@@ -18,5 +18,5 @@ def test_an_end_says_whether_a_check_agrees_with_the_agent(
     verify: VerifyEnded | None, expected: str
 ) -> None:
     last = iteration(1, signal="SUCCESS", verdict="done", verify=verify)
-    assert expected in why.of_run(night(), last)
-    assert expected in why.of_iteration(night(), last)
+    assert expected in why.of_run(night(), last, None)
+    assert expected in why.of_iteration(night(), last, None)

@@ -18,7 +18,7 @@ _WRITE_RANGE = "Write 3, 3..7, 3.. or ..7"
 _FROM_ONE = "Choose an iteration from 1 on; `rooda show` lists them"
 
 
-class Span(Struct, frozen=True):
+class IterationRange(Struct, frozen=True):
     """The iterations from `first` to `last`, both included.
 
     A number below 0 counts from the end. None is the first or the last iteration of the run.
@@ -35,13 +35,13 @@ class Compared(Struct, frozen=True):
     after: str
 
 
-def words_of_diff(words: Sequence[str]) -> tuple[str | None, Span]:
+def words_of_diff(words: Sequence[str]) -> tuple[str | None, IterationRange]:
     """Return RUN, or None, and the iterations whose changes the user wants to see.
 
     Raises InvalidInput.
     """
     if not words:
-        return None, Span()
+        return None, IterationRange()
     *rest, word = words
     if rest:
         if _SHORT_NUMBER.fullmatch(rest[0]) and _ITERATION.fullmatch(word):
@@ -51,23 +51,25 @@ def words_of_diff(words: Sequence[str]) -> tuple[str | None, Span]:
         return rest[0], _span(word)
     if _DOTS in word or _ITERATION.fullmatch(word) or _UNDO.fullmatch(word):
         return None, _span(word)
-    return word, Span()
+    return word, IterationRange()
 
 
-def _span(word: str) -> Span:
+def _span(word: str) -> IterationRange:
     if _UNDO.fullmatch(word):
         raise _wrong(f"nothing comes before {word}", _FROM_ONE)
     if _DOTS not in word:
         number = iteration_number(word)
-        return Span(number, number)
+        return IterationRange(number, number)
     first, _, last = word.partition(_DOTS)
     for end in (first, last):
         if end and not _ITERATION.fullmatch(end) and from_end(end) is None:
             raise _wrong(f"{word!r} is not a range of iterations", _WRITE_RANGE)
-    return Span(*(iteration_number(end) if end else None for end in (first, last)))
+    return IterationRange(*(iteration_number(end) if end else None for end in (first, last)))
 
 
-def compared(run: str, span: Span, names: Sequence[str], *, at_work: bool = False) -> Compared:
+def compared(
+    run: str, span: IterationRange, names: Sequence[str], *, at_work: bool = False
+) -> Compared:
     """Return the snapshots to compare, of those that the run has. Raises InvalidInput."""
     numbers = [int(name) for name in names if name.isdecimal()]
     iterations = [number for number in numbers if number > 0]

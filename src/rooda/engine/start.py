@@ -37,7 +37,7 @@ from rooda.engine.resume import resume
 from rooda.engine.run_lock import hold_run_lock
 from rooda.loop.emitter import Emitter
 from rooda.loop.loop import run_loop
-from rooda.loop.notes import NoteBox
+from rooda.loop.note_delivery import NoteBox
 from rooda.loop.run_events import ConfigResolved, ProblemFound
 from rooda.loop.services import Services
 from rooda.loop.state import limits_of

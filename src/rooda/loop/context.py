@@ -20,9 +20,9 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
 from rooda.testresults.results import TestResults
-from rooda.workspace.notes import Note
 from rooda.workspace.state_folder import place_of
 from rooda.workspace.tree_changes import TreeScan
+from rooda.workspace.user_notes import UserNote
 
 
 class IterationContext(Struct):
@@ -41,7 +41,7 @@ class IterationContext(Struct):
     began: float
     outcome: Outcome | None = None
     prompt: bytes = b""
-    notes: tuple[Note, ...] = ()  # of the user, in the prompt
+    notes: tuple[UserNote, ...] = ()  # of the user, in the prompt
     is_started: bool = False  # the agent
     agent_started: float = field(default_factory=time.time)
     agent_ms: int = 0

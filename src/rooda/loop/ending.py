@@ -11,7 +11,7 @@ from rooda.loop import failure
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.context import IterationContext, status_of
 from rooda.loop.iteration_events import ExitOverridden, IterationEnded, StartFailed
-from rooda.loop.notes import was_received
+from rooda.loop.note_delivery import was_received
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.state import Progress, State

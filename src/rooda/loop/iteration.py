@@ -35,7 +35,7 @@ from rooda.loop.iteration_events import (
     Segment,
     SegmentKind,
 )
-from rooda.loop.notes import prompt_with_notes
+from rooda.loop.note_delivery import prompt_with_notes
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.promises import Promises
 from rooda.loop.publish import Publisher

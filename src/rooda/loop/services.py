@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from rooda.iteration.iteration_history import IterationHistory
 from rooda.iteration.tracker import FileChangeTracker
-from rooda.loop.notes import NoteBox
+from rooda.loop.note_delivery import NoteBox
 from rooda.loop.stops import StopRule
 from rooda.loop.work_events import CommandOutput, CommandStarted
 from rooda.process import events as process

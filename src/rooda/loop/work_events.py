@@ -375,11 +375,20 @@ class PushFailed(Event, frozen=True):
 
 
 def _quoted_with_advice(error: str, suggestion: str) -> list[str]:
-    return [*quoted("Reason", error[-PREVIEW:]), advised(suggestion)]
+    return [*quoted("Reason", _end(error)), advised(suggestion)]
 
 
 def _last_output(output: str, *, is_shown: bool) -> list[str]:
     """Return the end of what a check printed, unless the user has just seen it."""
     if not output.strip():
         return ["  Output: none"]
-    return [] if is_shown else quoted("Last output", output[-PREVIEW:])
+    return [] if is_shown else quoted("Last output", _end(output))
+
+
+def _end(text: str) -> str:
+    """Return the last lines of a text; a single long line loses its beginning."""
+    end = text[-PREVIEW:]
+    if len(end) == len(text):
+        return end
+    first, _, rest = end.partition("\n")
+    return rest if rest.strip() else first

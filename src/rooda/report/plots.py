@@ -26,7 +26,7 @@ class Bar(Struct, frozen=True):
     is_failed: bool = False
 
 
-class Column(Struct, frozen=True):
+class PlotColumn(Struct, frozen=True):
     """The place of one iteration in a plot, and its value in words."""
 
     number: int
@@ -54,7 +54,7 @@ class Plot(Struct, frozen=True, kw_only=True):
     dot: tuple[float, float] | None = None
     values: tuple[tuple[str, float, float, str], ...] = ()  # text, x, y, anchor
     marks: tuple[PlotLabel, ...] = ()  # below the plot
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PlotColumn, ...] = ()
 
 
 def plots(run: RunSummary) -> list[Plot]:
@@ -211,13 +211,13 @@ def _marks(run: RunSummary) -> tuple[PlotLabel, ...]:
     return tuple(found)
 
 
-def _columns(run: RunSummary, words: Callable[[IterationSummary], str]) -> tuple[Column, ...]:
+def _columns(run: RunSummary, words: Callable[[IterationSummary], str]) -> tuple[PlotColumn, ...]:
     count = len(run.iterations)
     if count > _MOST_COLUMNS:
         return ()
     wide = 100 / count
     return tuple(
-        Column(
+        PlotColumn(
             one.number,
             rounded(place * wide),
             rounded(wide),

@@ -10,9 +10,9 @@ from rooda.config.prepare import Prepared
 from rooda.config.problems import Problem, Severity, errors, in_order, warnings
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS, ENV, ITERATION_MODE, MAX_ITERATIONS
-from rooda.loop.notes import prompt_with_notes
+from rooda.loop.note_delivery import prompt_with_notes
 from rooda.text.controls import clean
-from rooda.workspace.notes import waiting_notes
+from rooda.workspace.user_notes import waiting_notes
 
 _RULE = "─" * 40
 _SHOWN_ABOVE = (AI_CMD, AI_CMD_ALIAS, ITERATION_MODE, MAX_ITERATIONS)

@@ -15,18 +15,18 @@ from rooda.console.pager import print_paged
 from rooda.text.controls import clean
 from rooda.text.numbers import format_size
 from rooda.text.times import format_duration
-from rooda.workspace.notes import (
+from rooda.workspace.record_place import workspace_for
+from rooda.workspace.state_folder import STATE_FOLDER
+from rooda.workspace.user_notes import (
     LONGEST,
     MOST,
-    Note,
+    UserNote,
     belongs_to_another,
     new_note,
     remove_drafts,
     remove_note,
     waiting_notes,
 )
-from rooda.workspace.record_place import workspace_for
-from rooda.workspace.state_folder import STATE_FOLDER
 
 _ALL = "all"
 _STDIN = "-"
@@ -140,7 +140,7 @@ def _add(workspace: Path, text: str, *, keep: bool) -> None:
 # -- list and clear --------------------------------------------------------------------------
 
 
-def _listed(notes: list[Note]) -> Iterator[str]:
+def _listed(notes: list[UserNote]) -> Iterator[str]:
     if not notes:
         yield "No note waits.\n"
     now = time.time()

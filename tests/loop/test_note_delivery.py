@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rooda.agents.failure_kinds import FailureKind
-from rooda.loop.notes import NoteBox, was_received
+from rooda.loop.note_delivery import NoteBox, was_received
 from rooda.loop.outcome import Outcome, Verdict
-from rooda.workspace.notes import new_note, notes_folder, remove_note, waiting_notes
+from rooda.workspace.user_notes import new_note, notes_folder, remove_note, waiting_notes
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_done_note_that_can_not_be_deleted_is_given_only_once(
     box = NoteBox(tmp_path)
     note = new_note(tmp_path, "once")
     assert box.waiting() == [note]
-    monkeypatch.setattr("rooda.loop.notes.remove_note", refuse)
+    monkeypatch.setattr("rooda.loop.note_delivery.remove_note", refuse)
     assert box.finish([note]) == "Permission denied"
     assert box.waiting() == []
     assert waiting_notes(tmp_path) == [note]
@@ -91,7 +91,7 @@ def test_notes_have_the_order_of_their_commands_when_the_clock_is_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = new_note(tmp_path, "first")
-    monkeypatch.setattr("rooda.workspace.notes.time.time_ns", lambda: 10**18)
+    monkeypatch.setattr("rooda.workspace.user_notes.time.time_ns", lambda: 10**18)
     second = new_note(tmp_path, "second")
     assert waiting_notes(tmp_path) == [first, second]
 

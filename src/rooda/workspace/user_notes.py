@@ -30,7 +30,7 @@ _TRIES = 3  # an agent may delete the folder at any moment
 _SECOND = 1_000_000_000  # nanoseconds
 
 
-class Note(Struct, frozen=True):
+class UserNote(Struct, frozen=True):
     """A note; `name` is the name of its file."""
 
     name: str
@@ -60,12 +60,12 @@ def belongs_to_another(workspace: Path) -> bool:
         return False
 
 
-def new_note(workspace: Path, text: str, *, keep: bool = False) -> Note:
+def new_note(workspace: Path, text: str, *, keep: bool = False) -> UserNote:
     """Write a note behind those that wait, and return it. Raises OSError."""
     last = max((note.name[:19] for note in waiting_notes(workspace)), default="0")
     moment = min(max(time.time_ns(), int(last) + 1), 10**19 - 1)
     name = f"{moment:019}-{os.urandom(4).hex()}{'.keep' if keep else ''}.md"
-    note = Note(name, text)
+    note = UserNote(name, text)
     for number in range(_TRIES):
         try:
             write_note(workspace, note)
@@ -76,7 +76,7 @@ def new_note(workspace: Path, text: str, *, keep: bool = False) -> Note:
     return note
 
 
-def write_note(workspace: Path, note: Note) -> None:
+def write_note(workspace: Path, note: UserNote) -> None:
     """Write the file of a note, whole or not at all. Raises OSError."""
     draft = f"{_FOLDER}/draft-{note.name}"
     folder = notes_folder(workspace)
@@ -104,9 +104,9 @@ def _flush(folder: Path) -> None:
         os.close(fd)
 
 
-def waiting_notes(workspace: Path) -> list[Note]:
+def waiting_notes(workspace: Path) -> list[UserNote]:
     """Return the notes in the order in which the user wrote them."""
-    found: list[Note] = []
+    found: list[UserNote] = []
     size = 0
     for name in _names(workspace, _NAME)[:MOST]:
         text = _text(notes_folder(workspace) / name)
@@ -114,11 +114,11 @@ def waiting_notes(workspace: Path) -> list[Note]:
         if size > _MOST_BYTES:
             break
         if text:
-            found.append(Note(name, text))
+            found.append(UserNote(name, text))
     return found
 
 
-def remove_note(workspace: Path, note: Note) -> None:
+def remove_note(workspace: Path, note: UserNote) -> None:
     """Delete a note. Raises OSError."""
     remove_file(workspace, f"{_FOLDER}/{note.name}")
 

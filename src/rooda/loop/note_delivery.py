@@ -16,7 +16,13 @@ from rooda.config.settings import MAX_PROMPT_SIZE
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.prompts.compose import notes_section
 from rooda.prompts.parts import PromptTooLargeError, size_of
-from rooda.workspace.notes import Note, notes_folder, remove_note, waiting_notes, write_note
+from rooda.workspace.user_notes import (
+    UserNote,
+    notes_folder,
+    remove_note,
+    waiting_notes,
+    write_note,
+)
 
 _TICK = 100_000_000  # nanoseconds: a file system may give two changes the same time
 
@@ -32,7 +38,7 @@ class NoteBox:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._path = notes_folder(workspace)
-        self._known: dict[str, Note] = {}
+        self._known: dict[str, UserNote] = {}
         self._done: set[str] = set()  # notes that can't be deleted, too
         self._announced: set[str] = set()
         self._seen: tuple[int, int, int] | None = None
@@ -50,22 +56,22 @@ class NoteBox:
         self._seen = seen
         self._read()
 
-    def waiting(self) -> list[Note]:
+    def waiting(self) -> list[UserNote]:
         """Return the notes that wait, in their order."""
         self._read()
         return [note for name, note in sorted(self._known.items()) if name not in self._done]
 
-    def unheard(self) -> list[Note]:
+    def unheard(self) -> list[UserNote]:
         """Return those that no agent of this run has got."""
         return [note for note in self.waiting() if note.name not in self._announced]
 
-    def announce(self, notes: Sequence[Note]) -> bool:
+    def announce(self, notes: Sequence[UserNote]) -> bool:
         """Note that an agent gets these notes; return whether one of them is new."""
         is_new = any(note.name not in self._announced for note in notes)
         self._announced.update(note.name for note in notes)
         return is_new
 
-    def finish(self, notes: Sequence[Note]) -> str:
+    def finish(self, notes: Sequence[UserNote]) -> str:
         """Delete the notes that the user does not keep; return why that failed, if it did."""
         trouble = ""
         for note in notes:
@@ -127,8 +133,8 @@ def was_received(outcome: Outcome) -> bool:
 
 
 def prompt_with_notes(
-    plan: Plan, notes: Sequence[Note], feedback: str = "", iteration: int = 1
-) -> tuple[str, tuple[Note, ...]]:
+    plan: Plan, notes: Sequence[UserNote], feedback: str = "", iteration: int = 1
+) -> tuple[str, tuple[UserNote, ...]]:
     """Return the prompt with the first of the notes that fit into it, and those notes.
 
     Raises PromptError if there can be no prompt at all, also without notes.
@@ -141,7 +147,7 @@ def prompt_with_notes(
     return bare, ()
 
 
-def _fitting(notes: Sequence[Note], room: int) -> tuple[Note, ...]:
+def _fitting(notes: Sequence[UserNote], room: int) -> tuple[UserNote, ...]:
     """Return the first notes that fit into so many bytes; an empty line is before each of them."""
     room -= size_of(notes_section([])) + 2
     for count, note in enumerate(notes):

@@ -1,0 +1,21 @@
+"""What a text log shows of rooda's own work."""
+
+import pytest
+
+from rooda.loop.work_events import VerifyEnded
+
+
+@pytest.mark.parametrize(
+    "output,shown",
+    [
+        ("one\ntwo\n", ["one", "two"]),
+        ("x" * 300 + "\n" + "y" * 300 + "\nend\n", ["y" * 300, "end"]),
+        ("x" * 700, ["x" * 500]),
+        ("x" * 700 + "\n", ["x" * 499]),
+        ("a" * 600 + "\n" + "b" * 499 + "\n", ["b" * 499]),
+    ],
+    ids=["short", "cut in a line", "one line", "one line that ends", "cut at a line"],
+)
+def test_the_end_of_an_output_begins_with_a_whole_line(output: str, shown: list[str]) -> None:
+    text = VerifyEnded(1, "make test", 1, "exit code 1", 0.1, output).as_text() or ""
+    assert text.splitlines()[1:] == ["  Last output:", *(f"    | {line}" for line in shown)]
