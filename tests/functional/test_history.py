@@ -223,6 +223,23 @@ def test_tables_fit_a_narrow_terminal(past: Past) -> None:
         assert any(past.good in line for line in rows)
 
 
+def test_why_names_the_origin_of_each_limit_on_a_narrow_terminal_in_a_pager(past: Past) -> None:
+    whole = past.workspace.rooda("why", past.good).out
+    origins = re.findall(r"\((?:built-in|cli: \S+|[^()]*yml[^()]*)\)\n", whole)
+    assert origins
+    screen = Screen(columns=40, rows=3)
+    try:
+        screen.start(past.workspace, "why", past.good, env={"PAGER": "sed s/$/@/"})
+        assert screen.finish() == 0
+        shown = screen.sent.decode().replace("@", "").replace("\r\n", " ")
+    finally:
+        screen.close()
+    assert b"@" in screen.sent
+    assert "…" not in shown
+    for origin in origins:
+        assert " ".join(origin.split()) in " ".join(shown.split())
+
+
 # -- show ----------------------------------------------------------------------------------
 
 

@@ -12,9 +12,10 @@ from rooda.record.rows import IterationRow, RunRow
 from rooda.summary.sentences import waits_now
 from rooda.text.controls import one_line
 from rooda.text.times import format_duration
+from rooda.text.widths import width
 from rooda.views.iteration_view import named_attempts, printed
 from rooda.views.recorded_waits import grouped_waits
-from rooda.views.table import plain_table
+from rooda.views.table import named_lines, plain_table
 
 _RUNNING = "It is running: there is no verdict yet. `rooda follow` shows what it does."
 _INTERRUPTED = "It was interrupted before it ended: there is no verdict."
@@ -158,7 +159,10 @@ def limits(run: RunRow, keys: Sequence[str], room: int | None) -> str:
     rows = [
         (one.name, one.value, f"({one.origin})") for one in run.settings or () if one.name in wanted
     ]
-    table = plain_table((), [("", *row) for row in rows], room=room)
+    table = plain_table((), [("", *row) for row in rows], room=None)
+    if room is not None and any(width(line) > room for line in table.splitlines()):
+        named = [(f"  {name}", f"{value} {origin}") for name, value, origin in rows]
+        table = named_lines(named, room=room)
     return f"\nLimits and settings:\n{table}" if rows else ""
 
 

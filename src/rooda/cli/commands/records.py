@@ -187,6 +187,6 @@ def why(*, words: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(_dump(why_view.as_object(row, one)))
     elif number is not None and one is not None:
-        click.echo(why_view.of_iteration(row, one, room()), nl=False)
+        print_paged([why_view.of_iteration(row, one, room())], record.workspace)
     else:
-        click.echo(why_view.of_run(row, one, room()), nl=False)
+        print_paged([why_view.of_run(row, one, room())], record.workspace)
