@@ -39,9 +39,6 @@ def iteration_text(
         yield from _file_lists(row.result, one.changed, page)
         if row.result.test_results is not None:
             yield _failed_tests(row.result.test_results, page)
-    if one.told:
-        yield page.title("Your notes to the agent")
-        yield "\n".join(map(printed, one.told))
     if one.verify is not None and one.verify.error:
         yield page.title("What verify printed")
         yield printed(one.verify.output)
