@@ -5,6 +5,7 @@ import random
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.prompts.parts import Part, TextPart
 from rooda.text.event import Event
 
+# A fixed time: rooda tries again at once just after the time of day at which a limit ends.
+_MORNING = datetime(2026, 3, 1, 5, tzinfo=UTC)
 _CORPUS = Path(__file__).parent.parent / "corpus" / "agents"
 
 # The prompt of all recorded runs; several CLIs echo it.
@@ -218,7 +221,7 @@ def play(
         data = bytes(printed[stream])
         return Captured(data[:HEAD], data, len(data))
 
-    services = Services(all_events.append, _interrupts(), execute)
+    services = Services(all_events.append, _interrupts(), execute, now=lambda: _MORNING)
     run_ended = run_loop(_plan(folder, command, adapter), services)
     (iteration,) = (one for one in all_events if isinstance(one, IterationEnded))
     return Played(iteration, run_ended, tuple(all_events))
