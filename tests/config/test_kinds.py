@@ -10,21 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooda.config.hook_kind import Hook, HookList
-from rooda.config.kinds import (
-    Age,
-    Boolean,
-    Integer,
-    Kind,
+from rooda.config.kinds import Age, Boolean, Integer, Kind, Seconds, Size, WrongValue
+from rooda.config.text_kinds import (
     OneOf,
     PathText,
-    Seconds,
     ShellCommand,
     SignalWord,
-    Size,
     TemplateText,
     Text,
     TextMap,
-    WrongValue,
 )
 from rooda.text.templates import fill
 from support.config import PROPERTY, brief_id

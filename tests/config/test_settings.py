@@ -12,7 +12,7 @@ import yaml
 from rooda.cli.commands.run import run
 from rooda.config.file_reader import TOP_LEVEL
 from rooda.config.json_schema import schema
-from rooda.config.kinds import Boolean, PathText, TextMap, WrongValue
+from rooda.config.kinds import Boolean, WrongValue
 from rooda.config.locate import read_preset
 from rooda.config.origin import Tier
 from rooda.config.prepare import Prepared
@@ -32,6 +32,7 @@ from rooda.config.settings import (
     SETTINGS,
 )
 from rooda.config.template import template
+from rooda.config.text_kinds import PathText, TextMap
 from rooda.console.options import help_with_all_flags
 from rooda.prompts.parts import PHASES
 from rooda.views import config_view, dry_run

@@ -15,28 +15,23 @@ from rooda.config.auto_kind import AutoBoolean
 from rooda.config.file_reader import ConfigFile
 from rooda.config.hook_kind import Hook, HookList
 from rooda.config.inspect import Inspection, inspect
-from rooda.config.kinds import (
-    Boolean,
-    Dollars,
-    FolderText,
-    Integer,
-    Kind,
-    OneOf,
-    PathText,
-    Seconds,
-    SignalWord,
-    Size,
-    TemplateText,
-    Text,
-    TextList,
-    TextMap,
-)
+from rooda.config.kinds import Boolean, Dollars, Integer, Kind, Seconds, Size
 from rooda.config.layers import Layer
 from rooda.config.locate import CONFIG_NAME
 from rooda.config.origin import Tier
 from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.problems import Problem
 from rooda.config.setting import Setting
+from rooda.config.text_kinds import (
+    FolderText,
+    OneOf,
+    PathText,
+    SignalWord,
+    TemplateText,
+    Text,
+    TextList,
+    TextMap,
+)
 from rooda.config.world import World
 from rooda.console.command_table import COMMANDS
 from rooda.console.flags import given_flags

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rooda.agents.registry import ADAPTERS
 from rooda.config.document import Entry, Mapping, Node, Scalar, Sequence, as_written, parse, plain
 from rooda.config.hook_kind import HOOK_FIELDS, Hook, HookList, hook_of
-from rooda.config.kinds import OneOf, PathText, Text, TextMap, WrongValue, brief
+from rooda.config.kinds import WrongValue, brief
 from rooda.config.layers import Alias, Layer, PhaseValue, ProcedureLayer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
@@ -21,6 +21,7 @@ from rooda.config.settings import (
     SHORT_FORMS,
     TAKEN_AWAY_WHOLE,
 )
+from rooda.config.text_kinds import OneOf, PathText, Text, TextMap
 from rooda.prompts import builtin
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
 from rooda.text.lookup import did_you_mean, near_miss

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rooda.config.kinds import Boolean, OneOf
+from rooda.config.kinds import Boolean
 from rooda.config.problems import Problem
 from rooda.config.setting import Setting
 from rooda.config.settings import ITERATION_MODE, LOG_LEVEL, SETTINGS
+from rooda.config.text_kinds import OneOf
 
 _FLAG = re.compile(r"(?<![\w-])(?P<flag>--[a-z][a-z-]*[a-z])(?P<value> (?!-)[\w-]+)?")
 _TWICE = re.compile(r"\b(\w+)(?:,| or) \1\b")

@@ -5,7 +5,8 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from rooda.config.kinds import Kind, OneOf, Schema, ShellCommand, Timeout, WrongValue, brief
+from rooda.config.kinds import Kind, Schema, Timeout, WrongValue, brief
+from rooda.config.text_kinds import OneOf, ShellCommand
 
 OnError = Literal["ignore", "fail", "abort"]
 

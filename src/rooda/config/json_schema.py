@@ -3,9 +3,10 @@
 from typing import Any
 
 from rooda.agents.registry import ADAPTERS
-from rooda.config.kinds import Schema, Text, TextMap
+from rooda.config.kinds import Schema
 from rooda.config.setting import Setting
 from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS
+from rooda.config.text_kinds import Text, TextMap
 from rooda.prompts.parts import PHASES
 
 # Text without quotes: YAML reads it as a number or a boolean, and rooda takes it as text.

@@ -1,16 +1,15 @@
-"""Kinds of values. A kind checks a value, reads it from text, shows it, and has its schema."""
+"""Kinds of values: numbers, times, sizes; texts are in `text_kinds`.
+
+A kind checks a value, reads it from text, shows it, and has its schema.
+"""
 
 import math
 import re
-import shlex
-from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from rooda.text.lookup import did_you_mean
 from rooda.text.numbers import SIZE_PATTERN, format_size, parse_size
-from rooda.text.templates import has_lone_brace, names_in, template_pattern
 from rooda.text.times import DAY, DURATION_PATTERN, format_seconds, parse_duration
 
 T = TypeVar("T")
@@ -225,182 +224,6 @@ class Size(Kind[int], frozen=True):
     def schema(self) -> Schema:
         number: Schema = {"type": "integer", "minimum": self.minimum}
         return {"anyOf": [number, {"type": "string", "pattern": SIZE_PATTERN}]}
-
-
-class OneOf(Kind[str], frozen=True):
-    """One of a few words."""
-
-    options: tuple[str, ...]
-
-    @property
-    def metavar(self) -> str:  # type: ignore[override]  # the words are the best metavar
-        """The words, as the help shows them."""
-        return "|".join(self.options)
-
-    def check(self, raw: object) -> str:
-        if isinstance(raw, str) and raw in self.options:
-            return raw
-        words = ", ".join(self.options)
-        guess = did_you_mean(raw, self.options) if isinstance(raw, str) else ""
-        raise WrongValue(
-            f"must be one of {words}, not {brief(raw)}", guess or f"Write one of: {words}"
-        )
-
-    def schema(self) -> Schema:
-        return {"enum": list(self.options)}
-
-
-class Text(Kind[str], frozen=True):
-    """Words that are not empty."""
-
-    def check(self, raw: object) -> str:
-        if not isinstance(raw, str):
-            raise WrongValue(f"must be text, not {brief(raw)}", "Put it in quotes")
-        if "\0" in raw:
-            raise WrongValue("must not contain a NUL character", "Remove it")
-        if not raw.strip():
-            raise WrongValue("must not be empty", "Write a value, or remove the key")
-        return raw
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": r"\S"}
-
-
-class PathText(Text, frozen=True):
-    """The name of a file or folder, relative to the file that declares it."""
-
-    metavar = "PATH"
-
-
-class FolderText(PathText, frozen=True):
-    """The name of a folder."""
-
-
-class ShellCommand(Text, frozen=True):
-    """A command for `sh -c`: one text, which rooda does not split into words."""
-
-    metavar = "CMD"
-
-    def check(self, raw: object) -> str:
-        if not isinstance(raw, str):
-            raise WrongValue(
-                f"must be a command, not {brief(raw)}", "Write it as one text, such as 'make test'"
-            )
-        return super().check(raw)
-
-
-class TemplateText(Text, frozen=True):
-    """Text with names in braces, for which rooda puts in values (`rooda.text.templates`)."""
-
-    names: tuple[str, ...]
-
-    def check(self, raw: object) -> str:
-        text = super().check(raw)
-        known = ", ".join(f"{{{name}}}" for name in self.names)
-        for name in names_in(text):
-            if name not in self.names:
-                raise WrongValue(
-                    f"{brief(f'{{{name}}}')} can't be filled in",
-                    did_you_mean(name, self.names) or f"Use {known}; write {{{{ for a brace",
-                )
-        if has_lone_brace(text):
-            raise WrongValue("has a brace without its partner", "Write {{ or }} for a brace")
-        return text
-
-    def show(self, value: str) -> str:
-        """Return the text on one line."""
-        return value.replace("\n", "\\n")
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": template_pattern(self.names)}
-
-
-class SignalWord(Text, frozen=True):
-    """A word for a `<promise>` tag."""
-
-    metavar = "WORD"
-
-    def check(self, raw: object) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9_.-]+", super().check(raw)):
-            raise WrongValue(f"must be one word, not {brief(raw)}", "Write a word such as SUCCESS")
-        return str(raw)
-
-    def schema(self) -> Schema:
-        return {"type": "string", "pattern": "^[A-Za-z0-9_.-]+$"}
-
-
-class TextList(Kind[tuple[str, ...]], frozen=True):
-    """Several texts."""
-
-    metavar = "PATTERN"
-
-    def check(self, raw: object) -> tuple[str, ...]:
-        items = [raw] if isinstance(raw, str) else raw
-        if not isinstance(items, (list, tuple)):
-            raise WrongValue(f"must be a list of texts, not {brief(raw)}", "Write [one, two]")
-        return tuple(Text().check(item) for item in items)
-
-    def from_text(self, text: str) -> tuple[str, ...]:
-        try:
-            words = shlex.split(text)
-        except ValueError as error:
-            raise WrongValue(f"can't be split into words: {error}", "Check the quotes") from None
-        return self.check(words or text)
-
-    def show(self, value: tuple[str, ...]) -> str:
-        return shlex.join(value) or "none"
-
-    def schema(self) -> Schema:
-        item = Text().schema()
-        return {"anyOf": [item, {"type": "array", "items": item}]}
-
-
-class TextMap(Kind[Mapping[str, str | None]], frozen=True):
-    """Names with values; a null value removes a name."""
-
-    metavar = "NAME=VALUE"
-
-    def check(self, raw: object) -> Mapping[str, str | None]:
-        if not isinstance(raw, dict):
-            raise WrongValue(
-                f"must be a mapping of names to values, not {brief(raw)}", "Write NAME: value"
-            )
-        return {self._name(name): self._value(name, value) for name, value in raw.items()}
-
-    def from_text(self, text: str) -> Mapping[str, str | None]:
-        try:
-            words = shlex.split(text)
-        except ValueError as error:
-            raise WrongValue(f"can't be split into words: {error}", "Check the quotes") from None
-        pairs = [word.partition("=") for word in words]
-        if bad := [name for name, equals, _ in pairs if not equals]:
-            raise WrongValue(f"must be NAME=VALUE, not {brief(bad[0])}", "Write NAME=VALUE")
-        return self.check({name: value for name, _, value in pairs})
-
-    def show(self, value: Mapping[str, str | None]) -> str:
-        # Values may be secrets, so rooda shows only the names.
-        return ", ".join(value) or "none"
-
-    def schema(self) -> Schema:
-        return {
-            "type": "object",
-            "propertyNames": {"pattern": "^[^=]+$"},
-            "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
-        }
-
-    @staticmethod
-    def _name(name: str) -> str:
-        if not name or "=" in name or "\0" in name:
-            raise WrongValue(f"{brief(name)} can't be the name of a variable", "Use A-Z, 0-9 and _")
-        return name
-
-    @staticmethod
-    def _value(name: str, value: object) -> str | None:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, (list, dict)) or (isinstance(value, str) and "\0" in value):
-            raise WrongValue(f"the value of {name} must be text", "Put it in quotes")
-        return None if value is None else str(value)
 
 
 def brief(raw: object) -> str:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rooda.config.kinds import PathText, WrongValue
+from rooda.config.kinds import WrongValue
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
 from rooda.config.setting import VARIABLE_PREFIX, Setting
 from rooda.config.settings import BY_KEY, GIT_COMMIT, SETTINGS
+from rooda.config.text_kinds import PathText
 from rooda.config.world import World
 from rooda.text.lookup import near_miss
 from rooda.text.paths import anchored

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.config.kinds import TextMap
 from rooda.config.layers import ConfigLevel, Layers, Scope, Valued
 from rooda.config.origin import BUILTIN, Origin
 from rooda.config.setting import Setting
@@ -16,6 +15,7 @@ from rooda.config.settings import (
     SETTINGS,
     ZERO_MEANS_UNLIMITED,
 )
+from rooda.config.text_kinds import TextMap
 
 T = TypeVar("T")
 

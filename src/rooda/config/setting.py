@@ -5,7 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from rooda.config.kinds import Kind, Text, WrongValue
+from rooda.config.kinds import Kind, WrongValue
+from rooda.config.text_kinds import Text
 
 T = TypeVar("T")
 

@@ -11,25 +11,19 @@ from typing import Any
 
 from rooda.config.auto_kind import AutoBoolean
 from rooda.config.hook_kind import HookList
-from rooda.config.kinds import (
-    Age,
-    Boolean,
-    Dollars,
+from rooda.config.kinds import Age, Boolean, Dollars, Integer, Seconds, Size, Timeout
+from rooda.config.setting import Setting, optional, setting
+from rooda.config.text_kinds import (
     FolderText,
-    Integer,
     OneOf,
     PathText,
-    Seconds,
     ShellCommand,
     SignalWord,
-    Size,
     TemplateText,
     Text,
     TextList,
     TextMap,
-    Timeout,
 )
-from rooda.config.setting import Setting, optional, setting
 from rooda.text.colors import CHOICES
 
 PRESETS = ("rooda", "ralph", "v1")

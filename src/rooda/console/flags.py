@@ -10,16 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from rooda.config.kinds import (
-    Boolean,
-    FolderText,
-    Kind,
-    OneOf,
-    PathText,
-    Seconds,
-    TextList,
-    TextMap,
-)
+from rooda.config.kinds import Boolean, Kind, Seconds
 from rooda.config.setting import Setting
 from rooda.config.settings import (
     AI_CMD,
@@ -31,6 +22,7 @@ from rooda.config.settings import (
     SETTINGS,
     SHOW_AI_OUTPUT,
 )
+from rooda.config.text_kinds import FolderText, OneOf, PathText, TextList, TextMap
 from rooda.console.completion import alias_names, procedure_names
 from rooda.console.options import (
     EqualsOption,

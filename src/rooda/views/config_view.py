@@ -3,9 +3,9 @@
 import json
 
 from rooda.config.inspect import Inspection
-from rooda.config.kinds import TextMap
 from rooda.config.sensitive import without_secret_values
 from rooda.config.settings import SETTINGS
+from rooda.config.text_kinds import TextMap
 from rooda.text.formats import flow_yaml
 
 
