@@ -96,7 +96,7 @@ class FailureKind(StrEnum):
         "verify",
         "the verify command failed",
         settings=("verify.command", "verify.when", "verify.timeout"),
-        advice="Read what the check printed (here, or with rooda show)",
+        advice="Read what the check printed (here, or with rooda show N)",
         has_output=False,
         exit_code="verify",
     )
