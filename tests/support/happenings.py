@@ -286,10 +286,12 @@ WAIT = WaitStarted(
 # One event of each class, and more where a class has several forms.
 SAMPLES: tuple[Event, ...] = (
     NotesGiven(2, ("use tabs", "and\nnot spaces")),
+    NotesGiven(3, ("use tabs",), is_new=False),
     NoteTrouble(2, "a delivered note can't be deleted: Permission denied"),
     NotesWaiting(1),
     KeptAwake("systemd-inhibit"),
     NotKeptAwake("systemd-inhibit refuses: Access denied", is_demanded=True),
+    NotKeptAwake("there is no systemd-inhibit", is_demanded=False),
     ConfigResolved("loop.ai_cmd", "agent --flag", "workspace: ./rooda-config.yml:3"),
     WARNING,
     ERROR,
