@@ -68,6 +68,10 @@ def test_diff_on_a_terminal_shows_control_codes_and_obeys_none(
     assert set(re.findall("\\x1b.", screen.sent.decode())) == {"\x1b["}, "git's colors are there"
     screen.start(repo, "diff", env={"PAGER": "head -n 1"})
     assert screen.finish() == 0, "a pager that quits early is no failure"
+    screen.sent.clear()
+    screen.start(repo, "diff", "--name-only", env={"PAGER": "no-such-pager -x"})
+    assert screen.finish() == 0
+    assert screen.lines == ["long", "new", ""], "without that pager"
 
 
 WORK = (

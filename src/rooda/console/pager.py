@@ -31,13 +31,13 @@ def print_paged(pieces: Iterable[str], workspace: Path, *, is_colored: bool = Fa
     from rooda.workspace.tools import Tools
 
     os.environ["PATH"] = Tools(folders=[workspace]).path
-    if not _is_command(os.environ.get("PAGER", "")):
+    if not is_command(os.environ.get("PAGER", "")):
         del os.environ["PAGER"]  # click then takes the pager of the machine
     # None: click finds out whether the pager shows colors.
     click.echo_via_pager(itertools.chain(first, rest), color=None if is_colored else False)
 
 
-def _is_command(text: str) -> bool:
+def is_command(text: str) -> bool:
     """Return whether the text can be split into the words of a command."""
     try:
         shlex.split(text)

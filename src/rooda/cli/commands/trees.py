@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.console.command_table import CliContext
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
+from rooda.console.pager import is_command
 from rooda.console.recorded import Recorded, refuse_run_around
 from rooda.loop.state import Status
 from rooda.process.interrupts import INTERRUPTED, Interrupts
@@ -45,6 +47,7 @@ _UNDO_AGE = timedelta(days=30)
 _DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 # What the agent wrote controls no terminal, with any pager. Python takes no module from the tree.
 _FILTER = shlex.join([sys.executable, "-P", "-m", "rooda.text.visible_controls"])
+_PLAIN_NAME = re.compile(r"[\w./+-]+")  # of a program, which no shell has to expand
 _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells of its end
 
 
@@ -104,17 +107,22 @@ def diff(session: CliContext, /, *, words: tuple[str, ...], stat: bool, name_onl
     )
     if sys.stdout is not None:
         sys.stdout.flush()
-    # The pager of the user, found outside of the work tree: the agent may have set another one.
-    pager = os.environ.get("GIT_PAGER") or Git(Path("/"), tools).ask("config", "core.pager")
-    pager = pager or os.environ.get("PAGER") or "less"
-    environ = {
-        **os.environ,
-        **TRUE_OBJECTS,
-        "PATH": tools.path,
-        "GIT_PAGER": f"{_FILTER} | {pager}",
-    }
+    pager = f"{_FILTER} | {_pager(tools)}"
+    environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
     with session.interrupts.deferred():
         return _shown(command, record.workspace, environ, session.interrupts)
+
+
+def _pager(tools: Tools) -> str:
+    """Return the user's pager, found outside of the work tree: the agent may have set another."""
+    pager = os.environ.get("GIT_PAGER") or Git(Path("/"), tools).ask("config", "core.pager")
+    pager = pager or os.environ.get("PAGER") or ""
+    if not is_command(pager) or not pager.strip():
+        pager = "less"
+    program, *_ = shlex.split(pager)
+    is_plain = _PLAIN_NAME.fullmatch(program) is not None
+    is_missing = is_plain and shutil.which(program, path=tools.path) is None
+    return "cat" if is_missing else pager
 
 
 def _shown(
