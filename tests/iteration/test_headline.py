@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from rooda.agents.agent_notes import AgentNotes
@@ -65,6 +67,17 @@ def test_a_long_sentence_is_cut_and_a_huge_text_is_read_in_bounded_time() -> Non
     assert len(headline_of(None, "x" * 1_000_000)) == LONGEST
     for hostile in ("*a " * 500_000, "[" * 1_000_000, "`" * 1_000_000, "- " * 500_000):
         assert len(headline_of(None, hostile)) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# " + " " * 16_000, "# !\n" * 4000, "#\t \n" * 4000, "." * 16_000 + "x"],
+    ids=["spaces", "headings", "tabs", "dots"],
+)
+def test_no_text_of_an_agent_takes_long(text: str) -> None:
+    began = time.process_time()
+    headline_of(None, text)
+    assert time.process_time() - began < 0.5
 
 
 def test_the_closing_words_are_the_last_message_of_the_assistant() -> None:

@@ -11,8 +11,8 @@ _READ = 16 * 1024  # characters of a text
 _SHORT = 12  # a sentence like `Done.` says too little: the next one is added
 # `## Summary of the work`, `**Summary:** ...`, `Summary: ...`
 _SECTION = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]+\W*summary\b[^\n]*|(?:\*\*|__)summary\b[^\n*_]*(?:\*\*|__)[ \t]*:?"
-    r"|summary[ \t]*:)",
+    r"^[ \t]*(?:#{1,6}[ \t][^\w\n]*summary\b[^\n]*"
+    r"|(?:\*\*|__)summary\b[^\n*_]*(?:\*\*|__)[ \t]*:?|summary[ \t]*:)",
     re.IGNORECASE | re.MULTILINE,
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
@@ -24,9 +24,11 @@ _QUOTE = re.compile(r"^\s*>+\s?")
 _LINK = re.compile(r"!?\[([^\]\n]{0,500})\]\([^)\n]{0,500}\)")
 _STRONG = re.compile(r"\*\*|__|~~|`")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(?=\S)([^*\n]{1,500}?)(?<=\S)\*(?![\w*])")
-# The end of a sentence; `e.g.`, `v1.2` and `a.py` have none.
+# The end of a sentence; `e.g.`, `v1.2` and `a.py` have none. A search begins at the first of
+# several dots only: a long row of them would take seconds.
 _END = re.compile(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bcf)[.!?\u2026]+[\"')\]]*(?=\s|$)"
+    r"(?<![.!?\u2026])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bcf)"
+    r"[.!?\u2026]+[\"')\]]*(?=\s|$)"
 )
 
 
