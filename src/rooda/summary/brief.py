@@ -7,11 +7,10 @@ from msgspec import Struct
 from rooda.iteration.iteration_history import HistorySummary
 from rooda.loop.state import Status
 from rooda.record.rows import RunRow, moment_of
-from rooda.summary.timeline import seconds_between, waits_of
+from rooda.summary.timeline import end_of, limited, waits_of
 from rooda.text.controls import one_line
 
 _LONGEST = 500  # characters of a reason or a headline
-_LARGEST = 1e9  # seconds or dollars
 
 
 class RunBrief(Struct, frozen=True):
@@ -37,10 +36,8 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
     failed = counted.failed_iterations + counted.timed_out_iterations
     good = counted.successful_iterations
     start = moment_of(run.started_at) or now
-    end = seconds_between(start, run.ended_at)
-    if end is None and run.status == Status.RUNNING:
-        end = (now - start).total_seconds()
-    seconds = None if end is None else min(max(end, 0.0), _LARGEST)
+    end = end_of(run, start, now)
+    seconds = None if end is None else limited(end)
     is_bad = run.status not in (Status.SUCCESS, Status.RUNNING)
     reason = (run.ended_because or "")[:_LONGEST]
     return RunBrief(
@@ -53,7 +50,7 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
         other=max(0, counted.total_iterations - good - failed),
         seconds=seconds,
         waited=sum(one.seconds for one in waits_of(run, start, seconds or 0.0)),
-        cost=None if run.cost is None else min(max(run.cost, 0.0), _LARGEST),
+        cost=None if run.cost is None else limited(run.cost),
         headline=headline[:_LONGEST],
         why=one_line(reason if is_bad else headline[:_LONGEST] or reason),
     )

@@ -27,7 +27,7 @@ from rooda.summary.model import (
     VerifySummary,
 )
 from rooda.summary.next_commands import next_commands, next_hint
-from rooda.summary.timeline import pauses, seconds_between, spans_of, waits_of
+from rooda.summary.timeline import end_of, limited, pauses, seconds_between, spans_of, waits_of
 from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
 
@@ -37,7 +37,6 @@ _MOST_NAMED = 5  # failed tests
 # The record can be changed by an agent: no text of it may be as long as it likes.
 _LONGEST_NAME, _LONGEST_TEXT, _LONGEST_WORD = 300, 2000, 100  # characters
 _SHORT_WORD = 30
-_LARGEST = 1e9  # seconds or dollars
 _LONGEST_OUTPUT = 4000
 _MOST_TOLD, _LONGEST_NOTE = 20, 2000  # notes of the user, and characters of one
 
@@ -93,11 +92,11 @@ class _Builder:
             found = self._spans(row)
             spans += found
             is_at_work = row.duration is None and bool(found)
-            seconds += found[-1].seconds if is_at_work else _limited(row.duration)
+            seconds += found[-1].seconds if is_at_work else limited(row.duration)
             if row.tokens is not None:
                 tokens = row.tokens if tokens is None else tokens + row.tokens
             if row.cost is not None:
-                cost = (cost or 0.0) + _limited(row.cost)
+                cost = (cost or 0.0) + limited(row.cost)
             stopped += [_named(one) for one in (row.cleaned_up or ())[:_MOST_STOPPED]]
             if row.model:
                 self._models[one_line(row.model[:_LONGEST_WORD])] = None
@@ -246,7 +245,7 @@ class _Builder:
             changed=files.largest(),
             agent=(last.agent if last else "") or "",
             models=tuple(self._models)[:_MOST_NAMED],
-            cost=sum(costs) if costs else run.cost and _limited(run.cost),
+            cost=sum(costs) if costs else run.cost and limited(run.cost),
             tokens=sum(tokens[1:], start=tokens[0]) if tokens else None,
             times=_times(run, iterations, spans),
             spans=tuple(spans),
@@ -264,11 +263,9 @@ class _Builder:
 
     def _end(self, now: datetime) -> float:
         """Return when the run ended, in seconds since its start."""
-        end = seconds_between(self._start, self._run.ended_at)
-        if end is None and self._run.status == Status.RUNNING:
-            end = (now - self._start).total_seconds()
+        end = end_of(self._run, self._start, now)
         known = [one.spans[-1].end for one in self._iterations if one.spans]
-        return _limited(max(known, default=0.0) if end is None else end)
+        return limited(max(known, default=0.0) if end is None else end)
 
     def _completed(self, place: int, waits: Sequence[Span]) -> IterationSummary:
         """Return an iteration with its waits, and with how the run went on after it."""
@@ -302,11 +299,6 @@ def adapter_of(run: RunRow, row: IterationRow) -> str:
     except ValueError:
         return TEXT
     return program if program in KNOWN else TEXT
-
-
-def _limited(number: float | None) -> float:
-    """Return a number that makes sense: an agent can write any into the record."""
-    return min(max(number or 0.0, 0.0), _LARGEST)
 
 
 def _kind(name: str | None) -> str | None:

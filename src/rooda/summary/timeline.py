@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rooda.loop.iteration_events import Segment, SegmentKind
+from rooda.loop.state import Status
 from rooda.record.rows import IterationRow, RecordedWait, RunRow, Slept, moment_of
 from rooda.summary.model import Span, SpanKind
 
 _KINDS = {kind.value: kind for kind in SpanKind}
 _MOST = 1000  # segments or sleeps of an attempt
-_LONGEST = 1e9  # seconds
+_LARGEST = 1e9  # seconds or dollars
 _SHORTEST_PAUSE = 60.0  # seconds; a shorter gap between iterations is rooda's own work
 
 
@@ -27,7 +28,7 @@ def spans_of(row: IterationRow, start: datetime) -> list[Span]:
     sleeps = list(_sleeps(row.slept[:_MOST], start))
     found = [Span(SpanKind.ASLEEP, at, seconds, row.number) for at, seconds in sleeps]
     for segment in row.segments[:_MOST] or _reconstructed(row):
-        at, left = begin + _limited(segment.start), _limited(segment.seconds)
+        at, left = begin + limited(segment.start), limited(segment.seconds)
         # A segment does not count sleep: what comes after a sleep is that much later.
         for asleep, seconds in sleeps:
             if asleep <= at:
@@ -42,14 +43,25 @@ def spans_of(row: IterationRow, start: datetime) -> list[Span]:
 
 def _sleeps(slept: Iterable[Slept], start: datetime) -> Iterable[tuple[float, float]]:
     for one in slept:
-        until, seconds = seconds_between(start, one.until), _limited(one.seconds)
+        until, seconds = seconds_between(start, one.until), limited(one.seconds)
         if until is not None and seconds > 0:
             yield until - seconds, seconds
 
 
-def _limited(seconds: float) -> float:
-    """Return a time that makes sense: an agent can write any into the record."""
-    return min(max(seconds, 0.0), _LONGEST)
+def limited(number: float | None) -> float:
+    """Return seconds or dollars that make sense: an agent can write any into the record."""
+    return min(max(number or 0.0, 0.0), _LARGEST)
+
+
+def end_of(run: RunRow, start: datetime, now: datetime) -> float | None:
+    """Return when a run ended, in seconds since its start; one that is at work goes on until now.
+
+    None if the record does not tell.
+    """
+    end = seconds_between(start, run.ended_at)
+    if end is None and run.status == Status.RUNNING:
+        return (now - start).total_seconds()
+    return end
 
 
 def _reconstructed(row: IterationRow) -> list[Segment]:
@@ -80,9 +92,9 @@ def waits_of(run: RunRow, start: datetime, end: float) -> list[Span]:
         if kind is None or at is None:
             continue
         is_over = wait.waited is not None
-        seconds = _limited(end - at if wait.waited is None else wait.waited)
+        seconds = limited(end - at if wait.waited is None else wait.waited)
         if not is_over and run.status != "running":
-            seconds = min(seconds, _limited(wait.seconds))
+            seconds = min(seconds, limited(wait.seconds))
         if seconds > 0:
             found.append(Span(kind, at, seconds, wait.iteration))
     return found
@@ -92,7 +104,7 @@ def _begin_of(wait: RecordedWait, start: datetime) -> float | None:
     if wait.started_at is not None:
         return seconds_between(start, wait.started_at)
     until = seconds_between(start, wait.until)
-    return None if until is None else until - _limited(wait.seconds)
+    return None if until is None else until - limited(wait.seconds)
 
 
 def pauses(busy: Sequence[tuple[float, float]]) -> list[Span]:
