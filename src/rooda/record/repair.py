@@ -20,6 +20,7 @@ from rooda.record.tables import (
     Steps,
     bring_up_to_date,
 )
+from rooda.workspace.state_folder import sync_folder
 
 _DRAFT: Final = f"{NAME}.new"
 _MOST_ASIDE = 3
@@ -42,7 +43,7 @@ def replace(path: Path, steps: Steps, fill: Callable[[sqlite3.Connection], None]
         with contextlib.suppress(OSError):
             _remove(draft)
         raise
-    _sync(path.parent)
+    sync_folder(path.parent)
     return aside
 
 
@@ -98,11 +99,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -189,6 +189,15 @@ def remove_file(workspace: Path, name: str) -> None:
         path.unlink(missing_ok=True)
 
 
+def sync_folder(folder: Path) -> None:
+    """Make new names in the folder survive a loss of power. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def _open_new(path: Path | str) -> IO[bytes]:
     """Create the file; what is in its place is removed, and not followed."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import STATE_FOLDER, new_file, remove_file
+from rooda.workspace.state_folder import STATE_FOLDER, new_file, remove_file, sync_folder
 from rooda.workspace.work_tree import is_foreign
 
 LONGEST = 100 * 1024  # bytes of a note
@@ -92,16 +92,7 @@ def write_note(workspace: Path, note: UserNote) -> None:
             remove_file(workspace, draft)
         raise
     with contextlib.suppress(OSError):
-        _flush(folder)
-
-
-def _flush(folder: Path) -> None:
-    """Make the new name in the folder survive a loss of power."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        sync_folder(folder)
 
 
 def waiting_notes(workspace: Path) -> list[UserNote]:
