@@ -26,7 +26,7 @@ from rooda.loop.work_events import CommandOutput, Committed, Pushed, VerifyEnded
 from rooda.process import events as process
 from rooda.process.events import Output
 from rooda.text.event import Event, LogLevel
-from rooda.views.screen import AgentOutput
+from rooda.views.program_output import AgentOutput
 from rooda.views.terminal import Sink, Terminal
 from support.happenings import (
     ABORTED,

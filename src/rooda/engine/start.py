@@ -50,7 +50,7 @@ from rooda.text.times import local_now
 from rooda.views import live_line, log
 from rooda.views.live_line import LiveLine
 from rooda.views.log import Log, LogFile
-from rooda.views.screen import AgentOutput, Separators
+from rooda.views.program_output import AgentOutput, Separators
 from rooda.views.terminal import Sink, Terminal
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
