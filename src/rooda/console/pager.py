@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from rooda.text.widths import width
+
 
 def is_terminal() -> bool:
     """Return whether standard output is a terminal."""
@@ -59,5 +61,5 @@ def _screenful(pieces: Iterable[str]) -> Iterable[str]:
 def _fits(pieces: Iterable[str]) -> bool:
     columns, rows = shutil.get_terminal_size()
     text = click.unstyle("".join(pieces))
-    used = sum(1 + max(0, len(line) - 1) // max(1, columns) for line in text.splitlines())
+    used = sum(1 + max(0, width(line) - 1) // max(1, columns) for line in text.splitlines())
     return used < rows
