@@ -28,7 +28,6 @@ from rooda.summary.model import (
 )
 from rooda.summary.next_commands import next_commands, next_hint
 from rooda.summary.timeline import end_of, limited, pauses, seconds_between, spans_of, waits_of
-from rooda.testresults.results import TestStatus
 from rooda.text.controls import one_line
 
 _GOOD, _FAILED = ("completed",), ("failed", "timed_out", "skipped")
@@ -142,7 +141,6 @@ class _Builder:
             files = len(names_of(row))
             self._files.add(row)
         details = result.test_results.details if result and result.test_results else ()
-        bad = (TestStatus.FAILED, TestStatus.ERROR)
         return IterationSummary(
             number=row.number,
             attempt=row.attempt,
@@ -162,7 +160,7 @@ class _Builder:
             changed=changed_files(row),
             tests=tests,
             tests_gained=gained,
-            failed_tests=tuple(one.name[:_LONGEST_NAME] for one in details if one.status in bad)[
+            failed_tests=tuple(one.name[:_LONGEST_NAME] for one in details if one.status.is_bad)[
                 :_MOST_NAMED
             ],
             commit=row.commit.commit if row.commit else None,

@@ -27,6 +27,11 @@ class TestStatus(StrEnum):
     SKIPPED = "skipped"
     ERROR = "error"
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether the test failed, or could not run to its end."""
+        return self in (TestStatus.FAILED, TestStatus.ERROR)
+
 
 class TestDetail(Struct, frozen=True):
     """One test, or one error outside of the tests."""
@@ -57,11 +62,10 @@ class TestResults(Struct, frozen=True):
 
     def all_passed(self) -> bool:
         """Return whether a test passed and nothing failed; without tests it is False."""
-        bad = (TestStatus.FAILED, TestStatus.ERROR)
         return (
             self.passed > 0
             and self.failed == 0
-            and not any(detail.status in bad for detail in self.details)
+            and not any(detail.status.is_bad for detail in self.details)
         )
 
     def success_rate(self) -> float:

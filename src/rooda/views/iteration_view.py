@@ -11,7 +11,7 @@ from rooda.summary.labels import brief_number, date_and_time
 from rooda.summary.model import FileSummary, IterationSummary, NextCommand, RunSummary
 from rooda.summary.sentences import short, what_failed
 from rooda.summary.words import AgentWords
-from rooda.testresults.results import TestResults, TestStatus
+from rooda.testresults.results import TestResults
 from rooda.text.controls import clean, one_line
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
@@ -22,7 +22,6 @@ from rooda.views.table import paragraph
 _FILES = 20  # names in a list of files or tests
 _MOST_LINES = 20  # of what a check printed
 _LONGEST_LINE = 500  # characters
-_BAD = (TestStatus.FAILED, TestStatus.ERROR)
 
 
 def iteration_text(
@@ -175,7 +174,7 @@ def _file_lists(
 
 
 def _failed_tests(tests: TestResults, page: Page) -> str:
-    bad = [one for one in tests.details if one.status in _BAD]
+    bad = [one for one in tests.details if one.status.is_bad]
     if not bad:
         return ""
     shown = [
