@@ -132,6 +132,7 @@ def test_documented_commands_run(workspace: Workspace, recorded: Path, words: li
 COMPLETE = "cat > /dev/null; date > made; echo '<promise>COMPLETE</promise>'"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", commands_of("ralph"))
 def test_documented_ralph_commands_run(workspace: Workspace, words: list[str]) -> None:
     """In a project that `ralph init` has prepared, with a plan and a prompt in it."""

@@ -21,6 +21,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.thorough
 def test_failing_check_is_reported_with_its_tests_and_the_run_goes_on(work: GitWork) -> None:
     work.settings(verify=work.counted(f"touch made-by-the-check; {TESTS}; test -e roof"))
     done = work.work(work.agents(f"touch roof; {SUCCESS}"))

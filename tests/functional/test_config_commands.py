@@ -40,6 +40,7 @@ def files_of(workspace: Workspace) -> list[str]:
 # -- from a subfolder ----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_config_and_record_of_the_work_tree_hold_in_a_subfolder(workspace: Workspace) -> None:
     versioned(workspace)
     workspace.config(f"loop: {{ai_cmd: pwd, log_file: run.log}}\n{PROCEDURE}")

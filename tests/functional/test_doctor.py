@@ -270,6 +270,7 @@ def test_doctor_json_reports_a_missing_chosen_agent_with_advice(
     assert inside("doctor", "--ai-cmd", "claude -p").code == 0, "claude is installed"
 
 
+@pytest.mark.thorough
 def test_doctor_survives_programs_that_hang_flood_or_fail_on_version(
     workspace: Workspace, tools: Path, pids: Path
 ) -> None:

@@ -70,6 +70,7 @@ CHANGES = {
 FAST = ("deleted", "HEAD emptied", "file that points elsewhere")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "deed",
     [
@@ -128,6 +129,7 @@ def test_resume_commits_only_to_the_repository_in_which_the_run_started(work: Gi
     assert there.subjects()[-1] == "work: iteration 3"
 
 
+@pytest.mark.thorough
 def test_ralph_does_not_commit_the_repository_above(workspace: Workspace) -> None:
     with ralph_work(workspace) as work:
         work.plan()

@@ -3,12 +3,15 @@
 import json
 import os
 
+import pytest
+
 from support.voices import VOICES, line
 from support.workspace import PROCEDURE, Workspace
 
 CLAUDE = VOICES[0]
 
 
+@pytest.mark.thorough
 def test_headline_is_in_the_record_for_text_and_for_events(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     text = workspace.agents(

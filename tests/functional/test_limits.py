@@ -196,6 +196,7 @@ def test_budget_is_warned_about_if_the_agent_reports_no_cost(claude: Workspace) 
     assert "codex does not tell what it costs, so max_cost can't end the run" in done.err
 
 
+@pytest.mark.thorough
 def test_on_wait_hook_receives_the_wait(claude: Workspace) -> None:
     args = plays(claude, limited("usage limit: try again in 1 second."), DONE)
     done = claude.rooda(

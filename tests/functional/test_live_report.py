@@ -18,6 +18,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.thorough
 def test_report_is_written_after_the_first_iteration_and_at_the_end(work: GitWork) -> None:
     """It is rooda's own file: no change of the agent, and in no commit."""
     work.settings(report=str(work.path / "out/night.html"), git={"commit": True})

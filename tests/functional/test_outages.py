@@ -358,6 +358,7 @@ def test_max_duration_ends_a_wait_for_an_outage(bench: Bench) -> None:
     assert (done.code, bench.shown()["rule"]) == (1, "max-duration")
 
 
+@pytest.mark.thorough
 def test_live_line_shows_the_outage(bench: Bench, screen: Screen) -> None:
     bench.plays("claude", OVERLOADED)
     process = screen.start(bench.workspace, "work", "--ai-cmd-alias", "claude", *FAR)

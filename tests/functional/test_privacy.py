@@ -37,6 +37,7 @@ def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> N
     assert git(repo, "for-each-ref", "refs/rooda"), "there is a snapshot"
 
 
+@pytest.mark.thorough
 def test_restored_files_get_the_modes_that_they_had(workspace: Workspace) -> None:
     repo = versioned(workspace)
     done = repo.work(

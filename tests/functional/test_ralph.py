@@ -124,6 +124,7 @@ def test_complete_counts_only_on_standard_output_and_exactly_as_written(work: Ra
     assert len(work.commits()) == 3, "the iteration with COMPLETE is committed as well"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["plan", pytest.param("build", marks=pytest.mark.slow)])
 def test_complete_without_changes_is_complete(planned: Ralphs, mode: str) -> None:
     planned.agent_does(COMPLETE)
@@ -144,6 +145,7 @@ def test_prompt_mode_runs_once_without_tests_or_signals_and_commits(planned: Ral
     assert "SESSION SUMMARY" in planned.log()
 
 
+@pytest.mark.thorough
 def test_prompt_without_changes_is_a_success_after_one_iteration(work: Ralphs) -> None:
     work.write("ask.md", "What is this?\n")
     work.agent_does("echo a project")
@@ -339,6 +341,7 @@ def test_task_in_progress_comes_before_the_first_open_task(work: Ralphs) -> None
     assert work.commits() == ["build: iteration 1 - Write the file"]
 
 
+@pytest.mark.thorough
 def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> None:
     blocks = completes_task(1).replace("complete", "blocked: needs a key")
     planned.agent_does(blocks, f"{WORKS}; {COMPLETE}")
@@ -575,6 +578,7 @@ def test_wrong_arguments_give_exit_code_1(work: Ralphs, arguments: list[str], wo
     assert "--help" in done.err
 
 
+@pytest.mark.thorough
 def test_dry_run_shows_what_would_run_and_starts_nothing(unplanned: Ralphs) -> None:
     unplanned.agent_does(WORKS)
     arguments = ("build", "-n", "3", "--iteration-timeout", "45m", "--verbose", "-d")
@@ -617,6 +621,7 @@ def test_misspelled_key_of_the_config_is_an_error_with_a_suggestion(planned: Ral
     assert "  Did you mean 'MAX_RETRIES'?\n" in done.err
 
 
+@pytest.mark.thorough
 def test_advice_names_only_flags_that_ralph_has(planned: Ralphs) -> None:
     planned.configure(AGENT_CLI="no-such-agent")
     wrong = {"ROODA_LOOP_ITERATION_MODE": "unlimited", "ROODA_LOOP_LOG_FILE": "no/such/folder"}
@@ -705,6 +710,7 @@ def test_folder_without_ralph_points_to_init(workspace: Workspace) -> None:
         assert "no agent is named\n  Make the file with `ralph init`. Write AGENT_CLI=" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "plan,words",
     [
@@ -735,6 +741,7 @@ def test_help_names_the_modes_and_the_exit_codes(work: Ralphs) -> None:
 # -- shared with rooda -----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_output_of_the_agent_goes_to_standard_error_and_the_log(work: Ralphs) -> None:
     work.agent_does(f"echo aloud; echo aside >&2; {COMPLETE}")
     done = work.ralph("plan")

@@ -23,6 +23,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.thorough
 def test_report_writes_one_page_and_says_where_and_how_to_open_it(work: GitWork) -> None:
     work.settings(verify="echo '===== 3 passed in 0.01s ====='", git={"commit": True})
     agent = work.agents("echo one > a; echo Added a file.", f"rm a; echo Removed it.; {DONE}")

@@ -29,6 +29,7 @@ def pushed(work: GitWork) -> list[bool]:
     return [one["push"] is not None for one in work.record()]
 
 
+@pytest.mark.thorough
 def test_new_secrets_stay_uncommitted_and_are_named(work: GitWork) -> None:
     """Also those that the agent has staged, and those with names that git reads as patterns."""
     work.write("tracked.pem", "old\n")
@@ -86,6 +87,7 @@ def test_allowed_secrets_are_committed_and_pushed(work: GitWork) -> None:
     assert 'files="other.key"' in done.err or "files=other.key" in done.err
 
 
+@pytest.mark.thorough
 def test_commits_with_new_secrets_are_not_pushed(work: GitWork) -> None:
     """Also if a later commit removes the secret, or the agent moves git's ref of the remote."""
     work.git("push", "-q", "-u", "origin", "main")

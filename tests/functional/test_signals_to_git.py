@@ -40,6 +40,7 @@ def answer(work: GitWork, running: Running, git: StandInGit) -> tuple[Finished, 
     return done, seconds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command", ["update-ref", pytest.param("rev-parse", marks=pytest.mark.slow)]
 )
@@ -97,6 +98,7 @@ def test_restore_that_a_signal_stops_before_the_first_change_changes_nothing(wor
     assert (work.path / "new.txt").exists()
 
 
+@pytest.mark.thorough
 def test_restore_that_a_signal_stops_later_says_how_to_undo_it(work: GitWork) -> None:
     git = StandInGit(work)
     assert work.work(work.agent("echo new > new.txt"), "-n", "1").code == 2

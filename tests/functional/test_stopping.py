@@ -154,6 +154,7 @@ def test_known_cli_is_recognized_behind_a_launcher(command: str, *, known: bool)
     assert program_of(command.split()).is_known is known
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 def test_agent_output_that_could_not_be_written_is_reported(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
@@ -255,6 +256,7 @@ def test_failed_start_keeps_the_note_of_leftovers(workspace: Workspace, nursery:
         nursery.clear()
 
 
+@pytest.mark.thorough
 def test_success_counts_although_the_warden_is_killed_afterwards(workspace: Workspace) -> None:
     leftover = "import os, signal, time; warden = int(os.environ['WARDEN'])\n"
     leftover += "signal.signal(signal.SIGTERM, lambda *_: os.kill(warden, signal.SIGKILL))\n"
@@ -269,6 +271,7 @@ def test_success_counts_although_the_warden_is_killed_afterwards(workspace: Work
     assert done.code == 0
 
 
+@pytest.mark.thorough
 def test_folder_in_place_of_the_ignore_file_leaks_no_descriptors(workspace: Workspace) -> None:
     count = "ls /proc/$(cat rooda.pid)/fd | wc -l >> counts"
     agent = workspace.agent(f"rm -rf .rooda/.gitignore; mkdir .rooda/.gitignore; {count}")
@@ -282,6 +285,7 @@ def test_folder_in_place_of_the_ignore_file_leaks_no_descriptors(workspace: Work
     assert max(map(int, counts)) - min(map(int, counts)) < len(counts) - 1, counts
 
 
+@pytest.mark.thorough
 def test_pause_during_the_grace_does_not_count(tmp_path: Path) -> None:
     """A stopped tree can't use its time."""
     stubborn = "trap '' TERM; echo $$ > up.pid; while :; do sleep 9; done"

@@ -38,6 +38,7 @@ def work(command: str, *args: str) -> tuple[str, ...]:
 # -- the live line -------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_live_line_appears_and_is_removed(workspace: Workspace, screen: Screen) -> None:
     screen.start(workspace, *work(workspace.agent(f"{WAITS}; {SUCCESS}")))
     screen.wait_for(f"{LIVE}agent · 0m00s · total 0s · no output yet")

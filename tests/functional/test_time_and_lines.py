@@ -19,6 +19,7 @@ def rows(work: GitWork) -> list[IterationRow]:
     return work.reader.iterations(work.reader.run().run)
 
 
+@pytest.mark.thorough
 def test_record_has_the_parts_of_an_iteration_and_the_changed_lines(work: GitWork) -> None:
     work.settings(verify="sleep 0.1", hooks={"post_iteration": "sleep 0.1"}, git={"commit": True})
     work.write("kept.txt", "one\ntwo\nthree\n")

@@ -23,6 +23,7 @@ def committed(work: GitWork, commit: str = "HEAD") -> list[str]:
     return work.git("show", "--format=", "--name-only", commit).split()
 
 
+@pytest.mark.thorough
 def test_run_with_commit_does_not_start_while_tracked_files_have_changes(work: GitWork) -> None:
     work.write("README", "half done\n")
     agent = work.agents("touch new")

@@ -19,3 +19,8 @@ from rooda.loop.work_events import VerifyEnded
 def test_the_end_of_an_output_begins_with_a_whole_line(output: str, shown: list[str]) -> None:
     text = VerifyEnded(1, "make test", 1, "exit code 1", 0.1, output).as_text() or ""
     assert text.splitlines()[1:] == ["  Last output:", *(f"    | {line}" for line in shown)]
+
+
+def test_a_time_limit_is_named_once() -> None:
+    text = VerifyEnded(1, "make test", None, "timed out after 2s", 2.0, "").as_text() or ""
+    assert text.splitlines()[0] == "WARN: Verify failed: timed out after 2s (make test)"

@@ -144,9 +144,9 @@ class HookEnded(Event, frozen=True):
     def as_text(self) -> str | None:
         if not self.error:
             return super().as_text()
-        took, error = format_duration(self.duration), one_line(self.error)
+        took, error = _took(self.error, self.duration), one_line(self.error)
         hook, command = one_line(self.hook), one_line(self.command)
-        line = f"WARN: The {hook} hook failed: {error} after {took} ({command})"
+        line = f"WARN: The {hook} hook failed: {error}{took} ({command})"
         return "\n".join([line, *_last_output(self.output, is_shown=False)])
 
 
@@ -181,9 +181,9 @@ class VerifyEnded(Event, frozen=True):
     def as_text(self) -> str | None:
         if not self.error:
             return super().as_text()
-        took = format_duration(self.duration)
+        took = _took(self.error, self.duration)
         error, command = one_line(self.error), one_line(self.command)
-        line = f"WARN: Verify failed: {error} after {took} ({command})"
+        line = f"WARN: Verify failed: {error}{took} ({command})"
         return "\n".join([line, *_last_output(self.output, is_shown=self.is_shown)])
 
 
@@ -231,10 +231,11 @@ class BaselineEnded(Event, frozen=True):
     def as_text(self) -> str | None:
         counts = f", {self.counts}" if self.counts else ""
         words = f"Verify {self.verdict} before the first iteration"
-        about = f"after {format_duration(self.duration)} ({one_line(self.command)}){counts}"
+        took = _took(self.error, self.duration)
+        about = f"{took} ({one_line(self.command)}){counts}"
         if not self.error:
-            return f"{words} {about}"
-        line = f"WARN: {words}: {one_line(self.error)} {about}"
+            return f"{words}{about}"
+        line = f"WARN: {words}: {one_line(self.error)}{about}"
         if not self.cannot_run:
             line += "; the run goes on"
         return "\n".join([line, *_last_output(self.output, is_shown=self.is_shown)])
@@ -383,6 +384,11 @@ def _last_output(output: str, *, is_shown: bool) -> list[str]:
     if not output.strip():
         return ["  Output: none"]
     return [] if is_shown else quoted("Last output", _end(output))
+
+
+def _took(error: str, seconds: float) -> str:
+    """Return ` after 2.0s`, unless the error itself says how long the command ran."""
+    return "" if " after " in error else f" after {format_duration(seconds)}"
 
 
 def _end(text: str) -> str:
