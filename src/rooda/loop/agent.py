@@ -175,13 +175,17 @@ class _AgentRun:
         for line in said:
             self._services.emit(AgentSaid(self._number, str(line.kind), line.text))
 
-    def _is_over_budget(self) -> Canceled | None:
-        """Return why the agent is over budget, if it is; after its result that no longer counts.
+    def _look_around(self) -> Canceled | None:
+        """Take the user's new notes into memory, and return why to stop the agent, if so.
 
-        rooda calls this whenever something happens, so it is also the moment to look for notes.
+        rooda calls this whenever something happens.
         """
         if self._services.notes is not None:
             self._services.notes.look()
+        return self._over_budget()
+
+    def _over_budget(self) -> Canceled | None:
+        """Return why the agent is over budget, if it is; after its result that no longer counts."""
         if self._reader is None or self._reader.is_result_in:
             return None
         return self._budget.exceeded(self._reader.usage)
@@ -220,7 +224,7 @@ class _AgentRun:
             keep=values[KEEP_PROCESSES],
             tick=self._services.tick,
             result_is_in=lambda: self._reader is not None and self._reader.is_result_in,
-            canceled=self._is_over_budget,
+            canceled=self._look_around,
             changed_within=lambda seconds: changed_within(
                 work_tree(plan.working_dir), seconds, lambda: len(interrupts.received) > hurried
             ),

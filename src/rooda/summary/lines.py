@@ -102,7 +102,7 @@ def _waiting(run: RunSummary) -> Iterator[str]:
 def cost_line(run: RunSummary) -> str:
     """Return `$15.21, 20.3 M tokens (claude-sonnet-4-5)`; "" if the agent told none of it."""
     known = [money_of(run)] if run.cost is not None else []
-    known += [f"{brief_number(run.tokens.total)} tokens"] if run.tokens else []
+    known += [f"{brief_number(run.tokens.total)} tokens"] if run.tokens and run.tokens.total else []
     models = f" ({', '.join(run.models)})" if run.models else ""
     return f"{', '.join(known)}{models}" if known else ", ".join(run.models)
 

@@ -120,7 +120,7 @@ def _work_tree(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, 
 def _agent(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]]:
     """Yield what the agent's CLI reports about itself."""
     known = [lines.cost_of(one)] if one.cost is not None else []
-    known += [f"{brief_number(one.tokens.total)} tokens"] if one.tokens else []
+    known += [f"{brief_number(one.tokens.total)} tokens"] if one.tokens and one.tokens.total else []
     known += [count(one.turns, "turn")] if one.turns else []
     if known:
         yield "Used" if one.cost is None else "Cost", ", ".join(known)
