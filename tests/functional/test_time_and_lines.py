@@ -46,6 +46,11 @@ def test_record_has_the_parts_of_an_iteration_and_the_changed_lines(work: GitWor
     assert second.lines is not None
     assert (second.lines.added, second.lines.deleted) == (0, 2)
     assert (first.commits, second.commits, second.adapter) == (None, 1, "text")
+    # Verify ran three times: before the first iteration, and after each.
+    checked = work.reader.run().verify_seconds
+    assert checked is not None
+    assert checked >= 0.3
+    assert " VERIFY " in work.rooda("history").out
 
 
 def test_changed_lines_are_unknown_where_git_has_no_contents(work: GitWork) -> None:

@@ -19,6 +19,7 @@ from rooda.loop.iteration_events import (
     IterationEnded,
     IterationStarted,
     PromptAssembled,
+    SegmentKind,
     StageEntered,
 )
 from rooda.loop.run_events import (
@@ -164,7 +165,8 @@ class Recorder:
             self._iteration = replace(self._iteration, **{name: value})
 
     def _note_baseline(self, event: BaselineEnded, _: str) -> None:
-        self._run = replace(self._run, baseline=event)
+        checked = self._checked_for(event.duration)
+        self._run = replace(self._run, baseline=event, verify_seconds=checked)
         self._store.save(run=self._run)
 
     def _note_snapshot(self, event: SnapshotTaken, _: str) -> None:
@@ -185,7 +187,10 @@ class Recorder:
         self._iteration = None
         self._last_reason = event.reason
         self._count(Iteration(row.number, status=event.status, result=event.result))
-        self._run = replace(self._run, summary=self._summary_now())
+        checked = sum(one.seconds for one in event.segments if one.kind is SegmentKind.VERIFY)
+        self._run = replace(
+            self._run, summary=self._summary_now(), verify_seconds=self._checked_for(checked)
+        )
         if (state := event.state) is not None:
             self._run = replace(
                 self._run,
@@ -194,6 +199,10 @@ class Recorder:
                 cost=state.cost or None,
             )
         self._store.save(run=self._run, iteration=_ended(row, event, at))
+
+    def _checked_for(self, seconds: float) -> float | None:
+        """Return the time of all checks, with so many seconds more; None if there were none."""
+        return (self._run.verify_seconds or 0.0) + seconds or None
 
     def _end_run(self, event: RunEnded, at: str) -> None:
         self._run = replace(

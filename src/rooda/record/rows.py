@@ -147,6 +147,7 @@ class RunRow(Struct, frozen=True, omit_defaults=True):
     total: float | None = None  # seconds
     tokens: int | None = None
     cost: float | None = None
+    verify_seconds: float | None = None  # of all checks together, that before the run included
     hooks: tuple[HookEnded, ...] = ()  # that ran outside of an iteration
     baseline: BaselineEnded | None = None  # the check before the first iteration
     waits: tuple[RecordedWait, ...] | None = None

@@ -25,6 +25,7 @@ class RunBrief(Struct, frozen=True):
     other: int  # interrupted or at work
     seconds: float | None  # from start to end; None if the end is unknown
     waited: float
+    checked: float  # seconds of verify
     cost: float | None
     headline: str  # of the last good iteration
     why: str  # the reason of the end; of a run that is good or at work, what it did last
@@ -50,6 +51,7 @@ def brief_of(run: RunRow, headline: str, now: datetime) -> RunBrief:
         other=max(0, counted.total_iterations - good - failed),
         seconds=seconds,
         waited=sum(one.seconds for one in waits_of(run, start, seconds or 0.0)),
+        checked=limited(run.verify_seconds),
         cost=None if run.cost is None else limited(run.cost),
         headline=headline[:_LONGEST],
         why=one_line(reason if is_bad else headline[:_LONGEST] or reason),

@@ -19,6 +19,7 @@ _COLUMNS = (
     Column("ITERATIONS", 2),
     Column("TIME", 1, is_right=True),
     Column("WAITED", 5, is_right=True),
+    Column("VERIFY", 7, is_right=True),
     Column("COST", 4, is_right=True),
     Column("WHY"),
 )
@@ -38,6 +39,7 @@ def _row(run: RunBrief) -> tuple[Cell, ...]:
         Cell(_counts(run)),
         Cell("" if run.seconds is None else brief(run.seconds)),
         Cell(brief(run.waited) if run.waited else ""),
+        Cell(brief(run.checked) if run.checked else ""),
         Cell("" if run.cost is None else money(run.cost)),
         Cell(run.why),
     )
