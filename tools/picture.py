@@ -112,6 +112,8 @@ def _styled(line: str) -> str:
     ]
     markup, end = "", 0
     for (start, stop), style in sorted(parts):
+        if start < end:
+            continue  # within the part before
         markup += escape(line[end:start])
         markup += f'<tspan class="{style}">{escape(line[start:stop])}</tspan>'
         end = stop
