@@ -52,6 +52,13 @@ def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None
         if event["event"] == "iteration_ended"
     ]  # fmt: skip
     assert {"commit", "tests_gained", "headline", "lines"} <= set(ended)
+    agent = work.agent("rm bad; echo more > more; echo Repaired it all.")
+    logged = work.work(agent, "-n", "1", "--git-dirty", "commit", "--log-format", "logfmt").err
+    (line,) = [line for line in logged.splitlines() if "Completed iteration" in line]
+    commit = work.git("rev-parse", "HEAD")[:12]
+    # The run committed what the failed iteration had left.
+    fields = rf" files=2 added=1 deleted=0 tests=7/7 commit={commit} headline=\"Repaired it all\""
+    assert re.search(rf" status=success{fields}$", line), line
 
 
 def test_failed_hook_is_told_once_with_its_output(work: GitWork) -> None:

@@ -15,6 +15,7 @@ from rooda.workspace.tree_changes import LineCounts
 
 LONGEST = 200  # columns
 SHORT_COMMIT = 7  # characters of the name of a commit
+LOGGED_COMMIT = 12  # the same in a log for programs
 _LEAST_HEADLINE = 20  # columns; a shorter beginning of a headline says nothing
 _NEARLY_FULL = 80  # percent of the context
 _INDENT = "  "

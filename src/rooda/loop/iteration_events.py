@@ -11,7 +11,7 @@ from rooda.agents.agent_report import Usage
 from rooda.agents.failure_kinds import FailureKind
 from rooda.iteration.types import IterationResult, IterationStatus
 from rooda.loop.failure import FailureContext
-from rooda.loop.iteration_detail import SHORT_COMMIT, IterationDetail
+from rooda.loop.iteration_detail import LOGGED_COMMIT, SHORT_COMMIT, IterationDetail
 from rooda.loop.outcome import Verdict
 from rooda.loop.state import State
 from rooda.process.events import NamedProcess
@@ -251,11 +251,11 @@ class IterationEnded(Event, frozen=True):
         match self.verdict:
             case Verdict.CONTINUE:
                 where = position(self.iteration, self.max_iterations)
-                fields = (elapsed, ("status", "success"), truncated, *self._usage_fields())
+                fields = (elapsed, ("status", "success"), truncated, *self._detail_fields())
                 return Message(f"Completed iteration {where}", fields)
             case Verdict.COMPLETE if not self.despite_exit:  # else `ExitOverridden` says it
                 signal: Field = ("promise_signal", self.promise_signal)
-                fields = (signal, number, elapsed, truncated, *self._usage_fields())
+                fields = (signal, number, elapsed, truncated, *self._detail_fields())
                 return Message("AI CLI succeeded", fields)
             case Verdict.FAILURE | Verdict.ABORT if self.failure is not None:
                 return Message("AI CLI failed", self._failure_fields(self.failure))
@@ -291,15 +291,25 @@ class IterationEnded(Event, frozen=True):
             ("suggestion", failure.suggestion),
             ("kind", str(failure.kind) if failure.kind.row.by_cli else None),
             ("same_failures", self._same_failures()),
-            *self._usage_fields(),
+            *self._detail_fields(),
         )
 
-    def _usage_fields(self) -> tuple[Field, ...]:
-        usage = self.usage
-        if usage is None:
-            return ()
-        tokens = usage.tokens.total if usage.tokens else None
-        return ("tokens", tokens), ("cost", usage.cost), ("model", usage.model)
+    def _detail_fields(self) -> tuple[Field, ...]:
+        """Return what the iteration used and did; a text log has a line for it."""
+        usage = self.usage or Usage()
+        lines = self.lines if self.lines and self.lines.files else None
+        tests = None if self.result is None else self.result.test_results
+        return (
+            ("tokens", usage.tokens.total if usage.tokens else None),
+            ("cost", usage.cost),
+            ("model", usage.model),
+            ("files", lines.files if lines else None),
+            ("added", lines.added if lines else None),
+            ("deleted", lines.deleted if lines else None),
+            ("tests", f"{tests.passed}/{tests.total}" if tests else None),
+            ("commit", self.commit and self.commit[:LOGGED_COMMIT]),
+            ("headline", self.headline or None),
+        )
 
     def as_text(self) -> str | None:
         return self._text([] if self.failure is None else self.failure.lines())

@@ -2,6 +2,7 @@
 
 from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.loop.failure import PREVIEW
+from rooda.loop.iteration_detail import LOGGED_COMMIT
 from rooda.process.events import NamedProcess, Stream, names
 from rooda.testresults.results import TestResults
 from rooda.text.controls import one_line
@@ -10,7 +11,6 @@ from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 
 _SHOWN = 5  # files by name
-_COMMIT = 12  # characters of a commit's name
 ADVICE_ON_REPOSITORIES = (
     "Delete the .git in them (a linked work tree: git worktree remove), or add them to .gitignore"
 )
@@ -39,8 +39,8 @@ class SnapshotTaken(Event, frozen=True):
     def describe(self) -> Message:
         return say(
             "Work tree seen",
-            tree=self.tree[:_COMMIT],
-            snapshot=self.commit and self.commit[:_COMMIT],
+            tree=self.tree[:LOGGED_COMMIT],
+            snapshot=self.commit and self.commit[:LOGGED_COMMIT],
             iteration=self.iteration,
         )
 
@@ -264,7 +264,7 @@ class Committed(Event, frozen=True):
     def describe(self) -> Message:
         first = self.message.splitlines()[0] if self.message else ""
         return say(
-            "Committed", commit=self.commit[:_COMMIT], message=first, iteration=self.iteration
+            "Committed", commit=self.commit[:LOGGED_COMMIT], message=first, iteration=self.iteration
         )
 
 
@@ -342,7 +342,7 @@ class Pushed(Event, frozen=True):
             "Pushed",
             branch=self.branch,
             remote=self.remote,
-            commit=self.commit[:_COMMIT],
+            commit=self.commit[:LOGGED_COMMIT],
             iteration=self.iteration,
         )
 
