@@ -251,11 +251,24 @@ class IterationEnded(Event, frozen=True):
         match self.verdict:
             case Verdict.CONTINUE:
                 where = position(self.iteration, self.max_iterations)
-                fields = (elapsed, ("status", "success"), truncated, *self._detail_fields())
+                fields = (
+                    elapsed,
+                    ("status", "success"),
+                    truncated,
+                    *self._usage_fields(),
+                    *self._work_fields(),
+                )
                 return Message(f"Completed iteration {where}", fields)
             case Verdict.COMPLETE if not self.despite_exit:  # else `ExitOverridden` says it
                 signal: Field = ("promise_signal", self.promise_signal)
-                fields = (signal, number, elapsed, truncated, *self._detail_fields())
+                fields = (
+                    signal,
+                    number,
+                    elapsed,
+                    truncated,
+                    *self._usage_fields(),
+                    *self._work_fields(),
+                )
                 return Message("AI CLI succeeded", fields)
             case Verdict.FAILURE | Verdict.ABORT if self.failure is not None:
                 return Message("AI CLI failed", self._failure_fields(self.failure))
@@ -291,18 +304,19 @@ class IterationEnded(Event, frozen=True):
             ("suggestion", failure.suggestion),
             ("kind", str(failure.kind) if failure.kind.row.by_cli else None),
             ("same_failures", self._same_failures()),
-            *self._detail_fields(),
+            *self._usage_fields(),
         )
 
-    def _detail_fields(self) -> tuple[Field, ...]:
-        """Return what the iteration used and did; a text log has a line for it."""
+    def _usage_fields(self) -> tuple[Field, ...]:
         usage = self.usage or Usage()
+        tokens = usage.tokens.total if usage.tokens else None
+        return ("tokens", tokens), ("cost", usage.cost), ("model", usage.model)
+
+    def _work_fields(self) -> tuple[Field, ...]:
+        """Return what the iteration did; a text log has its detail line for it."""
         lines = self.lines if self.lines and self.lines.files else None
         tests = None if self.result is None else self.result.test_results
         return (
-            ("tokens", usage.tokens.total if usage.tokens else None),
-            ("cost", usage.cost),
-            ("model", usage.model),
             ("files", lines.files if lines else None),
             ("added", lines.added if lines else None),
             ("deleted", lines.deleted if lines else None),
