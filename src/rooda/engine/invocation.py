@@ -11,7 +11,7 @@ from rooda.config.problems import Problem, Severity
 from rooda.config.world import World
 from rooda.loop.run_events import RunResumed
 from rooda.loop.state import State
-from rooda.loop.stops import StopRule
+from rooda.loop.stops import MORE_ITERATIONS, StopRule
 from rooda.prompts.parts import PHASES, TextPart
 from rooda.record.given_flags import GivenFlags
 
@@ -24,9 +24,6 @@ BUDGETS = {
     StopRule.MAX_TOKENS: "--max-tokens",
     StopRule.MAX_DURATION: "--max-duration",
 }
-
-
-MORE_ITERATIONS = 10  # that a command for continuing adds
 
 
 class Front(Struct, frozen=True):

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from rooda.config.plan import Plan
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.settings import GIT_COMMIT, GIT_PUSH
-from rooda.engine.invocation import MORE_ITERATIONS, Front
+from rooda.engine.invocation import Front
 from rooda.iteration.types import Iteration
 from rooda.loop.state import State, Status, limits_of
-from rooda.loop.stops import Stop, StopRule, stop
+from rooda.loop.stops import MORE_ITERATIONS, Stop, StopRule, stop
 from rooda.record.json_objects import iteration_of, last_attempts
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import NoRecord, NothingRecorded, RecordedRepository, RunRow, StoreError

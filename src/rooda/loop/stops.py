@@ -15,6 +15,8 @@ from rooda.loop.state import Limits, State, Status
 from rooda.text.numbers import count
 from rooda.text.times import format_duration
 
+MORE_ITERATIONS = 10  # that rooda proposes to a user whose run has reached its maximum
+
 # Each check returns the reason why the run ends ("" if the rule says it all), or None: go on.
 
 

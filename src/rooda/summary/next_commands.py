@@ -6,7 +6,7 @@ Commands contain only rooda's own values: names of runs, numbers and commits.
 from collections.abc import Iterator
 
 from rooda.loop.state import Status
-from rooda.loop.stops import StopRule, known_rule
+from rooda.loop.stops import MORE_ITERATIONS, StopRule, known_rule
 from rooda.record.rows import RunRow
 from rooda.summary.model import NextCommand, RunSummary
 from rooda.summary.sentences import short
@@ -73,7 +73,7 @@ def _continuing(run: RunSummary, row: RunRow) -> Iterator[NextCommand]:
     command = f"{run.procedure} --resume={run.run}" if is_ralph else f"rooda resume {run.run}"
     rule = known_rule(run.rule)
     if rule is StopRule.MAX_ITERATIONS and run.max_iterations is not None:
-        more = run.max_iterations + 10
+        more = run.max_iterations + MORE_ITERATIONS
         yield NextCommand("Continue with ten more", f"{command} --max-iterations {more}")
     elif rule in _LIMITS:
         name = _LIMITS[rule]

@@ -67,17 +67,20 @@ def _show(folder: Path, session: CliContext) -> int:
 
 def _look_back(folder: Path, session: CliContext) -> int:
     """Show the run with the commands that a user has for it; return the exit code."""
-    number, page = tempfile.mkstemp(prefix="rooda-demo-", suffix=".html")
-    os.close(number)
     click.echo("\nThe run is over. What it did, why one iteration failed, what the next one did:")
     for words in (["show"], ["why", str(_FAILED)], ["diff", str(_FAILED + 1)], ["report"]):
         click.echo(f"\n$ {shlex.join(['rooda', *words])}")
         sys.stdout.flush()
-        target = ["-o", page] if words == ["report"] else []
-        code = demo_repository.look(folder, *words, *target)
+        place = ["-o", _report_file()] if words == ["report"] else []
+        code = demo_repository.look(folder, *words, *place)
         if session.interrupts.received:
             return INTERRUPTED
         if code:
             return code
     click.echo("\nNext: `rooda init` in a repository of yours, then `rooda list`.")
     return 0
+
+
+def _report_file() -> str:
+    """Return the path of the report, which stays when the folder of the demo is deleted."""
+    return str(Path(tempfile.gettempdir(), f"rooda-demo-{os.urandom(4).hex()}.html"))
