@@ -8,7 +8,7 @@ import pytest
 from support.gitwork import GitWork, git_work
 from support.ralphs import COMPLETE, Ralphs, ralph_work
 from support.screen import Screen
-from support.workspace import Workspace
+from support.workspace import PROCEDURE, Workspace
 
 QUIET, GOOD, BAD, NAME = "\x1b[2m", "\x1b[32m", "\x1b[31m", "\x1b[36m"
 END = "\x1b[0m"
@@ -39,6 +39,23 @@ def test_terminal_shows_colors_and_files_have_none(work: GitWork, screen: Screen
     kept = [work.home / "log", *(work.path / ".rooda").glob("runs/*/session.log")]
     assert len(kept) == 2
     assert not any("\x1b" in file.read_text() for file in kept)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_a_terminal_without_wish_for_colors_gets_none(
+    work: GitWork, variable: dict[str, str | None]
+) -> None:
+    work.config(PROCEDURE)
+    agent = work.agents(f"echo a > new; {SUCCESS}")
+    for words in (("work", "--ai-cmd", agent, "-v"), ("show",), ("history",)):
+        terminal = Screen()
+        try:
+            terminal.start(work, *words, env=variable)
+            assert terminal.finish() == 0, terminal.sent
+            assert not re.search(rb"\x1b\[[0-9;]*m", terminal.sent), words
+        finally:
+            terminal.close()
 
 
 @pytest.mark.thorough

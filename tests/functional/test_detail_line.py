@@ -38,6 +38,7 @@ def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None
     )
     done = work.work(agent, "-n", "3")
     assert done.code == 2
+    assert not re.search("Verified|Committed", done.err), "the detail line has it"
     log = work.git("log", "--format=%h", "--abbrev=7", "-2").split()
     assert re.search(
         r"\] Iteration 1/3 completed in \S+ \(success\)\n"
@@ -54,6 +55,8 @@ def test_iteration_ends_with_its_line_and_one_detail_line(work: GitWork) -> None
     assert {"commit", "tests_gained", "headline", "lines"} <= set(ended)
     agent = work.agent("rm bad; echo more > more; echo Repaired it all.")
     logged = work.work(agent, "-n", "1", "--git-dirty", "commit", "--log-format", "logfmt").err
+    assert " INFO Verified command=" in logged
+    assert " INFO Committed commit=" in logged
     (line,) = [line for line in logged.splitlines() if "Completed iteration" in line]
     commit = work.git("rev-parse", "HEAD")[:12]
     # The run committed what the failed iteration had left.
