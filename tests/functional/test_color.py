@@ -49,7 +49,7 @@ def test_a_terminal_without_wish_for_colors_gets_none(
     work.config(PROCEDURE)
     agent = work.agents(f"echo a > new; {SUCCESS}")
     for words in (("work", "--ai-cmd", agent, "-v"), ("show",), ("history",)):
-        terminal = Screen()
+        terminal = Screen(rows=100)  # no pager: what `show` prints fits
         try:
             terminal.start(work, *words, env=variable)
             assert terminal.finish() == 0, terminal.sent

@@ -18,6 +18,8 @@ from support.workspace import ROODA, Workspace
 
 _PIECE = re.compile(r"\x1b\[2K|[\r\n]|[^\r\n\x1b]|\x1b")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+# A pager that waits for keys would hang a test whose text is longer than the screen.
+_ENVIRONMENT = {"TERM": "xterm", "COLUMNS": None, "LINES": None, "PAGER": "cat"}
 # Make the pty on the descriptor the controlling terminal, then become rooda.
 _LAUNCH = (
     "import fcntl, os, sys, termios; os.setsid(); fd = int(sys.argv[1]); "
@@ -47,7 +49,7 @@ class Screen:
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-c", _LAUNCH, str(self.slave), str(ROODA), *args],
             cwd=workspace.path,
-            env=workspace.environ({"TERM": "xterm", "COLUMNS": None, "LINES": None, **(env or {})}),
+            env=workspace.environ({**_ENVIRONMENT, **(env or {})}),
             stdin=self.slave,
             stdout=self.slave if stdout is None else stdout,
             stderr=self.slave,
