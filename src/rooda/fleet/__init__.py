@@ -1,0 +1,1 @@
+"""Many loops at once, on one machine and on many."""

@@ -1,0 +1,103 @@
+"""The words of the fleet: task, batch, run, and the states of a run. Pure."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+BRANCHES = "refs/heads/rooda/"  # the branch of a run is here, below its name
+RECORDS = "refs/rooda/fleet/"  # so is its record
+
+
+class Task(Struct, frozen=True, omit_defaults=True):
+    """What the user wants done: a heading of a file, a spec, or an entry of fleet.yml.
+
+    `text` is the prompt of the run; with a `procedure` it is the context of that procedure. None
+    stands for the setting of the batch, or for no limit. `after` are names of runs of the project.
+    """
+
+    name: str  # also the name of the run
+    title: str = ""
+    text: str = ""
+    procedure: str | None = None
+    base: str | None = None  # a branch or commit to start from
+    after: tuple[str, ...] = ()
+    priority: int = 0  # a higher one starts first
+    max_iterations: int | None = None
+    max_cost: float | None = None
+    account: str = ""
+    labels: tuple[str, ...] = ()
+
+
+class Finish(StrEnum):
+    """What happens to the branch of a run that ended as success."""
+
+    BRANCH = "branch"
+    PR = "pr"
+
+
+class Batch(Struct, frozen=True, omit_defaults=True):
+    """What one `add` brought in: the settings that its tasks share.
+
+    `flags` are words for the command line of each iteration, such as `--ai-cmd`.
+    """
+
+    name: str
+    base: str  # the commit from which its tasks start, unless they say otherwise
+    base_branch: str = ""  # the branch of that commit, for pull requests
+    flags: tuple[str, ...] = ()
+    max_cost: float | None = None  # of all runs of the batch together
+    finish: Finish = Finish.BRANCH
+
+
+class State(StrEnum):
+    """Where a run is."""
+
+    QUEUED = "queued"  # ready, or soon: see `not_before`
+    BLOCKED = "blocked"  # waits for the runs in `after`
+    WORKING = "working"
+    SUCCESS = "success"
+    FAILED = "failed"  # a limit or a rule ended it
+    STOPPED = "stopped"  # by the user
+    CONFLICT = "conflict"  # with what a person pushed, or among the runs that it builds on
+    SET_ASIDE = "set-aside"  # its workers died again and again
+
+    @property
+    def is_end(self) -> bool:
+        """Whether no worker takes up the run any more by itself."""
+        return self not in (State.QUEUED, State.BLOCKED, State.WORKING)
+
+
+class Order(StrEnum):
+    """What the user asked of a run that is at work."""
+
+    NONE = ""
+    STOP = "stop"  # after this iteration
+    NOW = "now"
+
+
+class Run(Struct, frozen=True):
+    """One run as the database has it. Git has the truth about its iterations."""
+
+    project: str
+    run: str
+    batch: Batch
+    task: Task
+    state: State = State.QUEUED
+    turn: int = 1
+    iteration: int = 0  # the last one that was published
+    most_iterations: int | None = None
+    cost: float = 0.0
+    unknown_costs: int = 0  # iterations whose agent told no cost
+    reason: str = ""  # why it waits, or how it ended, in words
+    not_before: float = 0.0  # seconds since 1970: when a waiting run is ready again
+    worker: str = ""  # that has it, or had it last
+    where: str = ""  # host and slot, for people
+    order: Order = Order.NONE
+    added: float = 0.0
+    changed: float = 0.0
+    ended: str = ""  # merged, PR #12, ...; empty: the branch alone
+
+    @property
+    def branch(self) -> str:
+        """The branch with the work of the run."""
+        return f"rooda/{self.run}"
