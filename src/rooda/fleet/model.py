@@ -6,6 +6,7 @@ from msgspec import Struct
 
 BRANCHES = "refs/heads/rooda/"  # the branch of a run is here, below its name
 RECORDS = "refs/rooda/fleet/"  # so is its record
+DEFAULT_ACCOUNT = "default"  # of the agents of a task that names no account
 
 
 class Task(Struct, frozen=True, omit_defaults=True):
@@ -95,7 +96,13 @@ class Run(Struct, frozen=True):
     order: Order = Order.NONE
     added: float = 0.0
     changed: float = 0.0
+    headline: str = ""  # of the last iteration, in the words of its agent
     ended: str = ""  # merged, PR #12, ...; empty: the branch alone
+
+    @property
+    def account(self) -> str:
+        """The account that its agent uses: a usage limit is a matter of an account."""
+        return self.task.account or DEFAULT_ACCOUNT
 
     @property
     def branch(self) -> str:

@@ -1,0 +1,336 @@
+"""What the fleet knows of its runs, in one database for all workers.
+
+Every change names what it expects (the turn, the worker), so that a process that was asleep for an
+hour changes nothing. Times are those of the database: the clock of a machine may be wrong.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from msgspec import Struct, json
+
+from rooda.fleet.accounts import Accounts
+from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
+from rooda.fleet.tables import BATCHES, RUNS, Database
+from rooda.fleet.workers import Workers
+
+
+class NameTaken(Exception):  # noqa: N818 - says what was found
+    """The project has runs with these names already."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = tuple(names)
+
+
+class Progress(Struct, frozen=True):
+    """What a published iteration changes in the row of its run."""
+
+    iteration: int
+    cost: float
+    unknown_costs: int
+    most_iterations: int | None = None
+    headline: str = ""
+
+
+class Store:
+    """The tables of one database. Raises SQLAlchemyError if the database is away."""
+
+    def __init__(self, url: str) -> None:
+        self._database = Database(url)
+        self.accounts = Accounts(self._database)
+        self.workers = Workers(self._database)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._database.close()
+
+    def now(self) -> float:
+        """Return the time of the database, in seconds since 1970."""
+        with self._database.engine.connect() as connection:
+            return self._database.now(connection)
+
+    # Runs, for the user's commands.
+
+    def add(self, project: str, batch: Batch, tasks: Sequence[Task]) -> list[Run]:
+        """Add a run for each task, all or none. Raises NameTaken."""
+        with self._database.engine.begin() as connection:
+            names = [task.name for task in tasks]
+            taken = connection.execute(
+                sa.select(RUNS.c.run).where(RUNS.c.project == project, RUNS.c.run.in_(names))
+            )
+            if found := sorted(row.run for row in taken):
+                raise NameTaken(found)
+            now = self._database.now(connection)
+            last = connection.execute(
+                sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0)).where(
+                    RUNS.c.project == project
+                )
+            ).scalar_one()
+            connection.execute(
+                sa.insert(BATCHES),
+                {"project": project, "batch": batch.name, "data": _text(batch)},
+            )
+            rows = [
+                _new_row(project, batch, task, last + place, now)
+                for place, task in enumerate(tasks, 1)
+            ]
+            connection.execute(sa.insert(RUNS), rows)
+        return [run for run in self.runs(project) if run.run in set(names)]
+
+    def runs(self, project: str) -> list[Run]:
+        """Return the runs of a project in the order in which they were added."""
+        return self._runs(RUNS.c.project == project)
+
+    def run(self, project: str, name: str) -> Run | None:
+        """Return one run; None if there is none of this name."""
+        found = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.run == name))
+        return found[0] if found else None
+
+    def order(self, project: str, name: str, order: Order) -> None:
+        """Ask for the stop of a run. One that waits is stopped at once."""
+        waiting = [State.QUEUED, State.BLOCKED]
+        with self._database.engine.begin() as connection:
+            self._update(
+                connection,
+                _is(project, name) & (RUNS.c.state == State.WORKING),
+                ordered=order,
+            )
+            self._update(
+                connection,
+                _is(project, name) & RUNS.c.state.in_(waiting),
+                state=State.STOPPED,
+                reason="stopped by the user",
+                turn=RUNS.c.turn + 1,
+            )
+
+    def retry(self, project: str, name: str, task: Task | None = None) -> bool:
+        """Queue a run again that has ended; return whether it had. `task` replaces its task."""
+        ends = [state for state in State if state.is_end]
+        changes: dict[str, Any] = {} if task is None else {"task": _text(task)}
+        with self._database.engine.begin() as connection:
+            return self._update(
+                connection,
+                _is(project, name) & RUNS.c.state.in_(ends),
+                state=State.QUEUED,
+                reason="",
+                ordered=Order.NONE,
+                ended="",
+                not_before=0.0,
+                turn=RUNS.c.turn + 1,
+                **changes,
+            )
+
+    def set_ended(self, project: str, name: str, words: str) -> None:
+        """Note what became of the branch of a run: merged, a pull request, a conflict."""
+        with self._database.engine.begin() as connection:
+            self._update(connection, _is(project, name), ended=words)
+
+    def forget(self, project: str, name: str) -> bool:
+        """Delete the row of a run that is not at work; return whether it was there."""
+        with self._database.engine.begin() as connection:
+            done = connection.execute(
+                sa.delete(RUNS).where(_is(project, name), RUNS.c.state != State.WORKING)
+            )
+            return done.rowcount > 0
+
+    # Runs, for workers.
+
+    def ready(self, project: str) -> list[Run]:
+        """Return the runs whose turn the queue was not given yet; release those that may start."""
+        self._release(project)
+        return self._runs(
+            sa.and_(
+                RUNS.c.project == project,
+                RUNS.c.state == State.QUEUED,
+                RUNS.c.enqueued < RUNS.c.turn,
+            )
+        )
+
+    def set_enqueued(self, project: str, turns: Iterable[tuple[str, int]]) -> None:
+        """Note that the queue has been given these turns of runs."""
+        with self._database.engine.begin() as connection:
+            for name, turn in turns:
+                connection.execute(
+                    sa.update(RUNS)
+                    .where(_is(project, name), RUNS.c.enqueued < turn)
+                    .values(enqueued=turn)
+                )
+
+    def begin(self, project: str, name: str, turn: int, worker: str, where: str) -> Run | None:
+        """Note that a worker has this turn now; None if it is no turn of the run any more."""
+        may_start = RUNS.c.state.in_([State.QUEUED, State.WORKING])
+        with self._database.engine.begin() as connection:
+            if not self._update(
+                connection,
+                _is(project, name) & (RUNS.c.turn == turn) & may_start,
+                state=State.WORKING,
+                worker=worker,
+                place=where,
+                reason="",
+            ):
+                return None
+        return self.run(project, name)
+
+    def advance(self, project: str, name: str, worker: str, progress: Progress) -> None:
+        """Note an iteration that was published, unless another worker has the run now."""
+        with self._database.engine.begin() as connection:
+            self._update(
+                connection,
+                _is(project, name)
+                & (RUNS.c.worker == worker)
+                & (RUNS.c.iteration <= progress.iteration),
+                iteration=progress.iteration,
+                cost=progress.cost,
+                unknown_costs=progress.unknown_costs,
+                most_iterations=progress.most_iterations,
+                headline=progress.headline,
+            )
+
+    def explain(self, project: str, name: str, worker: str, reason: str) -> None:
+        """Note what a run at work waits for; empty words: for nothing any more."""
+        with self._database.engine.begin() as connection:
+            self._update(connection, _is(project, name) & (RUNS.c.worker == worker), reason=reason)
+
+    def wait(
+        self, project: str, name: str, turn: int, worker: str, seconds: float, reason: str
+    ) -> bool:
+        """End this turn; the next one begins after so many seconds."""
+        with self._database.engine.begin() as connection:
+            not_before = self._database.now(connection) + seconds if seconds else 0.0
+            return self._update(
+                connection,
+                _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
+                state=State.QUEUED,
+                turn=turn + 1,
+                not_before=not_before,
+                reason=reason,
+            )
+
+    def end(
+        self, project: str, name: str, turn: int, worker: str, state: State, reason: str
+    ) -> bool:
+        """End the run."""
+        with self._database.engine.begin() as connection:
+            return self._update(
+                connection,
+                _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
+                state=state,
+                reason=reason,
+                ordered=Order.NONE,
+                turn=turn + 1,
+            )
+
+    def spent(self, project: str, batch: str) -> tuple[float, int]:
+        """Return the known cost of a batch so far, and how many iterations told none."""
+        sums = sa.select(
+            sa.func.coalesce(sa.func.sum(RUNS.c.cost), 0.0),
+            sa.func.coalesce(sa.func.sum(RUNS.c.unknown_costs), 0),
+        ).where(RUNS.c.project == project, RUNS.c.batch == batch)
+        with self._database.engine.connect() as connection:
+            cost, unknown = connection.execute(sums).one()
+            return float(cost), int(unknown)
+
+    # What the methods above share.
+
+    def _update(
+        self, connection: sa.Connection, where: sa.ColumnElement[bool], **values: Any
+    ) -> bool:
+        values["changed"] = self._database.now(connection)
+        return connection.execute(sa.update(RUNS).where(where).values(**values)).rowcount > 0
+
+    def _release(self, project: str) -> None:
+        """Queue the runs that wait for others which have all ended as success."""
+        blocked = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.state == State.BLOCKED))
+        if not blocked:
+            return
+        with self._database.engine.begin() as connection:
+            rows = connection.execute(
+                sa.select(RUNS.c.run).where(
+                    RUNS.c.project == project, RUNS.c.state == State.SUCCESS
+                )
+            )
+            done = {row.run for row in rows}
+            for run in blocked:
+                if done.issuperset(run.task.after):
+                    self._update(
+                        connection,
+                        _is(project, run.run) & (RUNS.c.state == State.BLOCKED),
+                        state=State.QUEUED,
+                        reason="",
+                    )
+
+    def _runs(self, where: sa.ColumnElement[bool]) -> list[Run]:
+        both = RUNS.join(
+            BATCHES,
+            sa.and_(RUNS.c.project == BATCHES.c.project, RUNS.c.batch == BATCHES.c.batch),
+        )
+        chosen = (
+            sa.select(RUNS, BATCHES.c.data)
+            .select_from(both)
+            .where(where)
+            .order_by(RUNS.c.number, RUNS.c.run)
+        )
+        with self._database.engine.connect() as connection:
+            return [_run(row) for row in connection.execute(chosen).mappings()]
+
+
+def _is(project: str, name: str) -> sa.ColumnElement[bool]:
+    return sa.and_(RUNS.c.project == project, RUNS.c.run == name)
+
+
+def _text(value: object) -> str:
+    return json.encode(value).decode()
+
+
+def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
+    is_blocked = bool(task.after)
+    return {
+        "project": project,
+        "run": task.name,
+        "batch": batch.name,
+        "task": _text(task),
+        "account": task.account or DEFAULT_ACCOUNT,
+        "state": State.BLOCKED if is_blocked else State.QUEUED,
+        "turn": 1,
+        "enqueued": 0,
+        "iteration": 0,
+        "most_iterations": task.max_iterations,
+        "cost": 0.0,
+        "unknown_costs": 0,
+        "reason": "",
+        "headline": "",
+        "not_before": 0.0,
+        "worker": "",
+        "place": "",
+        "ordered": Order.NONE,
+        "number": number,
+        "added": now,
+        "changed": now,
+        "ended": "",
+    }
+
+
+def _run(row: Any) -> Run:
+    return Run(
+        project=row["project"],
+        run=row["run"],
+        batch=json.decode(row["data"], type=Batch),
+        task=json.decode(row["task"], type=Task),
+        state=State(row["state"]),
+        turn=row["turn"],
+        iteration=row["iteration"],
+        most_iterations=row["most_iterations"],
+        cost=row["cost"],
+        unknown_costs=row["unknown_costs"],
+        reason=row["reason"],
+        headline=row["headline"],
+        not_before=row["not_before"],
+        worker=row["worker"],
+        where=row["place"],
+        order=Order(row["ordered"]),
+        added=row["added"],
+        changed=row["changed"],
+        ended=row["ended"],
+    )

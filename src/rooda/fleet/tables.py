@@ -1,0 +1,126 @@
+"""The tables of the fleet in a database: SQLite in WAL mode, or PostgreSQL."""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+_BUSY = 30_000  # milliseconds that SQLite waits for another process
+_MAKING = 0x726F6F64  # the advisory lock of a process that makes the tables in PostgreSQL
+_POOL = 4  # connections: a slot process has three threads that use the database
+
+METADATA = sa.MetaData()
+
+BATCHES = sa.Table(
+    "rooda_batches",
+    METADATA,
+    sa.Column("project", sa.Text, primary_key=True),
+    sa.Column("batch", sa.Text, primary_key=True),
+    sa.Column("data", sa.Text, nullable=False),
+)
+
+RUNS = sa.Table(
+    "rooda_runs",
+    METADATA,
+    sa.Column("project", sa.Text, primary_key=True),
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("batch", sa.Text, nullable=False),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("account", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("turn", sa.Integer, nullable=False),
+    sa.Column("enqueued", sa.Integer, nullable=False),  # the last turn that the queue was given
+    sa.Column("iteration", sa.Integer, nullable=False),
+    sa.Column("most_iterations", sa.Integer),
+    sa.Column("cost", sa.Double, nullable=False),
+    sa.Column("unknown_costs", sa.Integer, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("headline", sa.Text, nullable=False),
+    sa.Column("not_before", sa.Double, nullable=False),
+    sa.Column("worker", sa.Text, nullable=False),
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("ordered", sa.Text, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),  # in the order in which they were added
+    sa.Column("added", sa.Double, nullable=False),
+    sa.Column("changed", sa.Double, nullable=False),
+    sa.Column("ended", sa.Text, nullable=False),
+)
+
+WORKERS = sa.Table(
+    "rooda_workers",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("slot", sa.Integer, nullable=False),
+    sa.Column("labels", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("beats", sa.BigInteger, nullable=False),
+    sa.Column("started", sa.Double, nullable=False),
+)
+
+HOLDS = sa.Table(
+    "rooda_holds",
+    METADATA,
+    sa.Column("account", sa.Text, primary_key=True),
+    sa.Column("until", sa.Double, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("most", sa.Integer),  # runs at work until `most_until`; NULL: as many as there are
+    sa.Column("most_until", sa.Double, nullable=False),
+)
+
+
+class Database:
+    """One database with the tables in it. Raises SQLAlchemyError if it is away."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = _sqlite(url) if url.startswith("sqlite:") else _postgres(url)
+        self._is_sqlite = self.engine.dialect.name == "sqlite"
+        _make_tables(self.engine)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+
+    def now(self, connection: sa.Connection) -> float:
+        """Return the time of the database, in seconds since 1970."""
+        text = "SELECT extract(epoch FROM clock_timestamp())"
+        if self._is_sqlite:
+            text = "SELECT (julianday('now') - 2440587.5) * 86400.0"
+        return float(connection.execute(sa.text(text)).scalar_one())
+
+
+def _sqlite(url: str) -> sa.Engine:
+    path = Path(str(sa.make_url(url).database))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    engine = sa.create_engine(url, pool_size=_POOL)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        # A transaction that reads and then writes must not lose its place in between.
+        connection.isolation_level = "IMMEDIATE"
+        connection.execute(f"PRAGMA busy_timeout={_BUSY}")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    return engine
+
+
+def _postgres(url: str) -> sa.Engine:
+    driver = sa.make_url(url).set(drivername="postgresql+psycopg")
+    keeping = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+    arguments = {"connect_timeout": 10, "tcp_user_timeout": 30_000, **keeping}
+    return sa.create_engine(driver, pool_size=_POOL, pool_pre_ping=True, connect_args=arguments)
+
+
+def _make_tables(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MAKING)))
+        for table in METADATA.sorted_tables:
+            connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
