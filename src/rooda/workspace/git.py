@@ -58,10 +58,12 @@ _MISLEADING = frozenset(
         "GPG_TTY",  # gpg would ask there for a password
     }
 )
-_PLUMBING: Mapping[str, str] = {
-    "GIT_OPTIONAL_LOCKS": "0",
+_OFFLINE: Mapping[str, str] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # the same for older versions of git
+}
+_PLUMBING: Mapping[str, str] = {
+    "GIT_OPTIONAL_LOCKS": "0",
     "GIT_AUTHOR_NAME": "rooda",
     "GIT_AUTHOR_EMAIL": "rooda@localhost",
     "GIT_COMMITTER_NAME": "rooda",
@@ -102,7 +104,10 @@ def unattended(tools: Tools) -> dict[str, str]:
 
 
 class Git:
-    """Runs plumbing commands in one folder, without the network and without the user's name."""
+    """Runs plumbing commands in one folder, without the network and without the user's name.
+
+    With `online`, commands may use the network, and each may take that many seconds.
+    """
 
     def __init__(
         self,
@@ -110,12 +115,17 @@ class Git:
         tools: Tools,
         more: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
+        *,
+        online: float | None = None,
     ) -> None:
         self.folder = folder
         self._tools = tools
+        self._online = online
         kept = {name: value for name, value in unattended(tools).items() if name not in _DATES}
+        network = _OFFLINE if online is None else {}
         # Plumbing runs no program of the user, so PATH needs no folder of the work tree.
-        self.environ: Mapping[str, str] = {**kept, "PATH": tools.path, **_PLUMBING, **(more or {})}
+        own = {"PATH": tools.path, **network, **_PLUMBING}
+        self.environ: Mapping[str, str] = {**kept, **own, **(more or {})}
         self._options: list[str] = []
         for key, value in {**_QUIET, **(settings or {})}.items():
             self._options += ["-c", f"{key}={value}"]
@@ -186,7 +196,7 @@ class Git:
             argv=(program, *self._options, *arguments),
             cwd=self.folder,
             environ=self.environ,
-            timeout=_AFTER_A_TIMEOUT if name in self._tools.hung else _PATIENCE,
+            timeout=self._patience(name),
             stdin=given,
             kill_grace=_GRACE,
             closing=True,
@@ -197,6 +207,12 @@ class Git:
         if isinstance(end, Exited):
             return end.code, errors
         raise _failure(name, end)
+
+    def _patience(self, name: str) -> float:
+        """Return how many seconds a command may take; a slow network is no git that hangs."""
+        if self._online is not None:
+            return self._online
+        return _AFTER_A_TIMEOUT if name in self._tools.hung else _PATIENCE
 
 
 class _Fields:

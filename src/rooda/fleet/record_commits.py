@@ -1,0 +1,129 @@
+"""The record of a run: a chain of commits, each with the facts of its moment. Makes and reads them.
+
+The first line of a message is for people (`done 3`); the last line has the facts as JSON. The first
+parent is the earlier record commit. Further parents are the tip of the branch and the commit of the
+uncommitted work, so that git keeps both as long as the record is there.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rooda.workspace.git import Git, GitError
+
+TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
+FILES = (TASK, RESULT, RECORD)
+_NEW = "refs/rooda/new/"  # where the commits are that were just made
+_IMPORT = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
+
+
+class Kind(StrEnum):
+    """What a record commit tells."""
+
+    ADDED = "added"
+    CLAIM = "claim"
+    DONE = "done"
+    WAITING = "waiting"  # for the end of a limit: the iteration counts for nothing
+    ENDED = "ended"
+
+
+class Facts(Struct, frozen=True, omit_defaults=True):
+    """What the message of a record commit tells a program."""
+
+    kind: Kind
+    iteration: int = 0  # the last one that is done
+    tip: str | None = None  # of the branch, as published last
+    wip: str | None = None  # a commit of the uncommitted work on top of it
+    claims: int = 0  # in a row, without any other commit between them
+    owner: str = ""  # who claimed last
+    state: str = ""  # how it ended
+    maker: str = ""  # differs between two processes that write the same in the same second
+
+
+class NewCommit(Struct, frozen=True):
+    """A record commit to be made."""
+
+    run: str
+    subject: str
+    facts: Facts
+    files: Mapping[str, bytes]  # that differ from those of the earlier commit
+    earlier: str | None = None
+    parents: tuple[str, ...] = ()
+
+
+class RecordCommits:
+    """Makes record commits in one repository. The same commit is never made twice.
+
+    A push may reach the server although git says that it failed. Then the second try has to push
+    the same commit, to find that it is there already.
+    """
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._maker = secrets.token_hex(8)
+        self._made: dict[bytes, str] = {}
+
+    def make(self, commits: Sequence[NewCommit]) -> list[str]:
+        """Return the names of the commits, in their order. Raises GitError."""
+        named = [replace(one, facts=replace(one.facts, maker=self._maker)) for one in commits]
+        keys = [msgspec.json.encode(one) for one in named]
+        missing = {key: one for key, one in zip(keys, named, strict=True) if key not in self._made}
+        if missing:
+            stream = b"".join(_stream(missing.values()))
+            made = self._git(*_IMPORT, given=stream).decode().split()
+            self._made.update(zip(missing, made, strict=True))
+        return [self._made[key] for key in keys]
+
+
+def _stream(commits: Iterable[NewCommit]) -> Iterator[bytes]:
+    """Yield the input of `git fast-import`, which makes all commits at once."""
+    for number, one in enumerate(commits, start=1):
+        message = f"{one.subject}\n\n".encode() + msgspec.json.encode(one.facts)
+        yield f"commit {_NEW}{one.run}\nmark :{number}\n".encode()
+        yield b"committer rooda <rooda@localhost> now\n" + _data(message)
+        if one.earlier is not None:
+            yield f"from {one.earlier}\n".encode()
+        yield from (f"merge {parent}\n".encode() for parent in one.parents)
+        for name, content in one.files.items():
+            yield f"M 100644 inline {name}\n".encode() + _data(content)
+        yield f"\nget-mark :{number}\n".encode()
+    yield b"done\n"
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(content), content)
+
+
+def read_commit(git: Git, sha: str) -> tuple[Facts, dict[str, bytes]]:
+    """Return the facts of a record commit and its files. Raises GitError."""
+    wanted = [sha, *(f"{sha}:{name}" for name in FILES)]
+    answer = git("cat-file", "--batch", given="\n".join([*wanted, ""]).encode())
+    commit, *files = _objects(answer, len(wanted))
+    if commit is None:
+        raise GitError(f"the record commit {sha} is missing")
+    try:
+        facts = msgspec.json.decode(commit.rstrip(b"\n").rpartition(b"\n")[2], type=Facts)
+    except msgspec.MsgspecError as error:
+        raise GitError(f"{sha} is not a record commit of rooda: {error}") from None
+    found = zip(FILES, files, strict=True)
+    return facts, {name: content for name, content in found if content is not None}
+
+
+def _objects(answer: bytes, count: int) -> Iterator[bytes | None]:
+    """Yield the objects that `git cat-file --batch` prints; None for a missing one."""
+    at = 0
+    for _ in range(count):
+        end = answer.index(b"\n", at)
+        words = os.fsdecode(answer[at:end]).split()
+        at = end + 1
+        if words[-1] == "missing":
+            yield None
+            continue
+        size = int(words[-1])
+        yield answer[at : at + size]
+        at += size + 1
