@@ -348,9 +348,9 @@ def note_of(workspace: Workspace, /, **values: Any) -> dict[str, Any]:
 def start_events(workspace: Workspace) -> list[Event]:
     """The events of a start, from taking the lock to the begin of the loop."""
     values = {KEEP_PROCESSES: ()}
-    names = ("workspace", "working_dir", "started_in")
+    names = ("workspace", "root", "working_dir", "started_in")
     folders = dict.fromkeys(names, workspace.path)
-    plan = SimpleNamespace(**folders, procedure="work", values=values, environ={})
+    plan = SimpleNamespace(**folders, procedure="work", values=values, environ={}, project=None)
     events: list[Event] = []
     with hold_run_lock(cast("Plan", plan)) as lock:
         lock.clear_what_is_left(events.append)

@@ -123,8 +123,13 @@ def check_contexts(contexts: Iterable[Context], most: int) -> Iterator[Check]:
             yield Check(f"Context file exists: {name}")
 
 
-def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator[Check]:
-    """Yield a check for each folder or file that a run can't write to."""
+def check_places(
+    values: Values, working_dir: Path, workspace: Path, project: Path | None = None
+) -> Iterator[Check]:
+    """Yield a check for each folder or file that a run can't write to.
+
+    `project` is the folder of the work, if the workspace with the record is apart from it.
+    """
     if not is_folder(working_dir):
         what = "is not a folder" if file_mode(working_dir) else "does not exist"
         text = f"Working directory {what}: {working_dir}"
@@ -139,7 +144,7 @@ def check_places(values: Values, working_dir: Path, workspace: Path) -> Iterator
         fix = "Start in a folder of your own, or correct the folder's mode"
         yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))
     log_file = values[LOG_FILE]
-    if log_file is not None and (reason := _unwritable_file(Path(log_file), workspace)):
+    if log_file is not None and (reason := _unwritable_file(Path(log_file), project or workspace)):
         text = f"Log file can't be written: {log_file}: {reason}"
         yield _wrong(text, "Choose another with --log-file", values, LOG_FILE)
 

@@ -83,6 +83,7 @@ class Plan(Struct, frozen=True):
     `file` of `rooda loop`, replaces the phases. `notes` are lines for the summary of the session
     log, `tools` are rooda's own programs, `flag_names` are the flags that advice may name.
     `workspace` has the record; the user started the run there or in `started_in`, a folder below.
+    If the record is apart (`--record`), `project` is the folder that would have had it.
     """
 
     procedure: str
@@ -101,6 +102,12 @@ class Plan(Struct, frozen=True):
     tools: Tools = field(default_factory=Tools)
     flag_names: FlagNames = FlagNames()
     started_in: Path | None = None
+    project: Path | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder of the work: the workspace, unless the record is apart from it."""
+        return self.project or self.workspace
 
     @property
     def agent(self) -> Agent:

@@ -151,10 +151,10 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += _check_values(layers, values, request)
 
     root = world.folder if own is None else own.root
-    workspace = world.workspace(root)
+    workspace, project = world.workspace(root), world.project(root)
     working_dir = Path(values[WORKING_DIR] or root)
     environ = with_changes(world.environ, values[ENV])
-    tools = Tools(environ, [workspace, working_dir])
+    tools = Tools(environ, [workspace, *([project] if project else []), working_dir])
     command, agents = _agents(layers, values, request, root, problems)
     checks = _config_above(layers, request)
     checks += [check_program(one.argv, one.command, working_dir, environ) for one in agents]
@@ -173,7 +173,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
         checks += _check_prompt(values_read, contexts, problems, most)
         at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
-    checks += check_places(values, working_dir, workspace)
+    checks += check_places(values, working_dir, workspace, project)
     problems += check_disk(workspace)
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
@@ -201,6 +201,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             tools=tools,
             flag_names=request.flag_names,
             started_in=world.folder,
+            project=project,
         )
         problems += _check_whole_prompt(plan, checks)
     names = request.flag_names

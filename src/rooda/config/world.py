@@ -16,10 +16,15 @@ class World(Struct, frozen=True):
     folder: Path
     environ: Mapping[str, str]
     record: Path | None = None  # the folder with the record of the run that goes on
+    is_apart: bool = False  # `record` is not a part of the project: the user chose it (--record)
 
     def workspace(self, root: Path | None = None) -> Path:
         """Return the folder with the record of a run that starts here, or of the project's root."""
         return self.record or workspace_for(root or self.folder)
+
+    def project(self, root: Path | None = None) -> Path | None:
+        """Return the folder that would have the record, if the user chose another; else None."""
+        return workspace_for(root or self.folder) if self.is_apart else None
 
     @property
     def home(self) -> Path | None:

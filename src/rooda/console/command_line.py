@@ -11,14 +11,16 @@ from msgspec import Struct
 
 from rooda.config.setting import UNSET
 from rooda.console.flags import MergeRules
+from rooda.console.program_options import NAMES
 from rooda.record.given_flags import GivenFlags
 from rooda.text.paths import anchored, file_mode
 
 # Parameter name -> for each time that it was given, its words on the command line.
 Parts = Mapping[str, tuple[tuple[str, ...], ...]]
 
-# These choose the run, or ask for a dry run: they are no flags of the run.
-_NOT_OF_THE_RUN = frozenset({"procedure", "run", "resume", "dry_run"})
+# These choose the run, ask for a dry run, or are for the program that starts rooda: they are no
+# flags of the run.
+_NOT_OF_THE_RUN = NAMES | {"procedure", "run", "resume", "dry_run"}
 
 
 class Merged(Struct, frozen=True):

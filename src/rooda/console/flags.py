@@ -31,6 +31,7 @@ from rooda.console.options import (
     names_taking_value,
     word_pairs,
 )
+from rooda.console.program_options import program_options
 from rooda.prompts.parts import PHASES
 from rooda.text.times import short_duration
 
@@ -224,6 +225,7 @@ def run_options() -> tuple[click.Parameter, ...]:
             help="Continue the last run of the procedure, or the run RUN, with its flags",
             shell_complete=_procedure_still_missing,
         ),
+        *program_options(),
     ]
     return tuple(options)
 

@@ -72,16 +72,18 @@ def take_up(
     command: click.Command,
     rules: MergeRules,
     arguments: Sequence[str] = (),
+    *,
+    is_apart: bool = False,
 ) -> TakenUp:
     """Return the run with its flags and those given now; change to the folder where it was started.
 
-    The run was started with `command`; `arguments` come before the recorded ones. Raises
-    InvalidInput.
+    The run was started with `command`; `arguments` come before the recorded ones. If the record is
+    apart from the work tree, the run goes on in the current folder. Raises InvalidInput.
     """
     front = front_of_run(row)
     recorded = _recorded(row, front)
     here = this_world().folder
-    folder = _folder(workspace, row, recorded)
+    folder = here if is_apart else _folder(workspace, row, recorded)
     given_now = parts_of(now)
     if folder != here:
         given_now = anchored_in(here, given_now, rules)
@@ -104,7 +106,7 @@ def take_up(
         replaced=given_of(command, merged.replaced).masked(),
         folder="" if folder == here else str(folder),
     )
-    world = replace(go_to(folder), record=workspace)
+    world = replace(go_to(folder), record=workspace, is_apart=is_apart)
     return TakenUp(row.run, world, given, parameters, news)
 
 

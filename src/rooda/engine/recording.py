@@ -116,7 +116,9 @@ class Recording(Struct, frozen=True):
         repository in which the run starts.
         """
         self.troubles.tell(emitter)
-        row = _row(self.plan, run, pin) if resumed is None else _taken_up(resumed.row)
+        row = _row(self.plan, run, pin)
+        if resumed is not None:
+            row = _taken_up(resumed.row, row, is_apart=self.plan.project is not None)
         if given is not None:
             row = replace(row, given=given)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
@@ -131,7 +133,8 @@ class Recording(Struct, frozen=True):
         def tell(error: str) -> None:
             emitter(ReportFailed(str(path), error))
 
-        emitter.add(ReportWriter(path, self.plan.workspace, run, self.plan.tools, tell))
+        plan = self.plan
+        emitter.add(ReportWriter(path, plan.workspace, run, plan.tools, tell, plan.root))
 
     def _log_session(
         self, emitter: Emitter, run: str, resumed: Resumed | None
@@ -146,7 +149,7 @@ class Recording(Struct, frozen=True):
             places.append((Path(other), None))
         for path, opened in places:
             try:
-                if opened is None and not leads_out(path, workspace):
+                if opened is None and not leads_out(path, self.plan.root):
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = LogFile(path, opened)
             except OSError as error:
@@ -247,10 +250,10 @@ def _guarded(write: Callable[[str], None], tell: Callable[[str], None]) -> Calla
 
 
 def looked_at(plan: Plan) -> Path:
-    """The folder that names are relative to: the workspace, unless the agent works elsewhere."""
-    same = work_tree(plan.workspace) == work_tree(plan.working_dir)
-    inside = plan.working_dir.resolve().is_relative_to(plan.workspace.resolve())
-    return plan.workspace if same or inside else plan.working_dir
+    """The folder that names are relative to: of the work, unless the agent works elsewhere."""
+    same = work_tree(plan.root) == work_tree(plan.working_dir)
+    inside = plan.working_dir.resolve().is_relative_to(plan.root.resolve())
+    return plan.root if same or inside else plan.working_dir
 
 
 def snapshots_of(plan: Plan) -> Snapshots | None:
@@ -281,18 +284,21 @@ def _row(plan: Plan, run: str, pin: Pin | None) -> RunRow:
         host=us.host,
         boot=us.boot,
         pid_namespace=us.namespace,
-        workspace=str(plan.workspace),
+        workspace=str(plan.root),
         repository=RecordedRepository(str(pin.top), str(pin.git_dir)) if pin else None,
     )
 
 
-def _taken_up(row: RunRow) -> RunRow:
-    us = ProcessIdentity.own()
-    return replace(
+def _taken_up(row: RunRow, now: RunRow, *, is_apart: bool) -> RunRow:
+    """The row of a run that goes on as `now`; a record that is apart may go on in another place."""
+    row = replace(
         row,
-        pid=us.pid,
-        pid_started=us.started,
-        host=us.host,
-        boot=us.boot,
-        pid_namespace=us.namespace,
+        pid=now.pid,
+        pid_started=now.pid_started,
+        host=now.host,
+        boot=now.boot,
+        pid_namespace=now.pid_namespace,
     )
+    if is_apart:
+        row = replace(row, workspace=now.workspace, repository=now.repository)
+    return row

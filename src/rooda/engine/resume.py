@@ -67,10 +67,15 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
 def _check_repository(plan: Plan, row: RunRow) -> None:
     """Raise InvalidInput if rooda would commit to another repository than the run started in.
 
-    A work tree that was moved as a whole has its repository in the same place of the workspace.
+    A work tree that was moved as a whole has its repository in the same place of the workspace. If
+    the record is apart, the user has chosen the work tree with the current folder.
     """
     then = row.repository
-    if then is None or not (plan.values[GIT_COMMIT] or plan.values[GIT_PUSH]):
+    if (
+        plan.project is not None
+        or then is None
+        or not (plan.values[GIT_COMMIT] or plan.values[GIT_PUSH])
+    ):
         return
     try:
         now = Repository.find(plan.working_dir, plan.tools)

@@ -37,7 +37,8 @@ class RunLock:
         try:
             # The agent may work in another folder: no second run may use that one either.
             folders = (self._start(), plan.working_dir)
-            self._lock = Lock(*folders, workspace=plan.workspace)
+            is_apart = plan.project is not None
+            self._lock = Lock(*folders, workspace=plan.workspace, is_apart=is_apart)
             self._trouble = self._lock.trouble
         except LockHeldError as taken:
             raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
@@ -52,7 +53,7 @@ class RunLock:
     def clear_what_is_left(self, emit: Callable[[Event], None]) -> None:
         """Stop the processes that a killed run left here, report them, and note this run."""
         if self._trouble is not None:
-            folder = str(self._plan.workspace)
+            folder = str(self._plan.root)
             emit(Unlocked(folder, self._trouble.strerror or str(self._trouble)))
         if self._lock is None:
             return
@@ -77,15 +78,16 @@ class RunLock:
             namespace=us.namespace,
             keep=plan.values[KEEP_PROCESSES],
             folder=str(self._start()),
-            repository=has_repository(plan.workspace),
+            repository=has_repository(plan.root),
             began=time.time(),
+            root="" if plan.project is None else str(plan.project),
         )
 
     def _start(self) -> Path:
         """Return the folder where the user started the run; ralph's can be in another project."""
         plan = self._plan
-        start = (plan.started_in or plan.workspace).resolve()
-        return start if start.is_relative_to(plan.workspace) else plan.workspace
+        start = (plan.started_in or plan.root).resolve()
+        return start if start.is_relative_to(plan.root) else plan.root
 
     def note_agent(self, stamped: Stamped) -> None:
         """Note the process, so that a later run can stop it if rooda and the warden were killed."""
@@ -102,7 +104,7 @@ def _trace(earlier: LockNote) -> RunTrace:
     files = [file_identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
     return RunTrace(
         f"{MARK}={earlier.run}",
-        earlier.workspace,
+        earlier.root or earlier.workspace,
         earlier.agents if earlier.process.can_be_seen else (),
         frozenset(file for file in files if file is not None),
         earlier.keep,

@@ -120,7 +120,7 @@ def _command(
         "event": str(moment),
         "run": services.run,
         "procedure": plan.procedure,
-        "workspace": str(plan.workspace),
+        "workspace": str(plan.root),
         "iteration": story.iteration,
         "status": story.status,
         **story.more,

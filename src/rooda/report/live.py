@@ -27,10 +27,18 @@ class ReportWriter:
     """
 
     def __init__(
-        self, path: Path, workspace: Path, run: str, tools: Tools, tell: Callable[[str], None]
+        self,
+        path: Path,
+        workspace: Path,
+        run: str,
+        tools: Tools,
+        tell: Callable[[str], None],
+        root: Path | None = None,
     ) -> None:
+        """`root` is the folder of the work, if the workspace with the record is apart from it."""
         self._path = path
         self._workspace = workspace
+        self._root = root or workspace
         self._run = run
         self._tell = tell
         self._told: set[str] = set()
@@ -54,11 +62,11 @@ class ReportWriter:
         try:
             reader = RecordReader(self._workspace)
             summary = make.summary_of(reader, reader.run(self._run))
-            if not leads_out(self._path.parent, self._workspace):
+            if not leads_out(self._path.parent, self._root):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             form = make.format_of(self._path)
             pieces = make.text_of(summary, form, self._workspace, self._details)
-            write_whole(self._path, pieces, self._workspace)
+            write_whole(self._path, pieces, self._workspace, self._root)
         except (OSError, StoreError) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error)
             if reason not in self._told:

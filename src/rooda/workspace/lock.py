@@ -52,13 +52,17 @@ class Lock:
     any of them a repository of its own, where a second run must be refused as well.
     """
 
-    def __init__(self, *folders: Path, workspace: Path | None = None) -> None:
+    def __init__(
+        self, *folders: Path, workspace: Path | None = None, is_apart: bool = False
+    ) -> None:
         """Take the lock. Raises LockHeldError, or OSError if no folder can be locked.
 
-        `workspace` has the note of the run; without it, the top of the first work tree.
-        `trouble` is the error if only some of the work trees can be locked.
+        `workspace` has the note of the run; without it, the top of the first work tree. If it is
+        apart from the work trees, the lock covers it alone, and no folder around it. `trouble` is
+        the error if only some of the work trees can be locked.
         """
-        chains = [folders_to_top(folder, workspace) for folder in folders]
+        beyond = None if is_apart else workspace
+        chains = [folders_to_top(folder, beyond) for folder in folders]
         self._first = chains[0][0]
         self.workspace = workspace or chains[0][-1]
         self._note: LockNote | None = None
@@ -66,6 +70,8 @@ class Lock:
         self._fds: dict[Path, int] = {}
         tops = [chain[-1] for chain in chains]
         wanted = dict.fromkeys(one for chain in chains for one in reversed(chain))
+        if is_apart:
+            wanted[self.workspace.resolve()] = None
         try:
             failed = [(one, error) for one in wanted if (error := self._take(one)) is not None]
             for top in tops:

@@ -84,6 +84,7 @@ class LockNote(Struct, frozen=True):
     folder: str = ""  # where the user started the run
     repository: bool = False  # whether the run started in a git work tree
     began: float = 0.0  # seconds since the epoch
+    root: str = ""  # the folder of the work, if the record is apart from it
 
     @property
     def process(self) -> ProcessIdentity:

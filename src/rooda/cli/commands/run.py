@@ -1,6 +1,7 @@
 """`rooda run PROCEDURE`, which is also `rooda PROCEDURE`; `rooda loop FILE`; `rooda resume`."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,11 +19,13 @@ from rooda.console.flags import (
     without_dry_run,
 )
 from rooda.console.options import EqualsOption, RunCommand, RunNamesCommand
+from rooda.console.program_options import record_of
 from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.
 if TYPE_CHECKING:
     from rooda.config.resolve import Values
+    from rooda.config.world import World
     from rooda.engine.invocation import TakenUp
 
 
@@ -94,17 +97,20 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
 
     ctx = click.get_current_context()
     try:
-        workspace = workspace_here()
+        apart = record_of(ctx.params)
+        workspace = apart or workspace_here()
         if procedure is None:
             row = starting.find_for_rooda(workspace, wanted)
         else:
             row = starting.find(workspace, wanted, procedure)
-        refuse_run_around(workspace, row)
+        if apart is None:
+            refuse_run_around(workspace, row)
+        again = partial(starting.take_up, workspace, row, ctx, is_apart=apart is not None)
         if starting.prompt_file_of(row) is None:
-            taken_up = starting.take_up(workspace, row, ctx, run, RULES, [row.procedure])
+            taken_up = again(run, RULES, [row.procedure])
         else:
             _refuse_phases(ctx.params)
-            taken_up = starting.take_up(workspace, row, ctx, loop, _LOOP_RULES)
+            taken_up = again(loop, _LOOP_RULES)
     except InvalidInput as invalid:
         report(invalid.problems, _values_now(ctx.params, procedure or ""))
         return 1
@@ -138,7 +144,6 @@ def _start(
 ) -> int:
     """Run the procedure, or show what a run would do."""
     from rooda.config.prepare import RunRequest, prepare
-    from rooda.config.world import this_world
 
     request = RunRequest(
         procedure=procedure,
@@ -150,7 +155,7 @@ def _start(
         commands=RESERVED,
         resumed=taken_up is not None,
     )
-    prepared = prepare(request, this_world() if taken_up is None else taken_up.world)
+    prepared = prepare(request, _world(parameters) if taken_up is None else taken_up.world)
     if parameters["dry_run"]:
         from rooda.console.preview import show_dry_run
 
@@ -166,6 +171,17 @@ def _start(
         given = taken_up.given
     invocation = Invocation(rooda_front(procedure, request.file), given, taken_up)
     return launch(prepared, session.interrupts, invocation)
+
+
+def _world(parameters: Mapping[str, Any]) -> "World":
+    """Return the current folder and environment, for a new run. Raises InvalidInput."""
+    from rooda.config.world import this_world
+    from rooda.engine.for_programs import make_record_folder
+
+    apart = record_of(parameters)
+    if apart is not None and not parameters["dry_run"]:
+        make_record_folder(apart)
+    return replace(this_world(), record=apart, is_apart=apart is not None)
 
 
 run = _Run(

@@ -1,0 +1,54 @@
+"""What a program that starts rooda asks for besides the run itself. The record keeps none of it."""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import World
+from rooda.text.paths import is_folder
+from rooda.workspace.record_place import workspace_for
+from rooda.workspace.state_folder import STATE_FOLDER
+
+_TITLE = "Record not usable"
+_GIT = ".git"
+
+
+class ForPrograms(Struct, frozen=True):
+    """The interfaces for programs; paths are absolute.
+
+    `record` is the folder for the record of the run, if it is apart from the work tree.
+    """
+
+    record: Path | None = None
+
+
+def record_apart(folder: Path, world: World) -> Path:
+    """Return the folder for a record that is apart from the work tree. Raises InvalidInput."""
+    found = Path(os.path.realpath(folder))
+    project = workspace_for(world.folder)
+    if STATE_FOLDER in found.parts:
+        message = f"the record can't be in {found}, which is inside of the {STATE_FOLDER} of a run"
+        raise _refused(message)
+    is_inside = found.is_relative_to(project) and found != project
+    if is_inside and _GIT not in found.relative_to(project).parts:
+        message = f"the record can't be in {found}, which is a part of the work tree {project}"
+        raise _refused(message)
+    if found.exists() and not is_folder(found):
+        raise _refused(f"the record can't be in {found}, which is not a folder")
+    return found
+
+
+def make_record_folder(folder: Path) -> None:
+    """Create the folder for a record, private to the user. Raises InvalidInput."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"the folder {folder} can't be created for the record: {error.strerror}"
+        raise _refused(message) from None
+
+
+def _refused(message: str) -> InvalidInput:
+    advice = "Choose another folder with --record, outside of the work tree"
+    return InvalidInput([Problem(message, advice, title=_TITLE)])

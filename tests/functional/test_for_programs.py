@@ -1,0 +1,127 @@
+"""The interfaces for programs that start rooda: `--record`, `--run-id`, `--result` and others."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from rooda.record.record_reader import RecordReader
+from support.children import Nursery
+from support.recorded import HANGS, git, refused, versioned
+from support.workspace import PROCEDURE, Finished, Workspace
+
+WORKS = "echo more >> work.txt"
+
+
+@pytest.fixture
+def tree(workspace: Workspace) -> Workspace:
+    """A git repository with a small procedure."""
+    workspace.config(PROCEDURE)
+    return versioned(workspace)
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Path:
+    """A folder for records, beside the work tree."""
+    return tmp_path / "records" / "api"
+
+
+def agent(tmp_path: Path, body: str, name: str = "agent.sh") -> str:
+    """A script outside of the work tree that plays the agent."""
+    path = tmp_path / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def work(tree: Workspace, command: str, *flags: str) -> Finished:
+    return tree.rooda("work", "--ai-cmd", command, *flags)
+
+
+# -- a record that is apart from the work tree -----------------------------------------------
+
+
+def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
+    tree: Workspace, apart: Path, tmp_path: Path
+) -> None:
+    done = work(tree, agent(tmp_path, WORKS), "-n", "1", "--commit", "--record", str(apart))
+    assert done.code == 2, done.err
+    assert not (tree.path / ".rooda").exists()
+    assert git(tree, "status", "--porcelain") == ""
+    (row,) = RecordReader(apart).runs()
+    assert row.workspace == str(tree.path)
+    (one,) = RecordReader(apart).iterations(row.run)
+    assert one.commit is not None
+    assert one.lines is not None
+    assert one.lines.files == 1
+    assert "--record" not in str(row.given)
+
+
+def test_a_run_goes_on_in_another_work_tree_with_its_record(
+    tree: Workspace, apart: Path, tmp_path: Path
+) -> None:
+    command = agent(tmp_path, WORKS)
+    flags = ("-n", "1", "--commit", "--record", str(apart))
+    assert work(tree, command, *flags).code == 2
+    clone = Workspace(tmp_path / "elsewhere" / "clone", tree.home, tree.env)
+    shutil.copytree(tree.path, clone.path)
+    shutil.rmtree(tree.path)
+    moved = tmp_path / "moved"
+    shutil.move(apart, moved)
+
+    done = clone.rooda("resume", "last", "-n", "2", "--record", str(moved))
+    assert done.code == 2, done.err
+    assert (clone.path / "work.txt").read_text() == "more\nmore\n"
+    assert len(git(clone, "log", "--oneline").splitlines()) == 3
+    (row,) = RecordReader(moved).runs()
+    assert row.workspace == str(clone.path)
+    assert [one.number for one in RecordReader(moved).iterations(row.run)] == [1, 2]
+
+
+@pytest.mark.thorough
+def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are(
+    tree: Workspace, nursery: Nursery, apart: Path, tmp_path: Path
+) -> None:
+    first = nursery.start(tree, "work", "--ai-cmd", agent(tmp_path, HANGS), "--record", str(apart))
+    nursery.pid("agent")
+    other = str(tmp_path / "other")
+    for flags in ([], ["--record", other], ["--record", str(apart)]):
+        second = work(tree, "true", *flags)
+        refused(second, "another run is at work in")
+    # Nor do two work trees share one record at the same time.
+    refused(work(tree.sibling("two"), "true", "--record", str(apart)), "another run is at work in")
+    assert work(tree.sibling("three"), "true", "-n", "1", "--record", other).code == 2
+    assert tree.rooda("stop", "--now").code == 0
+    assert first.finish().code == 130
+
+
+def test_a_place_that_is_no_good_for_a_record_is_one_clear_error(
+    tree: Workspace, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for place, words in (
+        (tree.path / "sub", "a part of the work tree"),
+        (tmp_path / "x" / ".rooda" / "runs" / "y", "inside of the .rooda of a run"),
+        (file, "which is not a folder"),
+        (file / "below", "can't be created for the record"),
+    ):
+        done = work(tree, "true", "--record", str(place))
+        refused(done, words, "--record")
+    done = tree.rooda("resume", "--record", str(tmp_path / "nothing"))
+    refused(done, "no run has been recorded")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
+    tree: Workspace, apart: Path
+) -> None:
+    assert work(tree, "true", "-n", "1", "--record", str(apart)).code == 2
+    database = apart / ".rooda" / "rooda.db"
+    with sqlite3.connect(database) as connection:
+        add = """replace(data, '"--ai-cmd",', '"--record","/x"],["--ai-cmd",')"""
+        connection.execute(f"UPDATE runs SET data = {add}")
+    connection.close()
+    done = tree.rooda("resume", "-n", "2", "--record", str(apart))
+    refused(done, "refuses the recorded flags")
