@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rooda.record.record_reader import RecordReader
-from support.children import Nursery
+from support.children import Nursery, until
 from support.recorded import HANGS, git, refused, versioned
-from support.workspace import PROCEDURE, Finished, Workspace
+from support.workspace import PROCEDURE, Finished, Workspace, alive, wait_for
 
 WORKS = "echo more >> work.txt"
 
@@ -125,3 +125,42 @@ def test_an_agent_can_not_put_an_option_for_programs_into_the_recorded_flags(
     connection.close()
     done = tree.rooda("resume", "-n", "2", "--record", str(apart))
     refused(done, "refuses the recorded flags")
+
+
+# -- the name of a new run -------------------------------------------------------------------
+
+
+def test_a_program_chooses_the_name_of_a_run(tree: Workspace) -> None:
+    for name in ("api", "api-2"):
+        assert work(tree, "true", "-n", "1", "--run-id", name).code == 2
+    for words in (("show",), ("why",), ("show", "--json"), ("report", "-o", "-"), ("diff",)):
+        done = tree.rooda(*words, "api")
+        assert done.code == 0, done.err
+    assert '"run": "api"' in tree.rooda("show", "api", "--json").out
+    assert "api-2" in tree.rooda("show", "api-").out
+    assert "api-2" in tree.rooda("history").out
+    assert (tree.path / ".rooda/runs/api-2/1/prompt.md").exists()
+    done = tree.rooda("resume", "api", "-n", "2")
+    assert done.code == 2, done.err
+    assert [one.number for one in RecordReader(tree.path).iterations("api")] == [1, 2]
+    refused(
+        work(tree, "true", "--run-id", "api"), "has a run of the name api already", "resume api"
+    )
+    refused(tree.rooda("resume", "api", "--run-id", "x"), "--run-id is for new runs")
+
+
+def test_a_killed_run_is_cleared_away_without_harm_to_one_of_the_same_name_elsewhere(
+    tree: Workspace, nursery: Nursery, tmp_path: Path
+) -> None:
+    hangs = agent(tmp_path, "setsid sleep 60 & echo $! > left.pid; " + HANGS)
+    other = tree.sibling("other")
+    runs = [
+        nursery.start(one, "work", "--ai-cmd", hangs, "--run-id", "api") for one in (tree, other)
+    ]
+    pids = [int(wait_for(one.path / "agent.pid")) for one in (tree, other)]
+    runs[0].process.kill()
+    runs[0].finish()
+    until(lambda: not alive(pids[0]), "the warden stops the agent")
+    assert tree.rooda("resume", "api", "--ai-cmd", "true", "-n", "1").code == 2
+    assert alive(pids[1])
+    assert other.rooda("stop", "--now").code == 0

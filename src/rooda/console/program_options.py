@@ -3,16 +3,20 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rooda.console.options import RunOption
 
+if TYPE_CHECKING:
+    from rooda.engine.for_programs import ForPrograms
+
 SECTION = "For programs"  # the section of the help
 
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "--record": ("DIR", "Keep the record of the run in DIR, not in the work tree"),
+    "--run-id": ("NAME", "Name of the new run [default: its time and six letters]"),
 }
 NAMES = frozenset(flag.removeprefix("--").replace("-", "_") for flag in _OPTIONS)
 
@@ -38,3 +42,23 @@ def record_of(parameters: Mapping[str, Any]) -> Path | None:
 
     folder = absolute(parameters.get("record"))
     return None if folder is None else record_apart(folder, this_world())
+
+
+def check_run_id(parameters: Mapping[str, Any], *, is_new: bool) -> None:
+    """Raise UsageError if `--run-id` can't be the name of the run; an earlier run has a name."""
+    from rooda.record.run_names import wrong_name
+
+    name = parameters["run_id"]
+    if name is None:
+        return
+    if not is_new:
+        raise click.UsageError("--run-id is for new runs: a run that goes on keeps its name")
+    if trouble := wrong_name(name):
+        raise click.UsageError(f"{name!r} can't be the name of a run: {trouble}")
+
+
+def for_programs(parameters: Mapping[str, Any]) -> "ForPrograms":
+    """Return what the program that started rooda asks for."""
+    from rooda.engine.for_programs import ForPrograms
+
+    return ForPrograms(run_id=parameters["run_id"] or "")

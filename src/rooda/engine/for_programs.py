@@ -18,10 +18,10 @@ _GIT = ".git"
 class ForPrograms(Struct, frozen=True):
     """The interfaces for programs; paths are absolute.
 
-    `record` is the folder for the record of the run, if it is apart from the work tree.
+    `run_id` is the name of a new run; rooda chooses one without it.
     """
 
-    record: Path | None = None
+    run_id: str = ""
 
 
 def record_apart(folder: Path, world: World) -> Path:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rooda.config.plan import Plan
 from rooda.config.problems import Problem, Severity
 from rooda.config.world import World
+from rooda.engine.for_programs import ForPrograms
 from rooda.loop.run_events import RunResumed
 from rooda.loop.state import State
 from rooda.loop.stops import MORE_ITERATIONS, StopRule
@@ -91,6 +92,7 @@ class Invocation(Struct, frozen=True):
     front: Front
     given: GivenFlags
     taken_up: TakenUp | None = None  # the earlier run that rooda resumes
+    programs: ForPrograms = ForPrograms()
 
 
 def readable_again(given: GivenFlags, plan: Plan) -> GivenFlags:

@@ -17,7 +17,7 @@ from rooda.config.plan import Plan
 from rooda.config.settings import KEEP_AWAKE
 from rooda.loop.emitter import Emitter, Stamped
 from rooda.loop.run_events import KeptAwake, NotKeptAwake
-from rooda.process.runner import MARK
+from rooda.process.runner import unmarked
 from rooda.text.controls import one_line
 from rooda.text.event import Event
 from rooda.workspace.tools import Tools
@@ -50,7 +50,7 @@ class KeepAwake:
 
     def start(self, argv: list[str]) -> None:
         """Start the program, and do not wait for it."""
-        environ = {name: value for name, value in os.environ.items() if name != MARK}
+        environ = unmarked(os.environ)
         try:
             self._process = subprocess.Popen(
                 argv,

@@ -98,6 +98,13 @@ class Recording(Struct, frozen=True):
         store.close_stale(lambda row: row.process.is_alive(lambda: not is_alone))
         return cls(plan, store, troubles)
 
+    def refuse_known(self, run: str) -> None:
+        """Raise InvalidInput if the record has a run of this name already."""
+        if any(row.run == run for row in self.store.runs()):
+            message = f"the record has a run of the name {run} already"
+            advice = f"Choose another name with --run-id, or continue that run: rooda resume {run}"
+            raise InvalidInput([Problem(message, advice, title="Run is known")])
+
     def close(self) -> None:
         """Close the store."""
         self.store.close()

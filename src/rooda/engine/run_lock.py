@@ -15,11 +15,11 @@ from rooda.loop.run_events import EarlierRunCleared, Unlocked
 from rooda.loop.work_events import CommandStarted
 from rooda.process.events import ProcessStarted
 from rooda.process.leftovers import RunTrace, file_identity, stop_leftovers
-from rooda.process.runner import MARK
+from rooda.process.runner import MARK, mark_of
 from rooda.record.run_folders import run_folder
 from rooda.text.event import Event
 from rooda.workspace.lock import Lock, LockHeldError
-from rooda.workspace.lock_note import LockNote, ProcessIdentity, here
+from rooda.workspace.lock_note import LockNote, ProcessIdentity, here, is_unique_run
 from rooda.workspace.state_folder import STATE_FOLDER, STDERR, STDOUT
 from rooda.workspace.work_tree import has_repository
 
@@ -29,9 +29,11 @@ _GRACE = 2.0  # seconds for the processes of a killed run to obey SIGTERM
 class RunLock:
     """The only run in its work tree, as far as the file system can promise that."""
 
-    def __init__(self, plan: Plan) -> None:
-        # The name of a new run; a resumed run keeps its own.
-        self.run = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    def __init__(self, plan: Plan, name: str = "") -> None:
+        """Take the lock for a run of this name; without one, rooda chooses the name."""
+        # A resumed run keeps its own name.
+        self.run = name or f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+        self._token = os.urandom(16).hex()
         self._plan = plan
         self._lock: Lock | None = None
         try:
@@ -44,6 +46,11 @@ class RunLock:
             raise InvalidInput([_taken(taken, plan.environ.get(MARK))]) from None
         except OSError as error:
             self._trouble = error
+
+    @property
+    def token(self) -> str:
+        """The mark of the processes of this start; empty if the name of the run is mark enough."""
+        return "" if is_unique_run(self.run) else self._token
 
     @property
     def is_held(self) -> bool:
@@ -81,6 +88,7 @@ class RunLock:
             repository=has_repository(plan.root),
             began=time.time(),
             root="" if plan.project is None else str(plan.project),
+            token=self.token,
         )
 
     def _start(self) -> Path:
@@ -103,7 +111,7 @@ class RunLock:
 def _trace(earlier: LockNote) -> RunTrace:
     files = [file_identity(path) for path in _transcripts(Path(earlier.workspace), earlier.run)]
     return RunTrace(
-        f"{MARK}={earlier.run}",
+        mark_of(earlier.run, earlier.token),
         earlier.root or earlier.workspace,
         earlier.agents if earlier.process.can_be_seen else (),
         frozenset(file for file in files if file is not None),
@@ -121,9 +129,12 @@ def _transcripts(workspace: Path, run: str) -> list[Path]:
 
 
 @contextlib.contextmanager
-def hold_run_lock(plan: Plan) -> Iterator[RunLock]:
-    """Take the lock. Raises InvalidInput, which names the holder, if another run has it."""
-    alone = RunLock(plan)
+def hold_run_lock(plan: Plan, name: str = "") -> Iterator[RunLock]:
+    """Take the lock. Raises InvalidInput, which names the holder, if another run has it.
+
+    `name` is that of the run; without one, rooda chooses it.
+    """
+    alone = RunLock(plan, name)
     try:
         yield alone
     finally:

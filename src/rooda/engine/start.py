@@ -30,11 +30,12 @@ from rooda.config.settings import (
 )
 from rooda.config.world import this_world
 from rooda.engine.branch import switch_branch
+from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
-from rooda.engine.run_lock import hold_run_lock
+from rooda.engine.run_lock import RunLock, hold_run_lock
 from rooda.loop.emitter import Emitter
 from rooda.loop.loop import run_loop
 from rooda.loop.note_delivery import NoteBox
@@ -94,9 +95,9 @@ def start_run(
     plan.tools.interrupts = interrupts
     # From here on, a signal ends the run cleanly.
     with interrupts.deferred(), ExitStack() as closing:
-        lock = closing.enter_context(hold_run_lock(plan))
-        recording = Recording.open(plan, is_alone=lock.is_held)
-        closing.callback(recording.close)
+        programs = ForPrograms() if invocation is None else invocation.programs
+        lock = closing.enter_context(hold_run_lock(plan, programs.run_id))
+        recording = _open_recording(plan, lock, programs, closing)
         taken_up = None if invocation is None else invocation.taken_up
         resumed = None
         if invocation is not None and taken_up is not None:
@@ -106,7 +107,7 @@ def start_run(
         awake = closing.enter_context(keep_awake(plan, lock.run))
         plan.tools.runner.inherit()
         runner = closing.enter_context(plan.tools.runner)
-        runner.name = lock.run
+        runner.name, runner.token = lock.run, lock.token
         switched = switch_branch(plan)
         pin = Pin.of(plan.working_dir, plan.tools)
         if pin is not None:
@@ -144,18 +145,33 @@ def start_run(
             notes=notes,
         )
         if invocation is not None:
-            services = replace(
-                services,
-                continuing=partial(invocation.front.after, lock.run),
-                next_commands=partial(
-                    invocation.front.next_commands, lock.run, limits_of(plan).max_iterations
-                ),
-            )
+            services = _with_commands(services, invocation, plan)
         # What is loaded by now stays until the end. The entry point has made collections rare.
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)
         ended = run_loop(plan, services, resumed.state if resumed else None)
         return RunResult(ended.exit_code, tuple(wiring.emitter.failures))
+
+
+def _open_recording(
+    plan: Plan, lock: RunLock, programs: ForPrograms, closing: ExitStack
+) -> Recording:
+    """Open the record for a run that holds the lock. Raises InvalidInput."""
+    recording = Recording.open(plan, is_alone=lock.is_held)
+    closing.callback(recording.close)
+    if programs.run_id:
+        recording.refuse_known(programs.run_id)
+    return recording
+
+
+def _with_commands(services: Services, invocation: Invocation, plan: Plan) -> Services:
+    """Return the services with the commands that the user can use after the run."""
+    front, run = invocation.front, services.run
+    return replace(
+        services,
+        continuing=partial(front.after, run),
+        next_commands=partial(front.next_commands, run, limits_of(plan).max_iterations),
+    )
 
 
 def _kept(given: GivenFlags, plan: Plan) -> GivenFlags:

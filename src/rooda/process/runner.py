@@ -32,8 +32,20 @@ from rooda.process.warden.client import StartRefused, WardenClient, WardenDead
 from rooda.process.watch import ProcessWatch
 
 MARK: Final = "ROODA_RUN"  # in the environment of every process that a run starts
+TOKEN: Final = "ROODA_TOKEN"  # noqa: S105 - there too, if other runs may have the same name
 
 _FULL = "no space left on the disk: what it printed last may be missing"
+
+
+def unmarked(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the marks of an outer run."""
+    return {name: value for name, value in environ.items() if name not in (MARK, TOKEN)}
+
+
+def mark_of(run: str, token: str = "") -> str:
+    """Return the variable that all processes of a run, and no others, have; empty without a run."""
+    name, value = (TOKEN, token) if token else (MARK, run)
+    return f"{name}={value}" if value else ""
 
 
 class Runner:
@@ -41,6 +53,7 @@ class Runner:
 
     def __init__(self, run: str = "", contain: str = "adopt") -> None:
         self.name = run  # every process gets it as a mark in its environment
+        self.token = ""  # and this one, if other runs may have the same name
         self._contain = contain
         self._warden: WardenClient | None = None
         self._not_inherited: frozenset[int] | None = None
@@ -74,8 +87,7 @@ class Runner:
 
     def _new_warden(self) -> WardenClient:
         # Without the mark of an outer run that started this rooda: the warden is not part of it.
-        environ = {name: value for name, value in os.environ.items() if name != MARK}
-        return WardenClient(self._contain, environ)
+        return WardenClient(self._contain, unmarked(os.environ))
 
     def run(
         self, request: ProcessRequest, interrupts: Interrupts, listener: Listener
@@ -147,9 +159,9 @@ class Runner:
 
     def _start(self, request: ProcessRequest, output: "_Output") -> tuple[WardenClient, int, float]:
         """Make the warden start the program; a new warden, if the old one is dead."""
-        environ = {name: value for name, value in request.environ.items() if name != MARK}
-        if self.name:
-            environ = {MARK: self.name, **environ}  # first, so that a bounded read finds it
+        # First, so that a bounded read finds them.
+        marks = {name: value for name, value in ((MARK, self.name), (TOKEN, self.token)) if value}
+        environ = {**marks, **unmarked(request.environ)}
         files = (request.stdin.fileno(), *output.capture.files)
         arguments = (
             *(request.argv, request.cwd, environ, files),
@@ -167,7 +179,7 @@ class Runner:
 
     @property
     def _mark(self) -> str:
-        return f"{MARK}={self.name}" if self.name else ""
+        return mark_of(self.name, self.token)
 
     def close(self) -> None:
         """Let the warden end, and stop what it holds."""

@@ -41,9 +41,9 @@ from rooda.loop.work_events import (
 )
 from rooda.process.events import NamedProcess, TranscriptTrimmed
 from rooda.record.given_flags import GivenFlags
-from rooda.record.run_folders import is_run
 from rooda.workspace.lock import is_locked_by
 from rooda.workspace.lock_note import ProcessIdentity
+from rooda.workspace.state_folder import is_run
 from rooda.workspace.tree_changes import LineCounts
 
 RUNNING, INTERRUPTED = "running", "interrupted"

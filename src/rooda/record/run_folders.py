@@ -2,24 +2,16 @@
 
 import contextlib
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from rooda.workspace.state_folder import STATE_FOLDER, place_of
+from rooda.workspace.state_folder import STATE_FOLDER, is_run, place_of
 
 _RUNS: Final = "runs"
-# A run's name is also the name of its folder: no dot at the beginning, and no slash.
-_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def is_run(name: str) -> bool:
-    """Whether this can be the name of a run, and so of its folder."""
-    return _RUN.fullmatch(name) is not None
 
 
 def run_folder(workspace: Path, run: str) -> Path:

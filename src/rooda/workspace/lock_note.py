@@ -18,9 +18,10 @@ from msgspec.structs import asdict
 
 from rooda.process.leftovers import start_time
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import STATE_FOLDER, new_file, remove_file
+from rooda.workspace.state_folder import STATE_FOLDER, is_run, new_file, remove_file
 
-_RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
+_UNIQUE_RUN = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")  # a name that rooda has chosen
+_TOKEN = re.compile(r"[0-9a-f]{32}")
 _NOTE, _DRAFT = "run.json", "run.new"
 _LONGEST = 64 * 1024  # a note has some hundred bytes
 _ROOM = 64  # bytes at the end of the note, for the numbers of the agent's process
@@ -85,11 +86,17 @@ class LockNote(Struct, frozen=True):
     repository: bool = False  # whether the run started in a git work tree
     began: float = 0.0  # seconds since the epoch
     root: str = ""  # the folder of the work, if the record is apart from it
+    token: str = ""  # the mark of its processes, if other runs may have the same name
 
     @property
     def process(self) -> ProcessIdentity:
         """The process of the run."""
         return ProcessIdentity(self.pid, self.started, self.host, self.boot, self.namespace)
+
+
+def is_unique_run(name: str) -> bool:
+    """Return whether rooda has chosen this name of a run, so that no other run has it."""
+    return _UNIQUE_RUN.fullmatch(name) is not None
 
 
 def here() -> tuple[str, str]:
@@ -121,10 +128,17 @@ def read_note(top: Path) -> LockNote | None:
     """Return the note, if there is a valid one: an agent may have written anything there."""
     try:
         note = convert(json.loads(read_plain_file(_path(top), _LONGEST)), LockNote)
-        is_valid = _RUN.fullmatch(note.run) and b"\0" not in os.fsencode(note.workspace)
+        is_valid = _names_one_run(note) and b"\0" not in os.fsencode(note.workspace)
     except (OSError, ValueError, RecursionError):
         return None
     return note if is_valid else None
+
+
+def _names_one_run(note: LockNote) -> bool:
+    """Return whether the note tells the processes of its run from those of every other run."""
+    return is_unique_run(note.run) or (
+        is_run(note.run) and _TOKEN.fullmatch(note.token) is not None
+    )
 
 
 def _path(top: Path) -> Path:

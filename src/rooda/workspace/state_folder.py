@@ -7,6 +7,7 @@ it reads, and stays as evidence. What the agent prints is in files beside the pr
 import contextlib
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -21,6 +22,15 @@ DATABASE = "rooda.db"
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
 SESSION, UNTRACKED = "session.log", "untracked"  # of a whole run
+
+
+# A run's name is also the name of its folder: no dot at the beginning, and no slash.
+_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+
+
+def is_run(name: str) -> bool:
+    """Return whether this can be the name of a run, and so of its folder."""
+    return _RUN.fullmatch(name) is not None
 
 
 def place_of(run: str, iteration: int, attempt: int = 1) -> str:

@@ -19,7 +19,7 @@ from rooda.console.flags import (
     without_dry_run,
 )
 from rooda.console.options import EqualsOption, RunCommand, RunNamesCommand
-from rooda.console.program_options import record_of
+from rooda.console.program_options import NAMES, check_run_id, for_programs, record_of
 from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.
@@ -66,7 +66,7 @@ class _Resume(RunNamesCommand, RunCommand):
 
 @click.pass_obj
 def _run(session: CliContext, /, procedure: str, **parameters: Any) -> int:
-    given_flags(parameters)  # reports mistakes on the command line before all others
+    _check(parameters)  # reports mistakes on the command line before all others
     if parameters["resume"] is not None:
         return _resume_run(session, parameters["resume"], procedure)
     return _start(session, procedure, parameters)
@@ -74,7 +74,7 @@ def _run(session: CliContext, /, procedure: str, **parameters: Any) -> int:
 
 @click.pass_obj
 def _loop(session: CliContext, /, file: str | None, **parameters: Any) -> int:
-    given_flags(parameters)
+    _check(parameters)
     if parameters["resume"] is not None:
         return _resume_run(session, parameters["resume"], FILE_RUN)
     if file is None:
@@ -84,8 +84,14 @@ def _loop(session: CliContext, /, file: str | None, **parameters: Any) -> int:
 
 @click.pass_obj
 def _resume(session: CliContext, /, run: str | None, **parameters: Any) -> int:
-    given_flags(parameters)
+    _check(parameters, is_new=False)
     return _resume_run(session, run or "", None)
+
+
+def _check(parameters: Mapping[str, Any], *, is_new: bool = True) -> None:
+    """Raise UsageError if something is wrong with the command line alone."""
+    given_flags(parameters)
+    check_run_id(parameters, is_new=is_new and parameters["resume"] is None)
 
 
 def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
@@ -114,7 +120,8 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
     except InvalidInput as invalid:
         report(invalid.problems, _values_now(ctx.params, procedure or ""))
         return 1
-    parameters = {**taken_up.parameters, "dry_run": ctx.params["dry_run"]}
+    asked_now = {name: ctx.params[name] for name in ("dry_run", *NAMES)}
+    parameters = {**taken_up.parameters, **asked_now}
     return _start(session, row.procedure, parameters, taken_up)
 
 
@@ -169,7 +176,8 @@ def _start(
         given = given_of(ctx.command, parts_of(ctx))
     else:
         given = taken_up.given
-    invocation = Invocation(rooda_front(procedure, request.file), given, taken_up)
+    front, programs = rooda_front(procedure, request.file), for_programs(parameters)
+    invocation = Invocation(front, given, taken_up, programs)
     return launch(prepared, session.interrupts, invocation)
 
 
