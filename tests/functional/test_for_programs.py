@@ -1,7 +1,11 @@
 """The interfaces for programs that start rooda: `--record`, `--run-id`, `--result` and others."""
 
+import contextlib
+import os
 import shutil
 import sqlite3
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +13,7 @@ import pytest
 from rooda.record.record_reader import RecordReader
 from support.children import Nursery, until
 from support.recorded import HANGS, git, refused, versioned
-from support.workspace import PROCEDURE, Finished, Workspace, alive, wait_for
+from support.workspace import PROCEDURE, ROODA, Finished, Workspace, alive, wait_for
 
 WORKS = "echo more >> work.txt"
 
@@ -33,6 +37,13 @@ def agent(tmp_path: Path, body: str, name: str = "agent.sh") -> str:
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
     return str(path)
+
+
+@contextlib.contextmanager
+def closing_both(*descriptors: int) -> Iterator[None]:
+    yield
+    for fd in descriptors:
+        os.close(fd)
 
 
 def work(tree: Workspace, command: str, *flags: str) -> Finished:
@@ -164,3 +175,62 @@ def test_a_killed_run_is_cleared_away_without_harm_to_one_of_the_same_name_elsew
     assert tree.rooda("resume", "api", "--ai-cmd", "true", "-n", "1").code == 2
     assert alive(pids[1])
     assert other.rooda("stop", "--now").code == 0
+
+
+# -- the lifeline ----------------------------------------------------------------------------
+
+
+@pytest.mark.thorough
+def test_the_agent_and_its_tree_end_when_the_lifeline_closes(
+    tree: Workspace, nursery: Nursery, tmp_path: Path
+) -> None:
+    listing = "ls -l /proc/self/fd > fds; setsid sleep 60 & echo $! > left.pid; "
+    ours, its = os.pipe()
+    line = [
+        str(ROODA),
+        "work",
+        "--ai-cmd",
+        agent(tmp_path, listing + HANGS),
+        "--lifeline",
+        str(ours),
+    ]
+    process = subprocess.Popen(
+        line, cwd=tree.path, env=tree.environ(), stderr=subprocess.PIPE, text=True, pass_fds=(ours,)
+    )
+    nursery.started.append(process)
+    pipe = f"pipe:[{os.fstat(ours).st_ino}]"
+    os.close(ours)
+    pids = [nursery.pid(name) for name in ("agent", "left")]
+    os.write(its, b"words mean nothing")
+    assert pipe not in (tree.path / "fds").read_text()
+    assert all(map(alive, pids))
+    os.close(its)
+    assert process.wait(20) == 130
+    assert not any(map(alive, pids))
+    row = RecordReader(tree.path).run()
+    assert (row.status, row.rule) == ("interrupted", "interrupted")
+
+
+def test_a_wrong_lifeline_is_one_clear_error_before_anything_starts(
+    tree: Workspace, tmp_path: Path
+) -> None:
+    ours, its = os.pipe()
+    with (tmp_path / "file").open("w+") as file, closing_both(ours, its):
+        for name, words in (
+            ("99", "it is not open"),
+            ("x", "it is no descriptor's number"),
+            (str(file.fileno()), "it is neither a pipe nor a socket"),
+            (str(its), "it is the writing end"),
+        ):
+            done = subprocess.run(
+                [str(ROODA), "work", "--ai-cmd", "touch started", "--lifeline", name],
+                cwd=tree.path,
+                env=tree.environ(),
+                capture_output=True,
+                text=True,
+                pass_fds=(its, file.fileno()),
+                check=False,
+            )
+            assert (done.returncode, done.stdout) == (1, "")
+            assert f"--lifeline {name} can't be used: {words}" in done.stderr
+    assert not (tree.path / "started").exists()

@@ -1,6 +1,7 @@
 """The options for programs that start rooda: they are no settings, and no flags of the run."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,12 @@ SECTION = "For programs"  # the section of the help
 _OPTIONS: Mapping[str, tuple[str, str]] = {
     "--record": ("DIR", "Keep the record of the run in DIR, not in the work tree"),
     "--run-id": ("NAME", "Name of the new run [default: its time and six letters]"),
+    "--lifeline": (
+        "FD",
+        "Stop the agent, and exit with 130, when the other end of this pipe closes",
+    ),
 }
+_NUMBER = re.compile(r"[0-9]{1,9}")
 NAMES = frozenset(flag.removeprefix("--").replace("-", "_") for flag in _OPTIONS)
 
 
@@ -55,6 +61,21 @@ def check_run_id(parameters: Mapping[str, Any], *, is_new: bool) -> None:
         raise click.UsageError("--run-id is for new runs: a run that goes on keeps its name")
     if trouble := wrong_name(name):
         raise click.UsageError(f"{name!r} can't be the name of a run: {trouble}")
+
+
+def hold_lifeline(parameters: Mapping[str, Any]) -> None:
+    """Hold the descriptor that `--lifeline` names, if it names one. Raises UsageError."""
+    from rooda.process.lifeline import LifelineError, hold
+
+    name = parameters["lifeline"]
+    if name is None:
+        return
+    if not _NUMBER.fullmatch(name):
+        raise click.UsageError(f"--lifeline {name} can't be used: it is no descriptor's number")
+    try:
+        hold(int(name))
+    except LifelineError as error:
+        raise click.UsageError(f"--lifeline {name} can't be used: {error}") from None
 
 
 def for_programs(parameters: Mapping[str, Any]) -> "ForPrograms":

@@ -19,7 +19,13 @@ from rooda.console.flags import (
     without_dry_run,
 )
 from rooda.console.options import EqualsOption, RunCommand, RunNamesCommand
-from rooda.console.program_options import NAMES, check_run_id, for_programs, record_of
+from rooda.console.program_options import (
+    NAMES,
+    check_run_id,
+    for_programs,
+    hold_lifeline,
+    record_of,
+)
 from rooda.prompts.parts import PHASES
 
 # Imported in functions: help and completion need none of it, a dry run needs no database.
@@ -89,9 +95,10 @@ def _resume(session: CliContext, /, run: str | None, **parameters: Any) -> int:
 
 
 def _check(parameters: Mapping[str, Any], *, is_new: bool = True) -> None:
-    """Raise UsageError if something is wrong with the command line alone."""
+    """Raise UsageError if something is wrong with the command line alone; hold the lifeline."""
     given_flags(parameters)
     check_run_id(parameters, is_new=is_new and parameters["resume"] is None)
+    hold_lifeline(parameters)
 
 
 def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
