@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from rooda.ralph.markdown import LineKind, MarkdownLine, label_of, lines_of, plain, shortened
+from rooda.text.markdown import LineKind, MarkdownLine, label_of, lines_of, plain, shortened
 
 _BOX_MARKS = " xX~/!✓✔✅☑🚧⛔🚫"  # characters that may be in a check box
 _OPEN_MARKS, _PROGRESS_MARKS, _BLOCKED_MARKS = ("", " "), ("~", "/", "🚧"), ("!", "⛔", "🚫")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, takewhile
 
-from rooda.ralph.markdown import LineKind, MarkdownLine, label_of, lines_of, plain
 from rooda.ralph.shell_value import read_value
+from rooda.text.markdown import LineKind, MarkdownLine, label_of, lines_of, plain
 
 _LINES_BELOW = 50  # lines below a label that may contain the command
 _END = 20  # characters at the end of a line that may contain a colon

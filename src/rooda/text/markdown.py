@@ -63,18 +63,26 @@ class LineKind(Enum):
 class MarkdownLine(NamedTuple):
     """One line. `text` of a heading has no `#`s; `text` of an opening fence is the language.
 
-    Text and code are as written. `level` is the level of a heading.
+    Text and code are as written. `level` is the level of a heading. `number` is that of the line in
+    the document, from 1.
     """
 
     kind: LineKind
     text: str = ""
     level: int = 0
+    number: int = 0
 
 
 def lines_of(text: str) -> Iterator[MarkdownLine]:
     """Yield every line of the document that is not in a comment."""
-    rows = _NEWLINE.split(text[:LONGEST].removeprefix("\ufeff"))
-    return _Scanner().scan(rows[_front_matter(rows) :])
+    rows = rows_of(text)
+    first = _front_matter(rows)
+    return _Scanner().scan(rows[first:], first + 1)
+
+
+def rows_of(text: str) -> list[str]:
+    """Return the lines of the document as written, without their line breaks."""
+    return _NEWLINE.split(text[:LONGEST].removeprefix("\ufeff"))
 
 
 def _front_matter(rows: list[str]) -> int:
@@ -96,9 +104,9 @@ class _Scanner:
         self._in_list = False
         self._after_blank = True
 
-    def scan(self, rows: list[str]) -> Iterator[MarkdownLine]:
+    def scan(self, rows: list[str], first: int) -> Iterator[MarkdownLine]:
         underlined = False
-        for row, below in zip(rows, [*rows[1:], ""], strict=True):
+        for number, (row, below) in enumerate(zip(rows, [*rows[1:], ""], strict=True), first):
             if underlined:  # this row underlines the heading above, which was yielded with it
                 underlined = False
                 continue
@@ -112,7 +120,7 @@ class _Scanner:
                 line = self._line(row)
             if line is not None:
                 self._after_blank = line.kind is LineKind.BLANK
-                yield line
+                yield line._replace(number=number)
 
     def _line(self, row: str) -> MarkdownLine | None:
         if self._in_comment:
