@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from rooda.config.document import parse, plain
+from rooda.config.fleet_settings import FLEET_KEYS
 from rooda.config.json_schema import schema
 from rooda.config.settings import AI_CMD_ALIAS, SETTINGS
 from support.config import FOUR, in_section, planned, read, sample
@@ -500,7 +501,8 @@ def test_each_line_of_the_init_file_is_valid_without_its_comment_sign(
     workspace.config(text)
     workspace.write("prompts/docs.md", "Write in a ${tone} tone.")
     values = values_of(text)
-    assert set(values) == {"loop", "procedures", "ai_cmd_aliases"}
+    assert set(values) == {"loop", "procedures", "ai_cmd_aliases", "fleet"}
+    assert set(values["fleet"]) == set(FLEET_KEYS)
     assert len(values["loop"]) == len({row.key.partition(".")[0] for row in SETTINGS})
     assert [error.message for error in validator().iter_errors(values)] == []
     check = workspace.rooda("config", "check")

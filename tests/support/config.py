@@ -23,7 +23,9 @@ from rooda.config.prepare import Prepared, RunRequest, prepare
 from rooda.config.problems import Problem
 from rooda.config.setting import Setting
 from rooda.config.text_kinds import (
+    DatabaseUrl,
     FolderText,
+    LabelList,
     OneOf,
     PathText,
     SignalWord,
@@ -142,6 +144,10 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
         case OneOf():
             word = next(w for w in reversed(setting.kind.options) if w != setting.default)
             return Sample(json.dumps(word), word, word)
+        case LabelList():
+            return Sample("[gpu, big]", "gpu,big", ("gpu", "big"))
+        case DatabaseUrl():
+            return Sample("sqlite:////x.db", "sqlite:////x.db", "sqlite:////x.db")
         case TextList():
             # The words may be commands, which have to exist.
             return Sample("[cat, echo words]", "cat 'echo words'", ("cat", "echo words"))

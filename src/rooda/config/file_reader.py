@@ -27,7 +27,7 @@ from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, Tex
 from rooda.text.lookup import did_you_mean, near_miss
 from rooda.text.paths import anchored
 
-TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases")
+TOP_LEVEL = ("loop", "procedures", "ai_cmd_aliases", "fleet")
 FREE = "x-"  # the user may add top-level keys with this prefix, for example for anchors
 DESCRIPTION = "description"
 
@@ -71,6 +71,8 @@ class _Reader:
                     self._procedures(entry)
                 case "ai_cmd_aliases":
                     self._aliases(entry)
+                case "fleet":
+                    self._fleet(entry)
                 case unknown if not unknown.startswith(FREE):
                     self._found.unknown(unknown, entry.line, "", TOP_LEVEL)
 
@@ -147,6 +149,17 @@ class _Reader:
         if isinstance(setting.kind, PathText) and value is not None:
             value = str(anchored(self._file.folder, value, self._file.home))
         return Valued(value, self._origin(entry.line), name)
+
+    def _fleet(self, section: Entry) -> None:
+        from rooda.config.fleet_settings import FLEET_KEYS  # noqa: PLC0415 - few files have it
+
+        for entry in self._mapping(section.node, section.key):
+            if entry.key not in FLEET_KEYS:
+                self._found.unknown(entry.key, entry.line, section.key, FLEET_KEYS)
+                continue
+            valued = self._checked(FLEET_KEYS[entry.key], entry, f"{section.key}.{entry.key}")
+            if valued is not None:
+                self.layer.fleet[entry.key] = valued
 
     # -- procedures ------------------------------------------------------------------------
 

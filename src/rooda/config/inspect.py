@@ -15,6 +15,7 @@ from rooda.config.command import (
     unknown_alias,
 )
 from rooda.config.flag_names import IN_FILES
+from rooda.config.fleet_values import resolve_fleet
 from rooda.config.layers import FILE_RUN, Layers
 from rooda.config.locate import read_layers
 from rooda.config.origin import Tier
@@ -30,6 +31,7 @@ class Inspection(Struct, frozen=True):
 
     layers: Layers
     values: Values
+    fleet: Values
     problems: tuple[Problem, ...]
 
 
@@ -50,7 +52,8 @@ def inspect(
     values = resolve(layers, procedure)
     problems += _prompts(layers)
     problems += _commands(layers, world)
-    return Inspection(layers, values, tuple(in_order(IN_FILES.problems(problems))))
+    fleet = resolve_fleet(world, layers, {}, problems)
+    return Inspection(layers, values, fleet, tuple(in_order(IN_FILES.problems(problems))))
 
 
 def _prompts(layers: Layers) -> Iterator[Problem]:

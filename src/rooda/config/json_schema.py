@@ -1,8 +1,10 @@
 """The JSON Schema of rooda-config.yml, from the table of settings."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rooda.agents.registry import ADAPTERS
+from rooda.config.fleet_settings import FLEET_SETTINGS
 from rooda.config.kinds import Schema
 from rooda.config.setting import Setting
 from rooda.config.settings import OLD_KEYS, SETTINGS, SHORT_FORMS
@@ -28,6 +30,7 @@ def schema() -> Schema:
         **_object(
             {
                 "loop": _or_null(_object(_settings(list(SETTINGS)))),
+                "fleet": _or_null(_object(_settings(list(FLEET_SETTINGS), old={}))),
                 "procedures": _or_null(
                     {
                         "type": "object",
@@ -45,7 +48,7 @@ def schema() -> Schema:
     }
 
 
-def _settings(settings: list[Setting[Any]]) -> Schema:
+def _settings(settings: list[Setting[Any]], old: Mapping[str, str] = OLD_KEYS) -> Schema:
     properties: Schema = {}
     sections: Schema = {}
     for setting in settings:
@@ -54,8 +57,8 @@ def _settings(settings: list[Setting[Any]]) -> Schema:
         target[name if dot else section] = _setting(setting)
     for section, inner in sections.items():
         properties[section] = _object(inner) | _short_form(section)
-    for old, new in OLD_KEYS.items():
-        properties[old] = properties[new] | {"deprecated": True}
+    for name, new in old.items():
+        properties[name] = properties[new] | {"deprecated": True}
     return properties
 
 

@@ -61,7 +61,7 @@ class ProcedureLayer(Struct):
 
 
 class Layer(Struct):
-    """What one tier sets; the keys of `loop` are those of the settings, with dots."""
+    """What one tier sets; the keys of `loop` and `fleet` are those of settings, with dots."""
 
     tier: Tier
     file: str = ""  # its name in messages, if there is one
@@ -69,6 +69,7 @@ class Layer(Struct):
     loop: dict[str, Valued] = msgspec.field(default_factory=dict)
     procedures: dict[str, ProcedureLayer] = msgspec.field(default_factory=dict)
     aliases: dict[str, Valued] = msgspec.field(default_factory=dict)
+    fleet: dict[str, Valued] = msgspec.field(default_factory=dict)
 
     def procedure(self, name: str) -> Mapping[str, Valued]:
         """Return the values that this layer sets for this procedure only."""

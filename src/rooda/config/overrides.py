@@ -1,13 +1,13 @@
 """Reads the layers of the environment variables and the flags."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rooda.config.kinds import WrongValue
 from rooda.config.layers import Layer, Valued
 from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
-from rooda.config.setting import VARIABLE_PREFIX, Setting
+from rooda.config.setting import Setting, variable_prefix
 from rooda.config.settings import BY_KEY, GIT_COMMIT, SETTINGS
 from rooda.config.text_kinds import PathText
 from rooda.config.world import World
@@ -17,28 +17,38 @@ from rooda.text.paths import anchored
 
 def from_environment(world: World, problems: list[Problem]) -> Layer:
     """Return what `ROODA_LOOP_...` variables set. An empty variable sets nothing."""
+    return Layer(Tier.ENVIRONMENT, loop=read_variables(SETTINGS, world, problems))
+
+
+def read_variables(
+    settings: Sequence[Setting[Any]], world: World, problems: list[Problem]
+) -> dict[str, Valued]:
+    """Return what the variables of these settings set; all of them are below one key."""
     environ = world.environ
-    layer = Layer(Tier.ENVIRONMENT)
-    for setting in SETTINGS:
+    found: dict[str, Valued] = {}
+    for setting in settings:
         names = (setting.variable, *setting.old_variables)
         name = next((name for name in names if environ.get(name)), None)
         if name is not None:
             origin = Origin(Tier.ENVIRONMENT, name)
-            _add(layer, setting, environ[name], origin, world, problems)
-    problems += _unknown_variables(environ)
-    return layer
+            _add(found, setting, environ[name], origin, world, problems)
+    problems += _unknown_variables(settings, environ)
+    return found
 
 
-def _unknown_variables(environ: Mapping[str, str]) -> Iterator[Problem]:
+def _unknown_variables(
+    settings: Sequence[Setting[Any]], environ: Mapping[str, str]
+) -> Iterator[Problem]:
     """Yield the unknown `ROODA_LOOP_...` variables: a misspelled limit would have no effect."""
-    known = [name for row in SETTINGS for name in (row.variable, *row.old_variables)]
+    prefix = variable_prefix(settings[0].place)
+    known = [name for row in settings for name in (row.variable, *row.old_variables)]
     # Compare without the prefix: with it, all names look alike.
-    keys = [name.removeprefix(VARIABLE_PREFIX) for name in known]
+    keys = [name.removeprefix(prefix) for name in known]
     for name, value in environ.items():
-        if value and name.startswith(VARIABLE_PREFIX) and name not in known:
-            guess = near_miss(name.removeprefix(VARIABLE_PREFIX), keys)
+        if value and name.startswith(prefix) and name not in known:
+            guess = near_miss(name.removeprefix(prefix), keys)
             advice = (
-                f"Did you mean {VARIABLE_PREFIX + guess!r}?"
+                f"Did you mean {prefix + guess!r}?"
                 if guess
                 else "Unset it; `rooda config show` lists the settings, and the variable of "
                 f"`git.commit` is {GIT_COMMIT.variable}"
@@ -50,14 +60,24 @@ def from_flags(
     flags: Mapping[str, tuple[str, str]], world: World, problems: list[Problem]
 ) -> Layer:
     """Return what the flags set; they are `{key: (flag as written, text)}`."""
-    layer = Layer(Tier.CLI)
+    return Layer(Tier.CLI, loop=read_flags(BY_KEY, flags, world, problems))
+
+
+def read_flags(
+    settings: Mapping[str, Setting[Any]],
+    flags: Mapping[str, tuple[str, str]],
+    world: World,
+    problems: list[Problem],
+) -> dict[str, Valued]:
+    """Return the values of the flags; `settings` are those that have flags, by their keys."""
+    found: dict[str, Valued] = {}
     for key, (flag, text) in flags.items():
-        _add(layer, BY_KEY[key], text, Origin(Tier.CLI, flag), world, problems)
-    return layer
+        _add(found, settings[key], text, Origin(Tier.CLI, flag), world, problems)
+    return found
 
 
 def _add(
-    layer: Layer,
+    found: dict[str, Valued],
     setting: Setting[Any],
     text: str,
     origin: Origin,
@@ -71,4 +91,4 @@ def _add(
         return
     if isinstance(setting.kind, PathText) and value is not None:
         value = str(anchored(world.folder, value, world.home))
-    layer.loop[setting.key] = Valued(value, origin, origin.source)
+    found[setting.key] = Valued(value, origin, origin.source)

@@ -108,6 +108,17 @@ def without_secret_values(text: str) -> str:
     return without_tokens(_IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]])))
 
 
+def masked_url(url: str) -> str:
+    """Return a URL without its password, wherever that is: before the host, or in the query."""
+    scheme, slashes, rest = url.partition("://")
+    if not slashes:
+        return without_secret_values(url)
+    head, at, tail = rest.rpartition("@")  # a password may contain an @ itself
+    user, colon, _ = head.partition(":")
+    hidden = f"{user}:{HIDDEN}" if colon else user
+    return f"{scheme}://{without_tokens(hidden)}{at}{without_secret_values(tail)}"
+
+
 def without_tokens(text: str) -> str:
     """Return the text without keys and tokens that are known by their beginning (`sk-...`)."""
     return _KNOWN.sub(HIDDEN, text)

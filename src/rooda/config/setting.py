@@ -11,14 +11,19 @@ from rooda.config.text_kinds import Text
 T = TypeVar("T")
 
 UNSET = "none"
-VARIABLE_PREFIX = "ROODA_LOOP_"
+LOOP = "loop"  # the key at the top of the config file
 
 # Words of a key that the dry run writes in another way.
 _TITLE_WORDS = {"ai": "AI", "cmd": "Command", "env": "Environment"}
 
 
+def variable_prefix(place: str) -> str:
+    """Return how the variables of the settings below a key begin: `ROODA_LOOP_`."""
+    return f"ROODA_{place.upper()}_"
+
+
 class Setting(Struct, Generic[T], frozen=True, eq=False):
-    """A row of the table: a key below `loop`, its kind of value, its default and its help.
+    """A row of the table: a key below `place`, its kind of value, its default and its help.
 
     `group` is its section of the help. `label`, `flag` and `fix` (the advice for a wrong value)
     replace what would follow from the key and the kind, and so does `placeholder`, the name of
@@ -40,6 +45,7 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     fix: str = ""
     placeholder: str = ""
     common: bool = False
+    place: str = LOOP
 
     @property
     def metavar(self) -> str:
@@ -49,7 +55,7 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     @property
     def field(self) -> str:
         """The key as messages name it: `loop.iteration_timeout`."""
-        return f"loop.{self.key}"
+        return f"{self.place}.{self.key}"
 
     @property
     def flag_name(self) -> str:
@@ -59,7 +65,7 @@ class Setting(Struct, Generic[T], frozen=True, eq=False):
     @property
     def variable(self) -> str:
         """The environment variable: `ROODA_LOOP_ITERATION_TIMEOUT`."""
-        return VARIABLE_PREFIX + self.key.replace(".", "_").upper()
+        return variable_prefix(self.place) + self.key.replace(".", "_").upper()
 
     @property
     def title(self) -> str:

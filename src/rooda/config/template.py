@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from rooda.config.fleet_settings import FLEET_SETTINGS
 from rooda.config.locate import read_builtin
 from rooda.config.project_tests import CheckCommand
 from rooda.config.proposals import Proposals
@@ -21,6 +22,11 @@ _HEAD = """\
 # A key that rooda does not know is an error; keys at the top that begin with `x-` are yours.
 
 loop:
+"""
+
+_FLEET = """
+# Many loops at once, for `rooda fleet` and `rooda worker`.
+#fleet:
 """
 
 _TAIL = """
@@ -60,7 +66,14 @@ def template(proposals: Proposals) -> str:
     for section in sections:
         if section not in ("", verify):
             lines += [f"  #{section}:", *_settings_of(section)]
-    return _HEAD + "\n".join(lines) + "\n" + _TAIL
+    return _HEAD + "\n".join(lines) + "\n" + _FLEET + _fleet() + _TAIL
+
+
+def _fleet() -> str:
+    lines: list[str] = []
+    for setting in FLEET_SETTINGS:
+        lines += [*_comment(f"{setting.help}."), _default(setting)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _agent(proposals: Proposals) -> list[str]:

@@ -5,8 +5,11 @@ import shlex
 from collections.abc import Mapping
 
 from rooda.config.kinds import Kind, Schema, WrongValue, brief
+from rooda.config.sensitive import masked_url
 from rooda.text.lookup import did_you_mean
 from rooda.text.templates import has_lone_brace, names_in, template_pattern
+
+_DATABASES = ("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")
 
 
 class OneOf(Kind[str], frozen=True):
@@ -69,6 +72,30 @@ class ShellCommand(Text, frozen=True):
                 f"must be a command, not {brief(raw)}", "Write it as one text, such as 'make test'"
             )
         return super().check(raw)
+
+
+class DatabaseUrl(Text, frozen=True):
+    """The URL of a database; its password is never shown."""
+
+    metavar = "URL"
+
+    def check(self, raw: object) -> str:
+        text = super().check(raw).strip()
+        if not text.startswith(_DATABASES):
+            raise WrongValue(
+                f"must be the URL of a database, not {masked_url(text)!r}",
+                "Write postgresql://USER@HOST/DATABASE, or sqlite:///FILE",
+            )
+        return text
+
+    def show(self, value: str) -> str:
+        return masked_url(value)
+
+    def plain(self, value: str) -> object:
+        return masked_url(value)
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": r"^\s*(sqlite:///|postgres(ql(\+psycopg)?)?://)"}
 
 
 class TemplateText(Text, frozen=True):
@@ -134,6 +161,25 @@ class TextList(Kind[tuple[str, ...]], frozen=True):
 
     def schema(self) -> Schema:
         item = Text().schema()
+        return {"anyOf": [item, {"type": "array", "items": item}]}
+
+
+class LabelList(TextList, frozen=True):
+    """Several words; on the command line also with commas: `gpu,big`."""
+
+    metavar = "LABEL,..."
+
+    def check(self, raw: object) -> tuple[str, ...]:
+        labels = super().check(raw)
+        if wrong := [label for label in labels if not re.fullmatch(r"[\w.:-]+", label)]:
+            raise WrongValue(f"{brief(wrong[0])} is no label", "Write words such as gpu")
+        return labels
+
+    def from_text(self, text: str) -> tuple[str, ...]:
+        return super().from_text(text.replace(",", " "))
+
+    def schema(self) -> Schema:
+        item = {"type": "string", "pattern": r"^[\w.:-]+$"}
         return {"anyOf": [item, {"type": "array", "items": item}]}
 
 

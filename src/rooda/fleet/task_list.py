@@ -7,7 +7,7 @@ from typing import Any
 from rooda.config.document import Entry, Mapping, Node, Sequence, parse, plain
 from rooda.config.kinds import Dollars, Integer, Kind, WrongValue, brief
 from rooda.config.problems import Problem
-from rooda.config.text_kinds import Text, TextList
+from rooda.config.text_kinds import LabelList, Text, TextList
 from rooda.fleet.model import Task
 from rooda.fleet.names import run_name
 from rooda.fleet.task_checks import Placed
@@ -35,7 +35,7 @@ FIELDS: AnyMapping[str, Kind[Any]] = {
     "max_iterations": Integer(1),
     "max_cost": Dollars(),
     "account": Text(),
-    "labels": TextList(),
+    "labels": LabelList(),
 }
 
 

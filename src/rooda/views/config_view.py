@@ -1,9 +1,14 @@
 """The configuration as it holds, with the origin of every value."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
+from rooda.config.fleet_settings import FLEET_SETTINGS
 from rooda.config.inspect import Inspection
+from rooda.config.resolve import Values
 from rooda.config.sensitive import without_secret_values
+from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
 from rooda.config.text_kinds import TextMap
 from rooda.text.formats import flow_yaml
@@ -11,20 +16,24 @@ from rooda.text.formats import flow_yaml
 
 def as_yaml(found: Inspection) -> str:
     """The settings in the form of a config file, with their origins as comments."""
-    lines = ["loop:"]
+    return _section("loop", SETTINGS, found.values) + _section("fleet", FLEET_SETTINGS, found.fleet)
+
+
+def _section(name: str, settings: Iterable[Setting[Any]], values: Values) -> str:
+    lines = [f"{name}:"]
     section = ""
-    for setting in SETTINGS:
+    for setting in settings:
         outer, dot, name = setting.key.partition(".")
         if dot and outer != section:
             section = outer
             lines.append(f"  {outer}:")
         indent, word = ("    ", name) if dot else ("  ", setting.key)
-        origin = found.values.origin(setting).exact
-        if parts := found.values.parts(setting):
+        origin = values.origin(setting).exact
+        if parts := values.parts(setting):
             lines.append(f"{indent}{word}:")
             lines += [_line(f"{indent}  {part}: ...", at.exact) for part, at in parts.items()]
         else:
-            shown = flow_yaml(_masked(setting.plain(found.values[setting])))
+            shown = flow_yaml(_masked(setting.plain(values[setting])))
             lines.append(_line(f"{indent}{word}: {shown}", origin))
     return "\n".join(lines) + "\n"
 
@@ -46,16 +55,23 @@ def _line(text: str, origin: str) -> str:
 
 def as_json(found: Inspection) -> str:
     """The same for programs."""
-    values = {
+    shown = {
+        "loop": _objects(SETTINGS, found.values),
+        "fleet": _objects(FLEET_SETTINGS, found.fleet),
+    }
+    return json.dumps(shown, indent=2) + "\n"
+
+
+def _objects(settings: Iterable[Setting[Any]], values: Values) -> dict[str, dict[str, object]]:
+    return {
         setting.key: {
             # Values of the environment may be secrets.
-            "value": dict.fromkeys(found.values.parts(setting), "...")
+            "value": dict.fromkeys(values.parts(setting), "...")
             if isinstance(setting.kind, TextMap)
-            else _masked(setting.plain(found.values[setting])),
-            "tier": (origin := found.values.origin(setting)).tier.label,
+            else _masked(setting.plain(values[setting])),
+            "tier": (origin := values.origin(setting)).tier.label,
             "source": origin.source or None,
             "line": origin.line,
         }
-        for setting in SETTINGS
+        for setting in settings
     }
-    return json.dumps({"loop": values}, indent=2) + "\n"
