@@ -1,0 +1,170 @@
+"""Where a fleet is: the user's repository, the database, the git remote, and the project's key."""
+
+import hashlib
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.config.fleet_settings import REMOTE, URL
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.resolve import Values
+from rooda.config.sensitive import masked_url
+from rooda.text.paths import anchored
+from rooda.workspace.file_systems import network_file_system
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import explain_refusal, has_repository
+
+TITLE = "Fleet"
+_SQLITE = "sqlite:///"
+_DEFAULT_REMOTE = "origin"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/]*)(?P<path>/.*)?")
+_SCP = re.compile(r"(?P<host>[^/:]+):(?P<path>.*)")  # user@host:path, as ssh and git have it
+_UNSAFE = re.compile(r"[^a-z0-9._]+")
+_LONGEST_NAME = 40  # characters of the readable part of a key
+_HASH = 8  # characters
+
+
+class Place(Struct, frozen=True):
+    """Where a fleet is.
+
+    `top` is the user's checkout, `git_dir` its git folder (of all linked work trees), `project` the
+    key of the project in the database and in names of folders. `remote` is what git pushes to.
+    """
+
+    top: Path
+    git_dir: Path
+    project: str
+    url: str
+    remote: str
+
+    @property
+    def database(self) -> Path | None:
+        """The SQLite file; None for PostgreSQL."""
+        return Path(self.url.removeprefix(_SQLITE)) if self.url.startswith(_SQLITE) else None
+
+    @property
+    def has_database(self) -> bool:
+        """Whether there may be runs: a SQLite file that does not exist has none."""
+        return self.database is None or self.database.exists()
+
+    @property
+    def shown_url(self) -> str:
+        """The URL of the database for messages."""
+        return masked_url(self.url)
+
+    @property
+    def shown_remote(self) -> str:
+        """The URL of the remote for messages."""
+        return masked_url(self.remote)
+
+    @property
+    def is_own_remote(self) -> bool:
+        """Whether the user's repository itself receives the work."""
+        return self.remote == str(self.git_dir)
+
+
+def find_place(folder: Path, values: Values, tools: Tools) -> Place:
+    """Return the place for the current folder. Raises InvalidInput with what to do."""
+    git = Git(folder, tools)
+    top, git_dir = _repository(git)
+    url = _database(values[URL], top, git_dir)
+    remote = _remote(git, values[REMOTE], top, git_dir, is_shared=not url.startswith(_SQLITE))
+    return Place(top, git_dir, project_key(remote), url, remote)
+
+
+def make_database_folder(place: Place) -> None:
+    """Create the folder of a SQLite file, for the user alone."""
+    if place.database is None:
+        return
+    folder = place.database.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"the folder {folder} can't be created: {error.strerror}"
+        raise _wrong(message, "Check the modes of the folder, or set fleet.url") from None
+
+
+def project_key(remote: str) -> str:
+    """Return the key of a project: a readable name, and a hash of where its repository is.
+
+    The ssh and the https address of a repository have the same key.
+    """
+    where = _where(remote)
+    name = _UNSAFE.sub("-", where.lower()).strip("-._")[-_LONGEST_NAME:].strip("-._")
+    if where.startswith("/"):  # a folder of this machine: its last name is enough
+        name = _UNSAFE.sub("-", Path(where).name.lower()).strip("-._")[:_LONGEST_NAME]
+    key = hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:_HASH]
+    return f"{name}-{key}" if name else key
+
+
+def _where(remote: str) -> str:
+    """Return the path of a repository: on this machine with a slash in front, else without."""
+    found = _URL.fullmatch(remote)
+    is_local = found is not None and remote.startswith("file://")
+    if found is None and not _is_path(remote):
+        found = _SCP.fullmatch(remote)
+    path = remote if found is None else found["path"] or ""
+    path = path.rstrip("/").removesuffix("/.git").removesuffix(".git").rstrip("/")
+    return path if found is None or is_local else path.lstrip("/~")
+
+
+def _is_path(remote: str) -> bool:
+    """Return whether git takes this as a path, and not as `host:path`."""
+    before, colon, _ = remote.partition(":")
+    return not colon or "/" in before
+
+
+def _repository(git: Git) -> tuple[Path, Path]:
+    if not has_repository(git.folder):
+        raise _wrong(
+            f"{git.folder} is in no git repository",
+            "Go to a repository, or make one with `git init` and a first commit",
+        )
+    try:
+        absolute = "--path-format=absolute"
+        common = git.line("rev-parse", absolute, "--git-common-dir")
+        top = git.line("rev-parse", absolute, "--show-toplevel")
+    except GitError as error:
+        raise _wrong(*explain_refusal(git.folder, str(error))) from None
+    return Path(top).resolve(), Path(common).resolve()
+
+
+def _database(url: str | None, top: Path, git_dir: Path) -> str:
+    if url is not None and not url.startswith(_SQLITE):
+        return url
+    path = git_dir / "rooda" / "fleet.sqlite"
+    if url is not None:
+        path = anchored(top, url.removeprefix(_SQLITE))
+    if kind := network_file_system(path.parent):
+        raise _wrong(
+            f"the database would be on a network file system ({kind}): {path}",
+            f"SQLite breaks there. Set fleet.url ({URL.variable}) to {_SQLITE}/FILE with a file on "
+            "a local disk, or to a PostgreSQL database",
+        )
+    return f"{_SQLITE}{path}"
+
+
+def _remote(git: Git, wanted: str | None, top: Path, git_dir: Path, *, is_shared: bool) -> str:
+    if wanted is None and not is_shared:
+        return str(git_dir)
+    name = wanted or _DEFAULT_REMOTE
+    try:
+        is_known = name in git.line("remote").splitlines()
+        found = git.line("remote", "get-url", "--push", "--", name) if is_known else wanted
+    except GitError as error:
+        raise _wrong(
+            f"the remote {name!r} can't be read: {error}", "Check `git remote -v`"
+        ) from None
+    if found is None:
+        raise _wrong(
+            f"the repository has no remote {name!r}, and other machines need one",
+            f"Set fleet.remote ({REMOTE.variable}) to a repository that all machines can push to",
+        )
+    is_path = _URL.fullmatch(found) is None and _is_path(found)
+    return str(anchored(top, found).resolve()) if is_path else found
+
+
+def _wrong(message: str, advice: str) -> InvalidInput:
+    return InvalidInput([Problem(message, advice, title=TITLE)])

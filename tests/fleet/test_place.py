@@ -1,0 +1,137 @@
+"""Where a fleet is: the database, the remote and the project follow from the current folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rooda.config.fleet_values import read_fleet
+from rooda.config.problems import InvalidInput
+from rooda.fleet import place as place_module
+from rooda.fleet.place import Place, find_place, make_database_folder, project_key
+from rooda.workspace.file_systems import kind_of
+from rooda.workspace.tools import Tools
+from support.config import world
+from support.gitrepo import git
+
+POSTGRES = "fleet: {url: 'postgresql://me:hush@db/fleet'}\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "My Repo"
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+    return folder
+
+
+def place_of(folder: Path, config: str = "") -> Place:
+    values, _ = read_fleet(world(folder, workspace=config or None), {})
+    return find_place(folder, values, Tools(folders=[folder]))
+
+
+def trouble_of(folder: Path, config: str = "") -> str:
+    with pytest.raises(InvalidInput) as caught:
+        place_of(folder, config)
+    (problem,) = caught.value.problems
+    return f"{problem.message}. {problem.suggestion}"
+
+
+def test_one_machine_needs_no_settings(repo: Path) -> None:
+    (repo / "sub").mkdir()
+    place = place_of(repo / "sub")
+    assert place.top == repo
+    assert place.url == f"sqlite:///{repo}/.git/rooda/fleet.sqlite"
+    assert place.remote == f"{repo}/.git"
+    assert place.is_own_remote
+    assert place.project.startswith("my-repo-")
+    assert not place.has_database
+    make_database_folder(place)
+    assert place.database is not None
+    assert place.database.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_linked_work_tree_has_the_fleet_of_its_repository(repo: Path, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "other")
+    one, other = place_of(repo), place_of(tmp_path / "other")
+    assert (one.project, one.url, one.remote) == (other.project, other.url, other.remote)
+    assert other.top == tmp_path / "other"
+
+
+def test_many_machines_share_a_remote_and_the_password_is_hidden(repo: Path) -> None:
+    assert "no remote 'origin'" in trouble_of(repo, POSTGRES)
+    git(repo, "remote", "add", "origin", "https://me:hush@example.org/team/app.git")
+    git(repo, "remote", "add", "shared", "git@example.org:team/app")
+    place = place_of(repo, POSTGRES)
+    assert place.remote == "https://me:hush@example.org/team/app.git"
+    assert not place.is_own_remote
+    assert place.database is None
+    assert place.shown_url == "postgresql://me:...@db/fleet"
+    assert place.shown_remote == "https://me:...@example.org/team/app.git"
+    named = place_of(repo, POSTGRES.replace("}", ", remote: shared}"))
+    assert named.remote == "git@example.org:team/app"
+    assert named.project == place.project
+    assert place.project.startswith("team-app-")
+    relative = place_of(repo, POSTGRES.replace("}", ", remote: ../hub.git}"))
+    assert relative.remote == str(repo.parent / "hub.git")
+
+
+@pytest.mark.parametrize(
+    "one, other, is_same",
+    [
+        ("git@github.com:team/app.git", "https://github.com/team/app", True),
+        ("ssh://git@host:22/team/app.git/", "https://token:x@host/team/app.git", True),
+        ("host:~/app", "ssh://host/~/app", True),
+        ("/srv/app.git", "file:///srv/app.git", True),
+        ("/srv/app/.git", "/srv/app", True),
+        ("git@github.com:team/app", "git@github.com:team/app2", False),
+        ("https://host/srv/app", "/srv/app", False),
+        ("/home/a/app", "/home/b/app", False),
+    ],
+)
+def test_two_spellings_of_one_repository_are_one_project(
+    one: str, other: str, is_same: bool
+) -> None:
+    assert (project_key(one) == project_key(other)) is is_same
+    for key in map(project_key, (one, other)):
+        assert key == Path(key).name.lower()
+        assert " " not in key
+
+
+def test_a_key_is_a_safe_name_whatever_the_path_is() -> None:
+    for remote in ("/a b/\u00fc\n../x", "https://h/" + "x/" * 400, "/", os.fsdecode(b"/\xff/r")):
+        key = project_key(remote)
+        assert key.replace("-", "").replace(".", "").replace("_", "").isalnum()
+        assert len(key) < 60
+        assert not key.startswith(".")
+
+
+def test_sqlite_on_a_network_file_system_is_refused(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place_module, "network_file_system", lambda path: "nfs4")
+    words = trouble_of(repo)
+    assert "network file system (nfs4)" in words
+    assert "ROODA_FLEET_URL" in words
+
+
+def test_the_deepest_and_last_mount_tells_the_file_system() -> None:
+    mounts = (
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "2 1 0:40 / /home rw shared:1 - nfs4 server:/home rw\n"
+        "3 2 8:2 / /home/my\\040disk rw - ext4 /dev/sdb rw\n"
+        "4 1 0:41 / /mnt rw - ext4 /dev/sdc rw\n5 1 0:42 / /mnt rw - fuse.sshfs host: rw\n"
+        "nonsense\n"
+    )
+    for path, kind in (
+        ("/srv/x", "ext4"),
+        ("/home/me/x", "nfs4"),
+        ("/homes/me", "ext4"),
+        ("/home/my disk/x", "ext4"),
+        ("/mnt/x", "fuse.sshfs"),
+    ):
+        assert kind_of(path, mounts) == kind
+
+
+def test_a_folder_without_a_repository_says_what_to_do(tmp_path: Path) -> None:
+    assert "git init" in trouble_of(tmp_path)
