@@ -154,9 +154,8 @@ def _remote(git: Git, wanted: str | None, top: Path, git_dir: Path, *, is_shared
         is_known = name in git.line("remote").splitlines()
         found = git.line("remote", "get-url", "--push", "--", name) if is_known else wanted
     except GitError as error:
-        raise _wrong(
-            f"the remote {name!r} can't be read: {error}", "Check `git remote -v`"
-        ) from None
+        message = f"the remote {name!r} can't be read: {masked_url(str(error))}"
+        raise _wrong(message, "Check `git remote -v`") from None
     if found is None:
         raise _wrong(
             f"the repository has no remote {name!r}, and other machines need one",

@@ -36,7 +36,7 @@ def kind_of(path: str, mounts: str) -> str:
         if len(fields) < 5 or not after:  # noqa: PLR2004 - the fifth field is the mount point
             continue
         point = _OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields[4])
-        is_above = point == "/" or path == point or path.startswith(f"{point}/")
+        is_above = point in ("/", path) or path.startswith(f"{point}/")
         if is_above and len(point) >= deepest:
             found, deepest = after.split(" ")[0], len(point)
     return found
