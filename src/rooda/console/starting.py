@@ -18,6 +18,7 @@ from rooda.console.command_line import anchored_in, given_of, merge, parse, part
 from rooda.console.command_table import RESERVED
 from rooda.console.flags import MergeRules
 from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
+from rooda.engine.outcome import write_not_started, write_outcome
 from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
 from rooda.engine.start import report, start_run
 from rooda.loop.run_events import RunResumed
@@ -35,13 +36,20 @@ LAST = ""  # `--resume` without a name
 
 def launch(prepared: Prepared, interrupts: Interrupts, invocation: Invocation) -> int:
     """Run the plan to its end and return the exit code; print a message for every error."""
+    programs = invocation.programs
     try:
         result = start_run(prepared, interrupts, invocation)
     except InvalidInput as invalid:
         taken_up = invocation.taken_up
         problems = invalid.problems if taken_up is None else taken_up.explained(invalid.problems)
         report(prepared.request.flag_names.problems(problems), prepared.values)
+        if programs.result is not None:
+            name = programs.run_id if taken_up is None else taken_up.run
+            write_not_started(programs.result, [one.message for one in problems], name)
         return 1
+    if programs.result is not None and (trouble := write_outcome(programs.result, result.outcome)):
+        click.echo(f"Error: {trouble}", err=True)
+        return result.exit_code or 1
     for failure in result.failures:
         crash.tell(failure, sys.argv[1:])
     return result.exit_code

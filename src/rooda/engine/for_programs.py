@@ -1,10 +1,12 @@
 """What a program that starts rooda asks for besides the run itself. The record keeps none of it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from rooda.config.command import Agent
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import World
 from rooda.text.paths import is_folder
@@ -18,10 +20,29 @@ _GIT = ".git"
 class ForPrograms(Struct, frozen=True):
     """The interfaces for programs; paths are absolute.
 
-    `run_id` is the name of a new run; rooda chooses one without it.
+    `run_id` is the name of a new run; rooda chooses one without it. `result` is a file for the
+    outcome. `account` names what the usage limits of the agent are about. The run pauses after
+    `pause_after` more iterations.
     """
 
     run_id: str = ""
+    result: Path | None = None
+    account: str = ""
+    pause_after: int | None = None
+
+    def accounts(self, agents: Sequence[Agent]) -> dict[str, str]:
+        """Return the account of each agent's command; a fallback of another kind has its own."""
+        names = {one.command.text: _known_name(one) for one in agents}
+        first = _known_name(agents[0])
+        if self.account:
+            names = {text: self.account if one == first else one for text, one in names.items()}
+        return names
+
+
+def _known_name(agent: Agent) -> str:
+    """Return the name of the agent as its adapter knows it, else as the user does."""
+    program = agent.program
+    return program.adapter.name if program.is_known else agent.name
 
 
 def record_apart(folder: Path, world: World) -> Path:

@@ -18,7 +18,14 @@ from rooda.loop.state import State, Status, limits_of
 from rooda.loop.stops import MORE_ITERATIONS, Stop, StopRule, stop
 from rooda.record.json_objects import iteration_of, last_attempts
 from rooda.record.record_reader import RecordReader
-from rooda.record.rows import NoRecord, NothingRecorded, RecordedRepository, RunRow, StoreError
+from rooda.record.rows import (
+    IterationRow,
+    NoRecord,
+    NothingRecorded,
+    RecordedRepository,
+    RunRow,
+    StoreError,
+)
 from rooda.text.numbers import count
 from rooda.workspace.git import GitError
 from rooda.workspace.snapshots.repository import Repository
@@ -36,6 +43,7 @@ class Resumed(Struct, frozen=True):
     row: RunRow
     state: State
     earlier: tuple[Iteration, ...]
+    rows: tuple[IterationRow, ...] = ()  # every attempt
 
 
 def resume(plan: Plan, wanted: str, front: Front | None = None) -> Resumed:
@@ -61,7 +69,7 @@ def _resume(plan: Plan, wanted: str, reader: RecordReader, front: Front) -> Resu
     if found is not None:
         raise _used_up(row, state, found, front)
     _check_repository(plan, row)
-    return Resumed(row, state, tuple(map(iteration_of, last_attempts(rows))))
+    return Resumed(row, state, tuple(map(iteration_of, last_attempts(rows))), tuple(rows))
 
 
 def _check_repository(plan: Plan, row: RunRow) -> None:

@@ -33,6 +33,7 @@ from rooda.engine.branch import switch_branch
 from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
+from rooda.engine.outcome import OutcomeKeeper, RunOutcome
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
@@ -72,6 +73,7 @@ class RunResult(Struct, frozen=True):
     """The exit code of a run, and the errors of listeners that it survived."""
 
     exit_code: int
+    outcome: RunOutcome
     failures: tuple[Exception, ...] = ()
 
 
@@ -83,13 +85,7 @@ def start_run(
     `invocation` says which earlier run goes on, and what the record keeps of the command line;
     a run without one is not meant to be continued.
     """
-    plan = prepared.plan
-    if plan is None or not prepared.valid:
-        raise InvalidInput(prepared.all_problems())
-    try:
-        make_state_folder(plan.workspace)
-    except OSError as error:
-        raise InvalidInput([_unwritable(error)]) from None
+    plan = _startable(prepared)
     return_large_blocks_to_system()
     local_now()  # loads what it needs now: later there may be no descriptor left
     plan.tools.interrupts = interrupts
@@ -124,6 +120,8 @@ def start_run(
             emitter(taken_up.told(resumed.state))
         if switched is not None:
             emitter(switched)
+        keeper = OutcomeKeeper(lock.run, plan.procedure, resumed)
+        emitter.add(keeper)
         emitter.add(lock.note_agent)
         awake.listen(emitter)
         lock.clear_what_is_left(emitter)
@@ -145,12 +143,25 @@ def start_run(
             notes=notes,
         )
         if invocation is not None:
-            services = _with_commands(services, invocation, plan)
+            services = _as_started(services, invocation, plan)
         # What is loaded by now stays until the end. The entry point has made collections rare.
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER)
         ended = run_loop(plan, services, resumed.state if resumed else None)
-        return RunResult(ended.exit_code, tuple(wiring.emitter.failures))
+        failures = tuple(wiring.emitter.failures)
+        return RunResult(ended.exit_code, keeper.outcome(ended), failures)
+
+
+def _startable(prepared: Prepared) -> Plan:
+    """Return the plan, if a run may start and its state folder is there. Raises InvalidInput."""
+    plan = prepared.plan
+    if plan is None or not prepared.valid:
+        raise InvalidInput(prepared.all_problems())
+    try:
+        make_state_folder(plan.workspace)
+    except OSError as error:
+        raise InvalidInput([_unwritable(error)]) from None
+    return plan
 
 
 def _open_recording(
@@ -164,13 +175,16 @@ def _open_recording(
     return recording
 
 
-def _with_commands(services: Services, invocation: Invocation, plan: Plan) -> Services:
-    """Return the services with the commands that the user can use after the run."""
+def _as_started(services: Services, invocation: Invocation, plan: Plan) -> Services:
+    """Return the services with what the start of the run says: commands, accounts, the pause."""
+    programs = invocation.programs
     front, run = invocation.front, services.run
     return replace(
         services,
         continuing=partial(front.after, run),
         next_commands=partial(front.next_commands, run, limits_of(plan).max_iterations),
+        accounts=programs.accounts(plan.agents),
+        pause_after=programs.pause_after,
     )
 
 

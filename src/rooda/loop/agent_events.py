@@ -133,6 +133,8 @@ class WaitStarted(Event, frozen=True):
     capped: bool = False  # the run waits no longer than its settings allow, then it tries once more
     outage: str = ""  # the kind of outage
     lasted: float | None = None  # for how many seconds the outage has lasted so far
+    account: str = ""  # the account of the agent: what `--account` names, else the agent
+    ends: datetime | None = None  # when the limit itself ends, which can be after the wait
 
     def waits_for(self) -> str:
         """Return what the run waits for, in words."""

@@ -26,7 +26,7 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.waiting import next_wait, note_outage, wait
-from rooda.loop.waits import UsageLimit, choose, first_free
+from rooda.loop.waits import AgentHold, UsageLimit, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.testresults.results import TestResults
@@ -36,7 +36,7 @@ from rooda.workspace.tools import Deadline
 def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunEnded:
     """Iterate until a stop condition holds. With a state, an earlier run goes on."""
     began = services.monotonic()
-    limits = limits_of(plan)
+    limits = _limits(plan, services, state)
     resumed_at = None if state is None else state.iteration + 1
     state = state or State()
     before = state.elapsed
@@ -102,6 +102,15 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     _report_notes(services)
     services.emit(ended)
     return ended
+
+
+def _limits(plan: Plan, services: Services, state: State | None) -> Limits:
+    """Return the limits of the run, and of this start of it: where it pauses."""
+    limits = limits_of(plan)
+    if services.pause_after is None:
+        return limits
+    done = 0 if state is None else state.iteration
+    return replace(limits, pause_at=done + services.pause_after)
 
 
 def _report_tasks(plan: Plan, services: Services, found: Stop) -> None:
@@ -200,6 +209,12 @@ def _story_of(ended: RunEnded) -> dict[str, object]:
     }
 
 
+def _hold(state: State, services: Services) -> AgentHold | None:
+    """Return the usage limit or outage because of which no agent can work."""
+    blocked = state.blocked
+    return None if blocked is None else hold_of(blocked, services.accounts.get(blocked.agent, ""))
+
+
 def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
 ) -> RunEnded:
@@ -221,4 +236,5 @@ def _ended(
         cost=state.cost,
         resume=services.continuing(found.rule),
         next_commands=services.next_commands(found.rule),
+        limit=_hold(state, services),
     )

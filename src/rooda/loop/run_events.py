@@ -6,6 +6,7 @@ from rooda.config.problems import Severity
 from rooda.loop.state import Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
+from rooda.loop.waits import AgentHold
 from rooda.process.events import NamedProcess, names
 from rooda.text.colors import Color
 from rooda.text.controls import one_line, shown_words
@@ -296,6 +297,7 @@ class RunEnded(Event, frozen=True):
     cost: float = 0.0  # what the run cost, in US dollars
     resume: str = ""  # the command that continues the run, if there is one
     next_commands: tuple[str, ...] = ()  # commands that show the run and continue it
+    limit: AgentHold | None = None  # the usage limit or outage, if no agent could work at the end
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED
@@ -333,7 +335,8 @@ class RunEnded(Event, frozen=True):
                 return Message("Loop aborted", (*counts, *total, resume))
             case Status.INTERRUPTED:
                 fields = (status, *total, ("signal", self.signal), resume)
-                return Message("Loop interrupted", fields)
+                is_paused = self.rule is StopRule.PAUSED
+                return Message("Loop paused" if is_paused else "Loop interrupted", fields)
             case _:
                 return Message("Loop completed", (status, *total))
 
@@ -358,7 +361,8 @@ class RunEnded(Event, frozen=True):
             case Status.MAX_ITERS:
                 return f"Reached max iterations: {self.max_iterations} ({total})"
             case Status.INTERRUPTED:
-                word = "Stopped" if self.rule is StopRule.STOPPED else "Interrupted"
+                words = {StopRule.STOPPED: "Stopped", StopRule.PAUSED: "Paused"}
+                word = words.get(self.rule, "Interrupted")
                 return f"{word} ({completed})"
             case _ if self.reason:
                 return f"ERROR: Aborting: {one_line(self.reason)} ({completed})"

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct, field
@@ -66,7 +66,8 @@ class Services(Struct, frozen=True):
     files in `untracked` out of commits until they change. `notes` has the user's notes for the next
     prompt. `now` is the wall clock, `rest` lets time pass, `chance` is anything from 0 to 1.
     `continuing` says which command continues a run that a rule has ended, if there is one, and
-    `next_commands` which commands the user may want then.
+    `next_commands` which commands the user may want then. `accounts` has the account of each
+    agent's command. The run pauses after `pause_after` more iterations.
     """
 
     emit: Callable[[Event], None]
@@ -87,6 +88,8 @@ class Services(Struct, frozen=True):
     pin: Pin | None = None
     untracked: UntrackedFiles | None = None
     notes: NoteBox | None = None
+    accounts: Mapping[str, str] = field(default_factory=dict)
+    pause_after: int | None = None
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""

@@ -54,6 +54,7 @@ class Limits(Struct, frozen=True):
     max_tokens: int | None = None
     patience: Patience = Patience()
     once: bool = False  # one good iteration is a success
+    pause_at: int | None = None  # after this iteration the run pauses
 
 
 def limits_of(plan: Plan) -> Limits:

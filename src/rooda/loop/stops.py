@@ -98,6 +98,10 @@ def _limit(state: State, limits: Limits) -> str | None:
     return f"{reason}; waited {format_duration(most)} (max_limit_wait)"
 
 
+def _paused(state: State, limits: Limits) -> str | None:
+    return "" if limits.pause_at is not None and state.iteration >= limits.pause_at else None
+
+
 def _max_outage_wait(state: State, limits: Limits) -> str | None:
     blocked, most = state.blocked, limits.patience.max_outage_wait
     if blocked is None or not blocked.outage or most is None or state.outage_lasted < most:
@@ -113,8 +117,8 @@ class StopRow(Struct, frozen=True):
 
     `status` is how the run ends. `sentence` is for `rooda why`, and `settings` are the keys that
     govern the rule. `exit_code` is for a run that is aborted: of the last failure's kind, of the
-    required file, or 1. `recorded` and `logged` are the reason in the record and in the session
-    log, for a rule whose check gives none.
+    required file, or 1; a run that is paused has 0. `recorded` and `logged` are the reason in the
+    record and in the session log, for a rule whose check gives none.
     """
 
     name: str
@@ -122,7 +126,7 @@ class StopRow(Struct, frozen=True):
     check: Callable[[State, Limits], str | None]
     sentence: str
     settings: tuple[str, ...] = ()
-    exit_code: Literal["one", "last_failure", "required_file"] = "one"
+    exit_code: Literal["one", "last_failure", "required_file", "zero"] = "one"
     recorded: str = ""
     logged: str = ""
 
@@ -280,6 +284,15 @@ class StopRule(StrEnum):
         settings=FailureKind.OFFLINE.row.settings,
         exit_code="last_failure",
     )
+    PAUSED = StopRow(
+        "paused",
+        Status.INTERRUPTED,
+        _paused,  # the last one: no other rule ends the run here
+        "The program that started rooda asked for so many iterations (`--pause-after`).",
+        exit_code="zero",
+        recorded="paused after the iterations that were asked for",
+        logged="paused",
+    )
 
 
 _BY_NAME: dict[str | None, StopRule] = {rule.value: rule for rule in StopRule}
@@ -296,6 +309,16 @@ class Stop(Struct, frozen=True):
     status: Status
     rule: StopRule
     reason: str = ""
+
+
+def recorded_reason(rule: StopRule, reason: str, last_failure: str) -> str:
+    """Return why a run ended, for the record; after failures in a row with the last of them."""
+    if reason:
+        return reason
+    words = rule.row.recorded
+    if rule is StopRule.FAILURE_THRESHOLD and last_failure:
+        return f"{words}, the last one: {last_failure}"
+    return words
 
 
 def stop(state: State, limits: Limits) -> Stop | None:
@@ -319,6 +342,8 @@ class ExitCodes(Struct, frozen=True):
 
 def exit_code(found: Stop, last: Outcome | None, codes: ExitCodes) -> int:
     """Return the exit code of a run; for an aborted run it depends on what failed."""
+    if found.rule.row.exit_code == "zero":
+        return 0
     match found.status:
         case Status.SUCCESS:
             return 0

@@ -86,6 +86,8 @@ def _for_the_agent(
         capped=left < seconds,
         outage=first.outage,
         lasted=spent if is_outage else None,
+        account=services.accounts.get(first.agent, ""),
+        ends=_moment(now, seconds) if math.isfinite(seconds) else None,
     )
 
 

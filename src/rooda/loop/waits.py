@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -51,6 +51,24 @@ class UsageLimit(Struct, frozen=True):
     evidence: str = ""
     times: int = 1
     outage: str = ""
+
+
+class AgentHold(Struct, frozen=True):
+    """A usage limit or an outage, for a program whose runs share an account."""
+
+    account: str  # that `--account` names, else the agent that rooda knows
+    agent: str  # the name of the agent
+    kind: str  # `limit`, `overloaded` or `offline`
+    until: datetime | None  # when an agent can work again; null if nobody knows
+    known: bool  # the agent itself said until when
+    evidence: str  # what the agent said
+
+
+def hold_of(limit: UsageLimit, account: str) -> AgentHold:
+    """Return the limit or outage of an agent, with the account that it is about."""
+    end = datetime.fromtimestamp(limit.until, UTC) if math.isfinite(limit.until) else None
+    kind = limit.outage or str(FailureKind.LIMIT)
+    return AgentHold(account, limit.name, kind, end, limit.known, limit.evidence)
 
 
 def limited(

@@ -31,7 +31,7 @@ from rooda.loop.run_events import (
     TasksLeft,
 )
 from rooda.loop.state import State
-from rooda.loop.stops import StopRule
+from rooda.loop.stops import recorded_reason
 from rooda.loop.work_events import (
     BaselineEnded,
     ChangesUnknown,
@@ -209,7 +209,7 @@ class Recorder:
             self._run,
             status=str(event.status),
             ended_at=at,
-            reason=event.reason or self._reason_of(event.rule),
+            reason=recorded_reason(event.rule, event.reason, self._last_reason),
             rule=str(event.rule),
             exit_code=event.exit_code,
             signal=event.signal,
@@ -222,13 +222,6 @@ class Recorder:
             cost=event.cost or None,
         )
         self._store.save(run=self._run)
-
-    def _reason_of(self, rule: StopRule) -> str:
-        """Return the reason of a rule; after failures in a row with the reason of the last one."""
-        words = rule.row.recorded
-        if rule is StopRule.FAILURE_THRESHOLD and self._last_reason:
-            return f"{words}, the last one: {self._last_reason}"
-        return words
 
     _HANDLERS: ClassVar[Mapping[type, Callable[["Recorder", Any, str], None]]] = {
         ConfigResolved: _add_setting,

@@ -36,3 +36,27 @@ def read_plain_file(path: Path, most: int | None, *, follow: bool = False) -> by
     """Return the first `most` bytes of a regular file (None: all bytes). Raises OSError."""
     with os.fdopen(open_plain_file(path, follow=follow), "rb") as file:
         return file.read(most)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a private file in one step, which survives a loss of power. Raises OSError.
+
+    A reader sees the old file or the new one. What is in its place is replaced, also a link.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -21,10 +21,13 @@ from rooda.console.flags import (
 from rooda.console.options import EqualsOption, RunCommand, RunNamesCommand
 from rooda.console.program_options import (
     NAMES,
+    check_pause,
     check_run_id,
     for_programs,
     hold_lifeline,
     record_of,
+    tell_not_started,
+    telling_result,
 )
 from rooda.prompts.parts import PHASES
 
@@ -72,32 +75,36 @@ class _Resume(RunNamesCommand, RunCommand):
 
 @click.pass_obj
 def _run(session: CliContext, /, procedure: str, **parameters: Any) -> int:
-    _check(parameters)  # reports mistakes on the command line before all others
-    if parameters["resume"] is not None:
-        return _resume_run(session, parameters["resume"], procedure)
-    return _start(session, procedure, parameters)
+    with telling_result(parameters):
+        _check(parameters)  # reports mistakes on the command line before all others
+        if parameters["resume"] is not None:
+            return _resume_run(session, parameters["resume"], procedure)
+        return _start(session, procedure, parameters)
 
 
 @click.pass_obj
 def _loop(session: CliContext, /, file: str | None, **parameters: Any) -> int:
-    _check(parameters)
-    if parameters["resume"] is not None:
-        return _resume_run(session, parameters["resume"], FILE_RUN)
-    if file is None:
-        raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
-    return _start(session, FILE_RUN, {**parameters, "file": file})
+    with telling_result(parameters):
+        _check(parameters)
+        if parameters["resume"] is not None:
+            return _resume_run(session, parameters["resume"], FILE_RUN)
+        if file is None:
+            raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
+        return _start(session, FILE_RUN, {**parameters, "file": file})
 
 
 @click.pass_obj
 def _resume(session: CliContext, /, run: str | None, **parameters: Any) -> int:
-    _check(parameters, is_new=False)
-    return _resume_run(session, run or "", None)
+    with telling_result(parameters):
+        _check(parameters, is_new=False)
+        return _resume_run(session, run or "", None)
 
 
 def _check(parameters: Mapping[str, Any], *, is_new: bool = True) -> None:
     """Raise UsageError if something is wrong with the command line alone; hold the lifeline."""
     given_flags(parameters)
     check_run_id(parameters, is_new=is_new and parameters["resume"] is None)
+    check_pause(parameters)
     hold_lifeline(parameters)
 
 
@@ -126,6 +133,7 @@ def _resume_run(session: CliContext, wanted: str, procedure: str | None) -> int:
             taken_up = again(loop, _LOOP_RULES)
     except InvalidInput as invalid:
         report(invalid.problems, _values_now(ctx.params, procedure or ""))
+        tell_not_started(ctx.params, [one.message for one in invalid.problems])
         return 1
     asked_now = {name: ctx.params[name] for name in ("dry_run", *NAMES)}
     parameters = {**taken_up.parameters, **asked_now}
