@@ -8,7 +8,8 @@ The private parts of DBOS that this module uses are tested with every version th
 import contextlib
 import fcntl
 import os
-import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ _NAME = "rooda-fleet"
 _TURN = "turn"
 _POLLING = 0.2  # seconds between two looks into a queue
 _LOWEST = 1_000_000  # DBOS starts the lowest number first; ours is the other way round
+_STARTING = 10.0  # seconds: a turn that DBOS has not started by then, it never will
 _NO_MOST = 1_000_000_000  # DBOS would set a workflow aside after so many starts: rooda does that
 
 
@@ -75,27 +77,46 @@ class Durable:
         self._worker = worker
         self._is_closed = False
         self._queues: set[str] = set()
+        self._take = take
+        self._claiming = threading.Lock()
+        self._working = threading.Lock()
+        self._claimed: dict[str, float] = {}  # turns that DBOS may not have started yet, and since
         self._dbos = _configured(url, worker)
-        _registered[:] = [take]
+        _registered[:] = [self._take_one]
 
     def launch(self) -> None:
         """Begin to take turns. Raises an error of DBOS or of the database."""
         DBOS.listen_queues([])
         with _one_migration(self._url):
             DBOS.launch()
-        active = self._dbos._active_workflows_set
-        # The limit of DBOS is one of a queue. This process has one slot for all of its queues.
-        active.count_for_queue = self._at_work  # type: ignore[method-assign]
+        database = self._dbos._sys_db
+        self._claim = database.start_queued_workflows
+        database.start_queued_workflows = self._claim_one  # type: ignore[method-assign]
         self.listen()
 
-    def _at_work(self, _: str = "") -> int:
-        if self._is_closed:
-            return sys.maxsize
-        return len(self._dbos._active_workflows_set.activeList())
+    def _claim_one(self, *args: Any, **more: Any) -> Any:
+        """Claim turns of a queue, unless this process has one: of any of its queues.
+
+        The limit of DBOS is one of each queue. A claimed turn counts before DBOS has started it.
+        """
+        with self._claiming:
+            if self._is_closed or not self.is_idle():
+                return [], None
+            keys, reason = self._claim(*args, **more)
+            self._claimed = dict.fromkeys(keys, time.monotonic())
+            return keys, reason
 
     def is_idle(self) -> bool:
         """Return whether no turn is at work in this process."""
-        return not self._dbos._active_workflows_set.activeList()
+        if self._dbos._active_workflows_set.activeList():
+            return False
+        return all(time.monotonic() - since > _STARTING for since in self._claimed.values())
+
+    def _take_one(self, project: str, run: str, number: int, steps: Steps) -> str:
+        with self._working:  # the slot is for one turn, whatever the queues do
+            found = self._take(project, run, number, steps)
+        self._claimed = {}
+        return found
 
     def listen(self) -> None:
         """Take turns from every queue of the project whose labels this worker has."""
