@@ -8,6 +8,7 @@ from rooda.fleet.fence import Remote
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 
+_ROODAS = (".git/objects/", ".git/refs/heads/rooda/", ".git/refs/rooda/")
 TASK = {"task.json": b'{"task": 1}'}
 
 
@@ -29,24 +30,32 @@ def user_repository(folder: Path) -> Repo:
     return repo
 
 
-def fingerprint(repo: Repo) -> dict[str, tuple[int, str]]:
-    """Return mode and hash of every file of a user, except for refs and objects of rooda's."""
-    found: dict[str, tuple[int, str]] = {}
-    known = set(repo.git("rev-list", "--objects", "--all", "--not", "--glob=rooda/*").split())
-    for place, folders, names in os.walk(repo.path):
-        folders[:] = [one for one in folders if Path(place, one).name != "rooda"]
-        for name in names:
-            path = Path(place, name)
-            is_object = "/.git/objects/" in str(path) and path.parent.name + name not in known
-            if not is_object:
-                digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                found[str(path)] = (path.lstat().st_mode, digest)
-    return found
+Fingerprint = dict[str, tuple[int, str]]
 
 
-def remote_of(url: str, folder: Path, repo: Repo, **more: str) -> Remote:
+def fingerprint(repo: Repo) -> Fingerprint:
+    """Return mode and hash of every file of a user's folder, git's own files too."""
+    paths = (Path(folder, name) for folder, _, names in os.walk(repo.path) for name in names)
+    return {
+        str(path.relative_to(repo.path)): (
+            path.lstat().st_mode,
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
+        for path in paths
+    }
+
+
+def changes_since(before: Fingerprint, repo: Repo) -> list[str]:
+    """Return the files that changed, except for new objects and new refs of rooda."""
+    now = fingerprint(repo)
+    changed = [name for name, found in before.items() if now.get(name) != found]
+    new = [name for name in now if name not in before]
+    return changed + [name for name in new if not name.startswith(_ROODAS)]
+
+
+def remote_of(url: str, folder: Path, repo: Repo, receive_pack: str | None = None) -> Remote:
     """Return the remote as seen from a new empty repository."""
     tools = Tools(repo.environ)
     folder.mkdir(parents=True)
     Repo(folder, repo.environ).git("init", "-q", "--bare", ".")
-    return Remote(url, folder, tools, **more)
+    return Remote(url, folder, tools, receive_pack=receive_pack)

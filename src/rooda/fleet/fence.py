@@ -7,7 +7,7 @@ refuses a worker that lost its run, whatever that worker believes.
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -110,7 +110,8 @@ class Move(Struct, frozen=True):
 class Remote:
     """The remote of a fleet, as seen from one repository, whose git folder is `git_dir`.
 
-    One thread at a time may use it. `records` is where `add` puts new records.
+    One thread at a time may use it. `records` is where `add` puts new records. `get_ready` is
+    called before each `fetch`: it may repair the repository, or make it anew.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Remote:
         *,
         records: str = RECORDS,
         receive_pack: str | None = None,
+        get_ready: Callable[[], object] = lambda: None,
     ) -> None:
         self.url = url
         self.records = records
@@ -129,6 +131,7 @@ class Remote:
         self._git = Git(git_dir, tools, place)
         self._asker, self._mover = transport(url, git_dir, tools, receive_pack)
         self._commits = RecordCommits(self._git)
+        self._get_ready = get_ready
 
     @property
     def shown(self) -> str:
@@ -151,6 +154,10 @@ class Remote:
 
         Raises Unreachable.
         """
+        self._get_ready()
+        return self._fetch(run)
+
+    def _fetch(self, run: str) -> Record | None:
         branch = BRANCHES + run
         for _ in range(_TRIES):
             seen = self.look(branch, *(place + run for place in _PLACES))
@@ -344,7 +351,7 @@ class Remote:
 
     def _is_below(self, run: str, move: Move) -> bool:
         """Return whether the record on the remote is built on our commit."""
-        if move.new is None or (now := self.fetch(run)) is None:
+        if move.new is None or (now := self._fetch(run)) is None:
             return False
         ancestor = ("merge-base", "--is-ancestor", move.new, now.sha)
         return self._git.ask(*ancestor) is not None

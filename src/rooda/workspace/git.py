@@ -166,10 +166,15 @@ class Git:
 
     def ask(self, *arguments: str, given: bytes = b"") -> str | None:
         """Return what git prints as text; None if git answers no (exit code 1)."""
+        code, printed = self.answer(*arguments, given=given)
+        return os.fsdecode(printed).removesuffix("\n") if code == 0 else None
+
+    def answer(self, *arguments: str, given: bytes = b"") -> tuple[int, bytes]:
+        """Return git's answer, yes (0) or no (1), and what git prints. Raises GitError."""
         code, printed, errors = self._run(arguments, given, PRIVATE)
         if code not in (0, 1):
             raise GitError(_refusal(arguments, code, errors))
-        return os.fsdecode(printed).removesuffix("\n") if code == 0 else None
+        return code, printed
 
     def _run(
         self, arguments: tuple[str, ...], given: bytes, umask: int

@@ -1,0 +1,258 @@
+"""A slot: a folder with a clone of its own, in which one run after the other is at work.
+
+Ignored files, such as dependencies, stay from run to run. Everything else is brought back to what
+is on the remote before an iteration, whatever an agent did.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.config.new_secrets import NewSecrets
+from rooda.fleet.fence import Record, Remote
+from rooda.fleet.replay import merged_base, rebase
+from rooda.fleet.slot_clone import SlotClone, remove_tree
+from rooda.fleet.slot_setup import (
+    Setup,
+    SetupFailed,
+    SetupFiles,
+    copy_files,
+    files_to_copy,
+    run_setup,
+)
+from rooda.fleet.uncommitted import bring_back, commit_uncommitted
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+
+_PRIVATE = 0o700
+_FIRST_PORT, _PORTS = 20000, 100  # of slot 0, and how many each slot has
+_LOOK_EVERY = 0.2  # seconds between two tries to take the lock
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class SlotBusy(Exception):  # noqa: N818 - what was found
+    """Another process has the slot, and the caller does not want to wait any longer."""
+
+
+class Snapshot(Struct, frozen=True):
+    """The work in a slot: the commit of HEAD, and a commit of the uncommitted work, if any."""
+
+    tip: str
+    wip: str | None
+
+
+def slots_root(environ: Mapping[str, str]) -> Path:
+    """Return the folder of all slots of this user."""
+    cache = environ.get("XDG_CACHE_HOME", "")
+    home = Path(environ.get("HOME") or Path.home())
+    base = Path(cache) if cache.startswith("/") else home / ".cache"
+    return base / "rooda" / "fleet"
+
+
+def project_folder(project: str) -> str:
+    """Return the name of a project as the name of a folder; two projects never share one."""
+    plain = _UNUSUAL.sub("-", project).strip(".-")[:60]
+    if plain == project:
+        return plain
+    return f"{plain or 'project'}-{hashlib.sha256(project.encode()).hexdigest()[:8]}"
+
+
+class Slot:
+    """One slot, held by this process. Use `open`. One thread at a time may use it."""
+
+    def __init__(self, folder: Path, number: int, url: str, tools: Tools, lock: int) -> None:
+        self.folder = folder
+        self.number = number
+        self.lock_fd = lock  # give it to a child that works here: the slot is its own until it ends
+        self.work = folder / "work"
+        self.record_folder = folder / "record"
+        self.temporary = folder / "tmp"
+        self._tools = tools
+        self._clone = SlotClone(url, self.work, tools)
+        self.remote = Remote(url, self._clone.git_dir, tools, get_ready=self.repair)
+        self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
+        self._copied: tuple[str, ...] = ()
+        self._start: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        project: str,
+        number: int,
+        url: str,
+        *,
+        environ: Mapping[str, str] | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+        tell: Callable[[str], object] = lambda _: None,
+    ) -> "Slot":
+        """Return the slot, with a clone in it, when no other process has it.
+
+        `tell` gets what this waits for. Raises SlotBusy when the caller should stop, Unreachable if
+        the repository can't be cloned, OSError if the folder can't be made.
+        """
+        folder = root / project_folder(project) / str(number)
+        for one in (root, folder.parent, folder):
+            one.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        folder.chmod(_PRIVATE)
+        lock = _take_lock(folder / "lock", f"slot {number}", is_stopped, tell)
+        try:
+            slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock)
+            for one in (slot.record_folder, slot.temporary):
+                if one.is_symlink():
+                    one.unlink()
+                one.mkdir(mode=_PRIVATE, exist_ok=True)
+            slot.repair()
+        except BaseException:
+            os.close(lock)
+            raise
+        return slot
+
+    def close(self) -> None:
+        """Let go of the slot; a child that has the lock keeps it."""
+        os.close(self.lock_fd)
+
+    @property
+    def git(self) -> Git:
+        """Git in the work tree of the slot."""
+        return self._clone.git
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that keep the programs of slots apart."""
+        name = _UNUSUAL.sub("-", self.folder.parent.name).lower().replace(".", "-")
+        return {
+            "ROODA_SLOT": str(self.number),
+            "ROODA_PORT_BASE": str(_FIRST_PORT + _PORTS * self.number),
+            "COMPOSE_PROJECT_NAME": f"rooda-{name}-{self.number}",
+            "TMPDIR": str(self.temporary),
+        }
+
+    def repair(self) -> None:
+        """Bring git's own folder into a known state; clone again if need be. Raises Unreachable."""
+        was_there = self._clone.is_there
+        self._clone.repair()
+        if not was_there:
+            self._setup.mark.unlink(missing_ok=True)
+
+    def prepare(self, record: Record, base: str, run: str) -> str:
+        """Reset the slot to where the run is, with its uncommitted work; return that commit.
+
+        A new run starts at `base`. Raises Unreachable; Conflict if a person moved the branch and
+        the uncommitted work does not fit there; SetupFailed if a submodule does not come.
+        """
+        start = record.start or base
+        self._start = start
+        try:
+            self._reset(start, run)
+        except (GitError, OSError):
+            self._clone.make()  # nothing is lost: all that counts is on the remote
+            self._setup.mark.unlink(missing_ok=True)
+            self.remote.fetch(run)
+            self._reset(start, run)
+        self._empty_temporary_folder()
+        try:
+            self._clone.update_submodules()
+        except GitError as error:
+            raise SetupFailed(f"the submodules are not there: {error}") from None
+        if record.wip is not None:
+            bring_back(self.git, record.wip, start)
+        return start
+
+    def _reset(self, start: str, run: str) -> None:
+        self.repair()
+        self.remote.ensure(start)
+        kept = (f"refs/rooda/{kind}/{run}" for kind in ("new", "seen/record", "seen/branch"))
+        self._clone.reset_to(start, f"rooda/{run}", kept)
+
+    def _empty_temporary_folder(self) -> None:
+        remove_tree(self.temporary)
+        self.temporary.mkdir(mode=_PRIVATE, exist_ok=True)
+
+    def snapshot(self, allowed_secrets: tuple[str, ...] = ()) -> Snapshot:
+        """Return the work as commits, without secret files and copied files. Raises GitError.
+
+        If an agent broke HEAD, its work is uncommitted work on the commit where it started.
+        """
+        self._clone.forget_changes()
+        head = self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or self._start
+        if head is None:
+            raise GitError(f"{self.work} has no commit")
+        wip = commit_uncommitted(
+            self._clone,
+            head,
+            self.folder / "snapshot-index",
+            allowed=allowed_secrets,
+            left_out=self._copied,
+        )
+        return Snapshot(head, wip)
+
+    def committed_secrets(self, tip: str, allowed_secrets: tuple[str, ...] = ()) -> list[str]:
+        """Return the names of secret files that commits since `prepare` added. Raises GitError."""
+        known = [] if self._start is None else [self._start]
+        found = NewSecrets(self.git, allowed_secrets).committed(tip, known)
+        return [one.name for one in found]
+
+    def rebase(self, work: Snapshot, onto: str, run: str) -> Snapshot:
+        """Put the work since `prepare` on top of another commit, which a person pushed.
+
+        The slot has the result afterwards. Raises Conflict, and leaves the slot without uncommitted
+        work then; the given snapshot has it. Raises GitError.
+        """
+        start = self._start or onto
+        self._clone.reset_to(work.tip, f"rooda/{run}", [f"refs/rooda/seen/branch/{run}"])
+        last = rebase(self.git, start, work.wip or work.tip, onto)
+        tip = last if work.wip is None else self.git.line("rev-parse", f"{last}^")
+        wip = None if work.wip is None else last
+        self._clone.reset_to(tip, f"rooda/{run}", [f"refs/rooda/seen/branch/{run}"])
+        if wip is not None:
+            bring_back(self.git, wip, tip)
+        self._start = onto
+        return Snapshot(tip, wip)
+
+    def merged_base(self, base: str, tips: Sequence[tuple[str, str]]) -> str:
+        """Return a commit with the work of other runs: each with its name and its commit.
+
+        Raises Conflict, TooOldGit, Unreachable or GitError.
+        """
+        for commit in (base, *(tip for _, tip in tips)):
+            self.remote.ensure(commit)
+        return merged_base(self.git, base, tips)
+
+    def copy_from(self, checkout: Path, names: Iterable[str]) -> None:
+        """Copy ignored files of the user's checkout into the slot. Raises SetupFailed."""
+        found = files_to_copy(checkout, list(names), self._tools)
+        copy_files(checkout, found, self.work)
+        self._copied = tuple(found)
+
+    def set_up(self, setup: Setup, tell: Callable[[str], object] = lambda _: None) -> bool:
+        """Run the setup command, if it is due; return whether it ran. Raises SetupFailed."""
+        environ = {**self._tools.environ, **self.environment()}
+        return run_setup(setup, self.work, self._setup, self._tools, environ, tell)
+
+
+def _take_lock(
+    path: Path, what: str, is_stopped: Callable[[], bool], tell: Callable[[str], object]
+) -> int:
+    """Return a descriptor that holds the lock. Raises SlotBusy or OSError."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    has_told = False
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            words = f"{what} waits for another process that still works in {path.parent}"
+            if is_stopped():
+                os.close(fd)
+                raise SlotBusy(words) from None
+            if not has_told:
+                tell(words)
+                has_told = True
+            threading.Event().wait(_LOOK_EVERY)
+        else:
+            return fd
