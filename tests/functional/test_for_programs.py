@@ -386,3 +386,31 @@ def test_a_paused_run_does_not_wait_for_the_next_try_and_gives_way_to_other_rule
     done = work(tree, "sh -c 'kill -9 $$'", "-n", "5", "--backoff", "60", "--pause-after", "1")
     assert (done.code, done.seconds < 20) == (0, True)
     refused(work(tree, "true", "--pause-after", "0"), "--pause-after 0")
+
+
+# -- export and import -----------------------------------------------------------------------
+
+
+def test_a_run_goes_on_from_an_exported_record(
+    tree: Workspace, apart: Path, tmp_path: Path
+) -> None:
+    command = agent(tmp_path, 'echo "$KEY" >> keys; echo more >> work.txt')
+    flags = ("-n", "2", "--pause-after", "1", "--run-id", "api", "--env", "KEY=s3cr3t-value")
+    assert work(tree, command, *flags).code == 0
+    file = str(tmp_path / "api.json")
+    assert tree.rooda("record", "export", "api", file).code == 0
+    assert "s3cr3t" not in Path(file).read_text()
+    assert tree.rooda("record", "export", "api").out == Path(file).read_text()
+
+    done = tree.rooda("record", "import", file, "--record", str(apart))
+    assert done.code == 0, done.err
+    resume = ("resume", "api", "--record", str(apart))
+    refused(tree.rooda(*resume), "imported without the values of: --env KEY", "Give these flags")
+    done = tree.rooda(*resume, "--env", "KEY=other")
+    assert done.code == 2, done.err
+    assert (tree.path / "keys").read_text() == "s3cr3t-value\nother\n"
+    assert [one.number for one in RecordReader(apart).iterations("api")] == [1, 2]
+    again = tree.rooda("record", "export", "api", "--record", str(apart))
+    assert json.loads(again.out)["run"][0] == "api"
+    refused(tree.rooda("record", "import", str(tree.path / "kept.txt")), "this is no exported run")
+    refused(tree.rooda("record", "export", "nothing"), "no run 'nothing'")

@@ -25,7 +25,7 @@ from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule
 from rooda.process.interrupts import Interrupts
-from rooda.record.given_flags import NO_FLAGS, GivenFlags
+from rooda.record.given_flags import NO_FLAGS, GivenFlags, missing_now
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import NothingRecorded, RunRow
 from rooda.record.run_names import from_end
@@ -105,6 +105,7 @@ def take_up(
         message = f"this version of rooda refuses the recorded flags of run {row.run}: {words}"
         advice = f"Another version wrote them, or something changed them. {new_run(front)}"
         raise InvalidInput([Problem(message, advice, title=TITLE)]) from None
+    _refuse_missing(row.run, recorded, given)
     news = RunResumed(
         run=row.run,
         iteration=0,
@@ -116,6 +117,15 @@ def take_up(
     )
     world = replace(go_to(folder), record=workspace, is_apart=is_apart)
     return TakenUp(row.run, world, given, parameters, news)
+
+
+def _refuse_missing(run: str, recorded: GivenFlags | None, given: GivenFlags) -> None:
+    """Raise InvalidInput if the run came here without flags that the user has not given again."""
+    missing = [] if recorded is None else missing_now(recorded.left_out, given)
+    if missing:
+        message = f"run {run} was imported without the values of: {', '.join(missing)}"
+        advice = "They may be secrets. Give these flags again"
+        raise InvalidInput([Problem(message, advice, title=TITLE)])
 
 
 def _recorded(row: RunRow, front: Front) -> GivenFlags | None:

@@ -3,6 +3,8 @@
 The record is private to the user. Views show `masked` alone: values can be secrets.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from rooda.config.sensitive import HIDDEN, without_secret_values
@@ -15,12 +17,14 @@ _MOST_WORDS = 2  # a flag and its value
 class GivenFlags(Struct, frozen=True):
     """The flags, each as one word or as a word and its value, and the other arguments.
 
-    `folder` is where the command was started, relative to the workspace.
+    `folder` is where the command was started, relative to the workspace. `left_out` are flags
+    whose values may be secrets, so that they were not taken along to another record.
     """
 
     flags: tuple[tuple[str, ...], ...]
     arguments: tuple[str, ...]
     folder: str
+    left_out: tuple[str, ...] = ()
 
     def trouble(self) -> str:
         """What is wrong with words that rooda can't have written (an agent can); else empty."""
@@ -28,13 +32,35 @@ class GivenFlags(Struct, frozen=True):
             is_flag = words and words[0].startswith("--") and words[0] != "--"
             if not is_flag or len(words) > _MOST_WORDS:
                 return "not every flag is a flag with at most one value"
-        every = (*(word for words in self.flags for word in words), *self.arguments, self.folder)
+        flat = (word for words in self.flags for word in words)
+        every = (*flat, *self.arguments, self.folder, *self.left_out)
         return "a word has a NUL character" if any("\0" in word for word in every) else ""
 
     def masked(self) -> tuple[str, ...]:
         """The words for a view, without the values of variables and secrets."""
         flags = [word for words in self.flags for word in _masked(words)]
         return (*flags, *map(without_secret_values, self.arguments))
+
+    def without_secrets(self) -> "GivenFlags":
+        """The flags for another place: without the values of variables and secrets."""
+        kept = tuple(words for words in self.flags if _masked(words) == words)
+        gone = tuple(_name_of(words) for words in self.flags if words not in kept)
+        arguments = tuple(map(without_secret_values, self.arguments))
+        return GivenFlags(kept, arguments, ".", (*self.left_out, *gone))
+
+
+def missing_now(left_out: Iterable[str], now: "GivenFlags") -> list[str]:
+    """Those of the flags that were left out which are not given now."""
+    names = {_name_of(words) for words in now.flags} | {words[0] for words in now.flags}
+    return [one for one in dict.fromkeys(left_out) if one not in names]
+
+
+def _name_of(words: tuple[str, ...]) -> str:
+    """The name of a flag; of a variable with its name: `--env TOKEN`."""
+    flag, *values = words
+    if flag != ENV.flag_name or not values:
+        return flag
+    return f"{flag} {values[0].partition('=')[0]}"
 
 
 NO_FLAGS = GivenFlags((), (), ".")

@@ -47,6 +47,11 @@ class UserNote(Struct, frozen=True):
         return int(self.name[:19]) / _SECOND
 
 
+def is_note_name(name: str) -> bool:
+    """Return whether a file of this name can be a note."""
+    return _NAME.fullmatch(name) is not None
+
+
 def notes_folder(workspace: Path) -> Path:
     """Return the folder of the notes."""
     return workspace / STATE_FOLDER / _FOLDER
