@@ -718,7 +718,7 @@ def completed_names(workspace: Workspace, line: str, shell: str = "bash") -> lis
         ("rooda build --unl", ["--unlimited"]),
         ("rooda build --iteration-t", ["--iteration-timeout"]),
         ("rooda run build --dry", ["--dry-run"]),
-        ("rooda build --resu", ["--result", "--result-grace", "--resume"]),
+        ("rooda build --resu", ["--result-grace", "--resume", "--result"]),
         ("rooda --resume boot", ["bootstrap"]),
         ("rooda build --verify-when on", ["on-success"]),
         ("rooda build -a cl", ["claude"]),
