@@ -1,0 +1,142 @@
+"""A run of the fleet in words: its state, its iterations, its cost. Pure.
+
+What agents, branches and databases say goes through `one_line` where it is printed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from rooda.fleet.model import Order, Run, State
+from rooda.text.colors import Color
+from rooda.text.numbers import count, money
+from rooda.text.times import DAY
+
+_ENDS = {
+    State.FAILED: "failed",
+    State.STOPPED: "stopped",
+    State.CONFLICT: "conflict",
+    State.SET_ASIDE: "set aside",
+}
+_COLORS = {
+    State.SUCCESS: Color.GOOD,
+    State.FAILED: Color.BAD,
+    State.CONFLICT: Color.BAD,
+    State.SET_ASIDE: Color.BAD,
+    State.STOPPED: Color.WARNING,
+    State.QUEUED: Color.QUIET,
+    State.BLOCKED: Color.QUIET,
+}
+_ORDERS = {Order.STOP: "stops after this iteration", Order.NOW: "stops now"}
+
+
+def state_words(run: Run, states: Mapping[str, State], now: float) -> str:
+    """Return where a run is; `states` are those of all runs of the project, by their names."""
+    match run.state:
+        case State.WORKING:
+            words = f"waiting: {run.reason}" if run.reason else "working"
+            return _ORDERS.get(run.order, words)
+        case State.QUEUED:
+            return _queued(run, now)
+        case State.BLOCKED:
+            return _blocked(run, states)
+        case State.SUCCESS:
+            return run.ended or f"branch only: git merge {run.branch}"
+        case ended:
+            words = _ENDS[ended]
+            if run.ended:
+                return run.ended
+            if run.reason.startswith(words):
+                return run.reason
+            return f"{words}: {run.reason}" if run.reason else words
+
+
+def _queued(run: Run, now: float) -> str:
+    if run.not_before > now:
+        why = f": {run.reason}" if run.reason else ""
+        return f"waiting until {time_of(run.not_before, now)}{why}"
+    return f"queued: {run.reason}" if run.reason else "queued"
+
+
+def _blocked(run: Run, states: Mapping[str, State]) -> str:
+    """Return what a run waits for, and why it will not start by itself."""
+    left = [name for name in run.task.after if states.get(name) is not State.SUCCESS]
+    lost = [f"{name} {_lost(states.get(name))}" for name in left if _is_lost(states.get(name))]
+    if lost:
+        return f"blocked: {', '.join(lost)}"
+    return f"after {', '.join(left or run.task.after)}"
+
+
+def _is_lost(state: State | None) -> bool:
+    return state is None or (state.is_end and state is not State.SUCCESS)
+
+
+def _lost(state: State | None) -> str:
+    if state is None:
+        return "is gone"
+    return {State.FAILED: "failed", State.CONFLICT: "has a conflict"}.get(
+        state, f"was {_ENDS.get(state, state)}"
+    )
+
+
+def color_of(run: Run) -> Color | None:
+    """Return the color of the state."""
+    if run.state is State.SUCCESS and run.ended.startswith("conflict"):
+        return Color.BAD
+    return _COLORS.get(run.state)
+
+
+def iteration_words(run: Run) -> str:
+    """Return `3/20`, or `3` if there is no limit; "" before the first one."""
+    if not run.iteration and run.state is not State.WORKING:
+        return ""
+    return f"{run.iteration}/{run.most_iterations}" if run.most_iterations else f"{run.iteration}"
+
+
+def cost_words(cost: float, unknown: int, iterations: int = 0) -> str:
+    """Return `$1.20`, `$1.20 + 2 unknown`, or `unknown` if no iteration told its cost."""
+    if not unknown:
+        return money(cost) if cost or iterations else ""
+    return f"{money(cost)} + {unknown} unknown" if cost else "unknown"
+
+
+def total_words(runs: Sequence[Run]) -> str:
+    """Return `12 runs: 3 at work, 2 waiting, 5 success, 2 failed; $12.34 in all`."""
+    groups = {
+        "at work": [State.WORKING],
+        "waiting": [State.QUEUED, State.BLOCKED],
+        **{str(state): [state] for state in (State.SUCCESS, State.FAILED, State.STOPPED)},
+        "conflict": [State.CONFLICT],
+        "set aside": [State.SET_ASIDE],
+    }
+    counts = {name: sum(run.state in states for run in runs) for name, states in groups.items()}
+    parts = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
+    return f"{count(len(runs), 'run')}: {parts}; {_cost_in_all(runs)}"
+
+
+def _cost_in_all(runs: Iterable[Run]) -> str:
+    cost = sum(run.cost for run in runs)
+    unknown = sum(run.unknown_costs for run in runs)
+    told = f" ({count(unknown, 'iteration')} told no cost)" if unknown else ""
+    return f"{money(cost)} in all{told}"
+
+
+def budget_words(runs: Sequence[Run]) -> list[str]:
+    """Return a line for each batch that has a budget."""
+    found = []
+    for batch in {run.batch.name: run.batch for run in runs}.values():
+        if batch.max_cost is None:
+            continue
+        own = [run for run in runs if run.batch.name == batch.name]
+        cost = sum(run.cost for run in own)
+        unknown = sum(run.unknown_costs for run in own)
+        told = f"; {count(unknown, 'iteration')} told no cost" if unknown else ""
+        words = f"{money(cost)} of {money(batch.max_cost)}{told}"
+        found.append(f"Batch {batch.name}: {words}")
+    return found
+
+
+def time_of(moment: float, now: float) -> str:
+    """Return the local time of day, with the day if it is not within a day: `03:10`."""
+    local = datetime.fromtimestamp(moment).astimezone()
+    day = "" if abs(moment - now) < DAY else f"{local:%a} {local.day} {local:%b} "
+    return f"{day}{local:%H:%M}"
