@@ -10,13 +10,7 @@ from rooda.fleet.table import Sight, as_object, table_text
 from rooda.fleet.words import state_words, time_of
 from rooda.fleet.workers import WorkerRow
 from rooda.text.colors import Painter
-
-NOW = 1_800_000_000.0
-BATCH = Batch("night", "abc", max_cost=40.0)
-
-
-def a_run(name: str = "auth", after: tuple[str, ...] = (), **fields: object) -> Run:
-    return Run("app-1", name, BATCH, Task(name, name, "words", after=after), **fields)  # type: ignore[arg-type]
+from support.fleet_runs import NOW, a_run
 
 
 @pytest.mark.parametrize(

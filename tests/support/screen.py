@@ -16,7 +16,7 @@ from typing import Any
 
 from support.workspace import ROODA, Workspace
 
-_PIECE = re.compile(r"\x1b\[2K|[\r\n]|[^\r\n\x1b]|\x1b")
+_PIECE = re.compile(r"\x1b\[2K|\x1b\[J|\x1b\[[0-9]+A|[\r\n]|[^\r\n\x1b]|\x1b")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 # A pager that waits for keys would hang a test whose text is longer than the screen.
 _ENVIRONMENT = {"TERM": "xterm", "COLUMNS": None, "LINES": None, "PAGER": "cat"}
@@ -98,22 +98,28 @@ class Screen:
     def lines(self) -> list[str]:
         """The lines on the screen, without trailing spaces."""
         rows: list[list[str]] = [[]]
-        column = 0
+        column = at = 0
         for piece in _PIECE.findall(_COLOR.sub("", self.sent.decode())):
             if piece == "\r":
                 column = 0
             elif piece == "\n":
-                rows.append([])
+                at += 1
             elif piece == "\x1b[2K":
-                rows[-1] = []
+                rows[at] = []
+            elif piece == "\x1b[J":
+                rows[at:] = [rows[at][:column]]
+            elif piece.endswith("A") and piece != "A":
+                at = max(0, at - int(piece[2:-1]))
             else:
                 if column == self.columns:
-                    rows.append([])
+                    at += 1
                     column = 0
-                row = rows[-1]
+                rows += [[] for _ in range(at + 1 - len(rows))]
+                row = rows[at]
                 row += " " * (column + 1 - len(row))
                 row[column] = piece
                 column += 1
+            rows += [[] for _ in range(at + 1 - len(rows))]
         return ["".join(row).rstrip() for row in rows]
 
     def close(self) -> None:

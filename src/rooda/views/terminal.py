@@ -165,7 +165,7 @@ class Terminal:
         self._mid_line = None
 
     def show_status(self, line: str) -> None:
-        """Draw the live line in place of the one before."""
+        """Draw the live line, or several of them, in place of those before."""
         if self._mid_line is not None or not self._is_ours():
             return
         self.hide_status()
@@ -173,9 +173,11 @@ class Terminal:
         self._err.write(line)
 
     def hide_status(self) -> None:
-        """Remove the live line; it has several rows if the terminal has become narrower."""
+        """Remove the live lines; one has several rows if the terminal has become narrower."""
         if self._status:
-            rows = (width(self._status) - 1) // max(1, self.width)
+            wide = max(1, self.width)
+            lines = self._status.split("\n")
+            rows = sum(1 + max(0, width(line) - 1) // wide for line in lines) - 1
             self._status = ""
             self._err.write(f"\x1b[{rows}A{_CLEAR_BELOW}" if rows else _CLEAR)
 

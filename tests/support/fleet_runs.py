@@ -1,0 +1,13 @@
+"""Runs of a fleet as values, for tests of what people see."""
+
+from typing import Any
+
+from rooda.fleet.model import Batch, Run, Task
+
+NOW = 1_800_000_000.0
+BATCH = Batch("night", "abc", max_cost=40.0)
+
+
+def a_run(name: str = "auth", after: tuple[str, ...] = (), **fields: Any) -> Run:
+    """Return a run of the project `app-1`."""
+    return Run("app-1", name, BATCH, Task(name, name, "words", after=after), **fields)
