@@ -49,6 +49,7 @@ class RunOutcome(Struct, frozen=True):
     exit_code: int = 1
     procedure: str = ""
     iteration: int = 0
+    max_iterations: int | None = None
     attempts: int = 0
     good: int = 0
     failed: int = 0
@@ -65,8 +66,10 @@ class RunOutcome(Struct, frozen=True):
 class OutcomeKeeper:
     """A listener that counts the attempts of a run; an earlier start has some already."""
 
-    def __init__(self, run: str, procedure: str, resumed: Resumed | None = None) -> None:
-        self._run, self._procedure = run, procedure
+    def __init__(
+        self, run: str, procedure: str, most: int | None, resumed: Resumed | None = None
+    ) -> None:
+        self._run, self._procedure, self._most = run, procedure, most
         self._iteration = 0 if resumed is None else resumed.state.iteration
         self._attempts: dict[tuple[int, int], LastAttempt] = {}
         self._costs: dict[tuple[int, int], float | None] = {}
@@ -101,6 +104,7 @@ class OutcomeKeeper:
             exit_code=ended.exit_code,
             procedure=self._procedure,
             iteration=self._iteration,
+            max_iterations=self._most,
             attempts=len(every),
             good=sum(one == str(IterationStatus.COMPLETED) for one in statuses.values()),
             failed=sum(one in _FAILED for one in statuses.values()),

@@ -120,7 +120,7 @@ def start_run(
             emitter(taken_up.told(resumed.state))
         if switched is not None:
             emitter(switched)
-        keeper = OutcomeKeeper(lock.run, plan.procedure, resumed)
+        keeper = OutcomeKeeper(lock.run, plan.procedure, limits_of(plan).max_iterations, resumed)
         emitter.add(keeper)
         emitter.add(lock.note_agent)
         awake.listen(emitter)

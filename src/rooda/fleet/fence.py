@@ -252,7 +252,7 @@ class Remote:
             owner=record.owner,
             state=state,
         )
-        subject = f"{kind} {state or iteration}"
+        subject = f"{kind} {state if kind is Kind.ENDED else iteration}"
         parents = tuple(one for one in (tip, wip) if one is not None)
         new = NewCommit(run, subject, facts, files, record.sha, parents)
         is_kept = keep_branch or tip is None or tip == record.branch

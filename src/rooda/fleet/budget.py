@@ -1,0 +1,38 @@
+"""What keeps a run from its next iteration: the budget of its batch, or a hold of its account."""
+
+from rooda.fleet.model import Run, State
+from rooda.fleet.next_move import Next
+from rooda.fleet.store import Store
+from rooda.text.numbers import count
+
+_CROWDED = 30.0  # seconds until a run looks again whether it may work
+
+
+def wait_or_end(store: Store, run: Run) -> Next | None:
+    """Return why the run can't have its next iteration now; None if it can."""
+    return _spent(store, run) or _held(store, run)
+
+
+def _spent(store: Store, run: Run) -> Next | None:
+    most = run.batch.max_cost
+    if most is None:
+        return None
+    cost, unknown = store.spent(run.project, run.batch.name)
+    if cost < most:
+        return None
+    reason = f"the batch has cost ${cost:.2f} of ${most:.2f} (max_cost)"
+    if unknown:
+        reason += f"; {count(unknown, 'iteration')} told no cost"
+    return Next("end", state=State.FAILED, reason=reason)
+
+
+def _held(store: Store, run: Run) -> Next | None:
+    hold = store.accounts.hold(run.account)
+    now = store.now()
+    if hold.until > now:
+        return Next("wait", seconds=hold.until - now, reason=hold.reason)
+    if hold.most is None or hold.most_until <= now:
+        return None
+    if store.accounts.rank(run.project, run.run, run.account) < hold.most:
+        return None
+    return Next("wait", seconds=min(_CROWDED, hold.most_until - now), reason=hold.reason)

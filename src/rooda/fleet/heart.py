@@ -1,0 +1,75 @@
+"""The heart of a slot process: it beats, looks after the other workers, and feeds the queue."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+from sqlalchemy.exc import SQLAlchemyError
+
+from rooda.fleet.control import Control
+from rooda.fleet.durable import Durable, Turn
+from rooda.fleet.faults import is_off
+from rooda.fleet.liveness import Observer
+from rooda.fleet.model import Run
+from rooda.fleet.store import Store
+from rooda.fleet.workers import ALIVE
+
+_SLOWEST = 1.0  # seconds between two beats
+_BEATS_PER_TTL = 6
+
+
+class Heart(Struct, frozen=True):
+    """What one slot process does all the time. `on_death`: it was declared dead."""
+
+    store: Store
+    durable: Durable
+    control: Control
+    project: str
+    worker: str
+    ttl: float
+    on_death: Callable[[str], None]
+
+    def run(self, stopped: threading.Event) -> None:
+        """Beat until the process ends. Without the database, wait for it: agents go on."""
+        observer = Observer(self.worker, self.ttl)
+        pause = min(_SLOWEST, self.ttl / _BEATS_PER_TTL)
+        while not stopped.wait(pause):
+            # An error of the database, or of the engine on top of it. The next beat tries again.
+            with contextlib.suppress(SQLAlchemyError, OSError):
+                if not self.store.workers.beat(self.worker) and not is_off("self-check"):
+                    self.on_death("another worker declared this one dead: it did not answer")
+                    return
+                self._look_after_others(observer)
+                self._feed_queue()
+                self._obey()
+
+    def _look_after_others(self, observer: Observer) -> None:
+        workers = self.store.workers.all(self.project)
+        for silent in observer.look(workers, time.monotonic()):
+            self.store.workers.declare_dead(silent.id, silent.beats)
+        alive = {one.id for one in self.store.workers.all(self.project) if one.state == ALIVE}
+        self.durable.recover(alive)
+
+    def _feed_queue(self) -> None:
+        """Put turns into the queue that are not there yet, and listen to new queues."""
+        ready = self.store.ready(self.project)
+        if ready:
+            now = self.store.now()
+            for run in ready:
+                self.durable.enqueue(_turn(run, now))
+            self.store.set_enqueued(self.project, [(run.run, run.turn) for run in ready])
+        self.durable.listen()
+
+    def _obey(self) -> None:
+        at_work = self.control.at_work
+        if at_work is not None:
+            run = self.store.run(self.project, at_work.run)
+            if run is not None and run.turn == at_work.turn:
+                self.control.obey(run.order)
+
+
+def _turn(run: Run, now: float) -> Turn:
+    delay = max(0.0, run.not_before - now) if run.not_before else 0.0
+    return Turn(run.project, run.run, run.turn, run.task.labels, run.task.priority, delay)

@@ -1,0 +1,21 @@
+"""What a worker tells its slot processes, and where a fleet works."""
+
+from msgspec import Struct
+
+REPLACE = 75  # the exit code of a slot process that must not go on: the worker starts another one
+
+
+class SlotPlan(Struct, frozen=True):
+    """One slot of a worker. The address of the database is a secret: it is never an argument."""
+
+    url: str  # of the database
+    remote: str  # the address of the git repository
+    project: str
+    slot: int
+    checkout: str | None = None  # the user's work tree, from which ignored files are copied
+    labels: tuple[str, ...] = ()
+    takeover: float = 60.0  # seconds of silence after which a worker counts as dead
+    setup: str | None = None
+    setup_inputs: tuple[str, ...] = ()
+    copy: tuple[str, ...] = ()
+    most_claims: int = 8  # of one iteration: more, and the run is set aside

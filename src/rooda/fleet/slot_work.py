@@ -1,0 +1,298 @@
+"""The work on a run in one slot: claim it, bring it here, run an iteration, publish that."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from rooda.engine.outcome import RunOutcome
+from rooda.fleet.child import Child, read_result
+from rooda.fleet.control import Control
+from rooda.fleet.faults import reach
+from rooda.fleet.fence import Record, Refused, Unreachable
+from rooda.fleet.model import Run, State
+from rooda.fleet.next_move import Next
+from rooda.fleet.patience import until_reached
+from rooda.fleet.publishing import Publication, PublishedConflict, publish_work
+from rooda.fleet.record_commits import RECORD, RESULT, Kind
+from rooda.fleet.replay import Conflict
+from rooda.fleet.slot_plan import SlotPlan
+from rooda.fleet.slot_setup import Setup, SetupFailed
+from rooda.fleet.slots import Slot
+from rooda.record.transfer import TransferError, export_run, import_run
+from rooda.text.controls import one_line
+from rooda.text.numbers import count
+
+_T = TypeVar("_T")
+
+_TRIES = 5  # to claim a run whose record moves
+_PRIVATE_VARIABLES = ("ROODA_FLEET_", "PGPASS")  # of the worker alone: agents never see them
+_TASK_FILE = "../task.md"  # beside the work tree, at the same place in every slot
+_NO_WAITING = ("--no-wait-for-limits", "--max-outage-wait", "0")
+
+
+class Lost(Exception):  # noqa: N818 - what happened
+    """Another worker has the run: git refused ours."""
+
+
+class PublishedResult(Struct, frozen=True):
+    """What the record tells of the run so far: `result.json`."""
+
+    turn: int = 0
+    state: State = State.WORKING
+    reason: str = ""
+    iteration: int = 0
+    max_iterations: int | None = None
+    cost: float = 0.0
+    unknown_costs: int = 0
+    headline: str = ""
+
+
+class SlotWork:
+    """One slot, and the run that is in it now."""
+
+    def __init__(
+        self,
+        slot: Slot,
+        plan: SlotPlan,
+        worker: str,
+        control: Control,
+        tell: Callable[[str, str], None],
+    ) -> None:
+        self._slot = slot
+        self._plan = plan
+        self._worker = worker
+        self._control = control
+        self._tell = tell  # the run, and what it waits for
+        self._record: Record | None = None
+        self._turn = 0
+
+    @property
+    def log(self) -> Path:
+        """What the children of the run printed here."""
+        return self._slot.folder / "log"
+
+    def leave(self) -> None:
+        """Forget the run: the next iteration claims it again, and brings it here again."""
+        self._record = None
+
+    # -- before an iteration ---------------------------------------------------------------
+
+    def open(self, run: Run) -> Next | None:
+        """Claim the run and bring it here, unless it is here; return what prevents that."""
+        if self._record is not None and (self._record.run, self._turn) == (run.run, run.turn):
+            return None
+        self._turn = run.turn
+        found = self._claim(run)
+        if isinstance(found, Next):
+            return found
+        reach("after-claim", run.run, found.iteration + 1)
+        try:
+            self._bring(run, found)
+        except Conflict as conflict:
+            return self._give_up(run, found, State.CONFLICT, str(conflict))
+        except (SetupFailed, TransferError) as error:
+            return self._give_up(run, found, State.FAILED, one_line(str(error)))
+        except Unreachable as error:
+            return Next("wait", seconds=1, reason=str(error))
+        self._record = found
+        return None
+
+    def _claim(self, run: Run) -> Record | Next:
+        for _ in range(_TRIES):
+            record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
+            if record is None:
+                reason = f"its record is gone from {self._slot.remote.shown}"
+                return Next("end", state=State.FAILED, reason=reason)
+            published = _published(record)
+            if published.turn == run.turn and published.state.is_end:
+                # It was published, and then the worker died before the database knew.
+                return Next("end", state=published.state, reason=published.reason)
+            if record.claims_since >= self._plan.most_claims:
+                tries = count(record.claims_since, "time")
+                reason = f"iteration {record.iteration + 1} was begun {tries}, and never came back"
+                return self._give_up(run, record, State.SET_ASIDE, reason)
+            with contextlib.suppress(Refused):  # an earlier owner published meanwhile: look again
+                claim = partial(self._slot.remote.claim, run.run, record, self._worker)
+                return self._reached(run, claim)
+        raise Lost(f"the record of {run.run} is moved by others")
+
+    def _bring(self, run: Run, record: Record) -> None:
+        """Reset the slot to where the run is, with its record."""
+        slot, plan = self._slot, self._plan
+        base = self._base(run)
+        self._reached(run, lambda: slot.prepare(record, base, run.run))
+        if plan.checkout is not None:
+            slot.copy_from(Path(plan.checkout), plan.copy)
+        if plan.setup is not None:
+            slot.set_up(
+                Setup(plan.setup, plan.setup_inputs), lambda words: self._tell(run.run, words)
+            )
+            self._tell(run.run, "")
+        shutil.rmtree(slot.record_folder, ignore_errors=True)
+        slot.record_folder.mkdir(mode=0o700)
+        if record.record:
+            import_run(slot.record_folder, record.record)
+        (slot.work / _TASK_FILE).write_text(run.task.text, encoding="utf-8")
+        self.log.unlink(missing_ok=True)
+
+    def _base(self, run: Run) -> str:
+        """Return the commit from which a new run starts: with the work of those before it."""
+        base = run.task.base or run.batch.base
+        records = [
+            (name, self._reached(run, partial(self._slot.remote.fetch, name)))
+            for name in run.task.after
+        ]
+        tips = [(name, found.tip) for name, found in records if found and found.tip]
+        if not tips:
+            return base
+        return self._reached(run, lambda: self._slot.merged_base(base, tips))
+
+    def give_up(self, run: Run, state: State, reason: str) -> Next:
+        """Note in git that the run in this slot has ended, without any new work."""
+        if self._record is None:
+            return Next("end", state=state, reason=reason)
+        return self._give_up(run, self._record, state, reason)
+
+    def _give_up(self, run: Run, record: Record, state: State, reason: str) -> Next:
+        result = json.encode(
+            self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
+        )
+        with contextlib.suppress(Refused):
+            self._reached(
+                run,
+                lambda: self._slot.remote.publish(
+                    run.run,
+                    record,
+                    kind=Kind.ENDED,
+                    iteration=record.iteration,
+                    tip=record.tip,
+                    wip=record.wip,
+                    files={RESULT: result},
+                    state=state,
+                    keep_branch=True,
+                ),
+            )
+        return Next("end", state=state, reason=reason)
+
+    # -- the iteration ---------------------------------------------------------------------
+
+    def work(self, run: Run) -> RunOutcome | None:
+        """Run one iteration; return what it tells; None if it was interrupted or killed."""
+        result = self._slot.folder / "result.json"
+        result.unlink(missing_ok=True)
+        child = Child(
+            [*self._words(run), "--result", str(result)],
+            folder=self._slot.work,
+            environment=self._environment(os.environ),
+            log=self.log,
+            shared=[self._slot.lock_fd],
+        )
+        self._control.attach(child)
+        child.wait()
+        self._control.attach(None)
+        return read_result(result)
+
+    def _words(self, run: Run) -> list[str]:
+        """Return the command line of one iteration."""
+        record, task = self._record, run.task
+        words: list[str] = []
+        if record is not None and record.record:
+            words += ["resume", run.run]
+        elif task.procedure is None:
+            words += ["loop", _TASK_FILE, "--run-id", run.run]
+        else:
+            words += ["run", task.procedure, "--run-id", run.run]
+            words += ["--context", task.text] if task.text else []
+        words += ["--record", str(self._slot.record_folder), "--pause-after", "1"]
+        words += ["--account", run.account, *_NO_WAITING]
+        words += ["--commit", "--no-push", "--git-dirty", "commit", "--git-untracked", "commit"]
+        words += run.batch.flags
+        if task.max_iterations is not None:
+            words += ["--max-iterations", str(task.max_iterations)]
+        if task.max_cost is not None:
+            words += ["--max-cost", str(task.max_cost)]
+        return words
+
+    def _environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in environ.items()
+            if not name.startswith(_PRIVATE_VARIABLES)
+        }
+        return {**kept, **self._slot.environment()}
+
+    # -- after an iteration ----------------------------------------------------------------
+
+    def publish(
+        self,
+        run: Run,
+        result: RunOutcome,
+        state: State,
+        *,
+        reason: str = "",
+        is_done: bool = True,
+    ) -> Next | None:
+        """Publish branch and record together; return what prevents that. Raises Lost."""
+        record = self._record
+        if record is None:
+            raise Lost(f"{run.run} is not in this slot")
+        told = self._result(run, result, state, reason)
+        files = {
+            RESULT: json.encode(told),
+            RECORD: export_run(self._slot.record_folder, run.run),
+        }
+        kind = Kind.DONE if is_done else Kind.WAITING
+        try:
+            self._record = publish_work(
+                self._slot,
+                run.run,
+                record,
+                self._slot.snapshot(),
+                Publication(kind, result.iteration, files, state if state.is_end else ""),
+                is_stopped=lambda: self._control.is_stopped,
+                tell=lambda words: self._tell(run.run, words),
+            )
+        except Refused as error:
+            raise Lost(str(error)) from None
+        except PublishedConflict as conflict:
+            return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
+        except Unreachable as error:
+            self._control.check()
+            self.leave()
+            words = f"its last iteration is not published: {error}"
+            return Next("end", state=State.STOPPED, reason=words)
+        return None
+
+    def _result(self, run: Run, result: RunOutcome, state: State, reason: str) -> PublishedResult:
+        return PublishedResult(
+            turn=run.turn,
+            state=state,
+            reason=reason,
+            iteration=result.iteration,
+            max_iterations=result.max_iterations,
+            cost=result.cost or run.cost,
+            unknown_costs=result.costs_unknown or run.unknown_costs,
+            headline=result.last.headline if result.last else "",
+        )
+
+    def _reached(self, run: Run, act: Callable[[], _T]) -> _T:
+        """Return what git answers; wait while the remote is away."""
+        return until_reached(
+            act,
+            is_stopped=lambda: self._control.is_stopped,
+            tell=lambda words: self._tell(run.run, words),
+        )
+
+
+def _published(record: Record) -> PublishedResult:
+    """Return what the record tells of the run; nothing if that can't be read."""
+    try:
+        return json.decode(record.result, type=PublishedResult)
+    except (DecodeError, ValidationError):
+        return PublishedResult()

@@ -1,0 +1,113 @@
+"""A worker that dies at a named place: another one continues, and nothing is done twice."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rooda.fleet.faults import DONE, FAULTS
+from rooda.fleet.model import State, Task
+from support.fleet import Fleet
+
+LINES = 3
+
+
+@pytest.fixture
+def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
+    fleet = Fleet(tmp_path, url)
+    yield fleet
+    fleet.close()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "point,iteration",
+    [
+        ("after-claim", 1),  # a worker claims a run once, before its first iteration
+        *(
+            (point, number)
+            for point in ("after-commit", "after-push", "after-step")
+            for number in (1, 2)
+        ),
+    ],
+)
+def test_a_crash_costs_no_iteration_and_doubles_none(
+    fleet: Fleet, point: str, iteration: int
+) -> None:
+    faults = {FAULTS: f"crash:{point}:one:{iteration}", DONE: str(fleet.folder)}
+    fleet.add([Task("one", text="work")], fleet.agent(LINES))
+    first = fleet.start_slot(1, **faults)
+    assert first.wait(30) == -signal.SIGKILL
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    fleet.check_exactly_once("one", LINES)
+
+
+@pytest.mark.thorough
+def test_a_worker_that_dies_while_the_check_runs_is_replaced(fleet: Fleet) -> None:
+    """After the agent and before the commit: rooda is at work, and its worker is gone."""
+    killed = fleet.folder / "killed"
+    verify = fleet.folder / "verify.sh"
+    kill = f"kill -9 $(cat {fleet.folder}/pid)"
+    verify.write_text(f"#!/bin/sh\nmkdir {killed} 2>/dev/null || exit 0\n{kill}\nsleep 60\n")
+    verify.chmod(0o755)
+    fleet.add([Task("one", text="work")], fleet.agent(LINES), "--verify", str(verify))
+    first = fleet.start_slot(1)
+    (fleet.folder / "pid").write_text(str(first.pid))
+    assert first.wait(30) == -signal.SIGKILL
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    fleet.check_exactly_once("one", LINES)
+
+
+@pytest.mark.thorough
+def test_no_agent_outlives_its_worker(fleet: Fleet) -> None:
+    marker = fleet.folder / "agent-pid"
+    fleet.add([Task("one", text="work")], fleet.agent(1, f"echo $$ > {marker}; sleep 300"))
+    first = fleet.start_slot(1)
+    fleet.until(lambda: marker.exists() and marker.read_text().strip() != "")
+    pid = int(marker.read_text())
+    first.kill()
+    fleet.until(lambda: not Path(f"/proc/{pid}").exists(), 20)
+
+
+@pytest.mark.thorough
+def test_a_woken_owner_publishes_nothing(fleet: Fleet) -> None:
+    """Its own check is off: git alone refuses it."""
+    gate = fleet.folder / "gate"
+    wait = f"touch {gate}; while [ ! -e {gate}.open ]; do sleep 0.05; done"
+    wait = f"if [ $ROODA_SLOT = 1 ]; then {wait}; fi"
+    fleet.add([Task("one", text="work")], fleet.agent(LINES, wait))
+    first = fleet.start_slot(1, **{FAULTS: "off:self-check", DONE: str(fleet.folder)})
+    fleet.until(gate.exists)
+    os.kill(first.pid, signal.SIGSTOP)
+    second = fleet.start_slot(2, takeover=1.0)
+    fleet.until(lambda: fleet.run("one").iteration >= 1)
+    (fleet.folder / "gate.open").touch()
+    os.kill(first.pid, signal.SIGCONT)
+    assert first.wait(30) == 75  # it found out from git, and wants to be replaced
+    fleet.until_ended()
+    fleet.check_exactly_once("one", LINES)
+    assert second.poll() is None
+
+
+@pytest.mark.thorough
+def test_a_run_whose_workers_die_again_and_again_is_set_aside(fleet: Fleet) -> None:
+    kill = f"kill -9 $(cat {fleet.folder}/pid)\nsleep 60"
+    fleet.add(
+        [Task("bad", text="work"), Task("good", text="work")],
+        fleet.agent(1, f"if grep -q bad .git/HEAD; then {kill}; fi"),
+    )
+    for _ in range(20):
+        slot = fleet.start_slot(1, takeover=0.6)
+        (fleet.folder / "pid").write_text(str(slot.pid))
+        fleet.until(lambda slot=slot: slot.poll() is not None or fleet.run("bad").state.is_end)  # type: ignore[misc]
+        if fleet.run("bad").state.is_end:
+            break
+    run = fleet.run("bad")
+    assert run.state is State.SET_ASIDE
+    assert "iteration 1 was begun 8 times" in run.reason
+    fleet.until_ended()
+    assert fleet.run("good").state is State.SUCCESS

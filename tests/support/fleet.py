@@ -1,0 +1,174 @@
+"""A fleet for tests: a user's repository, tasks, slot processes, and what must hold at the end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import json
+
+from rooda.fleet.fence import scratch_remote
+from rooda.fleet.model import Batch, Run, State, Task
+from rooda.fleet.place import project_key
+from rooda.fleet.record_commits import TASK
+from rooda.fleet.slot_plan import SlotPlan
+from rooda.fleet.store import Store
+from rooda.workspace.tools import Tools
+
+_TICK = 0.05
+# Each iteration adds a line to `work.txt`, and a line to a file of the test. With the last line the
+# agent says that it is done.
+AGENT = """\
+#!/bin/sh
+echo "$ROODA_FLEET_RUN started" >> {starts}
+{before}
+echo "line" >> work.txt
+lines=$(wc -l < work.txt)
+echo "did line $lines"
+if [ "$lines" -ge {lines} ]; then echo '<promise>SUCCESS</promise>'; fi
+"""
+
+
+class Fleet:
+    """One project: `repo` is the user's repository, which receives the work."""
+
+    def __init__(self, folder: Path, url: str, remote: Path | None = None) -> None:
+        self.folder = folder
+        self.url = url
+        self.repo = folder / "repo"
+        self.home = folder / "home"
+        self.starts = folder / "starts"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.home.mkdir()
+        self._init()
+        self.remote = str(remote or self.repo / ".git")
+        self.project = project_key(self.remote)
+        self.store = Store(url)
+        self.batch = Batch("batch", self.git("rev-parse", "HEAD"))
+
+    def _init(self) -> None:
+        self.repo.mkdir()
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "Test User")
+        self.git("config", "user.email", "test@example.com")
+        (self.repo / "README").write_text("hello\n")
+        self.git("add", "README")
+        self.git("commit", "-qm", "first")
+
+    def git(self, *words: str) -> str:
+        """Run git in the user's repository; return what it prints."""
+        done = subprocess.run(
+            ["git", *words],
+            cwd=self.repo,
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+        return done.stdout.strip()
+
+    def environ(self, **more: str) -> dict[str, str]:
+        """Return the environment of a user who has nothing but this fleet."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        paths = {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        quiet = {"GIT_CONFIG_NOSYSTEM": "1", "PYTHONUNBUFFERED": "1"}
+        coverage = {name: os.environ[name] for name in os.environ if name.startswith("COV")}
+        return {**kept, **paths, **quiet, **coverage, **more}
+
+    def agent(self, lines: int = 3, before: str = "") -> str:
+        """Write an agent that is done after so many iterations; return its path."""
+        path = self.folder / f"agent-{lines}.sh"
+        path.write_text(AGENT.format(starts=self.starts, lines=lines, before=before))
+        path.chmod(0o755)
+        return str(path)
+
+    def add(self, tasks: Sequence[Task], agent: str, *flags: str) -> list[Run]:
+        """Add tasks for an agent."""
+        batch = Batch("batch", self.batch.base, flags=("--ai-cmd", agent, *flags))
+        with scratch_remote(self.remote, Tools(self.environ())) as remote:
+            remote.add([(task.name, {TASK: json.encode(task)}) for task in tasks])
+        return self.store.add(self.project, batch, tasks)
+
+    def start_slot(
+        self, number: int, takeover: float = 3.0, **more: str
+    ) -> subprocess.Popen[bytes]:
+        """Start a slot process."""
+        plan = SlotPlan(self.url, self.remote, self.project, number, takeover=takeover)
+        with (self.folder / f"slot-{number}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "rooda.fleet.slot_process"],
+                stdin=subprocess.PIPE,
+                stderr=log,
+                env=self.environ(**more),
+                start_new_session=True,
+            )
+        assert process.stdin is not None
+        process.stdin.write(json.encode(plan) + b"\n")
+        process.stdin.flush()
+        self.processes.append(process)
+        return process
+
+    def run(self, name: str) -> Run:
+        """Return the row of a run."""
+        found = self.store.run(self.project, name)
+        assert found is not None
+        return found
+
+    def until(self, holds: Callable[[], bool], timeout: float = 60) -> None:
+        """Wait for a sign."""
+        end = time.monotonic() + timeout
+        while not holds():
+            assert time.monotonic() < end, self.story()
+            time.sleep(_TICK)
+
+    def until_ended(self, timeout: float = 60) -> None:
+        """Wait until all runs have ended."""
+        self.until(lambda: all(run.state.is_end for run in self.store.runs(self.project)), timeout)
+
+    def story(self) -> str:
+        """What a person needs to know about a test that failed."""
+        rows = [
+            f"{run.run}: {run.state} turn {run.turn} iteration {run.iteration}"
+            f" {run.worker} {run.reason}"
+            for run in self.store.runs(self.project)
+        ]
+        logs = [path.read_text()[-3000:] for path in sorted(self.folder.glob("slot-*.log"))]
+        children = [
+            path.read_text()[-1500:]
+            for path in sorted((self.folder / "cache").glob("rooda/fleet/*/*/log"))
+        ]
+        return "\n".join([*rows, *logs, *children])
+
+    def check_exactly_once(self, name: str, iterations: int) -> None:
+        """Every iteration is once on the branch and once in the record."""
+        run = self.run(name)
+        assert run.state is State.SUCCESS, self.story()
+        bodies = self.git("log", "--format=%B", f"{self.batch.base}..rooda/{name}")
+        expected = Counter({f"{name}/{number}": 1 for number in range(1, iterations + 1)})
+        assert Counter(re.findall(r"^Rooda-Run: (\S+)$", bodies, re.MULTILINE)) == expected, (
+            self.story()
+        )
+        assert self.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * iterations
+        subjects = self.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
+        done = [line for line in subjects.splitlines() if line.startswith("done")]
+        assert len(done) == iterations, subjects
+        record = json.decode(self.git("show", f"refs/rooda/fleet/{name}:record.json"))
+        rows = [(number, status) for _, number, _, status, *_ in record["iterations"]]
+        assert rows == [(number, "completed") for number in range(1, iterations + 1)], rows
+
+    def close(self) -> None:
+        """Kill everything."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGCONT)
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+        self.store.close()
