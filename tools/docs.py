@@ -19,11 +19,12 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
 from rooda.iteration.types import IterationResult
-from rooda.loop import agent_events, iteration_events, run_events, work_events
+from rooda.loop import agent_events, iteration_events, publish_events, run_events, work_events
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import Segment
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
+from rooda.loop.waits import AgentHold
 from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.testresults.results import TestDetail, TestResults
@@ -50,7 +51,10 @@ def _setting_row(setting: Setting[Any]) -> str:
 
 
 # The modules of events, in the order of docs/reference/events.md.
-_EVENT_MODULES = (run_events, iteration_events, work_events, agent_events, process_events)
+_EVENT_MODULES = (
+    *(run_events, iteration_events, work_events, publish_events, agent_events),
+    process_events,
+)
 
 
 def events_pages() -> str:
@@ -126,6 +130,7 @@ OBJECTS: Mapping[str, type[Struct]] = {
     "segment": Segment,
     "lines": LineCounts,
     "lines of a file": LineCount,
+    "limit": AgentHold,
 }
 
 

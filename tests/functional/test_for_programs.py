@@ -414,3 +414,34 @@ def test_a_run_goes_on_from_an_exported_record(
     assert json.loads(again.out)["run"][0] == "api"
     refused(tree.rooda("record", "import", str(tree.path / "kept.txt")), "this is no exported run")
     refused(tree.rooda("record", "export", "nothing"), "no run 'nothing'")
+
+
+# -- a command that publishes ----------------------------------------------------------------
+
+
+def test_the_command_that_publishes_gets_each_iteration_and_its_refusal_ends_the_run(
+    tree: Workspace, tmp_path: Path
+) -> None:
+    told = 'echo "$ROODA_RUN $ROODA_ITERATION $ROODA_COMMIT" >> ../published'
+    refuses = 'if [ $ROODA_ITERATION = 2 ]; then echo first; echo "another has it"; exit 3; fi'
+    command = agent(tmp_path, f"{told}; {refuses}", "publish.sh")
+    file = tmp_path / "result.json"
+    flags = ("-n", "5", "--commit", "--publish", command, "--exit-codes-git", "7")
+    names = ("--run-id", "api", "--result", str(file))
+    done = work(tree, agent(tmp_path, WORKS), *flags, *names)
+    assert done.code == 7, done.err
+    commits = git(tree, "log", "--format=%H", "--reverse").splitlines()[1:]
+    published = (tmp_path / "published").read_text().splitlines()
+    assert published == [f"api {number} {one}" for number, one in enumerate(commits, 1)]
+    found = result_of(file)
+    assert (found["status"], found["rule"], found["iteration"]) == ("aborted", "refused", 2)
+    assert found["reason"] == f"not published: exit code 3 from {command}: another has it"
+    why = tree.rooda("why", "api").out
+    assert "refused" in why
+    assert "another has it" in why
+    assert f"exit code 3 ({command})" in " ".join(tree.rooda("show", "api", "2").out.split())
+    first, second = RecordReader(tree.path).iterations("api")
+    assert first.publish is not None
+    assert (first.publish.error, first.publish.commit) == ("", commits[0])
+    assert second.publish is not None
+    assert second.publish.output == "first\nanother has it"

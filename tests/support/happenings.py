@@ -34,6 +34,7 @@ from rooda.loop.iteration_events import (
     StartFailed,
 )
 from rooda.loop.outcome import Verdict
+from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import (
     ConfigResolved,
     EarlierRunCleared,
@@ -399,6 +400,8 @@ SAMPLES: tuple[Event, ...] = (
     Pushed(1, "origin", "main", COMMIT),
     PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
     PushFailed(1, "nothing was pushed: .env", "Take it out", secrets=(".env",)),
+    PublishEnded(1, "./publish", 0, "", 1.5, "done", COMMIT),
+    PublishEnded(1, "./publish", 3, "exit code 3", 1.5, "another has it", COMMIT),
     RecordTrouble("the record was broken; it was created again"),
     ReportFailed("/work/night.html", "Permission denied"),
     HistoryPruned(("20260201-230000-abcdef", "20260202-230000-abcdef"), 3 * 1024 * 1024),
@@ -481,6 +484,7 @@ EVIL_EVENTS: tuple[Event, ...] = (
     RepositoriesLeftOut(1, (EVIL,), 1),
     Pushed(1, EVIL, EVIL, EVIL),
     PushFailed(1, EVIL, EVIL, secrets=(EVIL,)),
+    PublishEnded(1, EVIL, 1, EVIL, 1.0, EVIL, EVIL, (process.NamedProcess(2, EVIL),)),
     RecordTrouble(EVIL),
     ReportFailed(EVIL, EVIL),
     HistoryPruned((EVIL,)),

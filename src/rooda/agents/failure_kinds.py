@@ -120,6 +120,15 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="git",
     )
+    PUBLISH = FailureRow(
+        "publish",
+        "the command that publishes the work refused it",
+        Reaction.ABORT,
+        settings=("git.publish", "git.publish_timeout"),
+        advice="Read what the command printed; the work is still in the work tree",
+        has_output=False,
+        exit_code="git",
+    )
     HOOK = FailureRow(
         "hook",
         "a hook failed",

@@ -159,6 +159,12 @@ GIT_COMMIT_TIMEOUT = setting("git.commit_timeout", Timeout(1), 300.0, GIT,
 GIT_PUSH_TIMEOUT = setting("git.push_timeout", Timeout(1), 120.0, GIT,
     "Stop a push that takes longer",
     fix="Set to 1 second or more, such as 2m")
+GIT_PUBLISH = optional("git.publish", ShellCommand(), None, GIT,
+    "Command that publishes the work after each iteration; if it fails, the run ends",
+    flag="--publish")
+GIT_PUBLISH_TIMEOUT = setting("git.publish_timeout", Timeout(1), 120.0, GIT,
+    "Stop a publish command that takes longer, which ends the run",
+    fix="Set to 1 second or more, such as 2m")
 GIT_SNAPSHOTS = setting("git.snapshots", Boolean(), ON, GIT,
     "Keep the work tree of every iteration under refs/rooda")
 

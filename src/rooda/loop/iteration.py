@@ -15,13 +15,14 @@ from rooda.config.settings import (
     EXPECTED_FILE,
     GIT_COMMIT,
     GIT_MESSAGE,
+    GIT_PUBLISH,
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
     VERIFY_COMMAND,
 )
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import ending, hooks, verify
+from rooda.loop import ending, hooks, publish_command, verify
 from rooda.loop.agent import run_agent
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.changes import find_changes, find_tests
@@ -253,11 +254,25 @@ def _message(context: IterationContext) -> str:
 
 def push(context: IterationContext) -> None:
     """Push after every iteration that ran, a failed one too."""
-    outcome = context.decided
-    ran = outcome.verdict in (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.FAILURE)
-    if context.plan.values[GIT_PUSH] and ran and not outcome.skipped:
+    if context.plan.values[GIT_PUSH] and _ran(context.decided):
         publisher = Publisher(context.plan, context.number, context.services)
         context.add_feedback(publisher.push(is_last=_is_last(context)))
+
+
+def publish(context: IterationContext) -> None:
+    """Let the user's command publish every iteration that ran; if it refuses, the run ends."""
+    if context.plan.values[GIT_PUBLISH] is None or not _ran(context.decided):
+        return
+    context.others_may_change_files()
+    commit = context.commit or context.seen.head
+    refused = publish_command.publish(context.plan, context.services, context.number, commit)
+    context.outcome = refused or context.decided
+
+
+def _ran(outcome: Outcome) -> bool:
+    """Return whether the agent has worked to the end of the iteration, well or not."""
+    ends = (Verdict.CONTINUE, Verdict.COMPLETE, Verdict.FAILURE)
+    return outcome.verdict in ends and not outcome.skipped
 
 
 def _is_last(context: IterationContext) -> bool:
@@ -314,6 +329,7 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     require_file,
     commit,
     push,
+    publish,
     post_hooks,
     failure_hooks,
 )
@@ -324,6 +340,7 @@ _SEGMENTS: Mapping[Callable[[IterationContext], None], SegmentKind] = {
     run_verify: SegmentKind.VERIFY,
     commit: SegmentKind.COMMIT,
     push: SegmentKind.PUSH,
+    publish: SegmentKind.PUSH,
     post_hooks: SegmentKind.HOOKS,
     failure_hooks: SegmentKind.HOOKS,
 }

@@ -189,6 +189,14 @@ class StopRule(StrEnum):
         settings=FailureKind.USAGE.row.settings,
         exit_code="last_failure",
     )
+    REFUSED = StopRow(
+        "refused",
+        Status.ABORTED,
+        _aborted_by(FailureKind.PUBLISH),
+        "The command that publishes the work refused the last iteration.",
+        settings=FailureKind.PUBLISH.row.settings,
+        exit_code="last_failure",
+    )
     NOT_STARTED = StopRow(
         "not-started",
         Status.ABORTED,

@@ -22,6 +22,7 @@ from rooda.loop.iteration_events import (
     SegmentKind,
     StageEntered,
 )
+from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import (
     ConfigResolved,
     HistoryPruned,
@@ -307,6 +308,7 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     SecretsLeftOut: ("secrets_left_out", _itself),
     Pushed: ("push", _itself),
     PushFailed: ("push_failed", _itself),
+    PublishEnded: ("publish", _itself),
     HistoryPruned: ("pruned", _itself),
     TasksLeft: ("tasks_left", _itself),
     StateUnwritable: ("unwritable", lambda event: event.error),

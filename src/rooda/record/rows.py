@@ -26,6 +26,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import Segment
+from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
 from rooda.loop.state import SavedState
 from rooda.loop.work_events import (
@@ -220,6 +221,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     secrets_left_out: SecretsLeftOut | None = None  # new files that rooda did not commit
     push: Pushed | None = None
     push_failed: PushFailed | None = None
+    publish: PublishEnded | None = None  # the user's command that publishes the work
     trimmed: tuple[TranscriptTrimmed, ...] | None = None
     unwritable: str | None = None  # why `.rooda` could not be written
     prompt_size: int | None = None  # bytes

@@ -99,6 +99,8 @@ def _check_and_commit(row: IterationRow, one: IterationSummary) -> Iterator[tupl
     for name, failed in (("Commit", row.commit_failed), ("Push", row.push_failed)):
         if failed is not None:
             yield name, f"failed: {failed.error}"
+    if (publish := row.publish) is not None:
+        yield "Publish", f"{publish.error or 'done'} ({publish.command})"
 
 
 def _work_tree(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]]:
