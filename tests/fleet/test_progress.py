@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rooda.fleet.follow import Crew, NoCrew, follow_runs
+from rooda.fleet.follow import Viewer, follow_runs
 from rooda.fleet.model import Order, Run, State, Task
 from rooda.fleet.progress import Display, happenings, panel
+from rooda.fleet.settled import going_on
 from rooda.fleet.words import time_of
 from rooda.process.interrupts import Interrupts
 from rooda.text.widths import width
@@ -139,26 +140,10 @@ def test_without_a_terminal_there_are_only_lines(screen: Screen) -> None:
     assert line.endswith("auth: starts on host, slot 1")
 
 
-class Noted:
-    """A worker that notes what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def finish(self) -> None:
-        self.told.append("finish")
-
-    def stop_now(self) -> None:
-        self.told.append("now")
-
-    def ended(self) -> bool:
-        return False
-
-
 def followed(
-    screen: Screen, looks: Sequence[tuple[Run, list[int]]], crew: Crew
-) -> tuple[int, Interrupts]:
-    """Follow a run; with each look come signals, as if the user had pressed keys."""
+    screen: Screen, looks: Sequence[tuple[Run, Sequence[int]]], *, with_worker: bool
+) -> Viewer:
+    """Show a run again and again; with each look come signals, as if the user had pressed keys."""
     interrupts = Interrupts()
     rest = iter(looks)
 
@@ -167,29 +152,47 @@ def followed(
         interrupts.received += signals
         return [run], NOW
 
+    viewer = Viewer(look, a_display(screen), interrupts, with_worker=with_worker)
     interrupts.rest = lambda _: None  # type: ignore[assignment,method-assign]  # no time passes
-    code = follow_runs(look, a_display(screen), interrupts, frozenset({"auth"}), crew)
-    return code, interrupts
+    if not with_worker:
+        follow_runs(viewer, interrupts, lambda runs: all(run.state.is_end for run in runs))
+    return viewer
 
 
 def test_the_first_signal_lets_iterations_end_and_the_second_stops_them(screen: Screen) -> None:
-    crew = Noted()
-    looks: list[tuple[Run, list[int]]] = [
-        (AT_WORK, []),
-        (AT_WORK, [signal.SIGINT]),
-        (AT_WORK, []),
-        (AT_WORK, [signal.SIGINT]),
-        (changed(AT_WORK, state=State.STOPPED), []),
-    ]
-    code, _ = followed(screen, looks, crew)
-    assert code == 130
-    assert crew.told == ["finish", "now"]
+    looks = [(AT_WORK, [signal.SIGINT]), (AT_WORK, [signal.SIGINT]), (AT_WORK, [])]
+    viewer = followed(screen, looks, with_worker=True)
+    viewer.show()
+    viewer.show()
+    viewer.show()
     text = "\n".join(seen(screen))
-    assert "press Ctrl+C again" in text
+    assert "no new iteration starts; press Ctrl+C again" in text
     assert "stopping the iterations at work now" in text
+    assert text.endswith("stopping now")
 
 
 def test_following_ends_with_the_runs_or_with_ctrl_c(screen: Screen) -> None:
-    done: list[tuple[Run, list[int]]] = [(AT_WORK, []), (changed(AT_WORK, state=State.SUCCESS), [])]
-    assert followed(screen, done, NoCrew())[0] == 0
-    assert followed(screen, [(AT_WORK, [signal.SIGINT])], NoCrew())[0] == 130
+    done = changed(AT_WORK, state=State.SUCCESS)
+    assert followed(screen, [(done, [])], with_worker=False).runs == [done]
+    assert followed(screen, [(AT_WORK, [signal.SIGINT])], with_worker=False).runs == [AT_WORK]
+
+
+def test_runs_that_wait_for_a_lost_one_do_not_go_on() -> None:
+    runs = [
+        a_run("a", state=State.FAILED),
+        a_run("b", state=State.BLOCKED, after=("a",)),
+        a_run("c", state=State.BLOCKED, after=("b",)),
+        a_run("d", state=State.BLOCKED, after=("gone",)),
+        a_run("e"),
+        a_run("f", state=State.BLOCKED, after=("e",)),
+        a_run("g", state=State.SUCCESS),
+    ]
+    assert [run.run for run in going_on(runs)] == ["e", "f"]
+
+
+def test_a_worker_without_the_label_leaves_a_run_to_others() -> None:
+    needy = Run("p", "g", BATCH, Task("g", labels=("gpu",)))
+    after = Run("p", "h", BATCH, Task("h", after=("g",)), state=State.BLOCKED)
+    assert going_on([needy, after], ()) == []
+    assert going_on([needy, after], ("gpu", "big")) == [needy, after]
+    assert going_on([needy, after]) == [needy, after]

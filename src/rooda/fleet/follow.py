@@ -1,80 +1,67 @@
-"""Shows the runs until they have ended, and passes the user's Ctrl+C on to the worker."""
+"""Shows the runs until they have ended, and what Ctrl+C does meanwhile."""
 
+import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from rooda.fleet.model import Run
 from rooda.fleet.progress import Display
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 
 _PACE = 0.5  # seconds between two looks at the database
-_ONCE = "Ctrl+C: finish the iterations at work, then stop"
-_TWICE = "finishing the iterations at work; Ctrl+C: stop them now"
-_AT_ONCE = "stopping now"
+_HINTS = (
+    "Ctrl+C: finish the iterations at work, then stop",
+    "finishing the iterations at work; Ctrl+C: stop them now",
+    "stopping now",
+)
+_NEWS = (
+    "no new iteration starts; press Ctrl+C again to stop those at work now",
+    "stopping the iterations at work now",
+)
 
-
-class Crew(Protocol):
-    """The worker of this command."""
-
-    def finish(self) -> None:
-        """Let each run at work end its iteration, and start no other."""
-
-    def stop_now(self) -> None:
-        """Stop the agents."""
-
-    def ended(self) -> bool:
-        """Return whether the worker has ended."""
-
-
-class NoCrew:
-    """For a command that only looks."""
-
-    def finish(self) -> None:
-        """Do nothing: other workers go on."""
-
-    def stop_now(self) -> None:
-        """Do nothing."""
-
-    def ended(self) -> bool:
-        """Return False."""
-        return False
-
-
+# Returns the runs of the project, and the time of the database.
 Look = Callable[[], tuple[Sequence[Run], float]]
 
 
-def follow_runs(
-    look: Look, display: Display, interrupts: Interrupts, names: frozenset[str], crew: Crew
-) -> int:
-    """Show these runs until all have ended or the worker has; return the exit code.
+class Viewer:
+    """Looks at the database now and then, and shows what it finds.
 
-    With a worker, the first signal lets the iterations end and a second one stops them. `look`
-    returns the runs of the project and the time of the database.
+    `with_worker`: this command has a worker, to which Ctrl+C is passed on.
     """
-    is_alone = isinstance(crew, NoCrew)
+
+    def __init__(
+        self, look: Look, display: Display, interrupts: Interrupts, *, with_worker: bool
+    ) -> None:
+        self._look = look
+        self._display = display
+        self._interrupts = interrupts
+        self._with_worker = with_worker
+        self._looked: float | None = None
+        self._heard = 0
+        self.runs: Sequence[Run] = ()
+
+    def show(self) -> None:
+        """Show the runs, unless that was done a moment ago and nothing new was heard."""
+        heard = min(len(self._interrupts.received), len(_NEWS))
+        now = time.monotonic()
+        if heard == self._heard and self._looked is not None and now - self._looked < _PACE:
+            return
+        self._looked = now
+        if self._with_worker:
+            for news in _NEWS[self._heard : heard]:
+                self._display.say(news)
+        self._heard = heard
+        self.runs, moment = self._look()
+        self._display.update(self.runs, moment, _HINTS[heard] if self._with_worker else "")
+
+
+def follow_runs(
+    viewer: Viewer, interrupts: Interrupts, is_over: Callable[[Sequence[Run]], bool]
+) -> int:
+    """Show the runs until they are over or the user has seen enough; return the exit code."""
     with interrupts.deferred():
-        heard = 0
-        while True:
-            has_ended = crew.ended()  # asked first: what it did last is then in the database
-            runs, now = look()
-            heard = _pass_on(interrupts, crew, display, heard)
-            hint = "" if is_alone else (_ONCE, _TWICE, _AT_ONCE)[min(heard, 2)]
-            display.update(runs, now, hint)
-            own = [run for run in runs if run.run in names]
-            if has_ended or (heard and is_alone) or all(run.state.is_end for run in own):
-                break
+        while not interrupts.received:
+            viewer.show()
+            if is_over(viewer.runs):
+                return 0
             interrupts.rest(_PACE)
-    return INTERRUPTED if heard else 0
-
-
-def _pass_on(interrupts: Interrupts, crew: Crew, display: Display, heard: int) -> int:
-    """Tell the worker of signals that came; return how many it has been told."""
-    if len(interrupts.received) <= heard:
-        return heard
-    if heard == 0:
-        crew.finish()
-        display.say("no new iteration starts; press Ctrl+C again to stop those at work now")
-    elif interrupts.is_urgent:
-        crew.stop_now()
-        display.say("stopping the iterations at work now")
-    return len(interrupts.received)
+    return INTERRUPTED

@@ -1,0 +1,132 @@
+"""Adds tasks to a fleet: their records to git first, then their rows to the database."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rooda.config.problems import InvalidInput, Problem
+from rooda.fleet.fence import AlreadyThere, Unreachable, scratch_remote
+from rooda.fleet.model import Batch, Run, Task
+from rooda.fleet.place import Place
+from rooda.fleet.record_commits import TASK
+from rooda.text.paths import first_names
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+
+TITLE = "Fleet"
+
+
+class Added(Struct, frozen=True):
+    """What git keeps of a new run (`task.json`): enough to queue it again without a database."""
+
+    task: Task
+    batch: Batch
+
+
+class Base(Struct, frozen=True):
+    """The commit from which runs start, and its branch, if it is one."""
+
+    commit: str
+    branch: str = ""
+
+
+def batch_name(now: datetime) -> str:
+    """Return a new name for a batch."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def find_base(git: Git, wanted: str | None) -> Base:
+    """Return the commit that the user named, or that of HEAD. Raises InvalidInput."""
+    name = wanted or "HEAD"
+    asked = ("rev-parse", "--quiet", "--verify")
+    try:
+        commit = git.ask(*asked, "--end-of-options", f"{name}^{{commit}}")
+        full = git.ask(*asked, "--symbolic-full-name", "--end-of-options", name) or ""
+    except GitError as error:
+        raise _wrong(f"git can't read {name}: {error}", "Check `git status`") from None
+    if commit is None and wanted is None:
+        raise _wrong("the repository has no commit yet", "Make one: runs start from a commit")
+    if commit is None:
+        raise _wrong(f"there is no commit {name!r}", "Name a branch or a commit (`git log`)")
+    heads = "refs/heads/"
+    return Base(commit, full.removeprefix(heads) if full.startswith(heads) else "")
+
+
+def with_bases(tasks: Sequence[Task], git: Git) -> list[Task]:
+    """Return the tasks with commits as their bases: on other machines, branches are elsewhere."""
+    return [
+        task if task.base is None else replace(task, base=find_base(git, task.base).commit)
+        for task in tasks
+    ]
+
+
+def check_is_shared(place: Place, git: Git, commits: Sequence[str]) -> None:
+    """Raise InvalidInput if other machines can't know a base: no branch of the remote has it.
+
+    Only for a remote with a name: of others the repository knows nothing.
+    """
+    if place.is_own_remote:
+        return
+    for commit in commits:
+        try:
+            found = git.line("branch", "--remotes", "--contains", commit, "--format=%(refname)")
+            remotes = git.line("remote").splitlines()
+        except GitError:
+            return
+        if remotes and not found:
+            raise _wrong(
+                f"the commit {commit[:12]} is on no branch of a remote: other machines can't "
+                "start from it",
+                "Push it first (`git push`), or name another base with --base origin/main",
+            )
+
+
+def add_tasks(
+    place: Place,
+    batch: Batch,
+    tasks: Sequence[Task],
+    tools: Tools,
+    add_rows: Callable[[], list[Run]],
+) -> list[Run]:
+    """Add the records to git, then the rows; without the rows, the records go away again.
+
+    Raises InvalidInput.
+    """
+    files = [(task.name, {TASK: json.encode(Added(task, batch))}) for task in tasks]
+    with scratch_remote(place.remote, tools) as remote:
+        try:
+            remote.add(files)
+        except AlreadyThere as error:
+            raise _wrong(
+                f"the repository already has {first_names(error.refs)}",
+                "Give the tasks other names, bring the runs back with `rooda fleet adopt`, or "
+                "remove them with `rooda fleet forget RUN`",
+            ) from None
+        except Unreachable as error:
+            message = f"the runs can't be added to {place.shown_remote}: {error}"
+            raise _wrong(message, "Check that git can push there") from None
+        try:
+            return add_rows()
+        except BaseException:
+            for task in tasks:
+                record = remote.fetch(task.name)
+                if record is not None:
+                    remote.delete(task.name, record)
+            raise
+
+
+def config_file_is_committed(git: Git, file: Path) -> bool:
+    """Return whether HEAD has the file as it is now: slots read the one of the commit."""
+    try:
+        known = git.ask("ls-files", "--error-unmatch", "--", str(file))
+        return known is not None and git.ask("diff", "--quiet", "HEAD", "--", str(file)) is not None
+    except GitError:
+        return True
+
+
+def _wrong(message: str, advice: str) -> InvalidInput:
+    return InvalidInput([Problem(message, advice, title=TITLE)])

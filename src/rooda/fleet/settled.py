@@ -1,0 +1,36 @@
+"""Which runs can still go on by themselves. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from rooda.fleet.model import Run, State
+
+
+def going_on(runs: Iterable[Run], labels: Collection[str] | None = None) -> list[Run]:
+    """Return the runs that a worker with these labels can still bring to an end; None: any worker.
+
+    A run that waits for one that ended badly, or for one that nobody here can take, can't.
+    """
+    every = {run.run: run for run in runs}
+    stuck = {run.run for run in every.values() if not _fits(run, labels) and not run.state.is_end}
+    while more := [
+        run.run
+        for run in every.values()
+        if run.state is State.BLOCKED and run.run not in stuck and _is_lost(run, every, stuck)
+    ]:
+        stuck.update(more)
+    return [run for run in every.values() if not run.state.is_end and run.run not in stuck]
+
+
+def _fits(run: Run, labels: Collection[str] | None) -> bool:
+    is_elsewhere = run.state is State.WORKING  # a worker has it already
+    return labels is None or is_elsewhere or set(run.task.labels) <= set(labels)
+
+
+def _is_lost(run: Run, every: Mapping[str, Run], stuck: Collection[str]) -> bool:
+    for name in run.task.after:
+        other = every.get(name)
+        if other is None or name in stuck:
+            return True
+        if other.state.is_end and other.state is not State.SUCCESS:
+            return True
+    return False
