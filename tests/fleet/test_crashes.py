@@ -38,7 +38,7 @@ def test_a_crash_costs_no_iteration_and_doubles_none(
 ) -> None:
     faults = {FAULTS: f"crash:{point}:one:{iteration}", DONE: str(fleet.folder)}
     fleet.add([Task("one", text="work")], fleet.agent(LINES))
-    first = fleet.start_slot(1, **faults)
+    first = fleet.start_slot(1, more=faults)
     assert first.wait(30) == -signal.SIGKILL
     fleet.start_slot(2, takeover=1.0)
     fleet.until_ended()
@@ -80,7 +80,7 @@ def test_a_woken_owner_publishes_nothing(fleet: Fleet) -> None:
     wait = f"touch {gate}; while [ ! -e {gate}.open ]; do sleep 0.05; done"
     wait = f"if [ $ROODA_SLOT = 1 ]; then {wait}; fi"
     fleet.add([Task("one", text="work")], fleet.agent(LINES, wait))
-    first = fleet.start_slot(1, **{FAULTS: "off:self-check", DONE: str(fleet.folder)})
+    first = fleet.start_slot(1, more={FAULTS: "off:self-check", DONE: str(fleet.folder)})
     fleet.until(gate.exists)
     os.kill(first.pid, signal.SIGSTOP)
     second = fleet.start_slot(2, takeover=1.0)

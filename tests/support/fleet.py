@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import json
@@ -105,7 +105,7 @@ class Fleet:
                 [sys.executable, "-m", "rooda.fleet.slot_process"],
                 stdin=subprocess.PIPE,
                 stderr=log,
-                env=self.environ(**more),
+                env=self.environ(**(more or {})),
                 start_new_session=True,
             )
         assert process.stdin is not None
