@@ -96,7 +96,7 @@ class Fleet:
         return self.store.add(self.project, batch, tasks)
 
     def start_slot(
-        self, number: int, takeover: float = 3.0, **more: str
+        self, number: int, takeover: float = 3.0, more: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start a slot process."""
         plan = SlotPlan(self.url, self.remote, self.project, number, takeover=takeover)

@@ -15,7 +15,8 @@ from rooda.fleet.child import Child, read_result
 from rooda.fleet.control import Control
 from rooda.fleet.faults import reach
 from rooda.fleet.fence import Record, Refused, Unreachable
-from rooda.fleet.model import Run, State
+from rooda.fleet.finish import NotFinished, describe_run, open_pull_request
+from rooda.fleet.model import Finish, Run, State
 from rooda.fleet.next_move import Next
 from rooda.fleet.patience import until_reached
 from rooda.fleet.publishing import Publication, PublishedConflict, publish_work
@@ -280,6 +281,36 @@ class SlotWork:
             unknown_costs=result.costs_unknown or run.unknown_costs,
             headline=result.last.headline if result.last else "",
         )
+
+    def finish(self, run: Run, state: State) -> str:
+        """Open a pull request, if the batch wants one; return words about it, or none."""
+        if run.batch.finish is not Finish.PR or state is not State.SUCCESS:
+            return ""
+        # A worker that took over just now has not fetched it yet.
+        record = self._record or self._reached(run, lambda: self._slot.remote.fetch(run.run))
+        if record is None or record.tip is None:
+            return ""
+        told = _published(record)
+        words = describe_run(
+            run.task,
+            run.run,
+            iterations=told.iteration,
+            cost=None if told.unknown_costs else told.cost,
+            words=told.headline,
+        )
+        try:
+            made = open_pull_request(
+                run.run,
+                record.tip,
+                run.batch.base_branch,
+                words,
+                url=self._plan.remote,
+                git_dir=self._slot.remote.git_dir,
+                tools=self._slot.tools,
+            )
+        except NotFinished as error:
+            return f"no pull request: {one_line(str(error))}"
+        return f"PR #{made.number}"
 
     def _reached(self, run: Run, act: Callable[[], _T]) -> _T:
         """Return what git answers; wait while the remote is away."""

@@ -73,7 +73,7 @@ class Slot:
         self.work = folder / "work"
         self.record_folder = folder / "record"
         self.temporary = folder / "tmp"
-        self._tools = tools
+        self.tools = tools
         self._clone = SlotClone(url, self.work, tools)
         self.remote = Remote(url, self._clone.git_dir, tools, get_ready=self.repair)
         self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
@@ -226,14 +226,14 @@ class Slot:
 
     def copy_from(self, checkout: Path, names: Iterable[str]) -> None:
         """Copy ignored files of the user's checkout into the slot. Raises SetupFailed."""
-        found = files_to_copy(checkout, list(names), self._tools)
+        found = files_to_copy(checkout, list(names), self.tools)
         copy_files(checkout, found, self.work)
         self._copied = tuple(found)
 
     def set_up(self, setup: Setup, tell: Callable[[str], object] = lambda _: None) -> bool:
         """Run the setup command, if it is due; return whether it ran. Raises SetupFailed."""
-        environ = {**self._tools.environ, **self.environment()}
-        return run_setup(setup, self.work, self._setup, self._tools, environ, tell)
+        environ = {**self.tools.environ, **self.environment()}
+        return run_setup(setup, self.work, self._setup, self.tools, environ, tell)
 
 
 def _take_lock(
