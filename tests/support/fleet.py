@@ -43,6 +43,7 @@ class Fleet:
         self.repo = folder / "repo"
         self.home = folder / "home"
         self.starts = folder / "starts"
+        self.batch_cost: float | None = None
         self.processes: list[subprocess.Popen[bytes]] = []
         self.home.mkdir()
         self._init()
@@ -90,7 +91,8 @@ class Fleet:
 
     def add(self, tasks: Sequence[Task], agent: str, *flags: str) -> list[Run]:
         """Add tasks for an agent."""
-        batch = Batch("batch", self.batch.base, flags=("--ai-cmd", agent, *flags))
+        words = ("--ai-cmd", agent, *flags)
+        batch = Batch("batch", self.batch.base, flags=words, max_cost=self.batch_cost)
         with scratch_remote(self.remote, Tools(self.environ())) as remote:
             remote.add([(task.name, {TASK: json.encode(task)}) for task in tasks])
         return self.store.add(self.project, batch, tasks)
@@ -120,14 +122,14 @@ class Fleet:
         assert found is not None
         return found
 
-    def until(self, holds: Callable[[], bool], timeout: float = 60) -> None:
+    def until(self, holds: Callable[[], bool], timeout: float = 40) -> None:
         """Wait for a sign."""
         end = time.monotonic() + timeout
         while not holds():
             assert time.monotonic() < end, self.story()
             time.sleep(_TICK)
 
-    def until_ended(self, timeout: float = 60) -> None:
+    def until_ended(self, timeout: float = 40) -> None:
         """Wait until all runs have ended."""
         self.until(lambda: all(run.state.is_end for run in self.store.runs(self.project)), timeout)
 
