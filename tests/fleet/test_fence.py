@@ -302,6 +302,30 @@ def test_the_users_repository_gets_refs_and_objects_and_nothing_else(tmp_path: P
     assert refs(user).keys() == {"refs/heads/main", "refs/stash"}
 
 
+def test_a_branch_that_the_user_has_checked_out_waits_with_a_clear_reason(tmp_path: Path) -> None:
+    user = repository(tmp_path / "user")
+    user.commit("first")
+    remote = remote_of(str(user.path), tmp_path / "one", user)
+    remote.add([("api", TASK)])
+    record = seen(remote)
+    first, second = (commit_in(remote, user, text) for text in ("one", "two"))
+
+    def publish(record: Record, iteration: int, tip: str) -> Record:
+        return remote.publish(
+            *("api", record), kind=Kind.DONE, iteration=iteration, tip=tip, wip=None, files={}
+        )
+
+    record = publish(record, 1, first)
+    user.git("switch", "-q", "rooda/api")
+    with pytest.raises(Unreachable, match=r"refs/heads/rooda/api is checked out in .* switch to"):
+        publish(record, 2, second)
+    with pytest.raises(Unreachable, match="is checked out"):
+        remote.delete("api", record)
+    user.git("switch", "-q", "main")
+    publish(record, 2, second)
+    assert user.git("rev-parse", "rooda/api") == second
+
+
 def test_a_run_that_moved_is_not_deleted(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     remote.add([("api", TASK)])

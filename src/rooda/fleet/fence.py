@@ -6,6 +6,7 @@ refuses a worker that lost its run, whatever that worker believes.
 """
 
 import contextlib
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from rooda.workspace.tools import Tools
 FALLBACK = "refs/heads/rooda-record/"  # for servers that accept nothing but branches and tags
 _PLACES = (RECORDS, FALLBACK)
 _SEEN_RECORDS, _SEEN_BRANCHES = "refs/rooda/seen/record/", "refs/rooda/seen/branch/"
+_CHECKED_OUT = re.compile(r"refusing to (?:update checked out|delete the current) branch: (\S+)")
 _REJECTED = "rejected"  # git's word for what the server refuses
 _TRIES = 5  # to fetch refs that others move meanwhile
 _FETCH = (
@@ -92,6 +94,22 @@ class Record(Struct, frozen=True):
         What a person did with the branch counts; a branch that is gone comes back.
         """
         return self.branch or self.tip
+
+    def telling(self, facts: Facts, files: Mapping[str, bytes]) -> "Record":
+        """Return the same record with what its commit tells."""
+        return replace(
+            self,
+            kind=facts.kind,
+            tip=facts.tip,
+            wip=facts.wip,
+            iteration=facts.iteration,
+            claims_since=facts.claims,
+            owner=facts.owner,
+            state=facts.state,
+            task=files.get(TASK, b""),
+            result=files.get(RESULT, b""),
+            record=files.get(RECORD, b""),
+        )
 
 
 class Move(Struct, frozen=True):
@@ -275,22 +293,9 @@ class Remote:
         moves = [Move(record.ref, record.sha, sha), *([branch] if branch else [])]
         if (error := self.push(moves)) is not None:
             self._explain(new.run, record, moves, error)
-        facts, files = new.facts, new.files
-        return replace(
-            record,
-            sha=sha,
-            kind=facts.kind,
-            branch=branch.new if branch else record.branch,
-            tip=facts.tip,
-            wip=facts.wip,
-            iteration=facts.iteration,
-            claims_since=facts.claims,
-            owner=facts.owner,
-            state=facts.state,
-            task=files.get(TASK, record.task),
-            result=files.get(RESULT, record.result),
-            record=files.get(RECORD, record.record),
-        )
+        before = {TASK: record.task, RESULT: record.result, RECORD: record.record}
+        now = replace(record, sha=sha, branch=branch.new if branch else record.branch)
+        return now.telling(new.facts, {**before, **new.files})
 
     def make(self, new: Sequence[NewCommit]) -> list[str]:
         """Make record commits here; return their names. Raises Unreachable."""
@@ -381,25 +386,16 @@ class Remote:
             facts, files = read_commit(self._git, sha)
         except GitError as error:
             raise self._unreachable(error) from None
-        return Record(
-            run=run,
-            ref=ref,
-            sha=sha,
-            kind=facts.kind,
-            branch=branch,
-            tip=facts.tip,
-            wip=facts.wip,
-            iteration=facts.iteration,
-            claims_since=facts.claims,
-            owner=facts.owner,
-            state=facts.state,
-            task=files.get(TASK, b""),
-            result=files.get(RESULT, b""),
-            record=files.get(RECORD, b""),
-        )
+        return Record(run, ref, sha, facts.kind, branch).telling(facts, files)
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        return Unreachable(without_credentials(str(error)))
+        said = without_credentials(str(error))
+        if (used := _CHECKED_OUT.search(said)) is None:
+            return Unreachable(said)
+        return Unreachable(
+            f"{used[1]} is checked out in {self.shown}, and git does not change it under your "
+            "hands: switch to another branch there"
+        )
 
 
 @contextlib.contextmanager

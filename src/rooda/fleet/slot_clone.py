@@ -90,7 +90,6 @@ class SlotClone:
         source = f"{NAME}:" if local is None else str(local)
         try:
             clone(*words, *settings, "--", source, str(self.work), umask=INHERITED)
-            self.git("config", "remote.origin.url", without_user(self._url))
             self._keep(self.git_dir / "config", "config")
             self._keep(self.git_dir / _ALTERNATES, "alternates")
         except (GitError, OSError) as error:
@@ -111,7 +110,11 @@ class SlotClone:
             shutil.copyfile(source, kept)
 
     def repair(self) -> None:
-        """Bring git's own folder back to what rooda knows; make the clone if need be."""
+        """Bring git's own folder back to what rooda knows; make the clone if need be.
+
+        Raises Unreachable.
+        """
+        _open_folders(self.git_dir)
         if not self.is_there:
             self.make()
         self.tidy()
@@ -124,6 +127,7 @@ class SlotClone:
 
     def forget_changes(self) -> None:
         """Undo what an agent changed in git's settings, and remove its locks and hooks."""
+        _open_folders(self.git_dir)
         for lock in _locks(self.git_dir):
             remove_tree(lock)
         remove_tree(self.git_dir / "hooks")
@@ -156,6 +160,7 @@ class SlotClone:
         """Return the settings of the new clone, and those of the user's repository."""
         mixed = kept.with_name("clone-config.new")
         shutil.copyfile(kept, mixed)
+        self.git("config", "--file", str(mixed), "remote.origin.url", without_user(self._url))
         for key, value in self._settings_of_user():
             self.git("config", "--file", str(mixed), "--add", key, value)
         return mixed.read_bytes()
@@ -263,12 +268,21 @@ def remove_tree(path: Path) -> None:
 
 def make_writable(top: Path) -> None:
     """Give the owner back every right in the folders of a tree, and the right to read files."""
+    for path in _open_folders(top):
+        _allow(path, stat.S_IRUSR)
+
+
+def _open_folders(top: Path) -> list[Path]:
+    """Give the owner back every right in the folders of a tree; return its files."""
+    found: list[Path] = []
+    if top.is_symlink():
+        return found
     _allow(top, stat.S_IRWXU)
     for folder, folders, names in os.walk(top):
         for name in folders:
             _allow(Path(folder, name), stat.S_IRWXU)
-        for name in names:
-            _allow(Path(folder, name), stat.S_IRUSR)
+        found += (Path(folder, name) for name in names)
+    return found
 
 
 def make_tracked_writable(git: Git, top: Path) -> None:
