@@ -15,6 +15,7 @@ from rooda.fleet.record_commits import Kind
 from rooda.fleet.replay import Conflict
 from rooda.fleet.slot_setup import Setup, SetupFailed
 from rooda.fleet.slots import Slot, SlotBusy, project_folder, slots_root
+from rooda.workspace.git import GitError
 from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, user_repository
 from support.gitrepo import Repo, repository, walk
@@ -307,6 +308,51 @@ def test_a_slot_is_locked_until_its_process_and_its_child_are_gone(slot: Slot, u
     child.wait()
     thread.join(20)
     slot.lock_fd = opened[0].lock_fd
+
+
+@pytest.mark.thorough
+def test_after_a_person_pushed_each_commit_is_on_the_branch_once(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    for number in (1, 2):
+        agent(slot, user).write(f"{number}.txt", "agent\n")
+        agent(slot, user).commit(f"iteration {number}")
+        if number == 2:
+            pushed_by_a_person(user, str(record.branch), "c.txt")
+        record = publish(slot, record, number)
+    assert user.git("log", "--format=%s", "rooda/api").splitlines() == [
+        *("iteration 2", "a person", "iteration 1", "first")
+    ]
+
+
+def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    slot.prepare(begin(slot), base, "api")
+    here = agent(slot, user)
+    here.write("b.txt", "agent\n")
+    here.commit()
+    blob = here.git("rev-parse", "HEAD:b.txt")
+    here.write("b.txt", "later\n")
+    here.commit()
+    (slot.work / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(GitError, match=blob):
+        slot.snapshot()
+
+
+def test_a_clone_that_was_never_finished_is_made_anew(
+    slot: Slot, user: Repo, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slot.close()
+    (slot.folder / "clone-config").unlink()
+    agent(slot, user).sh("rm -rf .git; git init -q")
+    monkeypatch.chdir(user.path.parent)
+    again = open_slot(user, url="user")
+    again.prepare(begin(again), base, "api")
+    assert (again.work / "a.txt").read_text() == "one\n"
+    slot.lock_fd = again.lock_fd
 
 
 @pytest.mark.thorough

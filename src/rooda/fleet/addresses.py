@@ -1,4 +1,4 @@
-"""The address of a git remote: which folder it is on this machine, how messages show it. Pure."""
+"""The address of a git remote: which folder it is on this machine, how messages show it."""
 
 import re
 from pathlib import Path
@@ -21,6 +21,12 @@ def local_folder(url: str) -> Path | None:
     if _SCHEME.match(url) or _SHORT_SSH.match(url):
         return None
     return Path(url)
+
+
+def absolute_address(url: str) -> str:
+    """Return the address of a remote so that it is the same in every folder."""
+    folder = local_folder(url)
+    return url if folder is None or url.startswith(_FILE) else str(folder.absolute())
 
 
 def without_credentials(text: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.fleet.addresses import without_credentials
+from rooda.fleet.addresses import absolute_address, without_credentials
 from rooda.fleet.model import BRANCHES, RECORDS
 from rooda.fleet.record_commits import (
     RECORD,
@@ -142,12 +142,12 @@ class Remote:
         receive_pack: str | None = None,
         get_ready: Callable[[], object] = lambda: None,
     ) -> None:
-        self.url = url
+        self.url = absolute_address(url)
         self.records = records
         self.git_dir = git_dir
         place = {"GIT_DIR": str(git_dir)}
         self._git = Git(git_dir, tools, place)
-        self._asker, self._mover = transport(url, git_dir, tools, receive_pack)
+        self._asker, self._mover = transport(self.url, git_dir, tools, receive_pack)
         self._commits = RecordCommits(self._git)
         self._get_ready = get_ready
 

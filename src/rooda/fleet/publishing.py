@@ -68,9 +68,12 @@ def publish_work(
 
     while True:
         try:
-            return push()
+            published = push()
         except BranchMoved as moved:
             actual = moved.actual
+        else:
+            slot.note_published(work)
+            return published
         tell(f"someone moved the branch rooda/{run}: rooda puts the work on top of that")
         record = replace(record, branch=actual)
         if actual is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rooda.fleet.addresses import local_folder, without_credentials, without_user
+from rooda.fleet.addresses import absolute_address, local_folder, without_credentials, without_user
 from rooda.fleet.fence import Unreachable
 from rooda.fleet.transport import NAME, in_environment
 from rooda.workspace.git import INHERITED, Git, GitError
@@ -49,7 +49,7 @@ class SlotClone:
     """The clone in the folder `work`. `git` works in it offline, `online` with the network."""
 
     def __init__(self, url: str, work: Path, tools: Tools) -> None:
-        self._url = url
+        self._url = absolute_address(url)
         self.work = work
         self.git_dir = work / ".git"
         self._tools = tools
@@ -68,6 +68,8 @@ class SlotClone:
         """Whether there is a clone that git can work with."""
         if self.git_dir.is_symlink() or not self.git_dir.is_dir() or self.work.is_symlink():
             return False
+        if not self._kept("config").is_file():
+            return False  # it was never finished
         try:
             return not links_in([self.git_dir], index=True) and self._is_whole()
         except GitError:
@@ -80,6 +82,7 @@ class SlotClone:
     def make(self) -> None:
         """Make the clone anew. Raises Unreachable."""
         remove_tree(self.work)
+        remove_tree(self._kept("config"))
         folder = self.work.parent
         clone = Git(
             folder, self._tools, self._address(), {"maintenance.auto": "false"}, online=_LONGEST
@@ -90,8 +93,8 @@ class SlotClone:
         source = f"{NAME}:" if local is None else str(local)
         try:
             clone(*words, *settings, "--", source, str(self.work), umask=INHERITED)
-            self._keep(self.git_dir / "config", "config")
             self._keep(self.git_dir / _ALTERNATES, "alternates")
+            self._keep(self.git_dir / "config", "config")  # the last one: now the clone is whole
         except (GitError, OSError) as error:
             remove_tree(self.work)
             reason = without_credentials(str(error))
@@ -104,10 +107,14 @@ class SlotClone:
 
     def _keep(self, source: Path, name: str) -> None:
         """Keep a file of the new clone beside the work tree, where no agent works."""
-        kept = self.work.parent / f"clone-{name}"
+        kept = self._kept(name)
         kept.unlink(missing_ok=True)
         if source.exists():
-            shutil.copyfile(source, kept)
+            kept.with_suffix(".new").write_bytes(source.read_bytes())
+            kept.with_suffix(".new").rename(kept)
+
+    def _kept(self, name: str) -> Path:
+        return self.work.parent / f"clone-{name}"
 
     def repair(self) -> None:
         """Bring git's own folder back to what rooda knows; make the clone if need be.
@@ -144,10 +151,9 @@ class SlotClone:
     def known(self) -> Known:
         """The files below `.git` as they have to be."""
         if self._known is None:
-            kept = self.work.parent
             files: dict[str, bytes | None] = {
-                "config": self._config(kept / "clone-config"),
-                _ALTERNATES: _content(kept / "clone-alternates"),
+                "config": self._config(self._kept("config")),
+                _ALTERNATES: _content(self._kept("alternates")),
                 "config.worktree": None,
             }
             common = self._common_folder_of_user()
@@ -158,7 +164,7 @@ class SlotClone:
 
     def _config(self, kept: Path) -> bytes:
         """Return the settings of the new clone, and those of the user's repository."""
-        mixed = kept.with_name("clone-config.new")
+        mixed = kept.with_suffix(".new")
         shutil.copyfile(kept, mixed)
         self.git("config", "--file", str(mixed), "remote.origin.url", without_user(self._url))
         for key, value in self._settings_of_user():
@@ -218,6 +224,18 @@ class SlotClone:
         gone = [ref for ref in found if ref and not ref.startswith(others)]
         orders = "".join(f"option no-deref\ndelete {ref}\n" for ref in gone)
         self.git("update-ref", "--stdin", given=os.fsencode(orders))
+
+    def check(self, tip: str, wip: str | None) -> None:
+        """Raise GitError if a part of the work is missing, for example deleted by an agent."""
+        known = ("--not", "--remotes=origin")
+        self.git("rev-list", "--objects", "--quiet", tip, *([wip] if wip else []), *known)
+
+    def keep_house(self) -> None:
+        """Let git pack its objects, if there are many."""
+        settings = {"gc.auto": "6700", "gc.autoDetach": "false"}
+        git = Git(self.work, self._tools, self._place, settings, online=_LONGEST)
+        with contextlib.suppress(GitError):
+            git("gc", "--auto", "--quiet")
 
     def update_submodules(self) -> None:
         """Check out the submodules, if there are any. Raises GitError."""

@@ -109,6 +109,7 @@ class Slot:
                     one.unlink()
                 one.mkdir(mode=_PRIVATE, exist_ok=True)
             slot.repair()
+            slot._clone.keep_house()
         except BaseException:
             os.close(lock)
             raise
@@ -190,7 +191,12 @@ class Slot:
             allowed=allowed_secrets,
             left_out=self._copied,
         )
+        self._clone.check(head, wip)
         return Snapshot(head, wip)
+
+    def note_published(self, work: Snapshot) -> None:
+        """Take note of work that is on the remote: a later `rebase` replays only what follows."""
+        self._start = work.tip
 
     def committed_secrets(self, tip: str, allowed_secrets: tuple[str, ...] = ()) -> list[str]:
         """Return the names of secret files that commits since `prepare` added. Raises GitError."""
