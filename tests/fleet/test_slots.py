@@ -167,7 +167,7 @@ HOSTILE = {
     "broken head": "echo garbage > .git/HEAD",
     "no repository": "rm -rf .git",
     "other repository": "rm -rf .git; git init -q; git add -A; git commit -qm other",
-    "git file": "mv .git /tmp/elsewhere.$$; echo 'gitdir: /tmp/elsewhere.'$$ > .git",
+    "git file": "mv .git ../elsewhere; echo 'gitdir: ../elsewhere' > .git",
     "linked folder": "mv .git/refs ../refs; ln -s ../../refs .git/refs",
     "replaced object": "git replace HEAD $(git commit-tree HEAD^{tree} -m other)",
     "alternates": "echo /nowhere > .git/objects/info/alternates",
