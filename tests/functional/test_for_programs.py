@@ -56,6 +56,12 @@ def work(tree: Workspace, command: str, *flags: str) -> Finished:
 # -- a record that is apart from the work tree -----------------------------------------------
 
 
+def test_a_dry_run_makes_no_folder_for_the_record(tree: Workspace, apart: Path) -> None:
+    done = work(tree, "true", "--dry-run", "--record", str(apart))
+    assert done.code == 0, done.out
+    assert not apart.exists()
+
+
 def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:
@@ -383,8 +389,14 @@ def test_a_paused_run_does_not_wait_for_the_next_try_and_gives_way_to_other_rule
     assert done.code == 2
     done = work(tree, failing, "-n", "5", "--failure-threshold", "1", "--pause-after", "1")
     assert done.code == 1
-    done = work(tree, "sh -c 'kill -9 $$'", "-n", "5", "--backoff", "60", "--pause-after", "1")
-    assert (done.code, done.seconds < 20) == (0, True)
+    file = tmp_path / "result.json"
+    flags = ("--pause-after", "1", "--result", str(file))
+    broken = agent(tmp_path, "exit 1", "claude") + STREAM
+    done = work(tree, broken, "-n", "5", "--backoff", "60", *flags)
+    assert (done.code, done.seconds < 20) == (0, True), done.err
+    assert 30 <= result_of(file)["retry_in"] <= 60
+    assert tree.rooda("resume", *flags).code == 0
+    assert 60 <= result_of(file)["retry_in"] <= 120
     refused(work(tree, "true", "--pause-after", "0"), "--pause-after 0")
 
 

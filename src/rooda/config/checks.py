@@ -134,12 +134,13 @@ def check_places(
         what = "is not a folder" if file_mode(working_dir) else "does not exist"
         text = f"Working directory {what}: {working_dir}"
         yield _wrong(text, "Create it, or name another", values, WORKING_DIR)
+    is_new = project is not None and not file_mode(workspace)  # the start of the run makes it
     state = workspace / STATE_FOLDER
     target = state if file_mode(state) else workspace
     if state.is_symlink() or (file_mode(state) and not is_folder(state)):
         text = f"{STATE_FOLDER} is not a folder, and rooda needs one of that name: {state}"
         yield Check(text, (_MOVE,), Problem(text, _MOVE, title="Workspace not writable"))
-    elif not _writable_folder(target):
+    elif not is_new and not _writable_folder(target):
         text = f"Workspace can't be written to: {target}"
         fix = "Start in a folder of your own, or correct the folder's mode"
         yield Check(text, (fix,), Problem(text, fix, title="Workspace not writable"))

@@ -59,6 +59,7 @@ class RunOutcome(Struct, frozen=True):
     consecutive_failures: int = 0
     last: LastAttempt | None = None
     limit: AgentHold | None = None
+    retry_in: float | None = None  # seconds that a paused run would have waited for its next try
     problems: tuple[str, ...] = ()  # why the run could not start
     format: int = FORMAT
 
@@ -116,6 +117,7 @@ class OutcomeKeeper:
             consecutive_failures=ended.consecutive_failures,
             last=last,
             limit=ended.limit,
+            retry_in=ended.retry_in,
         )
 
 

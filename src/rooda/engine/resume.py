@@ -122,7 +122,7 @@ def restored(row: RunRow) -> State:
 
 
 def _recounted(state: State) -> State:
-    return replace(state, consecutive_failures=0, idle=0, limited=())
+    return replace(state, consecutive_failures=0, idle=0, limited=(), backoffs=0)
 
 
 def _used_up(row: RunRow, state: State, found: Stop, front: Front) -> InvalidInput:

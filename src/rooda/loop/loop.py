@@ -26,7 +26,7 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.waiting import next_wait, note_outage, wait
-from rooda.loop.waits import AgentHold, UsageLimit, choose, first_free, hold_of
+from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.testresults.results import TestResults
@@ -215,6 +215,13 @@ def _hold(state: State, services: Services) -> AgentHold | None:
     return None if blocked is None else hold_of(blocked, services.accounts.get(blocked.agent, ""))
 
 
+def _retry_in(state: State, limits: Limits, found: Stop, services: Services) -> float | None:
+    """Return how long a paused run would have waited after its last failure; None if not at all."""
+    if found.rule is not StopRule.PAUSED or not state.backoff_due:
+        return None
+    return backoff(state.backoffs, limits.patience, services.chance())
+
+
 def _ended(
     plan: Plan, limits: Limits, state: State, found: Stop, services: Services, total: float
 ) -> RunEnded:
@@ -237,4 +244,5 @@ def _ended(
         resume=services.continuing(found.rule),
         next_commands=services.next_commands(found.rule),
         limit=_hold(state, services),
+        retry_in=_retry_in(state, limits, found, services),
     )

@@ -298,6 +298,7 @@ class RunEnded(Event, frozen=True):
     resume: str = ""  # the command that continues the run, if there is one
     next_commands: tuple[str, ...] = ()  # commands that show the run and continue it
     limit: AgentHold | None = None  # the usage limit or outage, if no agent could work at the end
+    retry_in: float | None = None  # seconds that a paused run would have waited for its next try
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED

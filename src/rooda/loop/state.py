@@ -109,6 +109,7 @@ class SavedState(Struct, frozen=True):
     limited: tuple[UsageLimit, ...] = ()
     limit_waited: float = 0.0
     skipped: _Count = 0
+    backoffs: _Count = 0
 
 
 class State(Struct, frozen=True):
