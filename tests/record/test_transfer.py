@@ -143,5 +143,12 @@ def test_what_is_no_document_is_one_typed_error(tmp_path: Path, data: bytes) -> 
 
 
 def test_a_run_that_is_not_there_can_not_be_exported(tmp_path: Path) -> None:
-    with pytest.raises(TransferError, match="no run"):
-        export_run(saved(tmp_path, run()), "ui")
+    source = saved(tmp_path, run())
+    for name in ("ui", "ap", "last"):
+        with pytest.raises(TransferError, match="no run"):
+            export_run(source, name)
+
+
+def test_a_document_of_too_many_parts_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    with pytest.raises(TransferError, match="too many parts"):
+        import_run(tmp_path, b"[" + b"[]," * 1_000_000 + b"[]]")

@@ -34,6 +34,7 @@ from rooda.record.rows import (
 from rooda.record.run_folders import run_folder
 from rooda.record.run_names import wrong_name
 from rooda.record.store import Store
+from rooda.text.formats import parse_json
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import UNTRACKED, keep_file
 from rooda.workspace.user_notes import (
@@ -46,7 +47,7 @@ from rooda.workspace.user_notes import (
 )
 
 FORMAT, VERSION = "rooda-run", 1
-LARGEST: Final = 64 * 1024 * 1024  # bytes of a document
+LARGEST: Final = 32 * 1024 * 1024  # bytes of a document
 _LARGEST_LIST: Final = 8 * 1024 * 1024  # bytes of the list of untracked files
 _MOST_ITERATIONS: Final = 100_000
 _ENDS = ("success", "max-iters", "aborted", INTERRUPTED)
@@ -79,13 +80,15 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def export_run(workspace: Path, run: str) -> bytes:
-    """Return a run of the record as one document. Raises TransferError."""
+    """Return a run of the record, by its whole name, as one document. Raises TransferError."""
     reader = RecordReader(workspace)
     try:
         row = reader.run(run)
         iterations = reader.iterations(row.run)
     except StoreError as error:
         raise TransferError(str(error)) from None
+    if row.run != run:
+        raise TransferError(f"there is no run {run!r} in the record")
     if row.status == RUNNING:
         raise TransferError(f"run {row.run} is at work: wait until it has ended")
     row = replace(row, **_PRIVATE, given=_exported(row), unreadable={})
@@ -100,10 +103,10 @@ def export_run(workspace: Path, run: str) -> bytes:
             for note in waiting_notes(workspace)
         ],
     }
-    data = json.dumps(document, separators=(",", ":")).encode()
-    if len(data) > LARGEST:
-        raise TransferError(f"run {row.run} is too large: {len(data)} bytes of {LARGEST}")
-    return data + b"\n"
+    data = json.dumps(document, separators=(",", ":")).encode() + b"\n"
+    if len(data) > LARGEST or parse_json(data) is None:
+        raise TransferError(f"run {row.run} is too large to be exported: {len(data)} bytes")
+    return data
 
 
 def _exported(row: RunRow) -> Any:
@@ -198,9 +201,12 @@ def _read(data: bytes) -> _Imported:
     """Return what the document says. Raises TransferError."""
     if len(data) > LARGEST:
         raise TransferError(f"the document is too large: more than {LARGEST} bytes")
+    found = parse_json(data)
+    if not isinstance(found, dict):
+        raise TransferError("this is no exported run: it is not JSON, or has too many parts")
     try:
-        document = convert(json.loads(data, parse_constant=_no_number), _Document)
-    except (ValueError, RecursionError, ValidationError) as error:
+        document = convert(found, _Document)
+    except ValidationError as error:
         raise TransferError(f"this is no exported run: {error}") from None
     if document.format != FORMAT or document.version != VERSION:
         raise TransferError(
@@ -208,10 +214,6 @@ def _read(data: bytes) -> _Imported:
         )
     run = _run(document.run)
     return _Imported(run, _iterations(document, run.run), _list(document), _notes(document))
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
 
 
 def _run(values: list[Any]) -> RunRow:

@@ -10,7 +10,8 @@ import click
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.completion import complete_runs
 from rooda.console.options import PlainGroup, RunNamesCommand
-from rooda.console.recorded import workspace_here
+from rooda.console.recorded import readable_record, workspace_here
+from rooda.record.record_reader import RecordReader
 from rooda.record.transfer import LARGEST, TransferError, export_run, import_run
 from rooda.text.plain_files import read_plain_file, replace_file
 
@@ -36,7 +37,9 @@ def export(*, run: str, file: str, record: str | None) -> None:
     It has the run, its iterations and what `rooda resume` needs; no transcripts, no environment,
     and no values of flags that may be secrets.
     """
-    data = _transferred(lambda: export_run(_workspace(record), run))
+    workspace = _workspace(record)
+    row = readable_record(lambda: RecordReader(workspace).run(run))
+    data = _transferred(lambda: export_run(workspace, row.run))
     if file == _STANDARD:
         sys.stdout.buffer.write(data)
         return
