@@ -42,6 +42,9 @@ def imported(
     return names
 
 
+FLEET = {"dbos", "sqlalchemy", "psycopg"}  # for `rooda fleet` and `rooda worker` alone
+
+
 def packages(names: set[str]) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
@@ -53,6 +56,7 @@ def test_version_imports_no_library(
 ) -> None:
     found = packages(imported(workspace, *start, word))
     assert found & {"yaml", "msgspec", "rich", "sqlite3", "click", "asyncio"} == set()
+    assert found & FLEET == set()
 
 
 def test_help_imports_no_command(workspace: Workspace) -> None:
@@ -100,6 +104,7 @@ def test_run_imports_no_heavy_library(workspace: Workspace) -> None:
     agent = workspace.agent("exit 0")
     found = packages(imported(workspace, *SCRIPT, "work", "-n", "2", "--ai-cmd", agent, code=2))
     assert found & {"asyncio", "rich", "http", "ssl", "unittest", "jinja2", "markupsafe"} == set()
+    assert found & FLEET == set()
 
 
 @pytest.mark.parametrize(
