@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rooda.record.record_reader import RecordReader
+from rooda.workspace.user_notes import waiting_notes
 from support.children import Nursery, until
 from support.for_programs import WORKS, agent, work
 from support.recorded import HANGS, git, refused, versioned
@@ -93,7 +94,10 @@ def test_two_runs_in_one_work_tree_exclude_each_other_wherever_their_records_are
     other = str(tmp_path / "other")
     for flags in ([], ["--record", other], ["--record", str(apart)]):
         second = work(tree, "true", *flags)
-        refused(second, "another run is at work in")
+        refused(second, "another run is at work in", f"work, pid {first.process.pid} on ")
+    # What the user says in the work tree comes to the run.
+    assert tree.rooda("tell", "mind the gap").code == 0
+    assert [note.text for note in waiting_notes(apart)] == ["mind the gap"]
     # Nor do two work trees share one record at the same time.
     refused(work(tree.sibling("two"), "true", "--record", str(apart)), "another run is at work in")
     assert work(tree.sibling("three"), "true", "-n", "1", "--record", other).code == 2

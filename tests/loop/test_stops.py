@@ -189,3 +189,18 @@ def test_name_of_another_version_is_no_error() -> None:
     assert known_rule("auth") is StopRule.AUTH
     assert known_kind("of-another-version") is None
     assert known_rule("of-another-version") is None
+
+
+def test_a_run_pauses_only_where_no_other_rule_ends_it() -> None:
+    limits = Limits(5, 3, pause_at=2)
+    assert stop(state_after([GOOD]), limits) is None
+    for outcomes in ([GOOD, GOOD], [GOOD, BAD], [BAD, BAD]):
+        assert stop(state_after(outcomes), limits) == Stop(Status.INTERRUPTED, StopRule.PAUSED)
+    for outcomes, rule in (
+        ([GOOD, DONE], StopRule.SIGNAL),
+        ([BAD, BAD, BAD], StopRule.FAILURE_THRESHOLD),
+        ([GOOD] * 5, StopRule.MAX_ITERATIONS),
+    ):
+        found = stop(state_after(outcomes), limits)
+        assert found is not None
+        assert found.rule is rule

@@ -213,7 +213,7 @@ def lock_holders(folder: Path) -> Iterator[LockHolder]:
                 yield LockHolder(note.pid if is_seen else None, place, note)
             continue
         pid = _holder(place.stat())
-        note = _nearest(notes[number:], pid)
+        note = _nearest(notes[number:], pid) or _note_apart(pid)
         if pid is not None or (note is not None and _is_held_unseen(place, note)):
             yield LockHolder(pid, place, note)
 
@@ -224,7 +224,23 @@ def _is_held_unseen(folder: Path, note: LockNote) -> bool:
 
 def _note_of(folder: Path, holder: int | None) -> LockNote | None:
     """Return the nearest note, from a folder upward, of the process that holds its lock."""
-    return _nearest((read_note(place) for place in (folder, *folder.parents)), holder)
+    near = _nearest((read_note(place) for place in (folder, *folder.parents)), holder)
+    return near or _note_apart(holder)
+
+
+def _note_apart(holder: int | None) -> LockNote | None:
+    """Return the note of a process whose record is apart from its work tree; None if unknown.
+
+    The process holds the folder of its record open, for the lock.
+    """
+    if holder is None:
+        return None
+    try:
+        links = [link.readlink() for link in Path(f"/proc/{holder}/fd").iterdir()]
+    except OSError:
+        return None
+    notes = (read_note(place) for place in dict.fromkeys(links) if place.is_absolute())
+    return next((note for note in notes if note is not None and _is_of(note, holder)), None)
 
 
 def _nearest(notes: Iterable[LockNote | None], holder: int | None) -> LockNote | None:
