@@ -193,6 +193,9 @@ class TurnWork:
             result.last.headline if result.last else "",
         )
         self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
+        if state is None and result.retry_in:
+            reason = f"iteration {number} failed: the next try waits"
+            return Next("wait", seconds=result.retry_in, reason=reason, iteration=number)
         if state is None:
             return Next("again", iteration=number)
         return Next("end", state=state, reason=reason, iteration=number)
