@@ -36,16 +36,21 @@ class Viewer:
         self._interrupts = interrupts
         self._with_worker = with_worker
         self._looked: float | None = None
-        self._heard = 0
+        self._received = 0  # signals at the last look
+        self._heard = 0  # signals that the user was told of
         self.runs: Sequence[Run] = ()
 
     def show(self) -> None:
         """Show the runs, unless that was done a moment ago and nothing new was heard."""
-        heard = min(len(self._interrupts.received), len(_NEWS))
-        now = time.monotonic()
-        if heard == self._heard and self._looked is not None and now - self._looked < _PACE:
-            return
-        self._looked = now
+        is_new = len(self._interrupts.received) != self._received
+        if is_new or self._looked is None or time.monotonic() - self._looked >= _PACE:
+            self.show_now()
+
+    def show_now(self) -> None:
+        """Show the runs."""
+        self._received = len(self._interrupts.received)
+        self._looked = time.monotonic()
+        heard = min(self._received, len(_NEWS))
         if self._with_worker:
             for news in _NEWS[self._heard : heard]:
                 self._display.say(news)

@@ -3,7 +3,7 @@
 What agents, branches and databases say goes through `one_line` where it is printed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rooda.fleet.model import Order, Run, State
@@ -113,9 +113,11 @@ def total_words(runs: Sequence[Run]) -> str:
     return f"{count(len(runs), 'run')}: {parts}; {_cost_in_all(runs)}"
 
 
-def _cost_in_all(runs: Iterable[Run]) -> str:
+def _cost_in_all(runs: Sequence[Run]) -> str:
     cost = sum(run.cost for run in runs)
     unknown = sum(run.unknown_costs for run in runs)
+    if unknown and not cost:
+        return f"cost unknown ({count(unknown, 'iteration')} told none)"
     told = f" ({count(unknown, 'iteration')} told no cost)" if unknown else ""
     return f"{money(cost)} in all{told}"
 

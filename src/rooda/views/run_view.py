@@ -82,6 +82,14 @@ def status_color(status: str) -> Color:
 
 def run_text(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
     """Yield the view of a run in pieces."""
+    yield from run_facts(row, run, page)
+    report = NextCommand("See all of it as one page", f"rooda report {run.run}")
+    commands = [*run.next_commands, *([report] if run.iterations else ())]
+    yield page.next(commands, run.next_hint)
+
+
+def run_facts(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
+    """Yield the view of a run without the commands to run next."""
     yield _head(run, page)
     yield page.named([*_numbers(run)])
     if run.iterations:
@@ -89,9 +97,6 @@ def run_text(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
     yield _notes(run, page)
     yield page.title("Details") + page.named([*_details(row)])
     yield hook_table(row.hooks, page)
-    report = NextCommand("See all of it as one page", f"rooda report {run.run}")
-    commands = [*run.next_commands, *([report] if run.iterations else ())]
-    yield page.next(commands, run.next_hint)
 
 
 def _head(run: RunSummary, page: Page) -> str:

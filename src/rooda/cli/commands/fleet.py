@@ -1,0 +1,148 @@
+"""`rooda fleet`: the table of all runs, and what a user can do with them."""
+
+import json
+from typing import Any
+
+import click
+
+from rooda.cli.commands.fleet_look import diff, follow, show, why
+from rooda.cli.commands.fleet_run import add, run_
+from rooda.cli.fleet_here import NO_RUN, fleet_here, look_around, refuse_without_extra, wrong
+from rooda.console.color import COLOR, painter, room
+from rooda.console.command_table import HELP_FLAGS
+from rooda.console.options import PlainGroup
+from rooda.console.pager import print_paged
+from rooda.fleet.model import Order, Run
+from rooda.fleet.table import as_object, table_text
+from rooda.text.numbers import count
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_EXAMPLES = """\
+  rooda fleet run TASKS.md -j 3 -a claude    work on each `## heading` of the file, three at once
+  rooda fleet add specs/*.md -n 20           add a run for each file; a worker takes them up
+  rooda worker -j 4                          work on them, on this machine
+  rooda fleet                                what each run does, and how it ended
+  rooda fleet why auth                       why it waits, or how it ended
+  rooda fleet diff auth                      what it changed
+  rooda fleet stop auth                      end it after its current iteration
+  rooda fleet retry auth                     go on with it
+"""
+
+
+class _Fleet(PlainGroup):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, and examples."""
+        super().format_commands(ctx, formatter)
+        with formatter.section("Examples"):
+            formatter.write(_EXAMPLES)
+
+
+@click.group("fleet", cls=_Fleet, invoke_without_command=True, context_settings=HELP_FLAGS)
+@COLOR
+@JSON
+@click.pass_context
+def group(ctx: click.Context, *, color: str, as_json: bool) -> None:
+    """Run many tasks at once, each on a branch of its own, on one machine or on many.
+
+    Without a command: show all runs of this project.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    refuse_without_extra()
+    *_, place, _ = look_around({})
+    if not place.has_database:
+        click.echo(json.dumps({"runs": []}) if as_json else NO_RUN, err=not as_json)
+        return
+    with fleet_here() as here:
+        sight = here.sight()
+    if as_json:
+        found: dict[str, Any] = {"project": place.project, "database": place.shown_url}
+        click.echo(json.dumps(found | as_object(sight), indent=2))
+    elif not sight.runs:
+        click.echo(NO_RUN, err=True)
+    else:
+        paint = painter(color)
+        text = table_text(sight, room=room(), paint=paint)
+        print_paged([text], place.top, is_colored=paint.is_on)
+
+
+for _command in (run_, add, follow, show, why, diff):
+    group.add_command(_command)
+
+
+@group.command("stop")
+@click.argument("runs", nargs=-1, metavar="RUN...")
+@click.option("--all", "everything", is_flag=True, help="Stop all runs of the project.")
+@click.option("--now", is_flag=True, help="Stop the agents now, without their iterations.")
+def stop(*, runs: tuple[str, ...], everything: bool, now: bool) -> None:
+    """End runs after their current iterations. Their branches stay; `retry` goes on with them."""
+    if bool(runs) == everything:
+        raise click.UsageError("name runs, or write --all")
+    with fleet_here() as here:
+        chosen = here.runs() if everything else [here.run(name) for name in runs]
+        for one in chosen:
+            if not one.state.is_end:
+                here.store.order(one.project, one.run, Order.NOW if now else Order.STOP)
+                click.echo(_stopped(one, here.run(one.run), now=now))
+            elif not everything:
+                click.echo(f"{one.run} has ended already: {one.state}.", err=True)
+
+
+def _stopped(before: Run, after: Run, *, now: bool) -> str:
+    if after.state.is_end:
+        return f"{before.run} is stopped."
+    when = "now" if now else "when its current iteration has ended"
+    return f"{before.run} stops {when}."
+
+
+@group.command("retry")
+@click.argument("run")
+@click.option(
+    "--onto",
+    metavar="BRANCH",
+    help="Start from this branch, and tell the agent to bring the work of the run there.",
+)
+def retry(*, run: str, onto: str | None) -> None:
+    """Go on with a run that has ended: after a failure, a stop or a conflict."""
+    from rooda.fleet.retrying import task_onto
+
+    with fleet_here() as here:
+        found = here.run(run)
+        task = None if onto is None else task_onto(found, onto, here.git)
+        if not here.store.retry(found.project, found.run, task):
+            raise wrong(f"{found.run} has not ended: it is {found.state}", "Stop it first")
+        click.echo(f"{found.run} is queued again.")
+
+
+@group.command("forget")
+@click.argument("run")
+@click.option("--force", is_flag=True, help="Also if uncommitted work of it is lost.")
+def forget(*, run: str, force: bool) -> None:
+    """Remove a run from the table, with its record in git. A branch that is not merged stays."""
+    from rooda.fleet.removal import remove_record
+
+    with fleet_here() as here:
+        found = here.run(run)
+        if not found.state.is_end:
+            raise wrong(f"{found.run} has not ended: it is {found.state}", "Stop it first")
+        words = remove_record(found, here.place, here.tools, force=force)
+        here.store.forget(found.project, found.run)
+        click.echo(f"{found.run} is forgotten{words}.")
+
+
+@group.command("adopt")
+@click.argument("remote", required=False)
+@JSON
+def adopt(*, remote: str | None, as_json: bool) -> None:
+    """Queue the runs again that are in git and not in the database, as after its loss."""
+    from rooda.fleet.adopting import adopt_runs
+
+    flags = {} if remote is None else {"remote": ("REMOTE", remote)}
+    with fleet_here(flags) as here:
+        adopted = adopt_runs(here.store, here.place, here.tools)
+    if as_json:
+        click.echo(json.dumps([{"run": one.run, "state": str(one.state)} for one in adopted]))
+        return
+    for one in adopted:
+        click.echo(f"{one.run}: {one.state}, iteration {one.iteration}")
+    click.echo(f"{count(len(adopted), 'run')} adopted.", err=True)

@@ -1,0 +1,172 @@
+"""`rooda fleet follow`, `show`, `why` and `diff`: what runs do, did and changed."""
+
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
+from rooda.console.color import COLOR, painter, room
+from rooda.console.command_table import CliContext
+from rooda.console.pager import print_paged
+from rooda.fleet.model import Run, State
+from rooda.fleet.settled import going_on
+from rooda.fleet.table import run_object
+from rooda.fleet.words import color_of, cost_words, iteration_words, state_words, time_of
+from rooda.text.controls import clean
+from rooda.views.run_view import Page, run_facts
+from rooda.views.table import Cell, named_lines
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.command("follow")
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@click.pass_obj
+def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
+    """Show live what runs do, wherever they are, until they have ended. Without RUN: all."""
+    from rooda.fleet.follow import Viewer, follow_runs
+    from rooda.fleet.progress import Display
+    from rooda.views.terminal import Sink, Terminal
+
+    with fleet_here() as here:
+        names = frozenset(here.run(name).run for name in runs) or None
+        err = Sink(sys.stderr.fileno())
+        display = Display(
+            Terminal(Sink(sys.stdout.fileno()), err), is_live=err.is_terminal, names=names
+        )
+
+        def look() -> tuple[list[Run], float]:
+            return here.runs(), here.store.now()
+
+        def is_over(found: Sequence[Run]) -> bool:
+            return not [run for run in going_on(found) if names is None or run.run in names]
+
+        viewer = Viewer(look, display, session.interrupts, with_worker=False)
+        try:
+            return follow_runs(viewer, session.interrupts, is_over)
+        finally:
+            display.close()
+
+
+@click.command("show")
+@click.argument("run")
+@COLOR
+@_JSON
+def show(*, run: str, color: str, as_json: bool) -> None:
+    """Show a run: its task, its state, and its iterations so far."""
+    with fleet_here() as here:
+        found = here.run(run)
+        now, states = here.store.now(), here.sight().states
+        if as_json:
+            click.echo(json.dumps(run_object(found, states, now), indent=2))
+            return
+        page = Page(room(), painter(color))
+        head = named_lines(_facts(found, states, now), room=page.room, paint=page.paint)
+        with _record_of(here, found) as workspace:
+            pieces = [head, *_recorded(workspace, found, page)]
+        print_paged(pieces, here.place.top, is_colored=page.paint.is_on)
+
+
+def _facts(run: Run, states: dict[str, State], now: float) -> Iterator[tuple[str | Cell, str]]:
+    yield "Run", f"{run.run} ({run.task.title})" if run.task.title != run.run else run.run
+    yield Cell("State", color_of(run)), state_words(run, states, now)
+    yield "Iteration", iteration_words(run) or "none yet"
+    yield "Cost", cost_words(run.cost, run.unknown_costs) or "none known"
+    yield "Branch", run.branch
+    if run.where:
+        yield "Where", run.where
+    if run.task.procedure:
+        yield "Procedure", run.task.procedure
+    if run.task.after:
+        yield "After", ", ".join(run.task.after)
+    yield "Added", time_of(run.added, now)
+    if run.headline:
+        yield "Last", run.headline
+
+
+def _recorded(workspace: Path | None, run: Run, page: Page) -> Iterator[str]:
+    """Yield what `rooda show` shows of a run."""
+    from rooda.console.recorded import Recorded, readable_record
+    from rooda.record.record_reader import RecordReader
+    from rooda.summary.build import summarize
+
+    if workspace is None:
+        yield "\nNo iteration is published yet.\n"
+        return
+    record = Recorded(workspace, RecordReader(workspace))
+    row = record.run(run.run)
+    every = record.reader.each_iteration(row.run)
+    summary = readable_record(lambda: summarize(row, every, datetime.now().astimezone()))
+    yield "\n"
+    yield from run_facts(row, summary, page)
+
+
+@click.command("why")
+@click.argument("run")
+@_JSON
+def why(*, run: str, as_json: bool) -> None:
+    """Explain why a run waits, or which rule ended it, on which evidence."""
+    from rooda.console.recorded import Recorded
+    from rooda.record.record_reader import RecordReader
+    from rooda.views import why as why_view
+
+    with fleet_here() as here:
+        found = here.run(run)
+        words = state_words(found, here.sight().states, here.store.now())
+        with _record_of(here, found) as workspace:
+            row = one = None
+            if workspace is not None:
+                record = Recorded(workspace, RecordReader(workspace))
+                row = record.run(found.run)
+                rows = record.iterations(row.run)
+                one = rows[-1] if rows else None
+        if as_json:
+            recorded = None if row is None else why_view.as_object(row, one)
+            state = {"run": found.run, "state": str(found.state), "words": words}
+            click.echo(json.dumps(state | {"reason": found.reason, "record": recorded}, indent=2))
+            return
+        text = clean(f"{found.run}: {words}\n")
+        if row is not None:
+            text += "\n" + why_view.of_run(row, one, room())
+        print_paged([text], here.place.top)
+
+
+@click.command("diff")
+@click.argument("run")
+@click.option("--stat", is_flag=True, help="Show only which files changed, and how much.")
+def diff(*, run: str, stat: bool) -> None:
+    """Show what a run changed, from the commit where it started to its branch."""
+    from rooda.fleet.looking import run_diff
+
+    with fleet_here() as here:
+        found = here.run(run)
+        text = run_diff(found, here.place, here.tools, stat=stat)
+        if not text:
+            click.echo(f"{found.run} has changed nothing yet.", err=True)
+        print_paged([clean(text)], here.place.top)
+
+
+@contextlib.contextmanager
+def _record_of(here: FleetHere, run: Run) -> Iterator[Path | None]:
+    """Yield a folder with the record of a run, from git; None if nothing is published yet."""
+    from rooda.fleet.looking import published_record
+    from rooda.record.transfer import TransferError, import_run
+
+    data = published_record(run, here.place, here.tools)
+    if not data:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="rooda-fleet-") as folder:
+        workspace = Path(folder)
+        try:
+            import_run(workspace, data)
+        except TransferError as error:
+            message = f"the record of {run.run} can't be read: {error}"
+            raise wrong(message, "See its branch with `rooda fleet diff`") from None
+        yield workspace

@@ -1,0 +1,278 @@
+"""`rooda fleet run`, `rooda fleet add` and `rooda worker`: tasks in, and the work on them."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec.structs import replace
+
+from rooda.cli.fleet_flags import check_run_flags, fleet_flags, fleet_options, run_words
+from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
+from rooda.config.fleet_settings import (
+    COPY,
+    FINISH,
+    JOBS,
+    LABELS,
+    MAX_COST,
+    PROCEDURE,
+    SETUP,
+    SETUP_INPUTS,
+    TAKEOVER,
+)
+from rooda.config.problems import InvalidInput, Problem, Severity, errors, problems_text
+from rooda.config.prompting import choose_contexts
+from rooda.console.command_table import HELP_FLAGS, CliContext
+from rooda.console.flags import config_option
+from rooda.console.options import RunCommand
+from rooda.fleet.model import Batch, Finish, Run, State, Task
+from rooda.fleet.settled import going_on
+from rooda.fleet.table import table_text
+from rooda.fleet.tasks import By, Wanted, read_tasks
+from rooda.process.interrupts import INTERRUPTED
+from rooda.text.numbers import count
+from rooda.text.times import local_now
+
+if TYPE_CHECKING:
+    from rooda.fleet.slot_plan import SlotPlan
+
+_LARGEST_CONTEXT = 1_000_000  # bytes
+
+
+class _FleetRun(RunCommand):
+    examples = """\
+  rooda fleet run TASKS.md -j 3 -a claude
+  rooda fleet run specs/*.md --verify "make test" -n 20 --max-cost 40
+  rooda fleet run fleet.yml --finish pr
+  rooda fleet run                              go on with what waits
+"""
+
+
+class _FleetAdd(RunCommand):
+    examples = """\
+  rooda fleet add TASKS.md -a claude
+  rooda fleet add specs/ --base develop --verify "make test"
+  rooda fleet add fleet.yml --max-cost 40
+"""
+
+
+@click.pass_context
+def _add(ctx: click.Context, /, **parameters: Any) -> None:
+    with fleet_here(fleet_flags(parameters), parameters["config"]) as here:
+        runs = _add_tasks(here, ctx)
+    if parameters["as_json"]:
+        click.echo(json.dumps([{"run": run.run, "branch": run.branch} for run in runs]))
+        return
+    names = ", ".join(run.run for run in runs[:10]) + (", ..." if len(runs) > 10 else "")  # noqa: PLR2004
+    click.echo(f"Added {count(len(runs), 'run')}: {names}")
+    click.echo("Next: `rooda worker` works on them, `rooda fleet` shows them.", err=True)
+
+
+@click.pass_context
+def _run(ctx: click.Context, /, **parameters: Any) -> int:
+    session: CliContext = ctx.obj
+    with fleet_here(fleet_flags(parameters), parameters["config"]) as here:
+        if parameters["files"]:
+            _add_tasks(here, ctx)
+        waiting = going_on(here.runs(), here.values[LABELS])
+        if not waiting:
+            raise wrong("no run waits for a worker", "Name a file with tasks, such as TASKS.md")
+        names = frozenset(run.run for run in waiting)
+        code = _work(here, session, until=lambda runs: not _own(going_on(runs), names))
+        ended = _own(here.runs(), names)
+        click.echo("\n" + table_text(here.sight(ended)), nl=False)
+    if code == 0 and any(run.state is not State.SUCCESS for run in ended):
+        return 1
+    return code
+
+
+def _own(runs: Sequence[Run], names: frozenset[str]) -> list[Run]:
+    return [run for run in runs if run.run in names]
+
+
+def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
+    """Add the runs of the files that the user named. Raises InvalidInput."""
+    from rooda.fleet.adding import (
+        add_tasks,
+        batch_name,
+        check_is_shared,
+        find_base,
+        with_bases,
+    )
+    from rooda.fleet.store import NameTaken
+
+    parameters = ctx.params
+    known = [run.run for run in here.runs()]
+    by = None if parameters["by"] is None else By(parameters["by"])
+    wanted = Wanted(parameters["files"], here.world.folder, by, here.values[PROCEDURE])
+    tasks = _with_context(read_tasks(wanted, known), parameters["contexts"], here)
+    flags = run_words(ctx, here.world.folder)
+    check_run_flags(parameters, tasks, here.world, parameters["config"])
+    tasks = with_bases(tasks, here.git)
+    base = find_base(here.git, parameters["base"])
+    bases = [base.commit, *(task.base for task in tasks if task.base is not None)]
+    check_is_shared(here.place, here.git, bases)
+    _warn_of_config(here)
+    batch = Batch(
+        batch_name(local_now()),
+        base.commit,
+        base.branch,
+        flags,
+        here.values[MAX_COST],
+        Finish(here.values[FINISH]),
+    )
+    project = here.place.project
+    try:
+        return add_tasks(
+            here.place,
+            batch,
+            tasks,
+            here.tools,
+            lambda: here.store.add(project, batch, tasks),
+        )
+    except NameTaken as taken:
+        raise wrong(f"the project has these runs already: {taken}", "Use other names") from None
+
+
+def _with_context(tasks: list[Task], contexts: Sequence[str], here: FleetHere) -> list[Task]:
+    """Return the tasks with the texts of `--context` before their own."""
+    problems: list[Problem] = []
+    found = choose_contexts(contexts, here.world.folder, problems, _LARGEST_CONTEXT)
+    if errors(problems):
+        raise InvalidInput(problems)
+    click.echo(problems_text(problems), err=True, nl=False)
+    texts = [one.source.read(_LARGEST_CONTEXT).strip() for one in found]
+    if not texts:
+        return tasks
+    return [replace(task, text="\n\n".join([*texts, task.text]).strip()) for task in tasks]
+
+
+def _warn_of_config(here: FleetHere) -> None:
+    """Tell the user of a config file that the slots do not have: they are clones."""
+    from rooda.fleet.adding import config_file_is_committed
+
+    file = here.layers.workspace.file
+    if not file or config_file_is_committed(here.git, here.world.folder / file):
+        return
+    problem = Problem(
+        "is not committed as it is now: the runs read the config file of their commit",
+        "Commit it, or give the flags to this command",
+        file=file,
+        severity=Severity.WARNING,
+    )
+    click.echo(problems_text([problem]), err=True, nl=False)
+
+
+def _work(
+    here: FleetHere, session: CliContext, until: Callable[[Sequence[Run]], bool] | None
+) -> int:
+    """Run a worker on this machine, and show what happens; return the exit code."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from rooda.fleet.follow import Viewer
+    from rooda.fleet.progress import Display
+    from rooda.fleet.worker import Worker, run_worker
+    from rooda.views.terminal import Sink, Terminal
+
+    err = Sink(sys.stderr.fileno())
+    display = Display(Terminal(Sink(sys.stdout.fileno()), err), is_live=err.is_terminal)
+    last: tuple[Sequence[Run], float] = (here.runs(), here.store.now())
+
+    def look() -> tuple[Sequence[Run], float]:
+        nonlocal last
+        # The database may be away for a moment: the agents go on.
+        with contextlib.suppress(SQLAlchemyError):
+            last = here.runs(), here.store.now()
+        return last
+
+    viewer = Viewer(look, display, session.interrupts, with_worker=True)
+    worker_ = Worker(_plans(here), display.say)
+    try:
+        is_done = run_worker(
+            worker_,
+            session.interrupts,
+            is_done=lambda: until is not None and until(viewer.runs),
+            show=viewer.show,
+        )
+        viewer.show_now()  # what the slots did last
+    finally:
+        display.close()
+    if session.interrupts.received:
+        click.echo("Go on with `rooda fleet run` or `rooda worker`.", err=True)
+        return INTERRUPTED
+    return 0 if is_done else 1
+
+
+def _plans(here: FleetHere) -> "list[SlotPlan]":
+    from rooda.fleet.slot_plan import SlotPlan
+
+    values, place = here.values, here.place
+    return [
+        SlotPlan(
+            place.url,
+            place.remote,
+            place.project,
+            slot,
+            checkout=str(place.top),
+            labels=values[LABELS],
+            takeover=values[TAKEOVER],
+            setup=values[SETUP],
+            setup_inputs=values[SETUP_INPUTS],
+            copy=values[COPY],
+        )
+        for slot in range(1, values[JOBS] + 1)
+    ]
+
+
+@click.command("worker", context_settings=HELP_FLAGS)
+@click.option("-j", "--jobs", metavar="N", help=f"{JOBS.help} [default: {JOBS.default}].")
+@click.option("--labels", metavar="A,B", help=f"{LABELS.help}.")
+@click.option("--drain", is_flag=True, help="End when no run waits any more.")
+@click.option("--takeover", metavar="DURATION", help=f"{TAKEOVER.help} [default: 60s].")
+@config_option
+@click.pass_obj
+def worker(
+    session: CliContext,
+    /,
+    *,
+    jobs: str | None,
+    labels: str | None,
+    drain: bool,
+    takeover: str | None,
+    config: str | None,
+) -> int:
+    """Work on the runs of a fleet, on this machine.
+
+    SIGTERM or Ctrl+C: the iterations at work end, and other workers go on with the runs. Twice: at
+    once. With PostgreSQL (fleet.url), any number of machines work on the same runs.
+    """
+    given = {"jobs": ("--jobs", jobs), "labels": ("--labels", labels)}
+    given["takeover"] = ("--takeover", takeover)
+    flags = {key: (flag, text) for key, (flag, text) in given.items() if text is not None}
+    with fleet_here(flags, config) as here:
+        own = here.values[LABELS]
+        return _work(here, session, until=(lambda runs: not going_on(runs, own)) if drain else None)
+
+
+_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+
+run_ = _FleetRun(
+    "run",
+    callback=_run,
+    context_settings=HELP_FLAGS,
+    params=fleet_options(with_jobs=True),
+    help="Add a run for each task in FILES, and work here until all have ended.",
+    epilog="FILES are Markdown, folders of it, or fleet.yml. `--help-all` shows all flags; those "
+    "of `rooda loop` hold for each run. Ctrl+C: the iterations at work end. Twice: at once.",
+)
+add = _FleetAdd(
+    "add",
+    callback=_add,
+    context_settings=HELP_FLAGS,
+    params=[*fleet_options(with_jobs=False), _JSON],
+    help="Add a run for each task in FILES. Workers take them up.",
+    epilog="FILES are Markdown, folders of it, or fleet.yml. `--help-all` shows all flags; those "
+    "of `rooda loop` hold for each run.",
+)

@@ -1,0 +1,163 @@
+"""The flags of `rooda fleet run` and `add`: those of the fleet, and those of each iteration."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rooda.config.command import choice_problems, choose
+from rooda.config.fleet_settings import FINISH, JOBS, MAX_COST, PROCEDURE
+from rooda.config.layers import FILE_RUN
+from rooda.config.locate import read_layers
+from rooda.config.problems import InvalidInput, Problem, errors, in_order
+from rooda.config.sensitive import names_a_secret, without_secret_values
+from rooda.config.setting import Setting
+from rooda.config.settings import ENV
+from rooda.config.validate import unknown_procedure
+from rooda.config.world import World
+from rooda.console.command_line import anchored_in, given_of, parts_of
+from rooda.console.command_table import RESERVED
+from rooda.console.flags import PROMPT, RULES, PathHint, given_flags, run_options
+from rooda.console.options import RunOption
+from rooda.console.program_options import NAMES as FOR_PROGRAMS
+from rooda.fleet.model import Task
+from rooda.fleet.tasks import By
+from rooda.prompts.parts import PHASES
+
+GROUP = "Fleet"
+# The fleet decides these itself, or they make no sense for many runs.
+_LEFT_OUT = frozenset(
+    {
+        *PHASES,
+        *FOR_PROGRAMS,
+        "dry_run",
+        "resume",
+        "config",
+        "set_max_cost",
+        "set_git__branch",
+        "set_git__push",
+        "set_git__dirty",
+        "set_git__untracked",
+        "set_working_dir",
+        "set_wait_for_limits",
+        "set_keep_awake",
+    }
+)
+_OWN = frozenset({"files", "jobs", "by", "max_cost", "run_max_cost", "finish", "base"}) | {
+    "procedure",
+    "config",
+    "contexts",
+    "as_json",
+}
+
+
+def fleet_options(*, with_jobs: bool) -> list[click.Parameter]:
+    """Return the parameters of `add`, or of `run`, which also has a worker."""
+    jobs = RunOption(
+        ["-j", "--jobs"],
+        metavar="N",
+        section=GROUP,
+        help=f"{JOBS.help} [default: {JOBS.default}]",
+    )
+    return [
+        click.Argument(["files"], nargs=-1, required=not with_jobs, type=PathHint()),
+        *([jobs] if with_jobs else []),
+        RunOption(
+            ["--by"],
+            type=click.Choice([str(one) for one in By]),
+            section=GROUP,
+            help="What one task is in Markdown [default: a heading (##) of one file; a file, if "
+            "several or a folder are named]",
+        ),
+        RunOption(["--max-cost"], metavar="USD", section=GROUP, help=MAX_COST.help),
+        RunOption(
+            ["--run-max-cost"],
+            metavar="USD",
+            section=GROUP,
+            help="End a run when it has cost this many US dollars",
+        ),
+        RunOption(["--finish"], metavar="branch|pr", section=GROUP, help=FINISH.help),
+        RunOption(
+            ["--base"],
+            metavar="COMMIT",
+            section=GROUP,
+            help="Branch or commit to start from [default: HEAD]",
+        ),
+        RunOption(["--procedure"], metavar="NAME", section=GROUP, help=PROCEDURE.help),
+        RunOption(
+            ["-c", "--context", "contexts"],
+            multiple=True,
+            metavar="TEXT-or-FILE",
+            type=PathHint(),
+            help="Text before each task, or a file with the text; can be given more than once",
+            section=PROMPT,
+        ),
+        RunOption(["--config"], metavar="PATH", type=PathHint(), help="Config file of the fleet"),
+        *(one for one in run_options() if one.name not in _LEFT_OUT | {"contexts"}),
+    ]
+
+
+def fleet_flags(parameters: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the settings of the fleet that the user gave, as `{key: (flag, text)}`."""
+    rows: tuple[Setting[Any], ...] = (JOBS, MAX_COST, FINISH, PROCEDURE)
+    names = [(row.key, f"--{row.key.replace('_', '-')}") for row in rows]
+    return {key: (flag, str(parameters[key])) for key, flag in names if parameters.get(key)}
+
+
+def run_words(ctx: click.Context, folder: Path) -> tuple[str, ...]:
+    """Return the flags for each iteration as words, with absolute paths.
+
+    Raises UsageError, InvalidInput.
+    """
+    if ctx.params.get("set_git__commit") is False:
+        raise click.UsageError("--no-commit: a fleet publishes commits", ctx)
+    given = {
+        name: words
+        for name, words in anchored_in(folder, parts_of(ctx), RULES).items()
+        if name not in _OWN and name != "set_git__commit"
+    }
+    words = [word for flag in given_of(ctx.command, given).flags for word in flag]
+    if ctx.params.get("run_max_cost"):
+        words += ["--max-cost", ctx.params["run_max_cost"]]
+    problems = list(_secrets(words))
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(words)
+
+
+def _secrets(words: Sequence[str]) -> Iterator[Problem]:
+    """Yield values that must not go into the database and into git, as the flags of a batch do."""
+    for flag, value in itertools.pairwise(words):
+        name = value.partition("=")[0]
+        is_secret = without_secret_values(value) != value
+        if flag == ENV.flag_name:
+            is_secret = names_a_secret(name)
+        if is_secret and flag.startswith("--"):
+            yield Problem(
+                "has a value that looks like a secret, and the flags of a fleet are kept in its "
+                "database and in git",
+                "Set it in the environment of the worker instead",
+                field=flag,
+            )
+
+
+def check_run_flags(
+    parameters: Mapping[str, Any], tasks: Sequence[Task], world: World, config: str | None
+) -> None:
+    """Raise InvalidInput if the runs of these tasks could not start: no agent, no procedure."""
+    flags = given_flags({"dry_run": False, **dict.fromkeys(_LEFT_OUT), **parameters})
+    if parameters.get("run_max_cost"):
+        flags["max_cost"] = ("--run-max-cost", parameters["run_max_cost"])
+    problems: list[Problem] = []
+    layers = read_layers(world, config, flags, problems)
+    for name in dict.fromkeys(task.procedure for task in tasks):
+        if name is not None and name not in layers.names_to_run():
+            problems.append(unknown_procedure(name, layers, RESERVED))
+        else:
+            choice = choose(layers, name or FILE_RUN)
+            found = choice_problems(layers, choice, "fleet run TASKS.md")
+            problems += [one for one in found if one not in problems]
+    if errors(problems):
+        raise InvalidInput(in_order(problems))

@@ -1,0 +1,129 @@
+"""The fleet of the current folder, for the commands of `rooda fleet` and `rooda worker`."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rooda.config.fleet_values import read_fleet
+from rooda.config.layers import Layers
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.resolve import Values
+from rooda.config.sensitive import without_secret_values
+from rooda.config.world import World, this_world
+from rooda.fleet.model import Run
+from rooda.fleet.place import TITLE, Place, find_place, make_database_folder
+from rooda.fleet.table import Sight
+from rooda.text.controls import one_line
+from rooda.text.lookup import did_you_mean
+from rooda.workspace.git import Git
+from rooda.workspace.tools import Tools
+
+if TYPE_CHECKING:
+    from rooda.fleet.store import Store
+
+INSTALL = "pip install 'rooda[fleet]'"
+NO_RUN = (
+    "This project has no run of a fleet yet. Start some with `rooda fleet run TASKS.md -j 3`: each "
+    "`## heading` of the file is a run."
+)
+
+
+class FleetHere(Struct, frozen=True):
+    """The place, its settings, and the open database."""
+
+    world: World
+    values: Values
+    layers: Layers
+    place: Place
+    tools: Tools
+    store: "Store"
+
+    @property
+    def git(self) -> Git:
+        """Git in the user's checkout."""
+        return Git(self.place.top, self.tools)
+
+    def runs(self) -> list[Run]:
+        """Return the runs of the project."""
+        return self.store.runs(self.place.project)
+
+    def run(self, name: str) -> Run:
+        """Return a run by its name, or by a beginning that no other name has."""
+        runs = self.runs()
+        found = [run for run in runs if run.run == name] or [
+            run for run in runs if run.run.startswith(name)
+        ]
+        if len(found) == 1:
+            return found[0]
+        names = [run.run for run in runs]
+        if found:
+            message = f"{name!r} is the beginning of {', '.join(run.run for run in found[:5])}"
+            raise wrong(message, "Write more of the name")
+        advice = did_you_mean(name, names) or "See the names with `rooda fleet`"
+        raise wrong(f"there is no run {name!r}", advice)
+
+    def sight(self, runs: Sequence[Run] | None = None) -> Sight:
+        """Return all that the database has, or that about these runs."""
+        return Sight(
+            self.runs() if runs is None else runs,
+            self.store.now(),
+            self.store.accounts.holds(),
+            self.store.workers.all(self.place.project),
+        )
+
+
+@contextlib.contextmanager
+def fleet_here(
+    flags: Mapping[str, tuple[str, str]] | None = None, config: str | None = None
+) -> Iterator[FleetHere]:
+    """Yield the fleet of the current folder; the database is made if there is none.
+
+    Raises InvalidInput if it can't be used, also if the database goes away later.
+    """
+    refuse_without_extra()
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from rooda.fleet.store import Store
+
+    world, values, layers, place, tools = look_around(flags or {}, config)
+    make_database_folder(place)
+    try:
+        with contextlib.closing(Store(place.url)) as store:
+            yield FleetHere(world, values, layers, place, tools, store)
+    except SQLAlchemyError as error:
+        raise database_trouble(place, error) from None
+
+
+def look_around(
+    flags: Mapping[str, tuple[str, str]], config: str | None = None
+) -> tuple[World, Values, Layers, Place, Tools]:
+    """Return the world, the settings and the place, without a look at the database."""
+    world = this_world()
+    values, layers = read_fleet(world, flags, config)
+    tools = Tools(world.environ, [world.folder])
+    return world, values, layers, find_place(world.folder, values, tools), tools
+
+
+def refuse_without_extra() -> None:
+    """Raise InvalidInput if the packages of the fleet are not installed."""
+    from importlib.util import find_spec
+
+    missing = [name for name in ("sqlalchemy", "dbos") if find_spec(name) is None]
+    if missing:
+        message = f"the fleet needs packages that are not installed: {', '.join(missing)}"
+        raise wrong(message, f"Install them: {INSTALL}")
+
+
+def database_trouble(place: Place, error: Exception) -> InvalidInput:
+    """Return what is wrong with the database, without its password."""
+    cause = getattr(error, "orig", None) or error
+    words = one_line(without_secret_values(str(cause)))[:300]
+    message = f"the database {place.shown_url} can't be used: {words}"
+    return wrong(message, "Check that it runs, and fleet.url (ROODA_FLEET_URL)")
+
+
+def wrong(message: str, advice: str) -> InvalidInput:
+    """Return a problem with what the user asked of the fleet."""
+    return InvalidInput([Problem(message, advice, title=TITLE)])

@@ -1,0 +1,155 @@
+"""`rooda fleet` as a user types it: tasks in, the table, one run at a time, and its end."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.gitrepo import git
+from support.screen import Screen
+from support.workspace import Workspace
+
+TASKS = "Keep the style.\n\n## Auth\n\nWrite it.\n\n## The API\n\nWrite that.\n"
+AGENT = """\
+cat > /dev/null
+echo line >> work.txt
+echo "wrote line $(wc -l < work.txt)"
+if [ "$(wc -l < work.txt)" -ge 2 ]; then echo '<promise>SUCCESS</promise>'; fi
+"""
+
+
+@pytest.fixture
+def user(workspace: Workspace) -> Workspace:
+    """A user in a repository with a file of tasks; the agent is elsewhere."""
+    git(workspace.path, "init", "-q", "-b", "main")
+    git(workspace.path, "config", "user.name", "me")
+    git(workspace.path, "config", "user.email", "me@localhost")
+    git(workspace.path, "commit", "-q", "--allow-empty", "-m", "first")
+    workspace.write("TASKS.md", TASKS)
+    return workspace
+
+
+@pytest.fixture
+def screen() -> Iterator[Screen]:
+    found = Screen(columns=100)
+    yield found
+    found.close()
+
+
+def agent_of(user: Workspace, body: str = AGENT) -> str:
+    path = user.path.parent / "agent.sh"
+    path.write_text(f"#!/bin/sh\n{body}")
+    path.chmod(0o755)
+    return str(path)
+
+
+def refs_of(folder: Path) -> list[str]:
+    return git(folder, "for-each-ref", "--format=%(refname)").splitlines()
+
+
+def test_without_runs_the_table_says_how_to_start_and_makes_nothing(user: Workspace) -> None:
+    done = user.rooda("fleet")
+    assert (done.code, done.out) == (0, "")
+    assert "rooda fleet run TASKS.md" in done.err
+    assert not (user.path / ".git/rooda").exists()
+    outside = Workspace(user.home, user.home).rooda("fleet")
+    assert outside.code == 1
+    assert "is in no git repository" in outside.err
+
+
+@pytest.mark.thorough
+def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
+    for words, message in (
+        (["TASKS.md"], "must specify AI command"),
+        (["TASKS.md", "-a", "clude"], "Did you mean 'claude'?"),
+        (["TASKS.md", "--ai-cmd", "x", "-n", "many"], "must be a whole number"),
+        (["TASKS.md", "--ai-cmd", "x", "--env", "API_TOKEN=hush"], "looks like a secret"),
+        (["TASKS.md", "--ai-cmd", "x", "--no-commit"], "publishes commits"),
+        (["TASKS.md", "--ai-cmd", "x", "--max-cost", "lots"], "amount of US dollars"),
+        (["TASKS.md", "--ai-cmd", "x", "--base", "gone"], "there is no commit 'gone'"),
+        (["TASKS.md", "--ai-cmd", "x", "--procedure", "buidl"], "Did you mean 'build'?"),
+        (["gone.md", "--ai-cmd", "x"], "gone.md does not exist"),
+        (["TASKS.md", "--no-such-flag"], "No such option"),
+    ):
+        done = user.rooda("fleet", "add", *words)
+        assert done.code == 1, words
+        assert message in done.err, done.err
+        assert "hush" not in done.err
+    assert refs_of(user.path) == ["refs/heads/main"]
+
+
+@pytest.mark.thorough
+def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> None:
+    user.config("loop: {ai_cmd: agent}\n")
+    added = user.rooda("fleet", "add", "TASKS.md", "-n", "7", "--max-cost", "40", "--json")
+    assert added.code == 0, added.err
+    assert "rooda-config.yml" in added.err  # a warning: it is not committed
+    assert [one["run"] for one in json.loads(added.out)] == ["auth", "the-api"]
+    table = user.rooda("fleet")
+    assert "auth" in table.out
+    assert "queued" in table.out
+    assert "rooda worker" in table.out
+    shown = json.loads(user.rooda("fleet", "--json").out)
+    assert [one["state"] for one in shown["runs"]] == ["queued", "queued"]
+    assert "State      queued" in user.rooda("fleet", "show", "the").out
+    assert user.rooda("fleet", "why", "auth").out == "auth: queued\n"
+    wrong = user.rooda("fleet", "why", "aut-h")
+    assert (wrong.code, "Did you mean 'auth'?" in wrong.err) == (1, True)
+    again = user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", "x")
+    assert "TASKS.md:3: the project has a run 'auth' already" in again.err
+    assert user.rooda("fleet", "forget", "auth").code == 1
+    assert user.rooda("fleet", "stop", "auth").out == "auth is stopped.\n"
+    assert user.rooda("fleet", "retry", "auth").out == "auth is queued again.\n"
+    assert user.rooda("fleet", "stop", "--all", "--now").code == 0
+    assert user.rooda("fleet", "forget", "auth").out == "auth is forgotten.\n"
+    assert refs_of(user.path) == ["refs/heads/main", "refs/rooda/fleet/the-api"]
+    for file in (user.path / ".git/rooda").iterdir():
+        file.unlink()
+    adopted = user.rooda("fleet", "adopt")
+    assert adopted.out == "the-api: queued, iteration 0\n"
+    assert "the-api" in user.rooda("fleet").out
+
+
+@pytest.mark.slow
+def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> None:
+    before = git(user.path, "status", "--porcelain=v1")
+    words = ["TASKS.md", "-j", "2", "--ai-cmd", agent_of(user), "-c", "Mind the tests."]
+    done = user.rooda("fleet", "run", *words, timeout=60)
+    assert done.code == 0, done.err
+    assert any(line.startswith("auth: iteration 2/5 done") for line in done.log)
+    assert "the-api" in done.out
+    assert "branch only: git merge rooda/auth" in done.out
+    assert git(user.path, "show", "rooda/auth:work.txt") == "line\nline"
+    assert git(user.path, "status", "--porcelain=v1") == before
+    shown = user.rooda("fleet", "show", "auth").out
+    assert "wrote line 2" in shown
+    assert "Rule: signal" in user.rooda("fleet", "why", "auth").out
+    assert "+line" in user.rooda("fleet", "diff", "auth").out
+    assert "work.txt | 2 ++" in user.rooda("fleet", "diff", "auth", "--stat").out
+    kept = user.rooda("fleet", "forget", "auth")
+    assert kept.out == "auth is forgotten; its branch rooda/auth stays.\n"
+    git(user.path, "merge", "-q", "rooda/the-api")
+    assert user.rooda("fleet", "forget", "the").out == "the-api is forgotten, with its branch.\n"
+
+
+@pytest.mark.slow
+def test_ctrl_c_lets_the_iteration_end_and_the_runs_wait(user: Workspace, screen: Screen) -> None:
+    folder = user.path.parent
+    body = f"touch {folder}/started; until [ -e {folder}/go ]; do sleep 0.05; done\n{AGENT}"
+    screen.start(user, "fleet", "run", "TASKS.md", "-j", "1", "--ai-cmd", agent_of(user, body))
+    screen.wait_for("auth  iteration 1", timeout=30)
+    while not (folder / "started").exists():
+        screen.read(0.05)
+    screen.type(b"\x03")
+    screen.wait_for("press Ctrl+C again to stop those at work now")
+    (folder / "go").touch()
+    assert screen.finish(timeout=40) == 130
+    shown = json.loads(user.rooda("fleet", "--json").out)
+    assert [(one["state"], one["iteration"]) for one in shown["runs"]] == [
+        ("queued", 1),
+        ("queued", 0),
+    ]
+    assert "iteration 1/5 done" in "\n".join(screen.lines)
+    assert user.rooda("worker", "-j", "2", "--drain", timeout=60).code == 0
+    assert "2 success" in user.rooda("fleet").out
