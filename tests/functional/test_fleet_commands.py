@@ -11,9 +11,10 @@ from support.screen import Screen
 from support.workspace import Workspace
 
 TASKS = "Keep the style.\n\n## Auth\n\nWrite it.\n\n## The API\n\nWrite that.\n"
+# What it writes differs from run to run, so that two runs conflict.
 AGENT = """\
 cat > /dev/null
-echo line >> work.txt
+echo line $PPID >> work.txt
 echo "wrote line $(wc -l < work.txt)"
 if [ "$(wc -l < work.txt)" -ge 2 ]; then echo '<promise>SUCCESS</promise>'; fi
 """
@@ -120,13 +121,22 @@ def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> N
     assert any(line.startswith("auth: iteration 2/5 done") for line in done.log)
     assert "the-api" in done.out
     assert "branch only: git merge rooda/auth" in done.out
-    assert git(user.path, "show", "rooda/auth:work.txt") == "line\nline"
+    assert git(user.path, "show", "rooda/auth:work.txt").count("line") == 2
     assert git(user.path, "status", "--porcelain=v1") == before
     shown = user.rooda("fleet", "show", "auth").out
     assert "wrote line 2" in shown
     assert "Rule: signal" in user.rooda("fleet", "why", "auth").out
     assert "+line" in user.rooda("fleet", "diff", "auth").out
     assert "work.txt | 2 ++" in user.rooda("fleet", "diff", "auth", "--stat").out
+    refused = user.rooda("fleet", "merge", "--into", "main")
+    assert (refused.code, "is checked out" in refused.err) == (1, True)
+    merged = user.rooda("fleet", "merge", "--into", "night", "--verify", "test -e work.txt")
+    assert merged.out == "auth: merged\nthe-api: conflict with auth: work.txt\n"
+    assert merged.code == 1
+    assert "Next: rooda fleet retry the-api --onto night" in merged.err
+    states = [one["words"] for one in json.loads(user.rooda("fleet", "--json").out)["runs"]]
+    assert states == ["merged", "conflict with auth: work.txt"]
+    git(user.path, "branch", "-D", "-q", "night")
     kept = user.rooda("fleet", "forget", "auth")
     assert kept.out == "auth is forgotten; its branch rooda/auth stays.\n"
     git(user.path, "merge", "-q", "rooda/the-api")

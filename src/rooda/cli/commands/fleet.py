@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from rooda.cli.commands.fleet_look import diff, follow, show, why
+from rooda.cli.commands.fleet_merge import merge
 from rooda.cli.commands.fleet_run import add, run_
 from rooda.cli.fleet_here import NO_RUN, fleet_here, look_around, refuse_without_extra, wrong
 from rooda.console.color import COLOR, painter, room
@@ -26,6 +27,7 @@ _EXAMPLES = """\
   rooda fleet diff auth                      what it changed
   rooda fleet stop auth                      end it after its current iteration
   rooda fleet retry auth                     go on with it
+  rooda fleet merge --into night --verify "make test"
 """
 
 
@@ -66,7 +68,7 @@ def group(ctx: click.Context, *, color: str, as_json: bool) -> None:
         print_paged([text], place.top, is_colored=paint.is_on)
 
 
-for _command in (run_, add, follow, show, why, diff):
+for _command in (run_, add, follow, show, why, diff, merge):
     group.add_command(_command)
 
 

@@ -1,0 +1,96 @@
+"""`rooda fleet merge`: the branches of runs into one branch, without a work tree of the user."""
+
+import json
+
+import click
+
+from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
+from rooda.fleet.merge import Check, MergeRefused, MergeResult, Outcome, merge_runs
+from rooda.fleet.model import Run, State
+from rooda.fleet.replay import TooOldGit
+from rooda.text.controls import clean
+from rooda.text.numbers import count
+from rooda.workspace.git import GitError, GitInterruptedError
+
+_DONE = (Outcome.MERGED, Outcome.ALREADY)
+_INTERRUPTED = 130
+
+
+@click.command("merge")
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@click.option("--into", required=True, metavar="BRANCH", help="Branch to merge into; may be new.")
+@click.option(
+    "--verify", metavar="CMD", help="Command that must succeed after each merge, in a clean copy."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool) -> int:
+    """Merge the runs that ended as success into a branch, oldest first. Without RUN: all of them.
+
+    A conflict, or a merge that does not pass the check, is named and left out. Nothing is deleted,
+    and no file of yours changes: the branch must not be checked out.
+    """
+    with fleet_here() as here:
+        chosen = _chosen(here, runs)
+
+        def tell(result: MergeResult) -> None:
+            words = "merged" if result.outcome in _DONE else result.line
+            if result.outcome is not Outcome.MISSING:
+                here.store.set_ended(here.place.project, result.run, words)
+            if not as_json:
+                click.echo(clean(f"{result.run}: {result.line}"))
+                for line in clean(result.words).splitlines():
+                    click.echo(f"  {line}")
+
+        try:
+            results = merge_runs(
+                here.place.top,
+                [run.run for run in chosen],
+                into,
+                base=chosen[0].batch.base,
+                tools=here.tools,
+                check=None if verify is None else Check(verify),
+                tell=tell,
+            )
+        except GitInterruptedError:
+            return _INTERRUPTED
+        except MergeRefused as refused:
+            raise wrong(str(refused), "") from None
+        except (TooOldGit, GitError) as error:
+            raise wrong(f"git can't merge: {error}", "Merges made before that stay") from None
+    _report(results, into, as_json=as_json)
+    return 0 if all(one.outcome in _DONE for one in results) else 1
+
+
+def _chosen(here: FleetHere, names: tuple[str, ...]) -> list[Run]:
+    """Return the runs to merge, in the order in which they were added."""
+    wanted = {here.run(name).run for name in names}
+    found = [
+        run
+        for run in here.runs()
+        if run.run in wanted or (not wanted and run.state is State.SUCCESS)
+    ]
+    if not found:
+        raise wrong("no run has ended as success yet", "See their states with `rooda fleet`")
+    return found
+
+
+def _report(results: list[MergeResult], into: str, *, as_json: bool) -> None:
+    if as_json:
+        objects = [
+            {
+                "run": one.run,
+                "outcome": str(one.outcome),
+                "commit": one.commit or None,
+                "conflicts_with": one.conflicts_with or None,
+                "files": list(one.files),
+                "words": one.words,
+            }
+            for one in results
+        ]
+        click.echo(json.dumps(objects, indent=2))
+        return
+    merged = sum(one.outcome in _DONE for one in results)
+    click.echo(f"{merged} of {count(len(results), 'run')} merged into {into}.", err=True)
+    for one in results:
+        if one.outcome is Outcome.CONFLICT:
+            click.echo(f"Next: rooda fleet retry {one.run} --onto {into}", err=True)
