@@ -163,3 +163,15 @@ def test_ctrl_c_lets_the_iteration_end_and_the_runs_wait(user: Workspace, screen
     assert "iteration 1/5 done" in "\n".join(screen.lines)
     assert user.rooda("worker", "-j", "2", "--drain", timeout=60).code == 0
     assert "2 success" in user.rooda("fleet").out
+
+
+@pytest.mark.slow
+def test_the_demo_kills_a_process_and_its_run_is_taken_over(workspace: Workspace) -> None:
+    workspace.global_config("fleet: {url: 'postgresql://nowhere/x'}\n")  # takes no part
+    done = workspace.rooda("fleet", "demo", env={"TMPDIR": str(workspace.path)}, timeout=60)
+    assert done.code == 0, done.err
+    killed = next(place for place, line in enumerate(done.log) if "kill -9" in line)
+    assert any(line.startswith("farewell: taken over") for line in done.log[killed:])
+    assert sum("farewell: iteration 2/5 done" in line for line in done.log) == 1
+    assert "farewell: merged" in done.out
+    assert list(workspace.path.iterdir()) == []

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from rooda.cli.commands.fleet_demo import demo
 from rooda.cli.commands.fleet_look import diff, follow, show, why
 from rooda.cli.commands.fleet_merge import merge
 from rooda.cli.commands.fleet_run import add, run_
@@ -19,6 +20,7 @@ from rooda.text.numbers import count
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _EXAMPLES = """\
+  rooda fleet demo                           see it, with no agent and no key
   rooda fleet run TASKS.md -j 3 -a claude    work on each `## heading` of the file, three at once
   rooda fleet add specs/*.md -n 20           add a run for each file; a worker takes them up
   rooda worker -j 4                          work on them, on this machine
@@ -68,7 +70,7 @@ def group(ctx: click.Context, *, color: str, as_json: bool) -> None:
         print_paged([text], place.top, is_colored=paint.is_on)
 
 
-for _command in (run_, add, follow, show, why, diff, merge):
+for _command in (run_, add, follow, show, why, diff, merge, demo):
     group.add_command(_command)
 
 

@@ -37,6 +37,9 @@ from rooda.text.times import local_now
 
 if TYPE_CHECKING:
     from rooda.fleet.slot_plan import SlotPlan
+    from rooda.fleet.worker import Worker
+
+    Meanwhile = Callable[[Worker, Sequence[Run], Callable[[str], object]], object]
 
 _LARGEST_CONTEXT = 1_000_000  # bytes
 
@@ -80,7 +83,7 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
         if not waiting:
             raise wrong("no run waits for a worker", "Name a file with tasks, such as TASKS.md")
         names = frozenset(run.run for run in waiting)
-        code = _work(here, session, until=lambda runs: not _own(going_on(runs), names))
+        code = work(here, session, until=lambda runs: not _own(going_on(runs), names))
         ended = _own(here.runs(), names)
         click.echo("\n" + table_text(here.sight(ended)), nl=False)
     if code == 0 and any(run.state is not State.SUCCESS for run in ended):
@@ -165,10 +168,16 @@ def _warn_of_config(here: FleetHere) -> None:
     click.echo(problems_text([problem]), err=True, nl=False)
 
 
-def _work(
-    here: FleetHere, session: CliContext, until: Callable[[Sequence[Run]], bool] | None
+def work(
+    here: FleetHere,
+    session: CliContext,
+    until: Callable[[Sequence[Run]], bool] | None,
+    meanwhile: "Meanwhile" = lambda *_: None,
 ) -> int:
-    """Run a worker on this machine, and show what happens; return the exit code."""
+    """Run a worker on this machine, and show what happens; return the exit code.
+
+    `meanwhile` is called again and again with the worker, the runs, and what prints a line.
+    """
     from sqlalchemy.exc import SQLAlchemyError
 
     from rooda.fleet.follow import Viewer
@@ -189,12 +198,17 @@ def _work(
 
     viewer = Viewer(look, display, session.interrupts, with_worker=True)
     worker_ = Worker(_plans(here), display.say)
+
+    def show() -> None:
+        viewer.show()
+        meanwhile(worker_, viewer.runs, display.say)
+
     try:
         is_done = run_worker(
             worker_,
             session.interrupts,
             is_done=lambda: until is not None and until(viewer.runs),
-            show=viewer.show,
+            show=show,
         )
         viewer.show_now()  # what the slots did last
     finally:
@@ -253,7 +267,7 @@ def worker(
     flags = {key: (flag, text) for key, (flag, text) in given.items() if text is not None}
     with fleet_here(flags, config) as here:
         own = here.values[LABELS]
-        return _work(here, session, until=(lambda runs: not going_on(runs, own)) if drain else None)
+        return work(here, session, until=(lambda runs: not going_on(runs, own)) if drain else None)
 
 
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
