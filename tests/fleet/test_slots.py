@@ -529,3 +529,14 @@ def test_a_repository_that_can_not_be_cloned_is_unreachable(user: Repo, tmp_path
         open_slot(user, 1, "https://me:pass-word@127.0.0.1:1/x.git")
     assert "pass-word" not in str(caught.value)
     open_slot(user).close()
+
+
+def test_a_slot_does_not_open_without_the_settings_of_the_repository(user: Repo) -> None:
+    """Its commits would have another author, or none."""
+    open_slot(user).close()
+    hidden = user.path.with_name("hidden")
+    user.path.rename(hidden)
+    with pytest.raises(Unreachable, match="settings of the repository"):
+        open_slot(user)
+    hidden.rename(user.path)
+    open_slot(user).close()

@@ -172,25 +172,32 @@ class SlotClone:
         return mixed.read_bytes()
 
     def _settings_of_user(self) -> Iterator[tuple[str, str]]:
-        """Yield settings that are in the user's repository alone, if it is on this machine."""
+        """Yield settings that are in the user's repository alone, if it is on this machine.
+
+        Raises Unreachable if the repository is away: without its settings commits would differ.
+        """
         folder = local_folder(self._url)
         if folder is None:
             return
-        with contextlib.suppress(GitError):
-            ask = ("config", "--local", "--null", "--get-regexp", _COPIED)
-            for entry in (Git(folder, self._tools).ask(*ask) or "").split("\0"):
-                key, divided, value = entry.partition("\n")
-                if key:
-                    yield key, value if divided else "true"
+        ask = ("config", "--local", "--null", "--get-regexp", _COPIED)
+        try:
+            found = Git(folder, self._tools).ask(*ask) or ""
+        except GitError as error:
+            raise _unreadable(error) from None
+        for entry in found.split("\0"):
+            key, divided, value = entry.partition("\n")
+            if key:
+                yield key, value if divided else "true"
 
     def _common_folder_of_user(self) -> Path | None:
+        """Return git's folder of the user's repository. Raises Unreachable if that is away."""
         folder = local_folder(self._url)
         if folder is None:
             return None
         try:
             return folder / Git(folder, self._tools).line("rev-parse", "--git-common-dir")
-        except GitError:
-            return None
+        except GitError as error:
+            raise _unreadable(error) from None
 
     # -- the work tree ---------------------------------------------------------------------
 
@@ -244,6 +251,11 @@ class SlotClone:
         self.online("submodule", "--quiet", "sync", "--recursive")
         update = ("submodule", "--quiet", "update", "--init", "--recursive", "--force")
         self.online(*update, umask=INHERITED)
+
+
+def _unreadable(error: GitError) -> Unreachable:
+    reason = without_credentials(str(error))
+    return Unreachable(f"rooda could not read the settings of the repository: {reason}")
 
 
 def has_flags(git: Git) -> bool:
