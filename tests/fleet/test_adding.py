@@ -13,6 +13,7 @@ from rooda.fleet.adding import (
     check_is_shared,
     config_file_is_committed,
     find_base,
+    records_of,
     with_bases,
 )
 from rooda.fleet.model import Batch, Run, Task
@@ -49,9 +50,32 @@ def test_the_record_of_a_new_run_has_its_task_and_its_batch(repo: Path) -> None:
     add_tasks(place, batch, TASKS, tools, list)
     assert refs_of(repo) == ["refs/heads/main", "refs/rooda/fleet/api", "refs/rooda/fleet/auth"]
     kept = json.decode(git(repo, "show", "refs/rooda/fleet/auth:task.json"), type=Added)
-    assert kept == Added(TASKS[0], batch)
+    assert kept == Added(TASKS[0], batch, number=1)
     with pytest.raises(InvalidInput, match="already has"):
         add_tasks(place, batch, TASKS, tools, list)
+
+
+@pytest.mark.parametrize(
+    "flags,kept,left_out",
+    [
+        (("--env", "MODE=s3cr3t"), (), ("--env MODE",)),
+        (("--env=MODE=s3cr3t",), (), ("--env MODE",)),
+        (("--env", "A=s3cr3t", "--env", "none"), ("--env", "none"), ("--env A",)),
+        (("--ai-cmd", "agent --api-key s3cr3t", "--commit"), ("--commit",), ("--ai-cmd",)),
+        (("--commit", "--verify", "K_TOKEN=s3cr3t make"), ("--commit",), ("--verify",)),
+        (("--ai-flags", "--api-key=s3cr3t"), ("--ai-flags",), ("--api-key",)),
+        (("--ai-cmd=agent --api-key=s3cr3t",), (), ("--ai-cmd",)),
+        (("https://me:s3cr3t@host/",), (), ("https://me:...@host/",)),
+    ],
+)
+def test_git_gets_no_secret_value_of_a_flag(
+    flags: tuple[str, ...], kept: tuple[str, ...], left_out: tuple[str, ...]
+) -> None:
+    ((name, files),) = records_of(Batch("night", "x", flags=flags), TASKS[:1])
+    assert name == "auth"
+    assert b"s3cr3t" not in files["task.json"]
+    found = json.decode(files["task.json"], type=Added)
+    assert (found.batch.flags, found.left_out) == (kept, left_out)
 
 
 def test_without_the_rows_there_are_no_records(repo: Path) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from msgspec import json
 
+from rooda.fleet.adding import records_of
 from rooda.fleet.fence import scratch_remote
 from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.place import project_key
-from rooda.fleet.record_commits import TASK
 from rooda.fleet.slot_plan import SlotPlan
 from rooda.fleet.store import Store
 from rooda.workspace.tools import Tools
@@ -94,7 +94,7 @@ class Fleet:
         words = ("--ai-cmd", agent, *flags)
         batch = Batch("batch", self.batch.base, flags=words, max_cost=self.batch_cost)
         with scratch_remote(self.remote, Tools(self.environ())) as remote:
-            remote.add([(task.name, {TASK: json.encode(task)}) for task in tasks])
+            remote.add(records_of(batch, tasks))
         return self.store.add(self.project, batch, tasks)
 
     def start_slot(

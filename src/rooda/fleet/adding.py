@@ -13,6 +13,7 @@ from rooda.fleet.fence import AlreadyThere, Unreachable, scratch_remote
 from rooda.fleet.model import Batch, Run, Task
 from rooda.fleet.place import Place
 from rooda.fleet.record_commits import TASK
+from rooda.record.given_flags import split_flags
 from rooda.text.paths import first_names
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
@@ -20,11 +21,25 @@ from rooda.workspace.tools import Tools
 TITLE = "Fleet"
 
 
-class Added(Struct, frozen=True):
-    """What git keeps of a new run (`task.json`): enough to queue it again without a database."""
+class Added(Struct, frozen=True, omit_defaults=True):
+    """What git keeps of a new run (`task.json`): enough to queue it again without a database.
+
+    Flags whose values may be secrets are not in it: `left_out` has their names. `number` is the
+    place of the task in its batch.
+    """
 
     task: Task
     batch: Batch
+    left_out: tuple[str, ...] = ()
+    number: int = 0
+
+
+def records_of(batch: Batch, tasks: Sequence[Task]) -> list[tuple[str, dict[str, bytes]]]:
+    """Return the names of new runs with the first files of their records, for `Remote.add`."""
+    given = split_flags(batch.flags).without_secrets()
+    kept = replace(batch, flags=tuple(word for words in given.flags for word in words))
+    added = (Added(task, kept, given.left_out, number) for number, task in enumerate(tasks, 1))
+    return [(one.task.name, {TASK: json.encode(one)}) for one in added]
 
 
 class Base(Struct, frozen=True):
@@ -96,10 +111,9 @@ def add_tasks(
 
     Raises InvalidInput.
     """
-    files = [(task.name, {TASK: json.encode(Added(task, batch))}) for task in tasks]
     with scratch_remote(place.remote, tools) as remote:
         try:
-            remote.add(files)
+            remote.add(records_of(batch, tasks))
         except AlreadyThere as error:
             raise _wrong(
                 f"the repository already has {first_names(error.refs)}",

@@ -3,7 +3,7 @@
 The record is private to the user. Views show `masked` alone: values can be secrets.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -49,6 +49,19 @@ class GivenFlags(Struct, frozen=True):
         return GivenFlags(kept, arguments, ".", (*self.left_out, *gone))
 
 
+def split_flags(words: Sequence[str]) -> GivenFlags:
+    """The words of a command line without arguments as flags, each with its value."""
+    flags: list[tuple[str, ...]] = []
+    for word in words:
+        if word.startswith(f"{ENV.flag_name}="):
+            flags.append((ENV.flag_name, word.partition("=")[2]))
+        elif word.startswith("--") or not flags or len(flags[-1]) == _MOST_WORDS:
+            flags.append((word,))
+        else:
+            flags[-1] = (*flags[-1], word)
+    return GivenFlags(tuple(flags), (), ".")
+
+
 def missing_now(left_out: Iterable[str], now: "GivenFlags") -> list[str]:
     """Those of the flags that were left out which are not given now."""
     names = {_name_of(words) for words in now.flags} | {words[0] for words in now.flags}
@@ -59,7 +72,7 @@ def _name_of(words: tuple[str, ...]) -> str:
     """The name of a flag; of a variable with its name: `--env TOKEN`."""
     flag, *values = words
     if flag != ENV.flag_name or not values:
-        return flag
+        return without_secret_values(flag.partition("=")[0])
     return f"{flag} {values[0].partition('=')[0]}"
 
 
@@ -77,7 +90,7 @@ def _masked(words: tuple[str, ...]) -> tuple[str, ...]:
     flag, *values = words
     if flag == ENV.flag_name:
         return (flag, *map(_masked_assignment, values))
-    return (flag, *map(without_secret_values, values))
+    return tuple(map(without_secret_values, words))
 
 
 def _masked_assignment(text: str) -> str:
