@@ -48,8 +48,10 @@ class Known(Struct, frozen=True):
 class SlotClone:
     """The clone in the folder `work`. `git` works in it offline, `online` with the network."""
 
-    def __init__(self, url: str, work: Path, tools: Tools) -> None:
+    def __init__(self, url: str, work: Path, tools: Tools, checkout: Path | None = None) -> None:
+        """`checkout` is the user's work tree on this machine, if it is not the remote itself."""
         self._url = absolute_address(url)
+        self._of_user = checkout or local_folder(self._url)
         self.work = work
         self.git_dir = work / ".git"
         self._tools = tools
@@ -176,7 +178,7 @@ class SlotClone:
 
         Raises Unreachable if the repository is away: without its settings commits would differ.
         """
-        folder = local_folder(self._url)
+        folder = self._of_user
         if folder is None:
             return
         ask = ("config", "--local", "--null", "--get-regexp", _COPIED)
@@ -191,7 +193,7 @@ class SlotClone:
 
     def _common_folder_of_user(self) -> Path | None:
         """Return git's folder of the user's repository. Raises Unreachable if that is away."""
-        folder = local_folder(self._url)
+        folder = self._of_user
         if folder is None:
             return None
         try:

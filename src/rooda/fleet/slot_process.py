@@ -12,6 +12,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn
 
 from msgspec import json
@@ -58,6 +59,7 @@ class SlotProcess:
                 plan.project,
                 plan.slot,
                 plan.remote,
+                checkout=None if plan.checkout is None else Path(plan.checkout),
                 environ=environ,
                 is_stopped=lambda: self._control.is_draining,
                 tell=tell,

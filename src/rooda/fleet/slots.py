@@ -66,7 +66,15 @@ def project_folder(project: str) -> str:
 class Slot:
     """One slot, held by this process. Use `open`. One thread at a time may use it."""
 
-    def __init__(self, folder: Path, number: int, url: str, tools: Tools, lock: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        url: str,
+        tools: Tools,
+        lock: int,
+        checkout: Path | None = None,
+    ) -> None:
         self.folder = folder
         self.number = number
         self.lock_fd = lock  # give it to a child that works here: the slot is its own until it ends
@@ -74,7 +82,7 @@ class Slot:
         self.record_folder = folder / "record"
         self.temporary = folder / "tmp"
         self.tools = tools
-        self._clone = SlotClone(url, self.work, tools)
+        self._clone = SlotClone(url, self.work, tools, checkout)
         self.remote = Remote(url, self._clone.git_dir, tools, get_ready=self.repair)
         self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
         self._copied: tuple[str, ...] = ()
@@ -88,6 +96,7 @@ class Slot:
         number: int,
         url: str,
         *,
+        checkout: Path | None = None,
         environ: Mapping[str, str] | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
         tell: Callable[[str], object] = lambda _: None,
@@ -103,7 +112,7 @@ class Slot:
         folder.chmod(_PRIVATE)
         lock = _take_lock(folder / "lock", f"slot {number}", is_stopped, tell)
         try:
-            slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock)
+            slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock, checkout)
             for one in (slot.record_folder, slot.temporary):
                 if one.is_symlink():
                     one.unlink()
