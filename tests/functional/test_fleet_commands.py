@@ -136,11 +136,25 @@ def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> N
     assert "Next: rooda fleet retry the-api --onto night" in merged.err
     states = [one["words"] for one in json.loads(user.rooda("fleet", "--json").out)["runs"]]
     assert states == ["merged", "conflict with auth: work.txt"]
+    again = user.rooda("fleet", "retry", "auth")
+    assert (again.code, "nothing left to do" in again.err) == (1, True)
+    resolve = 'git merge -q "$(grep -o "git merge [0-9a-f]*" | head -1 | cut -c11-)" || true\n'
+    resolve += "git checkout -q --theirs work.txt && git add work.txt && git commit -qm both\n"
+    agent_of(user, f"{resolve}echo '<promise>SUCCESS</promise>'\n")
+    onto = user.rooda("fleet", "retry", "the-api", "--onto", "night")
+    assert onto.out == "Added the-api-onto-night, which brings the work of the-api onto night.\n"
+    assert user.rooda("fleet", "run", timeout=60).code == 0
+    both = user.rooda("fleet", "merge", "--into", "night")
+    assert both.code == 1  # in their order: the run with the conflict comes first
+    assert "the-api-onto-night: merged" in both.out
+    last = user.rooda("fleet", "merge", "--into", "night")
+    assert "the-api: already merged" in last.out
     git(user.path, "branch", "-D", "-q", "night")
     kept = user.rooda("fleet", "forget", "auth")
     assert kept.out == "auth is forgotten; its branch rooda/auth stays.\n"
     git(user.path, "merge", "-q", "rooda/the-api")
-    assert user.rooda("fleet", "forget", "the").out == "the-api is forgotten, with its branch.\n"
+    gone = user.rooda("fleet", "forget", "the-api")
+    assert gone.out == "the-api is forgotten, with its branch.\n"
 
 
 @pytest.mark.slow

@@ -23,6 +23,15 @@ def published_record(run: Run, place: Place, tools: Tools) -> bytes:
         return b"" if record is None else record.record
 
 
+def branch_commit(run: Run, place: Place, tools: Tools) -> str | None:
+    """Return where the branch of a run is; None if it has none. Raises InvalidInput."""
+    with scratch_remote(place.remote, tools) as remote:
+        try:
+            return remote.look(BRANCHES + run.run).get(BRANCHES + run.run)
+        except Unreachable as error:
+            raise unreachable(place, error) from None
+
+
 def run_diff(run: Run, place: Place, tools: Tools, *, stat: bool) -> str:
     """Return what the run changed since the commit where it started. Raises InvalidInput."""
     words = (*_DIFF, *(["--stat"] if stat else []))

@@ -9,7 +9,14 @@ from rooda.cli.commands.fleet_demo import demo
 from rooda.cli.commands.fleet_look import diff, follow, show, why
 from rooda.cli.commands.fleet_merge import merge
 from rooda.cli.commands.fleet_run import add, run_
-from rooda.cli.fleet_here import NO_RUN, fleet_here, look_around, refuse_without_extra, wrong
+from rooda.cli.fleet_here import (
+    NO_RUN,
+    FleetHere,
+    fleet_here,
+    look_around,
+    refuse_without_extra,
+    wrong,
+)
 from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import HELP_FLAGS
 from rooda.console.options import PlainGroup
@@ -101,21 +108,58 @@ def _stopped(before: Run, after: Run, *, now: bool) -> str:
 
 @group.command("retry")
 @click.argument("run")
+@click.option("-n", "--max-iterations", type=click.IntRange(1), metavar="N", help="New maximum.")
+@click.option("--max-cost", type=click.FloatRange(0.01), metavar="USD", help="New budget of it.")
 @click.option(
     "--onto",
     metavar="BRANCH",
-    help="Start from this branch, and tell the agent to bring the work of the run there.",
+    help="Add a run that brings the work onto this branch, after a conflict.",
 )
-def retry(*, run: str, onto: str | None) -> None:
+def retry(
+    *, run: str, max_iterations: int | None, max_cost: float | None, onto: str | None
+) -> None:
     """Go on with a run that has ended: after a failure, a stop or a conflict."""
-    from rooda.fleet.retrying import task_onto
+    from rooda.fleet.retrying import refuse_success, with_limits
 
     with fleet_here() as here:
         found = here.run(run)
-        task = None if onto is None else task_onto(found, onto, here.git)
-        if not here.store.retry(found.project, found.run, task):
+        if not found.state.is_end:
             raise wrong(f"{found.run} has not ended: it is {found.state}", "Stop it first")
+        if onto is not None:
+            _retry_onto(here, found, onto)
+            return
+        refuse_success(found)
+        task = with_limits(found.task, max_iterations, max_cost)
+        here.store.retry(found.project, found.run, task)
         click.echo(f"{found.run} is queued again.")
+
+
+def _retry_onto(here: FleetHere, run: Run, onto: str) -> None:
+    """Add a run that brings the work of another one onto a branch."""
+    from rooda.fleet.adding import add_tasks, check_is_shared, find_base
+    from rooda.fleet.looking import branch_commit
+    from rooda.fleet.retrying import task_onto
+
+    base = find_base(here.git, onto)
+    check_is_shared(here.place, here.git, [base.commit])
+    tip = branch_commit(run, here.place, here.tools)
+    if tip is None:
+        raise wrong(f"{run.run} has no branch: it has changed nothing", "Go on with it instead")
+    batch, task = task_onto(run, tip, onto, base)
+    if any(one.run == task.name for one in here.runs()):
+        raise wrong(
+            f"the run {task.name} is there already",
+            f"Go on with it: rooda fleet retry {task.name}; or remove it: rooda fleet forget "
+            f"{task.name}",
+        )
+    add_tasks(
+        here.place,
+        batch,
+        [task],
+        here.tools,
+        lambda: here.store.add(here.place.project, batch, [task]),
+    )
+    click.echo(f"Added {task.name}, which brings the work of {run.run} onto {onto}.")
 
 
 @group.command("forget")
