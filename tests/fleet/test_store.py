@@ -107,6 +107,16 @@ def test_a_stop_waits_for_the_iteration_or_comes_at_once(store: Store) -> None:
     assert store.run(P, "b") is None
 
 
+def test_a_new_run_of_a_forgotten_name_has_turns_that_the_engine_never_saw(store: Store) -> None:
+    added(store, Task("a"))
+    for number in (1, 2, 3):
+        before = at(store, "a")
+        store.order(P, "a", Order.STOP)
+        assert store.forget(P, "a")
+        store.add(P, Batch(f"again-{number}", "base"), [Task("a")])
+        assert at(store, "a").turn > before.turn
+
+
 def test_the_cost_of_a_batch_is_the_sum_of_its_runs(store: Store) -> None:
     added(store, Task("a"), Task("b"))
     for name in ("a", "b"):

@@ -66,6 +66,7 @@ def _read(record: Record) -> _Found | None:
 
 
 def _add(store: Store, project: str, several: list[_Found]) -> None:
+    several = sorted(several, key=lambda one: one.added.number)
     batch = several[0].added.batch
     tasks = [_task(one) for one in several]
     try:

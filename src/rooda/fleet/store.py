@@ -12,7 +12,7 @@ from msgspec import Struct, json
 
 from rooda.fleet.accounts import Accounts
 from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
-from rooda.fleet.tables import BATCHES, RUNS, Database
+from rooda.fleet.tables import BATCHES, FORGOTTEN, RUNS, Database
 from rooda.fleet.workers import Workers
 
 
@@ -72,8 +72,9 @@ class Store:
                 sa.insert(BATCHES),
                 {"project": project, "batch": batch.name, "data": _text(batch)},
             )
+            turns = self._last_turns(connection, project, names)
             rows = [
-                _new_row(project, batch, task, last + place, now)
+                _new_row(project, batch, task, last + place, now, turns.get(task.name, 0) + 1)
                 for place, task in enumerate(tasks, 1)
             ]
             connection.execute(sa.insert(RUNS), rows)
@@ -129,11 +130,16 @@ class Store:
 
     def forget(self, project: str, name: str) -> bool:
         """Delete the row of a run that is not at work; return whether it was there."""
+        chosen = sa.and_(_is(project, name), RUNS.c.state != State.WORKING)
         with self._database.engine.begin() as connection:
-            done = connection.execute(
-                sa.delete(RUNS).where(_is(project, name), RUNS.c.state != State.WORKING)
-            )
-            return done.rowcount > 0
+            turn = connection.execute(sa.select(RUNS.c.turn).where(chosen)).scalar_one_or_none()
+            if turn is None:
+                return False
+            same = sa.and_(FORGOTTEN.c.project == project, FORGOTTEN.c.run == name)
+            connection.execute(sa.delete(FORGOTTEN).where(same))
+            kept = {"project": project, "run": name, "turn": turn}
+            connection.execute(sa.insert(FORGOTTEN), kept)
+            return connection.execute(sa.delete(RUNS).where(chosen)).rowcount > 0
 
     # Runs, for workers.
 
@@ -240,6 +246,14 @@ class Store:
         values["changed"] = self._database.now(connection)
         return connection.execute(sa.update(RUNS).where(where).values(**values)).rowcount > 0
 
+    def _last_turns(
+        self, connection: sa.Connection, project: str, names: Sequence[str]
+    ) -> dict[str, int]:
+        """Return the last turns of runs of these names that are gone."""
+        of_these = sa.and_(FORGOTTEN.c.project == project, FORGOTTEN.c.run.in_(names))
+        rows = connection.execute(sa.select(FORGOTTEN.c.run, FORGOTTEN.c.turn).where(of_these))
+        return {row.run: row.turn for row in rows}
+
     def _release(self, project: str) -> None:
         """Queue the runs that wait for others which have all ended as success."""
         blocked = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.state == State.BLOCKED))
@@ -284,7 +298,9 @@ def _text(value: object) -> str:
     return json.encode(value).decode()
 
 
-def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
+def _new_row(
+    project: str, batch: Batch, task: Task, number: int, now: float, turn: int
+) -> dict[str, Any]:
     is_blocked = bool(task.after)
     return {
         "project": project,
@@ -293,7 +309,7 @@ def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) ->
         "task": _text(task),
         "account": task.account or DEFAULT_ACCOUNT,
         "state": State.BLOCKED if is_blocked else State.QUEUED,
-        "turn": 1,
+        "turn": turn,
         "enqueued": 0,
         "iteration": 0,
         "most_iterations": task.max_iterations,
