@@ -29,12 +29,19 @@ class Published(Struct, frozen=True):
     headline: str = ""
 
 
+class Adopted(Struct, frozen=True):
+    """A run that is in the database again; git did not have the values of some of its flags."""
+
+    run: Run
+    left_out: tuple[str, ...] = ()
+
+
 class _Found(Struct, frozen=True):
     added: Added
     published: Published
 
 
-def adopt_runs(store: Store, place: Place, tools: Tools) -> list[Run]:
+def adopt_runs(store: Store, place: Place, tools: Tools) -> list[Adopted]:
     """Add the runs that git has and the database has not; return them. Raises InvalidInput."""
     known = {run.run for run in store.runs(place.project)}
     found: dict[str, _Found] = {}
@@ -52,7 +59,11 @@ def adopt_runs(store: Store, place: Place, tools: Tools) -> list[Run]:
         batches.setdefault(one.added.batch.name, []).append(one)
     for several in batches.values():
         _add(store, place.project, several)
-    return [run for run in store.runs(place.project) if run.run in found]
+    return [
+        Adopted(run, found[run.run].added.left_out)
+        for run in store.runs(place.project)
+        if run.run in found
+    ]
 
 
 def _read(record: Record) -> _Found | None:

@@ -189,8 +189,21 @@ def adopt(*, remote: str | None, as_json: bool) -> None:
     with fleet_here(flags) as here:
         adopted = adopt_runs(here.store, here.place, here.tools)
     if as_json:
-        click.echo(json.dumps([{"run": one.run, "state": str(one.state)} for one in adopted]))
+        objects = [
+            {
+                "run": one.run.run,
+                "state": str(one.run.state),
+                "iteration": one.run.iteration,
+                "left_out": list(one.left_out),
+            }
+            for one in adopted
+        ]
+        click.echo(json.dumps(objects, indent=2))
         return
     for one in adopted:
-        click.echo(f"{one.run}: {one.state}, iteration {one.iteration}")
+        click.echo(f"{one.run.run}: {one.run.state}, iteration {one.run.iteration}")
+    if lost := sorted({flag for one in adopted for flag in one.left_out}):
+        words = f"git has no values of the flags {', '.join(lost)}: the runs go on without them"
+        advice = "Set what they need in the environment of the worker"
+        click.echo(f"Warning: {words}\n  {advice}", err=True)
     click.echo(f"{count(len(adopted), 'run')} adopted.", err=True)
