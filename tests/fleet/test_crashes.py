@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rooda.fleet.faults import DONE, FAULTS
-from rooda.fleet.model import State, Task
+from rooda.fleet.model import Order, State, Task
 from support.fleet import Fleet
 
 LINES = 3
@@ -31,6 +31,7 @@ def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
             for point in ("after-commit", "after-push", "after-step")
             for number in (1, 2)
         ),
+        ("after-push", LINES),  # the end is in git, and the database does not know it
     ],
 )
 def test_a_crash_costs_no_iteration_and_doubles_none(
@@ -43,6 +44,21 @@ def test_a_crash_costs_no_iteration_and_doubles_none(
     fleet.start_slot(2, takeover=1.0)
     fleet.until_ended()
     fleet.check_exactly_once("one", LINES)
+    assert fleet.run("one").iteration == LINES
+    again = 1 if point == "after-commit" else 0  # only what was not published is done again
+    assert fleet.agent_starts == LINES + again
+
+
+@pytest.mark.thorough
+def test_an_end_in_git_counts_more_than_a_later_order_to_stop(fleet: Fleet) -> None:
+    faults = {FAULTS: f"crash:after-push:one:{LINES}", DONE: str(fleet.folder)}
+    fleet.add([Task("one", text="work")], fleet.agent(LINES))
+    assert fleet.start_slot(1, more=faults).wait(30) == -signal.SIGKILL
+    fleet.store.order(fleet.project, "one", Order.STOP)
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    fleet.check_exactly_once("one", LINES)
+    assert fleet.run("one").iteration == LINES
 
 
 @pytest.mark.thorough

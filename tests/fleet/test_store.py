@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from rooda.fleet.model import Batch, Order, Run, State, Task
-from rooda.fleet.store import NameTaken, Progress, Store
+from rooda.fleet.store import Dismissed, NameTaken, Progress, Store
 from rooda.fleet.workers import DEAD, WorkerRow
 
 BATCH = Batch("b1", "c0ffee", flags=("--ai-cmd", "agent"), max_cost=5.0)
@@ -61,7 +61,10 @@ def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: Store) -> None
     assert (waiting.state, waiting.turn, waiting.reason) == (State.QUEUED, 2, "usage limit")
     assert 50 < waiting.not_before - store.now() < 70
     assert (waiting.iteration, waiting.cost, waiting.headline) == (2, 0.5, "did it")
-    assert [run.turn for run in store.ready(P)] == [2]
+    assert store.ready(P) == []  # not yet
+    store.begin(P, "a", 2, "w1", "")
+    assert store.wait(P, "a", 2, "w1", 0, "handed back")
+    assert [run.turn for run in store.ready(P)] == [3]
 
 
 def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
@@ -77,6 +80,30 @@ def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
     assert store.end(P, "a", 1, "new", State.SUCCESS, "done")
     assert store.begin(P, "a", 1, "old", "") is None
     assert at(store, "a").state is State.SUCCESS
+
+
+def test_a_worker_that_was_declared_dead_gets_no_turn(store: Store) -> None:
+    added(store, Task("a"))
+    for name in ("old", "new"):
+        store.workers.register(WorkerRow(name, P, "host", 1, 1, ()))
+    store.workers.declare_dead("old", 0)
+    assert store.begin(P, "a", 1, "new", "") is not None
+    with pytest.raises(Dismissed):
+        store.begin(P, "a", 1, "old", "")
+    assert at(store, "a").worker == "new"
+
+
+def test_a_retry_is_a_new_life(store: Store) -> None:
+    """An end that git still has belongs to the life before."""
+    added(store, Task("a"))
+    life = at(store, "a").life
+    store.begin(P, "a", 1, "w", "")
+    store.wait(P, "a", 1, "w", 0, "")
+    assert at(store, "a").life == life
+    store.begin(P, "a", 2, "w", "")
+    store.end(P, "a", 2, "w", State.FAILED, "")
+    store.retry(P, "a")
+    assert at(store, "a").life not in ("", life)
 
 
 def test_runs_start_when_those_before_them_succeeded(store: Store) -> None:

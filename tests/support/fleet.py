@@ -89,19 +89,34 @@ class Fleet:
         path.chmod(0o755)
         return str(path)
 
-    def add(self, tasks: Sequence[Task], agent: str, *flags: str) -> list[Run]:
+    def add(
+        self, tasks: Sequence[Task], agent: str, *flags: str, batch: str = "batch"
+    ) -> list[Run]:
         """Add tasks for an agent."""
         words = ("--ai-cmd", agent, *flags)
-        batch = Batch("batch", self.batch.base, flags=words, max_cost=self.batch_cost)
+        brought = Batch(batch, self.batch.base, flags=words, max_cost=self.batch_cost)
         with scratch_remote(self.remote, Tools(self.environ())) as remote:
-            remote.add(records_of(batch, tasks))
-        return self.store.add(self.project, batch, tasks)
+            remote.add(records_of(brought, tasks))
+        return self.store.add(self.project, brought, tasks)
 
     def start_slot(
-        self, number: int, takeover: float = 3.0, more: Mapping[str, str] | None = None
+        self,
+        number: int,
+        takeover: float = 3.0,
+        more: Mapping[str, str] | None = None,
+        *,
+        url: str | None = None,
+        most_claims: int = 8,
     ) -> subprocess.Popen[bytes]:
-        """Start a slot process."""
-        plan = SlotPlan(self.url, self.remote, self.project, number, takeover=takeover)
+        """Start a slot process, with more variables in its environment."""
+        plan = SlotPlan(
+            url or self.url,
+            self.remote,
+            self.project,
+            number,
+            takeover=takeover,
+            most_claims=most_claims,
+        )
         with (self.folder / f"slot-{number}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "rooda.fleet.slot_process"],
@@ -132,6 +147,11 @@ class Fleet:
     def until_ended(self, timeout: float = 40) -> None:
         """Wait until all runs have ended."""
         self.until(lambda: all(run.state.is_end for run in self.store.runs(self.project)), timeout)
+
+    @property
+    def agent_starts(self) -> int:
+        """How often an agent was started."""
+        return len(self.starts.read_text().splitlines()) if self.starts.exists() else 0
 
     def story(self) -> str:
         """What a person needs to know about a test that failed."""

@@ -36,7 +36,6 @@ class Turn(Struct, frozen=True):
     number: int
     labels: tuple[str, ...] = ()
     priority: int = 0
-    delay: float = 0.0  # seconds from now
 
     @property
     def key(self) -> str:
@@ -114,9 +113,10 @@ class Durable:
 
     def _take_one(self, project: str, run: str, number: int, steps: Steps) -> str:
         with self._working:  # the slot is for one turn, whatever the queues do
-            found = self._take(project, run, number, steps)
-        self._claimed = {}
-        return found
+            try:
+                return self._take(project, run, number, steps)
+            finally:
+                self._claimed = {}
 
     def listen(self) -> None:
         """Take turns from every queue of the project whose labels this worker has."""
@@ -149,8 +149,6 @@ class Durable:
             "app_version": _PROTOCOL,
             "priority": priority,
         }
-        if turn.delay > 0:
-            options["delay_seconds"] = turn.delay
         DBOS.enqueue_workflow_with_options(options, turn.project, turn.run, turn.number)
 
     def recover(self, alive: Collection[str]) -> list[str]:

@@ -1,8 +1,8 @@
 """The heart of a slot process: it beats, looks after the other workers, and feeds the queue."""
 
-import contextlib
 import threading
 import time
+import traceback
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -29,21 +29,30 @@ class Heart(Struct, frozen=True):
     project: str
     worker: str
     ttl: float
-    on_death: Callable[[str], None]
+    on_death: Callable[[str], object]
 
     def run(self, stopped: threading.Event) -> None:
         """Beat until the process ends. Without the database, wait for it: agents go on."""
         observer = Observer(self.worker, self.ttl)
         pause = min(_SLOWEST, self.ttl / _BEATS_PER_TTL)
+        last_words = ""
         while not stopped.wait(pause):
-            # An error of the database, or of the engine on top of it. The next beat tries again.
-            with contextlib.suppress(SQLAlchemyError, OSError):
-                if not self.store.workers.beat(self.worker) and not is_off("self-check"):
-                    self.on_death("another worker declared this one dead: it did not answer")
-                    return
-                self._look_after_others(observer)
-                self._feed_queue()
-                self._obey()
+            try:
+                self._beat(observer)
+            except (SQLAlchemyError, OSError):
+                pass  # the database is away: the next beat tries again
+            except Exception as error:  # noqa: BLE001 - a worker without a heart would be unnoticed
+                words = "".join(traceback.format_exception_only(error))
+                if words != last_words:
+                    traceback.print_exc()
+                last_words = words
+
+    def _beat(self, observer: Observer) -> None:
+        if not self.store.workers.beat(self.worker) and not is_off("self-check"):
+            self.on_death("another worker declared this one dead: it did not answer")
+        self._look_after_others(observer)
+        self._feed_queue()
+        self._obey()
 
     def _look_after_others(self, observer: Observer) -> None:
         workers = self.store.workers.all(self.project)
@@ -56,9 +65,8 @@ class Heart(Struct, frozen=True):
         """Put turns into the queue that are not there yet, and listen to new queues."""
         ready = self.store.ready(self.project)
         if ready:
-            now = self.store.now()
             for run in ready:
-                self.durable.enqueue(_turn(run, now))
+                self.durable.enqueue(_turn(run))
             self.store.set_enqueued(self.project, [(run.run, run.turn) for run in ready])
         self.durable.listen()
 
@@ -70,6 +78,5 @@ class Heart(Struct, frozen=True):
                 self.control.obey(run.order)
 
 
-def _turn(run: Run, now: float) -> Turn:
-    delay = max(0.0, run.not_before - now) if run.not_before else 0.0
-    return Turn(run.project, run.run, run.turn, run.task.labels, run.task.priority, delay)
+def _turn(run: Run) -> Turn:
+    return Turn(run.project, run.run, run.turn, run.task.labels, run.task.priority)

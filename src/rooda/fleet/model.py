@@ -85,6 +85,7 @@ class Run(Struct, frozen=True):
     task: Task
     state: State = State.QUEUED
     turn: int = 1
+    life: str = ""  # an end that was published in an earlier life does not count any more
     iteration: int = 0  # the last one that was published
     most_iterations: int | None = None
     cost: float = 0.0

@@ -45,6 +45,7 @@ class PublishedResult(Struct, frozen=True):
     """What the record tells of the run so far: `result.json`."""
 
     turn: int = 0
+    life: str = ""  # of the run, when this was published
     state: State = State.WORKING
     reason: str = ""
     iteration: int = 0
@@ -71,6 +72,7 @@ class SlotWork:
         self._control = control
         self._tell = tell  # the run, and what it waits for
         self._record: Record | None = None
+        self.seen: Record | None = None  # what git told when the run was claimed
         self._turn = 0
 
     @property
@@ -110,10 +112,8 @@ class SlotWork:
             if record is None:
                 reason = f"its record is gone from {self._slot.remote.shown}"
                 return Next("end", state=State.FAILED, reason=reason)
-            published = _published(record)
-            if published.turn == run.turn and published.state.is_end:
-                # It was published, and then the worker died before the database knew.
-                return Next("end", state=published.state, reason=published.reason)
+            if (ended := self._end_in(run, record)) is not None:
+                return ended
             if record.claims_since >= self._plan.most_claims:
                 tries = count(record.claims_since, "time")
                 reason = f"iteration {record.iteration + 1} was begun {tries}, and never came back"
@@ -122,6 +122,22 @@ class SlotWork:
                 claim = partial(self._slot.remote.claim, run.run, record, self._worker)
                 return self._reached(run, claim)
         raise Lost(f"the record of {run.run} is moved by others")
+
+    def published_end(self, run: Run) -> Next | None:
+        """Return how the run ended, if git knows an end that the database does not know."""
+        try:
+            record = self._slot.remote.fetch(run.run)
+        except Unreachable:
+            return None
+        return None if record is None else self._end_in(run, record)
+
+    def _end_in(self, run: Run, record: Record) -> Next | None:
+        """Return the end of the run: it was published, and then its worker died."""
+        self.seen = record
+        published = read_published(record)
+        if published.life != run.life or not published.state.is_end:
+            return None
+        return Next("end", state=published.state, reason=published.reason)
 
     def _bring(self, run: Run, record: Record) -> None:
         """Reset the slot to where the run is, with its record."""
@@ -164,7 +180,7 @@ class SlotWork:
         result = json.encode(
             self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
         )
-        with contextlib.suppress(Refused):
+        try:
             self._reached(
                 run,
                 lambda: self._slot.remote.publish(
@@ -179,6 +195,8 @@ class SlotWork:
                     keep_branch=True,
                 ),
             )
+        except Refused as error:
+            raise Lost(str(error)) from None
         return Next("end", state=state, reason=reason)
 
     # -- the iteration ---------------------------------------------------------------------
@@ -273,6 +291,7 @@ class SlotWork:
     def _result(self, run: Run, result: RunOutcome, state: State, reason: str) -> PublishedResult:
         return PublishedResult(
             turn=run.turn,
+            life=run.life,
             state=state,
             reason=reason,
             iteration=result.iteration,
@@ -287,10 +306,13 @@ class SlotWork:
         if run.batch.finish is not Finish.PR or state is not State.SUCCESS:
             return ""
         # A worker that took over just now has not fetched it yet.
-        record = self._record or self._reached(run, lambda: self._slot.remote.fetch(run.run))
+        try:
+            record = self._record or self._reached(run, lambda: self._slot.remote.fetch(run.run))
+        except Unreachable as error:
+            return f"no pull request: {one_line(str(error))}"
         if record is None or record.tip is None:
             return ""
-        told = _published(record)
+        told = read_published(record)
         words = describe_run(
             run.task,
             run.run,
@@ -321,7 +343,7 @@ class SlotWork:
         )
 
 
-def _published(record: Record) -> PublishedResult:
+def read_published(record: Record) -> PublishedResult:
     """Return what the record tells of the run; nothing if that can't be read."""
     try:
         return json.decode(record.result, type=PublishedResult)

@@ -4,6 +4,7 @@ Every change names what it expects (the turn, the worker), so that a process tha
 hour changes nothing. Times are those of the database: the clock of a machine may be wrong.
 """
 
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ class NameTaken(Exception):  # noqa: N818 - says what was found
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(", ".join(names))
         self.names = tuple(names)
+
+
+class Dismissed(Exception):  # noqa: N818 - says what happened
+    """Another worker declared this one dead: what it wanted to note is not noted."""
 
 
 class Progress(Struct, frozen=True):
@@ -120,6 +125,7 @@ class Store:
                 ended="",
                 not_before=0.0,
                 turn=RUNS.c.turn + 1,
+                life=_new_life(),
                 **changes,
             )
 
@@ -144,13 +150,17 @@ class Store:
     # Runs, for workers.
 
     def ready(self, project: str) -> list[Run]:
-        """Return the runs whose turn the queue was not given yet; release those that may start."""
+        """Return the runs whose turn is due, and was not given to the queue yet.
+
+        Releases the runs that may start. The time is that of the database, as everywhere here.
+        """
         self._release(project)
         return self._runs(
             sa.and_(
                 RUNS.c.project == project,
                 RUNS.c.state == State.QUEUED,
                 RUNS.c.enqueued < RUNS.c.turn,
+                RUNS.c.not_before <= self.now(),
             )
         )
 
@@ -165,7 +175,10 @@ class Store:
                 )
 
     def begin(self, project: str, name: str, turn: int, worker: str, where: str) -> Run | None:
-        """Note that a worker has this turn now; None if it is no turn of the run any more."""
+        """Note that a worker has this turn now; None if it is no turn of the run any more.
+
+        Raises Dismissed if the worker was declared dead: another one may have the turn.
+        """
         may_start = RUNS.c.state.in_([State.QUEUED, State.WORKING])
         with self._database.engine.begin() as connection:
             if not self._update(
@@ -177,6 +190,8 @@ class Store:
                 reason="",
             ):
                 return None
+            if not self.workers.may_work(connection, worker):
+                raise Dismissed(f"another worker declared {worker} dead: it did not answer")
         return self.run(project, name)
 
     def advance(self, project: str, name: str, worker: str, progress: Progress) -> None:
@@ -298,6 +313,10 @@ def _text(value: object) -> str:
     return json.encode(value).decode()
 
 
+def _new_life() -> str:
+    return secrets.token_hex(4)
+
+
 def _new_row(
     project: str, batch: Batch, task: Task, number: int, now: float, turn: int
 ) -> dict[str, Any]:
@@ -310,6 +329,7 @@ def _new_row(
         "account": task.account or DEFAULT_ACCOUNT,
         "state": State.BLOCKED if is_blocked else State.QUEUED,
         "turn": turn,
+        "life": _new_life(),
         "enqueued": 0,
         "iteration": 0,
         "most_iterations": task.max_iterations,
@@ -336,6 +356,7 @@ def _run(row: Any) -> Run:
         task=json.decode(row["task"], type=Task),
         state=State(row["state"]),
         turn=row["turn"],
+        life=row["life"],
         iteration=row["iteration"],
         most_iterations=row["most_iterations"],
         cost=row["cost"],

@@ -31,6 +31,7 @@ RUNS = sa.Table(
     sa.Column("account", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("turn", sa.Integer, nullable=False),
+    sa.Column("life", sa.Text, nullable=False),  # differs after each `add` and `retry`
     sa.Column("enqueued", sa.Integer, nullable=False),  # the last turn that the queue was given
     sa.Column("iteration", sa.Integer, nullable=False),
     sa.Column("most_iterations", sa.Integer),

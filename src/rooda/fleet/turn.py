@@ -20,8 +20,8 @@ from rooda.fleet.durable import Steps
 from rooda.fleet.faults import reach
 from rooda.fleet.model import Order, Run, State
 from rooda.fleet.next_move import Next
-from rooda.fleet.slot_work import Lost, SlotWork
-from rooda.fleet.store import Progress, Store
+from rooda.fleet.slot_work import Lost, SlotWork, read_published
+from rooda.fleet.store import Dismissed, Progress, Store
 from rooda.loop.waits import AgentHold
 from rooda.text.controls import one_line
 
@@ -128,8 +128,12 @@ class TurnWork:
         if run is None:
             return Next("gone")
         if (found := self._before(run)) is not None:
-            return found
-        if (found := self._slot.open(run)) is not None:
+            ended = self._slot.published_end(run) if found.move == "end" else None
+            self._catch_up(run)
+            return ended or found
+        found = self._slot.open(run)
+        self._catch_up(run)
+        if found is not None:
             return found
         result = self._slot.work(run)
         if result is None or result.exit_code == _INTERRUPTED:
@@ -142,9 +146,28 @@ class TurnWork:
 
     def _begun(self) -> Run | None:
         place = self._place
-        return self._ask(
-            lambda: self._store.begin(*self._key, self._turn, place.worker, place.where)
-        )
+        try:
+            return self._ask(
+                lambda: self._store.begin(*self._key, self._turn, place.worker, place.where)
+            )
+        except Dismissed as error:
+            place.on_lost(str(error))
+
+    def _catch_up(self, run: Run) -> None:
+        """Tell the database what git has and it has not: a worker died after it had published."""
+        record = self._slot.seen
+        if record is None or record.run != run.run:
+            return
+        told = read_published(record)
+        if record.iteration > run.iteration or told.cost > run.cost:
+            progress = Progress(
+                record.iteration,
+                told.cost,
+                told.unknown_costs,
+                told.max_iterations,
+                told.headline,
+            )
+            self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
 
     def _before(self, run: Run) -> Next | None:
         """Return why no further iteration begins now; None if it may."""

@@ -80,6 +80,17 @@ class Workers:
             )
             return done.rowcount > 0
 
+    def may_work(self, connection: sa.Connection, worker: str) -> bool:
+        """Return whether nobody declared the worker dead; nobody does so before the commit."""
+        # A write keeps the row until the end of the transaction, in both kinds of database.
+        found = connection.execute(
+            sa.update(WORKERS).where(WORKERS.c.id == worker).values(state=WORKERS.c.state)
+        )
+        if not found.rowcount:
+            return True
+        state = connection.execute(sa.select(WORKERS.c.state).where(WORKERS.c.id == worker))
+        return bool(state.scalar_one() == ALIVE)
+
     def leave(self, worker: str) -> None:
         """Delete a worker that ends by itself."""
         with self._database.engine.begin() as connection:
