@@ -5,11 +5,12 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rooda.fleet.faults import DONE, FAULTS
 from rooda.fleet.model import Order, State, Task
-from support.fleet import Fleet
+from support.fleet import Fleet, rooda_in
 
 LINES = 3
 
@@ -87,6 +88,19 @@ def test_no_agent_outlives_its_worker(fleet: Fleet) -> None:
     pid = int(marker.read_text())
     first.kill()
     fleet.until(lambda: not Path(f"/proc/{pid}").exists(), 20)
+
+
+@pytest.mark.thorough
+def test_an_agent_whose_rooda_was_killed_spoils_nothing(fleet: Fleet) -> None:
+    """It does not want to stop, and goes on writing while the iteration starts again."""
+    gate = fleet.folder / "gate"
+    write = f"trap '' TERM; touch {gate}.open; while :; do echo bad >> work.txt; sleep 0.01; done"
+    fleet.add([Task("one", text="work")], fleet.agent(LINES, f"mkdir {gate} && {{ {write}; }}"))
+    first = fleet.start_slot(1)
+    fleet.until((fleet.folder / "gate.open").exists)
+    rooda_in(psutil.Process(first.pid).children())[0].kill()
+    fleet.until_ended()
+    fleet.check_exactly_once("one", LINES)
 
 
 @pytest.mark.thorough

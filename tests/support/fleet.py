@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import psutil
 from msgspec import json
 
 from rooda.fleet.adding import records_of
@@ -32,6 +33,11 @@ lines=$(wc -l < work.txt)
 echo "did line $lines"
 if [ "$lines" -ge {lines} ]; then echo '<promise>SUCCESS</promise>'; fi
 """
+
+
+def rooda_in(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return the processes that run an iteration: the children of slot processes."""
+    return [one for one in processes if one.cmdline()[1:3] == ["-m", "rooda"]]
 
 
 class Fleet:

@@ -215,7 +215,10 @@ class SlotWork:
         self._control.attach(child)
         child.wait()
         self._control.attach(None)
-        return read_result(result)
+        found = read_result(result)
+        if found is None:  # it was killed, and its agent may not be gone yet
+            self._slot.stop_leftovers()
+        return found
 
     def _words(self, run: Run) -> list[str]:
         """Return the command line of one iteration."""
@@ -244,7 +247,7 @@ class SlotWork:
             for name, value in environ.items()
             if not name.startswith(_PRIVATE_VARIABLES)
         }
-        return {**kept, **self._slot.environment()}
+        return {**kept, **self._slot.environment(), **self._slot.mark}
 
     # -- after an iteration ----------------------------------------------------------------
 

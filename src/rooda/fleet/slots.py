@@ -27,11 +27,14 @@ from rooda.fleet.slot_setup import (
     run_setup,
 )
 from rooda.fleet.uncommitted import bring_back, commit_uncommitted
+from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 _PRIVATE = 0o700
 _FIRST_PORT, _PORTS = 20000, 100  # of slot 0, and how many each slot has
+_MARK = "ROODA_SLOT_FOLDER"
+_LEFTOVER_GRACE = 2.0  # seconds: more than a warden needs that lost its rooda
 _LOOK_EVERY = 0.2  # seconds between two tries to take the lock
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -117,6 +120,7 @@ class Slot:
                 if one.is_symlink():
                     one.unlink()
                 one.mkdir(mode=_PRIVATE, exist_ok=True)
+            slot.stop_leftovers()
             slot.repair()
             slot._clone.keep_house()
         except BaseException:
@@ -142,6 +146,16 @@ class Slot:
             "COMPOSE_PROJECT_NAME": f"rooda-{name}-{self.number}",
             "TMPDIR": str(self.temporary),
         }
+
+    @property
+    def mark(self) -> dict[str, str]:
+        """The variable by which the processes of an iteration in this slot are found."""
+        return {_MARK: str(self.folder)}
+
+    def stop_leftovers(self) -> None:
+        """Stop the processes of an iteration whose rooda was killed: nobody else writes here."""
+        trace = RunTrace(mark=f"{_MARK}={self.folder}", folder=str(self.work))
+        stop_leftovers(trace, _LEFTOVER_GRACE)
 
     def repair(self) -> None:
         """Bring git's own folder into a known state; clone again if need be. Raises Unreachable."""
