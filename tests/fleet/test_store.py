@@ -144,6 +144,14 @@ def test_a_new_run_of_a_forgotten_name_has_turns_that_the_engine_never_saw(store
         assert at(store, "a").turn > before.turn
 
 
+def test_the_last_run_of_a_batch_takes_it_along(store: Store) -> None:
+    added(store, Task("a"), Task("b"))
+    assert store.forget(P, "a")
+    assert at(store, "b").batch == BATCH
+    assert store.forget(P, "b")
+    added(store, Task("a"))  # a batch of the same name: the old one is gone
+
+
 def test_the_cost_of_a_batch_is_the_sum_of_its_runs(store: Store) -> None:
     added(store, Task("a"), Task("b"))
     for name in ("a", "b"):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
+import sqlalchemy as sa
 from msgspec import json
 
 from rooda.fleet.adding import records_of
@@ -19,6 +20,7 @@ from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.place import project_key
 from rooda.fleet.slot_plan import SlotPlan
 from rooda.fleet.store import Store
+from rooda.fleet.tables import Database
 from rooda.workspace.tools import Tools
 
 _TICK = 0.05
@@ -142,6 +144,16 @@ class Fleet:
         found = self.store.run(self.project, name)
         assert found is not None
         return found
+
+    def sql(self, query: str, **values: object) -> list[tuple[object, ...]]:
+        """Return the rows of a query; the tables of the queue are in `dbos.`."""
+        database = Database(self.url)
+        prefix = "" if self.url.startswith("sqlite") else "dbos."
+        with database.engine.begin() as connection:
+            found = connection.execute(sa.text(query.replace("dbos.", prefix)), values)
+            rows = [tuple(row) for row in found] if found.returns_rows else []
+        database.close()
+        return rows
 
     def until(self, holds: Callable[[], bool], timeout: float = 40) -> None:
         """Wait for a sign."""

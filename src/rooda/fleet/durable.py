@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from dbos import DBOS, DBOSPortableJSONSerializer
@@ -26,6 +27,11 @@ _POLLING = 0.2  # seconds between two looks into a queue
 _LOWEST = 1_000_000  # DBOS starts the lowest number first; ours is the other way round
 _STARTING = 10.0  # seconds: a turn that DBOS has not started by then, it never will
 _NO_MOST = 1_000_000_000  # DBOS would set a workflow aside after so many starts: rooda does that
+
+
+_UNFINISHED = ["PENDING", "ENQUEUED", "DELAYED"]
+_FINISHED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+_MOST_PRUNED = 1000  # at once
 
 
 class Turn(Struct, frozen=True):
@@ -168,6 +174,37 @@ class Durable:
                 one.workflow_id, [str(one.executor_id)], one.queue_name or self._project
             )
         return [one.workflow_id for one in found]
+
+    def waiting(self, keys: Collection[str]) -> set[str]:
+        """Return which of these turns are in a queue or at work."""
+        if not keys:
+            return set()
+        found = DBOS.list_workflows(
+            workflow_ids=list(keys), status=_UNFINISHED, load_input=False, load_output=False
+        )
+        return {one.workflow_id for one in found}
+
+    def last_turn(self, project: str, run: str) -> int:
+        """Return the highest number of a turn that the queue knows of a run; 0 if it knows none."""
+        prefix = f"{project}/{run}/"
+        found = DBOS.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
+        numbers = (one.workflow_id.removeprefix(prefix) for one in found)
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    def prune(self, before: float) -> int:
+        """Delete the turns of the project that ended before a time; return how many."""
+        limit = datetime.fromtimestamp(before, UTC).isoformat()
+        found = DBOS.list_workflows(
+            workflow_id_prefix=f"{self._project}/",
+            status=_FINISHED,
+            completed_before=limit,
+            load_input=False,
+            load_output=False,
+            limit=_MOST_PRUNED,
+        )
+        if found:
+            DBOS.delete_workflows([one.workflow_id for one in found])
+        return len(found)
 
     def close(self) -> None:
         """Take no more turns. The one at work goes on."""

@@ -14,6 +14,7 @@ from rooda.fleet.faults import is_off
 from rooda.fleet.liveness import Observer
 from rooda.fleet.model import Run
 from rooda.fleet.store import Store
+from rooda.fleet.sweep import Sweep
 from rooda.fleet.workers import ALIVE
 
 _SLOWEST = 1.0  # seconds between two beats
@@ -34,11 +35,12 @@ class Heart(Struct, frozen=True):
     def run(self, stopped: threading.Event) -> None:
         """Beat until the process ends. Without the database, wait for it: agents go on."""
         observer = Observer(self.worker, self.ttl)
+        sweep = Sweep(self.store, self.durable, self.project, max(self.ttl, _SLOWEST))
         pause = min(_SLOWEST, self.ttl / _BEATS_PER_TTL)
         last_words = ""
         while not stopped.wait(pause):
             try:
-                self._beat(observer)
+                self._beat(observer, sweep)
             except (SQLAlchemyError, OSError):
                 pass  # the database is away: the next beat tries again
             except Exception as error:  # noqa: BLE001 - a worker without a heart would be unnoticed
@@ -47,12 +49,13 @@ class Heart(Struct, frozen=True):
                     traceback.print_exc()
                 last_words = words
 
-    def _beat(self, observer: Observer) -> None:
+    def _beat(self, observer: Observer, sweep: Sweep) -> None:
         if not self.store.workers.beat(self.worker) and not is_off("self-check"):
             self.on_death("another worker declared this one dead: it did not answer")
         self._look_after_others(observer)
         self._feed_queue()
         self._obey()
+        sweep.step(time.monotonic())
 
     def _look_after_others(self, observer: Observer) -> None:
         workers = self.store.workers.all(self.project)

@@ -135,17 +135,21 @@ class Store:
             self._update(connection, _is(project, name), ended=words)
 
     def forget(self, project: str, name: str) -> bool:
-        """Delete the row of a run that is not at work; return whether it was there."""
-        chosen = sa.and_(_is(project, name), RUNS.c.state != State.WORKING)
+        """Delete the row of a run that is not at work; return whether it was there.
+
+        The last run of a batch takes the batch with it.
+        """
         with self._database.engine.begin() as connection:
-            turn = connection.execute(sa.select(RUNS.c.turn).where(chosen)).scalar_one_or_none()
-            if turn is None:
-                return False
-            same = sa.and_(FORGOTTEN.c.project == project, FORGOTTEN.c.run == name)
-            connection.execute(sa.delete(FORGOTTEN).where(same))
-            kept = {"project": project, "run": name, "turn": turn}
-            connection.execute(sa.insert(FORGOTTEN), kept)
-            return connection.execute(sa.delete(RUNS).where(chosen)).rowcount > 0
+            done = connection.execute(
+                sa.delete(RUNS).where(_is(project, name), RUNS.c.state != State.WORKING)
+            )
+            same = sa.and_(RUNS.c.project == BATCHES.c.project, RUNS.c.batch == BATCHES.c.batch)
+            connection.execute(
+                sa.delete(BATCHES).where(
+                    BATCHES.c.project == project, ~sa.exists().where(same).correlate(BATCHES)
+                )
+            )
+            return done.rowcount > 0
 
     # Runs, for workers.
 
@@ -173,6 +177,29 @@ class Store:
                     .where(_is(project, name), RUNS.c.enqueued < turn)
                     .values(enqueued=turn)
                 )
+
+    def given(self, project: str) -> list[Run]:
+        """Return the runs whose turn was given to the queue, and has not ended."""
+        return self._runs(
+            sa.and_(
+                RUNS.c.project == project,
+                RUNS.c.state.in_([State.QUEUED, State.WORKING]),
+                RUNS.c.enqueued >= RUNS.c.turn,
+            )
+        )
+
+    def queue_again(self, project: str, name: str, turn: int, next_turn: int) -> bool:
+        """End a turn that the queue has lost; return whether it had not ended."""
+        with self._database.engine.begin() as connection:
+            return self._update(
+                connection,
+                _is(project, name)
+                & (RUNS.c.turn == turn)
+                & RUNS.c.state.in_([State.QUEUED, State.WORKING]),
+                state=State.QUEUED,
+                turn=next_turn,
+                reason="queued again: the queue had lost it",
+            )
 
     def begin(self, project: str, name: str, turn: int, worker: str, where: str) -> Run | None:
         """Note that a worker has this turn now; None if it is no turn of the run any more.
