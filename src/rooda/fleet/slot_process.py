@@ -29,6 +29,7 @@ from rooda.fleet.store import Store
 from rooda.fleet.turn import Place, TurnWork, take_turn
 from rooda.fleet.workers import WorkerRow
 
+_GOODBYE = 5.0  # seconds for the database to answer to it
 _LOOK_EVERY = 0.1  # seconds between two looks at whether the last turn has ended
 
 
@@ -131,6 +132,12 @@ class SlotProcess:
         os._exit(REPLACE)
 
     def _leave(self) -> None:
+        """Say goodbye, unless the database does not answer: then the silence tells the others."""
+        leaving = threading.Thread(target=self._say_goodbye, daemon=True)
+        leaving.start()
+        leaving.join(_GOODBYE)
+
+    def _say_goodbye(self) -> None:
         with contextlib.suppress(SQLAlchemyError):
             self._store.workers.leave(self._worker)
 
