@@ -187,20 +187,32 @@ class Fleet:
 
     def check_exactly_once(self, name: str, iterations: int) -> None:
         """Every iteration is once on the branch and once in the record."""
+        self.check_work(name, iterations)
+        rows = self.recorded(name)
+        assert rows == [(number, "completed") for number in range(1, iterations + 1)], rows
+
+    def check_work(self, name: str, lines: int) -> None:
+        """The run did its work once: its lines, its commits, its record. An agent may have died."""
         run = self.run(name)
         assert run.state is State.SUCCESS, self.story()
+        rows = self.recorded(name)
+        numbers = [number for number, _ in rows]
+        assert numbers == list(range(1, len(rows) + 1)), rows
+        assert run.iteration == len(rows), self.story()
         bodies = self.git("log", "--format=%B", f"{self.batch.base}..rooda/{name}")
-        expected = Counter({f"{name}/{number}": 1 for number in range(1, iterations + 1)})
-        assert Counter(re.findall(r"^Rooda-Run: (\S+)$", bodies, re.MULTILINE)) == expected, (
-            self.story()
-        )
-        assert self.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * iterations
+        commits = Counter(re.findall(rf"^Rooda-Run: {name}/(\d+)$", bodies, re.MULTILINE))
+        completed = {str(number) for number, status in rows if status == "completed"}
+        assert set(commits.values()) == {1}, self.story()
+        assert completed <= set(commits) <= {str(number) for number in numbers}, self.story()
+        assert self.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * lines
         subjects = self.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")
         done = [line for line in subjects.splitlines() if line.startswith("done")]
-        assert len(done) == iterations, subjects
+        assert sorted(done) == sorted(f"done {number}" for number in numbers), subjects
+
+    def recorded(self, name: str) -> list[tuple[int, str]]:
+        """Return the iterations in the record of a run, with their states."""
         record = json.decode(self.git("show", f"refs/rooda/fleet/{name}:record.json"))
-        rows = [(number, status) for _, number, _, status, *_ in record["iterations"]]
-        assert rows == [(number, "completed") for number in range(1, iterations + 1)], rows
+        return [(number, status) for _, number, _, status, *_ in record["iterations"]]
 
     def close(self) -> None:
         """Kill everything."""

@@ -35,6 +35,7 @@ class Storm:
     def __init__(self, fleet: Fleet, seed: int, slots: int, server: Postgres | None) -> None:
         self.fleet = fleet
         self.story: list[str] = []
+        self.has_killed_agents = False  # an iteration whose agent dies is one that failed
         self._random = random.Random(seed)
         self._mark = str(fleet.folder)
         self._server = server
@@ -157,11 +158,13 @@ class Storm:
     def _kill_one(self) -> None:
         """Kill a warden, the agent, or a git command."""
         number, tree = self._tree()
+        self.has_killed_agents = True
         self._signal("kill one", number, self._random.sample(tree, bool(tree)), signal.SIGKILL)
 
     def _kill_agent(self) -> None:
         number, tree = self._tree()
         with contextlib.suppress(*_GONE):
+            self.has_killed_agents = True
             agents = [one for one in tree if "agent-" in " ".join(one.cmdline()[:2])]
             self._signal("kill the agent", number, agents, signal.SIGKILL)
 
