@@ -1,6 +1,7 @@
 # make demo   a real loop with a scripted agent (no key, no network)
 # make test   set up and run the tests
 # make test-agents  the real agent CLIs, installed with npm, against a scripted API on loopback
+# make test-dbos    the durable engine of the fleet with the oldest and newest DBOS that is allowed
 # make check  linters, types, import contract
 # Everything needs only Python 3.11+, git and make; packages come locked, with hashes.
 
@@ -15,7 +16,7 @@ WORKERS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 MARKERS ?= not slow and not thorough
 COVER ?=
 
-.PHONY: demo test test-agents check docs lock bench clean
+.PHONY: demo test test-agents test-dbos check docs lock bench clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
@@ -30,6 +31,10 @@ test-agents: $(VENV)/.dev
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m tools.install_agents
 	ROODA_REAL_AGENTS=1 $(BIN)/pytest -n 2 tests/real_agents
+
+# A part of `.ci/run`, where it is skipped for the installed version.
+test-dbos: $(VENV)/.dev
+	@$(BIN)/python -m tools.dbos_versions
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check

@@ -29,8 +29,8 @@ _STARTING = 10.0  # seconds: a turn that DBOS has not started by then, it never 
 _NO_MOST = 1_000_000_000  # DBOS would set a workflow aside after so many starts: rooda does that
 
 
-_UNFINISHED = ["PENDING", "ENQUEUED", "DELAYED"]
-_FINISHED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+UNFINISHED = ["PENDING", "ENQUEUED", "DELAYED"]
+FINISHED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 _MOST_PRUNED = 1000  # at once
 
 
@@ -180,7 +180,7 @@ class Durable:
         if not keys:
             return set()
         found = DBOS.list_workflows(
-            workflow_ids=list(keys), status=_UNFINISHED, load_input=False, load_output=False
+            workflow_ids=list(keys), status=UNFINISHED, load_input=False, load_output=False
         )
         return {one.workflow_id for one in found}
 
@@ -196,7 +196,7 @@ class Durable:
         limit = datetime.fromtimestamp(before, UTC).isoformat()
         found = DBOS.list_workflows(
             workflow_id_prefix=f"{self._project}/",
-            status=_FINISHED,
+            status=FINISHED,
             completed_before=limit,
             load_input=False,
             load_output=False,
