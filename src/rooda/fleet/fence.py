@@ -32,12 +32,12 @@ from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.tools import Tools
 
 FALLBACK = "refs/heads/rooda-record/"  # for servers that accept nothing but branches and tags
-_PLACES = (RECORDS, FALLBACK)
+RECORD_PLACES = (RECORDS, FALLBACK)
 _SEEN_RECORDS, _SEEN_BRANCHES = "refs/rooda/seen/record/", "refs/rooda/seen/branch/"
 _CHECKED_OUT = re.compile(r"refusing to (?:update checked out|delete the current) branch: (\S+)")
 _REJECTED = "rejected"  # git's word for what the server refuses
 _TRIES = 5  # to fetch refs that others move meanwhile
-_FETCH = (
+FETCH = (
     *("fetch", "--quiet", "--force", "--no-tags", "--no-prune", "--no-write-fetch-head"),
     *("--no-recurse-submodules", "--no-auto-maintenance"),
 )
@@ -178,8 +178,8 @@ class Remote:
     def _fetch(self, run: str) -> Record | None:
         branch = BRANCHES + run
         for _ in range(_TRIES):
-            seen = self.look(branch, *(place + run for place in _PLACES))
-            ref = next((place + run for place in _PLACES if place + run in seen), None)
+            seen = self.look(branch, *(place + run for place in RECORD_PLACES))
+            ref = next((place + run for place in RECORD_PLACES if place + run in seen), None)
             if ref is None:
                 return None
             wanted = {ref: _SEEN_RECORDS + run}
@@ -194,9 +194,9 @@ class Remote:
         if self._has(commit):
             return
         try:
-            self._mover(*_FETCH, NAME, "+refs/heads/*:refs/remotes/origin/*")
+            self._mover(*FETCH, NAME, "+refs/heads/*:refs/remotes/origin/*")
             if not self._has(commit):
-                self._mover(*_FETCH, NAME, commit)
+                self._mover(*FETCH, NAME, commit)
         except GitError as error:
             reason = self._unreachable(error)
             raise Unreachable(
@@ -205,9 +205,12 @@ class Remote:
 
     def list_records(self) -> list[str]:
         """Return the names of the runs that have a record on the remote. Raises Unreachable."""
-        found = self.look(*(f"{place}*" for place in _PLACES))
+        found = self.look(*(f"{place}*" for place in RECORD_PLACES))
         names = {
-            ref.removeprefix(place) for ref in found for place in _PLACES if ref.startswith(place)
+            ref.removeprefix(place)
+            for ref in found
+            for place in RECORD_PLACES
+            if ref.startswith(place)
         }
         return sorted(names)
 
@@ -327,7 +330,7 @@ class Remote:
         seen = self.look()
         if all(seen.get(move.ref) == move.new for move in moves):
             return True
-        wanted = {place + run for run in runs for place in (BRANCHES, *_PLACES)}
+        wanted = {place + run for run in runs for place in (BRANCHES, *RECORD_PLACES)}
         wanted.add(BRANCHES.removesuffix("/"))  # beside a branch `rooda` there is no `rooda/RUN`
         if found := sorted(wanted & seen.keys()):
             raise AlreadyThere(found)
@@ -366,7 +369,7 @@ class Remote:
         missing = {ref: here for ref, here in wanted.items() if not self._has(seen[ref])}
         try:
             if missing:
-                self._mover(*_FETCH, NAME, *(f"+{ref}:{here}" for ref, here in missing.items()))
+                self._mover(*FETCH, NAME, *(f"+{ref}:{here}" for ref, here in missing.items()))
             for ref, here in wanted.items():
                 if not self._has(seen[ref]):
                     return False

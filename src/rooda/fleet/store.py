@@ -39,6 +39,21 @@ class Progress(Struct, frozen=True):
     headline: str = ""
 
 
+class Known(Struct, frozen=True):
+    """What git tells of a run that the database has lost."""
+
+    task: Task
+    batch: Batch
+    state: State
+    turn: int
+    iteration: int = 0
+    most_iterations: int | None = None
+    cost: float = 0.0
+    unknown_costs: int = 0
+    reason: str = ""
+    headline: str = ""
+
+
 class Store:
     """The tables of one database. Raises SQLAlchemyError if the database is away."""
 
@@ -68,11 +83,7 @@ class Store:
             if found := sorted(row.run for row in taken):
                 raise NameTaken(found)
             now = self._database.now(connection)
-            last = connection.execute(
-                sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0)).where(
-                    RUNS.c.project == project
-                )
-            ).scalar_one()
+            last = _last_number(connection, project)
             connection.execute(
                 sa.insert(BATCHES),
                 {"project": project, "batch": batch.name, "data": _text(batch)},
@@ -84,6 +95,25 @@ class Store:
             ]
             connection.execute(sa.insert(RUNS), rows)
         return [run for run in self.runs(project) if run.run in set(names)]
+
+    def restore(self, project: str, runs: Sequence[Known]) -> set[str]:
+        """Add rows for runs that are not there; return the names of those that were added."""
+        with self._database.engine.begin() as connection:
+            now = self._database.now(connection)
+            last = _last_number(connection, project)
+            rows = connection.execute(sa.select(RUNS.c.run).where(RUNS.c.project == project))
+            present = {row.run for row in rows}
+            new = [run for run in runs if run.task.name not in present]
+            kept = connection.execute(
+                sa.select(BATCHES.c.batch).where(BATCHES.c.project == project)
+            )
+            batches = {run.batch.name: run.batch for run in new}
+            for name in batches.keys() - {row.batch for row in kept}:
+                data = {"project": project, "batch": name, "data": _text(batches[name])}
+                connection.execute(sa.insert(BATCHES), data)
+            for number, run in enumerate(new, last + 1):
+                connection.execute(sa.insert(RUNS), _known_row(project, run, number, now))
+        return {run.task.name for run in new}
 
     def runs(self, project: str) -> list[Run]:
         """Return the runs of a project in the order in which they were added."""
@@ -373,6 +403,27 @@ def _new_row(
         "changed": now,
         "ended": "",
     }
+
+
+def _known_row(project: str, run: Known, number: int, now: float) -> dict[str, Any]:
+    row = _new_row(project, run.batch, run.task, number, now)
+    is_begun = run.state.is_end or run.iteration > 0
+    return {
+        **row,
+        "state": run.state if is_begun else row["state"],
+        "turn": run.turn,
+        "iteration": run.iteration,
+        "most_iterations": run.most_iterations or run.task.max_iterations,
+        "cost": run.cost,
+        "unknown_costs": run.unknown_costs,
+        "reason": run.reason,
+        "headline": run.headline,
+    }
+
+
+def _last_number(connection: sa.Connection, project: str) -> int:
+    highest = sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0))
+    return int(connection.execute(highest.where(RUNS.c.project == project)).scalar_one())
 
 
 def _run(row: Any) -> Run:
