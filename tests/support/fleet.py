@@ -69,12 +69,13 @@ class Fleet:
         self.git("add", "README")
         self.git("commit", "-qm", "first")
 
-    def git(self, *words: str) -> str:
+    def git(self, *words: str, given: str = "") -> str:
         """Run git in the user's repository; return what it prints."""
         done = subprocess.run(
             ["git", *words],
             cwd=self.repo,
             env=self.environ(),
+            input=given,
             capture_output=True,
             text=True,
             check=False,
@@ -98,12 +99,17 @@ class Fleet:
         return str(path)
 
     def add(
-        self, tasks: Sequence[Task], agent: str, *flags: str, batch: str = "batch"
+        self,
+        tasks: Sequence[Task],
+        agent: str,
+        *flags: str,
+        batch: str = "batch",
+        environ: Mapping[str, str] | None = None,
     ) -> list[Run]:
         """Add tasks for an agent."""
         words = ("--ai-cmd", agent, *flags)
         brought = Batch(batch, self.batch.base, flags=words, max_cost=self.batch_cost)
-        with scratch_remote(self.remote, Tools(self.environ())) as remote:
+        with scratch_remote(self.remote, Tools(self.environ(**(environ or {})))) as remote:
             remote.add(records_of(brought, tasks))
         return self.store.add(self.project, brought, tasks)
 
@@ -224,3 +230,20 @@ class Fleet:
             assert process.stdin is not None
             process.stdin.close()
         self.store.close()
+
+
+def hub_elsewhere(fleet: Fleet) -> dict[str, str]:
+    """Give the fleet a remote that is not on this machine; return the variables that reach it.
+
+    The remote is `hub.git` in the folder of the fleet. A stand-in for ssh gets there.
+    """
+    hub = fleet.folder / "hub.git"
+    fleet.git("clone", "-q", "--bare", ".", str(hub))
+    identity = "[user]\nname = Test User\nemail = test@example.com\n"
+    (fleet.home / ".gitconfig").write_text(identity)
+    ssh = fleet.folder / "ssh"
+    ssh.write_text('#!/bin/sh\nexec sh -c "$2"\n')
+    ssh.chmod(0o755)
+    fleet.remote = f"ssh://elsewhere{hub}"
+    fleet.project = project_key(fleet.remote)
+    return {"GIT_SSH": str(ssh), "GIT_SSH_VARIANT": "simple"}

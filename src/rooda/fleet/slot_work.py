@@ -2,15 +2,19 @@
 
 import contextlib
 import os
+import platform
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
+from rooda.config.kinds import WrongValue
+from rooda.config.settings import GIT_ALLOW_SECRETS
 from rooda.engine.outcome import RunOutcome
+from rooda.fleet.addresses import local_folder
 from rooda.fleet.child import Child, read_result
 from rooda.fleet.control import Control
 from rooda.fleet.faults import reach
@@ -24,10 +28,12 @@ from rooda.fleet.record_commits import RECORD, RESULT, Kind
 from rooda.fleet.replay import Conflict
 from rooda.fleet.slot_plan import SlotPlan
 from rooda.fleet.slot_setup import Setup, SetupFailed
-from rooda.fleet.slots import Slot
+from rooda.fleet.slots import Slot, Snapshot
+from rooda.record.given_flags import split_flags
 from rooda.record.transfer import TransferError, export_run, import_run
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.paths import first_names
 
 _T = TypeVar("_T")
 
@@ -264,6 +270,10 @@ class SlotWork:
         record = self._record
         if record is None:
             raise Lost(f"{run.run} is not in this slot")
+        allowed = _allowed_secrets(run.batch.flags)
+        work = self._slot.snapshot(allowed)
+        if words := self._hold_back(run, work, allowed):
+            return self._give_up(run, record, State.FAILED, words)
         told = self._result(run, result, state, reason)
         files = {
             RESULT: json.encode(told),
@@ -275,7 +285,7 @@ class SlotWork:
                 self._slot,
                 run.run,
                 record,
-                self._slot.snapshot(),
+                work,
                 Publication(kind, result.iteration, files, state if state.is_end else ""),
                 is_stopped=lambda: self._control.is_stopped,
                 tell=lambda words: self._tell(run.run, words),
@@ -290,6 +300,23 @@ class SlotWork:
             words = f"its last iteration is not published: {error}"
             return Next("end", state=State.STOPPED, reason=words)
         return None
+
+    def _hold_back(self, run: Run, work: Snapshot, allowed: tuple[str, ...]) -> str:
+        """Return why the commits must not leave this machine; empty if they may.
+
+        A remote on this machine gets them as they are. Otherwise the work is kept here.
+        """
+        if local_folder(self._slot.remote.url) is not None:
+            return ""
+        found = self._slot.committed_secrets(work.tip, allowed)
+        if not found:
+            return ""
+        kept = self._slot.keep(work, run.run)
+        return (
+            f"nothing was pushed: new files in the commits look like secrets: {first_names(found)}."
+            f" The work is on {platform.node()}: git fetch {kept} rooda/{run.run}. If they may be "
+            f"pushed, name them with {GIT_ALLOW_SECRETS.flag_name}"
+        )
 
     def _result(self, run: Run, result: RunOutcome, state: State, reason: str) -> PublishedResult:
         return PublishedResult(
@@ -344,6 +371,15 @@ class SlotWork:
             is_stopped=lambda: self._control.is_stopped,
             tell=lambda words: self._tell(run.run, words),
         )
+
+
+def _allowed_secrets(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns of secret files that the flags of the batch allow."""
+    given = [words for words in split_flags(flags).flags if words[0] == GIT_ALLOW_SECRETS.flag_name]
+    try:
+        return tuple(GIT_ALLOW_SECRETS.from_text(given[-1][1])) if given else ()
+    except (WrongValue, IndexError):  # the iteration itself refuses these flags
+        return ()
 
 
 def read_published(record: Record) -> PublishedResult:

@@ -227,6 +227,22 @@ class Slot:
         found = NewSecrets(self.git, allowed_secrets).committed(tip, known)
         return [one.name for one in found]
 
+    def keep(self, work: Snapshot, run: str) -> Path:
+        """Keep work that is not published in a file beside the slots; return it. Raises GitError.
+
+        `git fetch FILE rooda/RUN` brings the commits, and `rooda/RUN-uncommitted` the rest.
+        """
+        folder = self.folder.parent / "kept"
+        folder.mkdir(mode=_PRIVATE, exist_ok=True)
+        path = folder / f"{run}-{work.tip[:12]}.bundle"
+        branch = f"refs/heads/rooda/{run}"
+        found = {branch: work.tip, **({f"{branch}-uncommitted": work.wip} if work.wip else {})}
+        for ref, commit in found.items():
+            self.git("update-ref", ref, commit)
+        known = [] if self._start is None else [f"^{self._start}"]
+        self.git("bundle", "create", "--quiet", str(path), *found, *known)
+        return path
+
     def rebase(self, work: Snapshot, onto: str, run: str) -> Snapshot:
         """Put the work since `prepare` on top of another commit, which a person pushed.
 
