@@ -236,7 +236,8 @@ class SlotWork:
             words += ["loop", _TASK_FILE, "--run-id", run.run]
         else:
             words += ["run", task.procedure, "--run-id", run.run]
-            words += ["--context", task.text] if task.text else []
+        if task.procedure is not None and task.text:
+            words += ["--context", task.text]  # also to resume: a record has no secrets in it
         words += ["--record", str(self._slot.record_folder), "--pause-after", "1"]
         words += ["--account", run.account, *_NO_WAITING]
         words += ["--commit", "--no-push", "--git-dirty", "commit", "--git-untracked", "commit"]
