@@ -17,7 +17,7 @@ from rooda.config.setting import Setting
 from rooda.views import config_view
 from support.config import inspected, sample, world
 
-SECRET = "postgresql://night:pa@ss/word@db.example/fleet?sslpassword=abc"
+SECRET = "postgresql://night:pa%40ss/word@db.example/fleet?sslpassword=abc"
 each_setting = pytest.mark.parametrize("row", FLEET_SETTINGS, ids=lambda row: row.key)
 
 
@@ -65,6 +65,9 @@ def test_a_flag_beats_a_variable_beats_the_files(tmp_path: Path) -> None:
         ("fleet: {finish: merge}\n", {}, "must be one of branch, pr"),
         ("", {"ROODA_FLEET_JOB": "3"}, "Did you mean 'ROODA_FLEET_JOBS'?"),
         ("", {"ROODA_FLEET_URL": "mysql://me:hush@db/x"}, "not 'mysql://me:...@db/x'"),
+        ("", {"ROODA_FLEET_URL": "postgresql://me:hu@sh@db/x"}, "a password with an @ in it"),
+        ("", {"ROODA_FLEET_URL": "postgresql://me:hush@db:none/x"}, "a host or a port that"),
+        ("", {"ROODA_FLEET_URL": "postgresql://me:hu/sh@db:1:2/x"}, "a host or a port that"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(
@@ -80,7 +83,7 @@ def test_config_show_and_check_know_the_section_and_hide_the_password(tmp_path: 
     assert found.problems == ()
     assert found.fleet[URL] == SECRET
     shown = config_view.as_yaml(found) + config_view.as_json(found)
-    assert "pa@ss" not in shown
+    assert "pa%40ss" not in shown
     assert "word@" not in shown
     assert "abc" not in shown
     assert "postgresql://night:...@db.example/fleet" in shown

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from support.children import until
+from support.gitrepo import git
 from support.surface import Inside, listing
 from support.workspace import ROODA, Finished, Workspace, alive, wait_for
 
@@ -621,3 +622,16 @@ def test_ctrl_c_during_a_version_query_leaves_no_processes(
         running.process.kill()
     assert done.code == 130
     until(lambda: not alive(pid), "the end of the program asked for its version")
+
+
+@pytest.mark.thorough
+def test_the_fleet_is_checked_when_asked(workspace: Workspace) -> None:
+    git(workspace.path, "init", "-q", "-b", "main")
+    plain = json.loads(workspace.rooda("doctor", "--json").out)
+    assert "fleet" not in plain
+    found = json.loads(workspace.rooda("doctor", "--fleet", "--json").out)["fleet"]
+    assert {one["topic"] for one in found} >= {"fleet-extra", "fleet-database", "fleet-remote"}
+    shown = workspace.rooda("doctor", "--fleet").out
+    assert "\nThe fleet:\n  ok " in shown
+    both = workspace.rooda("doctor", "--fleet", "--canary")
+    assert (both.code, "not for both" in both.err) == (1, True)

@@ -74,6 +74,9 @@ class ShellCommand(Text, frozen=True):
         return super().check(raw)
 
 
+_HOST = re.compile(r"(\[[^\]]*\]|[^:@]*)(:\d*)?")
+
+
 class DatabaseUrl(Text, frozen=True):
     """The URL of a database; its password is never shown."""
 
@@ -86,6 +89,8 @@ class DatabaseUrl(Text, frozen=True):
                 f"must be the URL of a database, not {masked_url(text)!r}",
                 "Write postgresql://USER@HOST/DATABASE, or sqlite:///FILE",
             )
+        if not text.startswith("sqlite:"):
+            _check_server(text)
         return text
 
     def show(self, value: str) -> str:
@@ -96,6 +101,19 @@ class DatabaseUrl(Text, frozen=True):
 
     def schema(self) -> Schema:
         return {"type": "string", "pattern": r"^\s*(sqlite:///|postgres(ql(\+psycopg)?)?://)"}
+
+
+def _check_server(url: str) -> None:
+    """Raise WrongValue if a driver would take a part of the password for the host."""
+    user, _, place = url.partition("?")[0].partition("://")[2].rpartition("@")
+    if "@" in user:
+        raise WrongValue("has a password with an @ in it", "Write %40 for each @ of the password")
+    host = place.partition("/")[0]
+    if not _HOST.fullmatch(host):
+        raise WrongValue(
+            f"has a host or a port that can't be read: {masked_url(url)!r}",
+            "Write HOST:PORT, and %2F for each / of the password",
+        )
 
 
 class TemplateText(Text, frozen=True):

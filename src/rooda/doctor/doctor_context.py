@@ -19,10 +19,14 @@ from rooda.workspace.tools import Tools
 
 
 class DoctorOptions(Struct, frozen=True):
-    """The config file to read (None: the default file), and flags in the form of a run's flags."""
+    """The config file to read (None: the default file), and flags in the form of a run's flags.
+
+    `fleet`: look at what `rooda fleet` and `rooda worker` need, too.
+    """
 
     config: str | None = None
     flags: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    fleet: bool = False
 
 
 class DoctorContext(Struct, frozen=True):

@@ -15,16 +15,18 @@ from rooda.doctor import machine_checks
 from rooda.doctor.agent_checks import AgentExamination, check_agents
 from rooda.doctor.doctor_context import DoctorContext, DoctorOptions
 from rooda.doctor.findings import Finding, Mark, has_problem
+from rooda.doctor.fleet_checks import check_fleet
 from rooda.doctor.programs import VERSION_TIMEOUT
 
 SCHEMA_VERSION = 1
 
 
 class Examination(Struct, frozen=True):
-    """The findings about each agent and about the machine."""
+    """The findings about each agent and about the machine; about the fleet, if that was asked."""
 
     agents: tuple[AgentExamination, ...]
     machine: tuple[Finding, ...]
+    fleet: tuple[Finding, ...] = ()
 
     @property
     def problems(self) -> int:
@@ -38,7 +40,8 @@ class Examination(Struct, frozen=True):
 
     @property
     def _everything(self) -> list[Finding]:
-        return [*self.machine, *(one for agent in self.agents for one in agent.findings)]
+        of_agents = (one for agent in self.agents for one in agent.findings)
+        return [*self.machine, *self.fleet, *of_agents]
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields under their names in the JSON output."""
@@ -50,6 +53,7 @@ class Examination(Struct, frozen=True):
             "platform": platform.platform(),
             "agents": [agent.to_json() for agent in self.agents],
             "machine": [one.to_json() for one in self.machine],
+            **({"fleet": [one.to_json() for one in self.fleet]} if self.fleet else {}),
         }
 
 
@@ -76,6 +80,7 @@ def examine(
             *machine_checks.check_permissions(context.values, context.working_dir, world),
             *machine_checks.check_config(found.layers, found.problems),
         ),
+        fleet=tuple(check_fleet(world, options.config, context.tools)) if options.fleet else (),
     )
 
 

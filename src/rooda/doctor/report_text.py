@@ -34,6 +34,7 @@ def examination_text(found: Examination) -> str:
         plain_table(_TITLES, [_row(agent) for agent in found.agents]),
         *(_details(agent) for agent in found.agents if agent.mark is not Mark.ABSENT),
         f"This machine:\n{_lines(found.machine)}",
+        *([f"The fleet:\n{_lines(found.fleet)}"] if found.fleet else []),
         _summary(found),
     ]
     return "\n".join(parts)

@@ -88,8 +88,7 @@ class Database:
     """One database with the tables in it. Raises SQLAlchemyError if it is away."""
 
     def __init__(self, url: str) -> None:
-        self.engine = _sqlite(url) if url.startswith("sqlite:") else _postgres(url)
-        self._is_sqlite = self.engine.dialect.name == "sqlite"
+        self.engine = engine_for(url)
         _make_tables(self.engine)
 
     def close(self) -> None:
@@ -98,10 +97,20 @@ class Database:
 
     def now(self, connection: sa.Connection) -> float:
         """Return the time of the database, in seconds since 1970."""
-        text = "SELECT extract(epoch FROM clock_timestamp())"
-        if self._is_sqlite:
-            text = "SELECT (julianday('now') - 2440587.5) * 86400.0"
-        return float(connection.execute(sa.text(text)).scalar_one())
+        return seconds_now(connection)
+
+
+def seconds_now(connection: sa.Connection) -> float:
+    """Return the time of the database, in seconds since 1970."""
+    text = "SELECT extract(epoch FROM clock_timestamp())"
+    if connection.dialect.name == "sqlite":
+        text = "SELECT (julianday('now') - 2440587.5) * 86400.0"
+    return float(connection.execute(sa.text(text)).scalar_one())
+
+
+def engine_for(url: str) -> sa.Engine:
+    """Return the connections to a database. A SQLite file is made if it is missing."""
+    return _sqlite(url) if url.startswith("sqlite:") else _postgres(url)
 
 
 def _sqlite(url: str) -> sa.Engine:

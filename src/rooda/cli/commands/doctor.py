@@ -43,6 +43,11 @@ _MOST_LINES, _LONGEST_LINE = 40, 160  # of what the canary does: it must never f
     metavar="DURATION",
     help="Time limit [default: 10s for a program to print its version, 5m for the canary].",
 )
+@click.option(
+    "--fleet",
+    is_flag=True,
+    help="Check also what `rooda fleet` needs: database, git remote, slots.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @config_option
 @click.pass_obj
@@ -53,6 +58,7 @@ def doctor(
     canary: str | None,
     ai_cmd: str,
     timeout: str | None,
+    fleet: bool,
     as_json: bool,
     config: str | None,
 ) -> int:
@@ -62,14 +68,18 @@ def doctor(
     the configuration chooses or needs, else 0.
     """
     if canary is None:
-        return _examine(config, ai_cmd, timeout, as_json=as_json)
+        return _examine(config, ai_cmd, timeout, fleet=fleet, as_json=as_json)
+    if fleet:
+        raise click.UsageError("ask for --canary or for --fleet, not for both")
     alias = canary.strip()
     if alias and ai_cmd:
         raise click.UsageError("name an alias or give --ai-cmd, not both")
     return _canary(session, config, (alias, ai_cmd), timeout, as_json=as_json)
 
 
-def _examine(config: str | None, ai_cmd: str, timeout: str | None, *, as_json: bool) -> int:
+def _examine(
+    config: str | None, ai_cmd: str, timeout: str | None, *, fleet: bool, as_json: bool
+) -> int:
     # Imported here, because shell completion needs none of it.
     from rooda.doctor.doctor_context import DoctorOptions
     from rooda.doctor.examine import examine
@@ -78,7 +88,7 @@ def _examine(config: str | None, ai_cmd: str, timeout: str | None, *, as_json: b
 
     limit = VERSION_TIMEOUT if timeout is None else _seconds(timeout)
     flags = {"ai_cmd": ("--ai-cmd", ai_cmd)} if ai_cmd else {}
-    found = examine(_world(), DoctorOptions(config, flags), limit, RESERVED)
+    found = examine(_world(), DoctorOptions(config, flags, fleet), limit, RESERVED)
     text = json.dumps(found.to_json(), indent=2) + "\n" if as_json else examination_text(found)
     click.echo(text, nl=False)
     return 1 if found.problems else 0
