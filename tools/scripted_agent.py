@@ -122,6 +122,8 @@ def _work(prompt: str) -> str:
         return _build(Path(".ralph/implementation_plan.md"), "complete", "COMPLETE", prompt)
     if "Choose ONE task for this iteration" in prompt:
         return _build(Path("PLAN.md"), "done", "SUCCESS", prompt)
+    if page := re.search(r"^Write (\S+\.md): (.+)\.$", prompt, re.MULTILINE):
+        return _write_page(Path(page[1]), page[2])
     return _document()
 
 
@@ -164,6 +166,15 @@ def _document() -> str:
     page.write_text("# greet\n\n`greet(name)` returns a greeting.\n")
     commit("Explain greet()")
     return _done("wrote README.md")
+
+
+def _write_page(page: Path, about: str) -> str:
+    if page.exists():
+        return _done(f"every sentence in {page} is true", "SUCCESS")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(f"# {about.capitalize()}\n")
+    commit(f"Explain {about}")
+    return _done(f"wrote {page}")
 
 
 if __name__ == "__main__":

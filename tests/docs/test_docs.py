@@ -22,6 +22,7 @@ from tools import docs, examples, picture
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 USER_PAGES = [ROOT / "README.md", *ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/reference/*.md")]
+OF_A_FLEET = ("fleet", "worker")
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
@@ -41,13 +42,13 @@ def _without_shell(words: list[str]) -> list[str]:
     return words[: words.index(">")] if ">" in words else words
 
 
-def commands_of(program: str) -> list[ParameterSet]:
+def commands_of(program: str, *, of_a_fleet: bool = False) -> list[ParameterSet]:
     """All that the pages say about it, each under its page and its words."""
     return [
         pytest.param(words, id=f"{page.name}: {shlex.join(words)}")
         for page in PAGES
         for words in shell_commands(page)
-        if words[0] == program
+        if words[0] == program and (words[1] in OF_A_FLEET) is of_a_fleet
     ]
 
 
@@ -111,6 +112,45 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agent = workspace.agents("date > made-1", f"date > made-2; {SUCCESS}")
     assert workspace.rooda("build", "--ai-cmd", agent).code == 0
     return workspace.path
+
+
+BRINGS_TASKS = ("run", "add")
+# What a command needs before it, in a fleet whose tasks wait.
+FIRST = {
+    "retry": ["fleet", "stop", "--all"],
+    "forget": ["fleet", "stop", "--all"],
+    "merge": ["worker", "--drain"],
+    "follow": ["worker", "--drain"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", commands_of("rooda", of_a_fleet=True))
+def test_documented_commands_of_a_fleet_run(workspace: Workspace, words: list[str]) -> None:
+    """In a project with the tasks `auth` and `api`, which wait for a worker."""
+    if words[-1] == "demo":
+        pytest.skip("the demo has a test of its own")
+    workspace.agent(f"date > $ROODA_RUN; {SUCCESS}", name="bin/claude")
+    workspace.write(".gitignore", "bin/\n")
+    workspace.write("Makefile", "test:\n\ttrue\n")
+    workspace.write("TASKS.md", "## Auth\n\nWrite it.\n\n## API\n\nWrite that.\n")
+    workspace.write("specs/search.md", "Find it.\n")
+    workspace.write("fleet.yml", "- {name: db, context: Keep it.}\n")
+    make_repository(workspace)
+    env = {"PATH": f"{workspace.path / 'bin'}:{workspace.environ()['PATH']}"}
+    command = [name for word in words[1:] for name in _expanded(word, workspace.path)]
+    name = command[1] if len(command) > 1 else ""
+    before = [] if name in BRINGS_TASKS else [["fleet", "add", "TASKS.md", "-a", "claude"]]
+    before += [FIRST[name]] if name in FIRST else []
+    for one in (*before, command):
+        done = workspace.rooda(*one, env=env, timeout=50)
+        assert done.code == 0, done.err
+
+
+def _expanded(word: str, folder: Path) -> list[str]:
+    """Return the files that a pattern stands for, as a shell does."""
+    found = [str(path.relative_to(folder)) for path in folder.glob(word)] if "*" in word else []
+    return found or [word]
 
 
 @pytest.mark.parametrize("words", commands_of("rooda"))

@@ -1,0 +1,47 @@
+"""docs/reference/fleet.md names every state, kind, column, key and variable that there is."""
+
+from pathlib import Path
+
+import pytest
+
+from rooda.fleet.fence import FALLBACK
+from rooda.fleet.merge import Outcome
+from rooda.fleet.model import BRANCHES, RECORDS, Batch, Run, State, Task
+from rooda.fleet.record_commits import FILES, Facts, Kind
+from rooda.fleet.slot_work import PublishedResult
+from rooda.fleet.slots import Slot
+from rooda.fleet.table import Sight, as_object, run_object
+from rooda.fleet.tables import METADATA
+from rooda.workspace.tools import Tools
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/fleet.md").read_text()
+RUN = Run("project", "auth", Batch("b", "0" * 40), Task("auth"))
+SLOT = Slot(Path("/nowhere/project/1"), 1, "/nowhere", Tools({}), -1)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(tuple(State), id="states"),
+        pytest.param(tuple(Outcome), id="outcomes of a merge"),
+        pytest.param((*Kind, *FILES, *Facts.__struct_fields__), id="record commits"),
+        pytest.param(PublishedResult.__struct_fields__, id="result.json"),
+        pytest.param(tuple(METADATA.tables), id="tables"),
+        pytest.param(tuple(as_object(Sight([], 0.0))), id="keys of the fleet"),
+        pytest.param(tuple(run_object(RUN, {}, 0.0)), id="keys of a run"),
+        pytest.param(tuple(SLOT.environment()), id="variables"),
+    ],
+)
+def test_each_name_is_on_the_page(names: tuple[str, ...]) -> None:
+    assert [name for name in names if f"`{name}`" not in PAGE] == []
+
+
+def test_each_column_of_a_table_is_on_the_page() -> None:
+    for table in METADATA.tables.values():
+        (row,) = (line for line in PAGE.splitlines() if line.startswith(f"| `{table.name}`"))
+        assert [column.name for column in table.columns if f"`{column.name}`" not in row] == []
+
+
+def test_the_places_in_git_are_on_the_page() -> None:
+    for place in (BRANCHES, RECORDS, FALLBACK.removeprefix("refs/heads/")):
+        assert f"{place}RUN`" in PAGE
