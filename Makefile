@@ -1,4 +1,5 @@
 # make demo   a real loop with a scripted agent (no key, no network)
+# make fleet-demo   three loops at once, one of them killed and taken over
 # make test   set up and run the tests
 # make test-agents  the real agent CLIs, installed with npm, against a scripted API on loopback
 # make test-dbos    the durable engine of the fleet with the oldest and newest DBOS that is allowed
@@ -16,10 +17,14 @@ WORKERS ?= $(shell echo $$((1 + $$(getconf _NPROCESSORS_ONLN))))
 MARKERS ?= not slow and not thorough
 COVER ?=
 
-.PHONY: demo test test-agents test-dbos check docs lock bench clean
+.PHONY: demo fleet-demo test test-agents test-dbos check docs lock bench clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rooda demo
+
+# The packages of the fleet are among those of developers.
+fleet-demo: $(VENV)/.dev
+	@$(BIN)/rooda fleet demo
 
 # Compiled first: the tests start rooda a thousand times, and some systems keep Python from doing it.
 test: $(VENV)/.dev
