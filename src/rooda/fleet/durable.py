@@ -42,11 +42,12 @@ class Turn(Struct, frozen=True):
     number: int
     labels: tuple[str, ...] = ()
     priority: int = 0
+    life: str = ""  # differs between two runs of one name: one was forgotten
 
     @property
     def key(self) -> str:
         """The name of its workflow."""
-        return f"{self.project}/{self.run}/{self.number}"
+        return "/".join((self.project, self.run, *filter(None, [self.life]), str(self.number)))
 
     @property
     def queue(self) -> str:

@@ -9,12 +9,11 @@ from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
 from rooda.fleet.control import Control
-from rooda.fleet.durable import Durable, Turn
+from rooda.fleet.durable import Durable
 from rooda.fleet.faults import is_off
 from rooda.fleet.liveness import Observer
-from rooda.fleet.model import Run
 from rooda.fleet.store import Store
-from rooda.fleet.sweep import Sweep
+from rooda.fleet.sweep import Sweep, turn_of
 from rooda.fleet.workers import ALIVE
 
 _SLOWEST = 1.0  # seconds between two beats
@@ -69,7 +68,7 @@ class Heart(Struct, frozen=True):
         ready = self.store.ready(self.project)
         if ready:
             for run in ready:
-                self.durable.enqueue(_turn(run))
+                self.durable.enqueue(turn_of(run))
             self.store.set_enqueued(self.project, [(run.run, run.turn) for run in ready])
         self.durable.listen()
 
@@ -79,7 +78,3 @@ class Heart(Struct, frozen=True):
             run = self.store.run(self.project, at_work.run)
             if run is not None and run.turn == at_work.turn:
                 self.control.obey(run.order)
-
-
-def _turn(run: Run) -> Turn:
-    return Turn(run.project, run.run, run.turn, run.task.labels, run.task.priority)

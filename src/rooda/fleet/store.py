@@ -13,7 +13,7 @@ from msgspec import Struct, json
 
 from rooda.fleet.accounts import Accounts
 from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
-from rooda.fleet.tables import BATCHES, FORGOTTEN, RUNS, Database
+from rooda.fleet.tables import BATCHES, RUNS, Database
 from rooda.fleet.workers import Workers
 
 
@@ -88,9 +88,8 @@ class Store:
                 sa.insert(BATCHES),
                 {"project": project, "batch": batch.name, "data": _text(batch)},
             )
-            turns = self._last_turns(connection, project, names)
             rows = [
-                _new_row(project, batch, task, last + place, now, turns.get(task.name, 0) + 1)
+                _new_row(project, batch, task, last + place, now)
                 for place, task in enumerate(tasks, 1)
             ]
             connection.execute(sa.insert(RUNS), rows)
@@ -318,14 +317,6 @@ class Store:
         values["changed"] = self._database.now(connection)
         return connection.execute(sa.update(RUNS).where(where).values(**values)).rowcount > 0
 
-    def _last_turns(
-        self, connection: sa.Connection, project: str, names: Sequence[str]
-    ) -> dict[str, int]:
-        """Return the last turns of runs of these names that are gone."""
-        of_these = sa.and_(FORGOTTEN.c.project == project, FORGOTTEN.c.run.in_(names))
-        rows = connection.execute(sa.select(FORGOTTEN.c.run, FORGOTTEN.c.turn).where(of_these))
-        return {row.run: row.turn for row in rows}
-
     def _release(self, project: str) -> None:
         """Queue the runs that wait for others which have all ended as success."""
         blocked = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.state == State.BLOCKED))
@@ -374,9 +365,7 @@ def _new_life() -> str:
     return secrets.token_hex(4)
 
 
-def _new_row(
-    project: str, batch: Batch, task: Task, number: int, now: float, turn: int
-) -> dict[str, Any]:
+def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
     is_blocked = bool(task.after)
     return {
         "project": project,
@@ -385,7 +374,7 @@ def _new_row(
         "task": _text(task),
         "account": task.account or DEFAULT_ACCOUNT,
         "state": State.BLOCKED if is_blocked else State.QUEUED,
-        "turn": turn,
+        "turn": 1,
         "life": _new_life(),
         "enqueued": 0,
         "iteration": 0,

@@ -35,7 +35,7 @@ class Sweep(Struct):
         Its workflow failed, was cancelled or deleted, or is one of an older run of this name.
         """
         given = self.store.given(self.project)  # first: what ends meanwhile has a new turn then
-        turns = {run.run: Turn(run.project, run.run, run.turn) for run in given}
+        turns = {run.run: turn_of(run) for run in given}
         waiting = self.durable.waiting([turn.key for turn in turns.values()])
         for run in given:
             if turns[run.run].key not in waiting:
@@ -44,3 +44,9 @@ class Sweep(Struct):
     def _queue_again(self, run: Run) -> None:
         last = self.durable.last_turn(run.project, run.run)
         self.store.queue_again(run.project, run.run, run.turn, max(run.turn, last) + 1)
+
+
+def turn_of(run: Run) -> Turn:
+    """Return the turn of a run that comes next, or is at work."""
+    task = run.task
+    return Turn(run.project, run.run, run.turn, task.labels, task.priority, run.life)

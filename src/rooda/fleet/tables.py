@@ -49,16 +49,6 @@ RUNS = sa.Table(
     sa.Column("ended", sa.Text, nullable=False),
 )
 
-# The last turns of runs that are gone: a new run of the same name goes on counting, because the
-# engine never takes the same turn twice.
-FORGOTTEN = sa.Table(
-    "rooda_forgotten",
-    METADATA,
-    sa.Column("project", sa.Text, primary_key=True),
-    sa.Column("run", sa.Text, primary_key=True),
-    sa.Column("turn", sa.Integer, nullable=False),
-)
-
 WORKERS = sa.Table(
     "rooda_workers",
     METADATA,

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from rooda.cli.commands.fleet_demo import demo
 from rooda.cli.commands.fleet_look import diff, follow, show, why
@@ -180,30 +181,28 @@ def forget(*, run: str, force: bool) -> None:
 
 @group.command("adopt")
 @click.argument("remote", required=False)
+@click.argument("flags", nargs=-1, type=click.UNPROCESSED)
 @JSON
-def adopt(*, remote: str | None, as_json: bool) -> None:
-    """Queue the runs again that are in git and not in the database, as after its loss."""
-    from rooda.fleet.adopting import adopt_runs
+def adopt(*, remote: str | None, flags: tuple[str, ...], as_json: bool) -> int:
+    """Queue the runs again that are in git and not in the database, as after its loss.
 
-    flags = {} if remote is None else {"remote": ("REMOTE", remote)}
-    with fleet_here(flags) as here:
-        adopted = adopt_runs(here.store, here.place, here.tools)
+    FLAGS are flags of the runs whose values git does not keep, because they are secrets:
+    `rooda fleet adopt origin -- --env API_TOKEN=...`
+    """
+    from rooda.fleet.adopt import adopt as adopt_records
+
+    given = {} if remote is None else {"remote": ("REMOTE", remote)}
+    with fleet_here(given) as here:
+        found = adopt_records(here.place, here.store, here.tools, here.place.remote, flags)
     if as_json:
-        objects = [
-            {
-                "run": one.run.run,
-                "state": str(one.run.state),
-                "iteration": one.run.iteration,
-                "left_out": list(one.left_out),
-            }
-            for one in adopted
-        ]
-        click.echo(json.dumps(objects, indent=2))
-        return
-    for one in adopted:
-        click.echo(f"{one.run.run}: {one.run.state}, iteration {one.run.iteration}")
-    if lost := sorted({flag for one in adopted for flag in one.left_out}):
-        words = f"git has no values of the flags {', '.join(lost)}: the runs go on without them"
-        advice = "Set what they need in the environment of the worker"
-        click.echo(f"Warning: {words}\n  {advice}", err=True)
+        click.echo(json.dumps([to_builtins(one) for one in found], indent=2))
+    adopted = [one for one in found if not one.trouble]
+    for one in [] if as_json else adopted:
+        click.echo(f"{one.run}: {one.state}, iteration {one.iteration}")
+    for one in found:
+        if one.trouble:
+            click.echo(f"Warning: {one.run} was left alone: {one.trouble}", err=True)
+    if any(one.needs for one in found):
+        click.echo("  Give them again: rooda fleet adopt REMOTE -- FLAGS", err=True)
     click.echo(f"{count(len(adopted), 'run')} adopted.", err=True)
+    return 1 if len(adopted) < len(found) else 0
