@@ -58,6 +58,7 @@ def test_a_name_can_be_used_again_and_old_turns_are_deleted(fleet: Fleet) -> Non
     count = "SELECT count(*) FROM dbos.workflow_status"
     assert fleet.sql(count) == [(2,)]
     older = "UPDATE dbos.workflow_status SET completed_at = completed_at - :days"
-    fleet.sql(f"{older} WHERE workflow_uuid = :key", days=DAYS, key=f"{fleet.project}/one/1")
+    oldest = "SELECT workflow_uuid FROM dbos.workflow_status ORDER BY created_at LIMIT 1"
+    fleet.sql(f"{older} WHERE workflow_uuid = ({oldest})", days=DAYS)
     fleet.start_slot(1)
     fleet.until(lambda: fleet.sql(count) == [(1,)])

@@ -185,13 +185,6 @@ class Durable:
         )
         return {one.workflow_id for one in found}
 
-    def last_turn(self, project: str, run: str) -> int:
-        """Return the highest number of a turn that the queue knows of a run; 0 if it knows none."""
-        prefix = f"{project}/{run}/"
-        found = DBOS.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
-        numbers = (one.workflow_id.removeprefix(prefix) for one in found)
-        return max((int(number) for number in numbers if number.isdecimal()), default=0)
-
     def prune(self, before: float) -> int:
         """Delete the turns of the project that ended before a time; return how many."""
         limit = datetime.fromtimestamp(before, UTC).isoformat()

@@ -217,7 +217,7 @@ class Store:
             )
         )
 
-    def queue_again(self, project: str, name: str, turn: int, next_turn: int) -> bool:
+    def queue_again(self, project: str, name: str, turn: int) -> bool:
         """End a turn that the queue has lost; return whether it had not ended."""
         with self._database.engine.begin() as connection:
             return self._update(
@@ -226,7 +226,7 @@ class Store:
                 & (RUNS.c.turn == turn)
                 & RUNS.c.state.in_([State.QUEUED, State.WORKING]),
                 state=State.QUEUED,
-                turn=next_turn,
+                turn=turn + 1,
                 reason="queued again: the queue had lost it",
             )
 

@@ -32,18 +32,14 @@ class Sweep(Struct):
     def queue_lost_runs(self) -> None:
         """Queue the runs again whose turn has no place in the queue, and nobody is at work on it.
 
-        Its workflow failed, was cancelled or deleted, or is one of an older run of this name.
+        Its workflow failed, was cancelled or deleted.
         """
         given = self.store.given(self.project)  # first: what ends meanwhile has a new turn then
         turns = {run.run: turn_of(run) for run in given}
         waiting = self.durable.waiting([turn.key for turn in turns.values()])
         for run in given:
             if turns[run.run].key not in waiting:
-                self._queue_again(run)
-
-    def _queue_again(self, run: Run) -> None:
-        last = self.durable.last_turn(run.project, run.run)
-        self.store.queue_again(run.project, run.run, run.turn, max(run.turn, last) + 1)
+                self.store.queue_again(run.project, run.run, run.turn)
 
 
 def turn_of(run: Run) -> Turn:
