@@ -40,7 +40,7 @@ class _Engine:
         while not (self._folder / "end").exists():
             self._durable.listen()
             if asked.exists():
-                self._durable.recover(asked.read_text().split())
+                self._durable.recover(lambda: asked.read_text().split())
                 asked.rename(asked.with_suffix(".done"))
             time.sleep(_TICK)
 

@@ -47,18 +47,19 @@ class Control:
         """Let the turn end after this iteration."""
         self._draining.set()
 
-    def obey(self, order: Order) -> None:
-        """Note what the user asked of the run at work; `now` stops its agent."""
+    def obey(self, at_work: AtWork, order: Order) -> None:
+        """Note what the user asked of a run, if it is still at work; `now` stops its agent."""
         with self._lock:
-            if order is not self._order:
+            if at_work == self.at_work and order is not self._order:
                 self._order = order
                 if order is Order.NOW and self._child is not None:
                     self._child.stop()
 
     def begin(self, at_work: AtWork) -> None:
         """Note that a turn begins."""
-        self._order = Order.NONE
-        self.at_work = at_work
+        with self._lock:
+            self._order = Order.NONE
+            self.at_work = at_work
 
     def attach(self, child: Child | None) -> None:
         """Note which child works for the turn; None: it is gone."""

@@ -20,6 +20,8 @@ from dbos._serialization import DefaultSerializer
 from msgspec import Struct
 from sqlalchemy import make_url
 
+from rooda.fleet.tables import PATIENCE
+
 _PROTOCOL = "rooda-fleet-1"  # workers of another protocol leave these workflows alone
 _NAME = "rooda-fleet"
 _TURN = "turn"
@@ -158,14 +160,18 @@ class Durable:
         }
         DBOS.enqueue_workflow_with_options(options, turn.project, turn.run, turn.number)
 
-    def recover(self, alive: Collection[str]) -> list[str]:
-        """Queue again the turns of the project whose process is not alive; return their keys."""
+    def recover(self, find_alive: Callable[[], Collection[str]]) -> list[str]:
+        """Queue again the turns of the project whose process is not alive; return their keys.
+
+        The processes are looked up last: one that began to live meanwhile keeps its turn.
+        """
         pending = DBOS.list_workflows(
             status="PENDING",
             workflow_id_prefix=f"{self._project}/",
             load_input=False,
             load_output=False,
         )
+        alive = find_alive()
         found = [
             one for one in pending if one.executor_id not in alive and one.executor_id is not None
         ]
@@ -252,6 +258,8 @@ def _for_dbos(url: str) -> str:
     if url.startswith("sqlite:"):
         return url
     driver = make_url(url).set(drivername="postgresql+psycopg")
+    patience = {name: str(value) for name, value in PATIENCE.items() if name not in driver.query}
+    driver = driver.update_query_dict(patience)
     return driver.render_as_string(hide_password=False)
 
 

@@ -60,8 +60,10 @@ class Heart(Struct, frozen=True):
         workers = self.store.workers.all(self.project)
         for silent in observer.look(workers, time.monotonic()):
             self.store.workers.declare_dead(silent.id, silent.beats)
-        alive = {one.id for one in self.store.workers.all(self.project) if one.state == ALIVE}
-        self.durable.recover(alive)
+        self.durable.recover(self._alive)
+
+    def _alive(self) -> set[str]:
+        return {one.id for one in self.store.workers.all(self.project) if one.state == ALIVE}
 
     def _feed_queue(self) -> None:
         """Put turns into the queue that are not there yet, and listen to new queues."""
@@ -77,4 +79,4 @@ class Heart(Struct, frozen=True):
         if at_work is not None:
             run = self.store.run(self.project, at_work.run)
             if run is not None and run.turn == at_work.turn:
-                self.control.obey(run.order)
+                self.control.obey(at_work, run.order)

@@ -11,6 +11,15 @@ _BUSY = 30_000  # milliseconds that SQLite waits for another process
 _MAKING = 0x726F6F64  # the advisory lock of a process that makes the tables in PostgreSQL
 _POOL = 4  # connections: a slot process has three threads that use the database
 
+# How long PostgreSQL may be silent: a connection that a network forgot does not hang for hours.
+PATIENCE = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+
 METADATA = sa.MetaData()
 
 BATCHES = sa.Table(
@@ -123,9 +132,7 @@ def _sqlite(url: str) -> sa.Engine:
 
 def _postgres(url: str) -> sa.Engine:
     driver = sa.make_url(url).set(drivername="postgresql+psycopg")
-    keeping = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-    arguments = {"connect_timeout": 10, "tcp_user_timeout": 30_000, **keeping}
-    return sa.create_engine(driver, pool_size=_POOL, pool_pre_ping=True, connect_args=arguments)
+    return sa.create_engine(driver, pool_size=_POOL, pool_pre_ping=True, connect_args=PATIENCE)
 
 
 def _make_tables(engine: sa.Engine) -> None:
