@@ -1,6 +1,7 @@
 """A worker that dies at a named place: another one continues, and nothing is done twice."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,22 @@ def test_an_agent_whose_rooda_was_killed_spoils_nothing(fleet: Fleet) -> None:
     rooda_in(psutil.Process(first.pid).children())[0].kill()
     fleet.until_ended()
     fleet.check_exactly_once("one", LINES)
+
+
+@pytest.mark.thorough
+def test_a_git_that_was_killed_does_not_end_a_run(fleet: Fleet) -> None:
+    """It is the first git of the iteration: rooda could not start."""
+    folder = fleet.folder / "bin"
+    folder.mkdir()
+    git = shutil.which("git")
+    die = f'[ -z "$ROODA_SLOT_FOLDER" ] || ! mkdir {fleet.folder}/died 2>/dev/null || kill -9 $$'
+    (folder / "git").write_text(f'#!/bin/sh\n{die}\nexec {git} "$@"\n')
+    (folder / "git").chmod(0o755)
+    fleet.add([Task("one", text="work")], fleet.agent(2))
+    fleet.start_slot(1, more={"PATH": f"{folder}:{os.environ['PATH']}"})
+    fleet.until_ended()
+    assert (fleet.folder / "died").exists()
+    fleet.check_exactly_once("one", 2)
 
 
 @pytest.mark.thorough

@@ -140,6 +140,16 @@ class Storm:
             return number, [top, *top.children(recursive=True)]
         return number, []
 
+    def _busy_tree(self) -> tuple[int, list[psutil.Process]]:
+        """A slot with an iteration at work, if there is one."""
+        number, tree = self._tree()
+        for _ in range(10):
+            with contextlib.suppress(*_GONE):
+                if rooda_in(tree):
+                    break
+            number, tree = self._tree()
+        return number, tree
+
     def _signal(self, what: str, number: int, chosen: list[psutil.Process], kind: int) -> None:
         self._tell(f"{what} of slot {number}: {[one.pid for one in chosen]}")
         for process in chosen:
@@ -151,7 +161,7 @@ class Storm:
         self._signal("kill the slot process", number, tree[:1], signal.SIGKILL)
 
     def _kill_rooda(self) -> None:
-        number, tree = self._tree()
+        number, tree = self._busy_tree()
         with contextlib.suppress(*_GONE):
             self._signal("kill rooda", number, rooda_in(tree), signal.SIGKILL)
 
@@ -162,7 +172,7 @@ class Storm:
         self._signal("kill one", number, self._random.sample(tree, bool(tree)), signal.SIGKILL)
 
     def _kill_agent(self) -> None:
-        number, tree = self._tree()
+        number, tree = self._busy_tree()
         with contextlib.suppress(*_GONE):
             self.has_killed_agents = True
             agents = [one for one in tree if "agent-" in " ".join(one.cmdline()[:2])]

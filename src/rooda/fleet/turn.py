@@ -33,6 +33,7 @@ _LOWERED = 600.0  # seconds for which fewer runs of an overloaded account are at
 _UNKNOWN_LIMIT = 900.0  # seconds to wait for a limit whose end the agent does not tell
 _JITTER = 5.0  # seconds over which the runs of an account wake up
 _INTERRUPTED = 130
+_TRIES_TO_START = 2  # of rooda, before a run ends because it can't start
 
 
 class Place(Struct, frozen=True):
@@ -139,7 +140,7 @@ class TurnWork:
         if result is None or result.exit_code == _INTERRUPTED:
             return self._interrupted()
         if result.status == NOT_STARTED:
-            return self._slot.give_up(run, State.FAILED, one_line(result.reason))
+            return self._not_started(run, result)
         if result.limit is not None and result.rule in ("limit", "max-outage-wait"):
             return self._held(run, result, result.limit)
         return self._published(run, result)
@@ -186,6 +187,13 @@ class TurnWork:
         if self._control.is_draining:
             return Next("wait", reason="handed back by its worker")
         return Next("again")
+
+    def _not_started(self, run: Run, result: RunOutcome) -> Next:
+        """End a run that can't start, unless it was bad luck, such as a killed git."""
+        if self._slot.claims < _TRIES_TO_START:
+            self._slot.leave()
+            return Next("again")
+        return self._slot.give_up(run, State.FAILED, one_line(result.reason))
 
     def _held(self, run: Run, result: RunOutcome, limit: AgentHold) -> Next:
         """The account has a limit, or its service is away: keep what the agent did, and wait."""
