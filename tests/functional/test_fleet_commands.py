@@ -1,6 +1,8 @@
 """`rooda fleet` as a user types it: tasks in, the table, one run at a time, and its end."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +49,41 @@ def agent_of(user: Workspace, body: str = AGENT) -> str:
 
 def refs_of(folder: Path) -> list[str]:
     return git(folder, "for-each-ref", "--format=%(refname)").splitlines()
+
+
+WITHOUT_EXTRA = """\
+import sys
+sys.modules["dbos"] = sys.modules["sqlalchemy"] = None
+from rooda.cli.main import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fleet"],
+        ["fleet", "run", "TASKS.md"],
+        ["fleet", "show", "x"],
+        ["fleet", "demo"],
+        ["worker"],
+    ],
+    ids=" ".join,
+)
+def test_without_the_extra_the_command_that_installs_it_is_named(
+    user: Workspace, words: list[str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRA, *words],
+        cwd=user.path,
+        env=user.environ(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Install them: pip install 'rooda[fleet]'" in done.stderr
+    assert refs_of(user.path) == ["refs/heads/main"]
 
 
 def test_without_runs_the_table_says_how_to_start_and_makes_nothing(user: Workspace) -> None:
