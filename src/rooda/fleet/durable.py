@@ -20,7 +20,7 @@ from dbos._serialization import DefaultSerializer
 from msgspec import Struct
 from sqlalchemy import make_url
 
-from rooda.fleet.tables import PATIENCE
+from rooda.fleet.tables import LONGEST_PAUSE, PATIENCE
 
 _PROTOCOL = "rooda-fleet-1"  # workers of another protocol leave these workflows alone
 _NAME = "rooda-fleet"
@@ -244,6 +244,7 @@ def _configured(url: str, worker: str) -> DBOS:
                 "log_level": os.environ.get("ROODA_FLEET_LOG_LEVEL", "ERROR"),
                 "enable_otlp": False,
                 "sys_db_pool_size": 5,
+                "sys_db_idle_transaction_timeout_sec": LONGEST_PAUSE,
                 "use_listen_notify": False,  # rooda waits for nothing that DBOS would announce
             }
         )

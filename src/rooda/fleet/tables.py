@@ -20,6 +20,10 @@ PATIENCE = {
     "keepalives_count": 3,
 }
 
+# Seconds that a transaction may pause in PostgreSQL: a process that is halted in one keeps others
+# from its rows, so that they could not even declare it dead.
+LONGEST_PAUSE = 5.0
+
 METADATA = sa.MetaData()
 
 BATCHES = sa.Table(
@@ -132,7 +136,15 @@ def _sqlite(url: str) -> sa.Engine:
 
 def _postgres(url: str) -> sa.Engine:
     driver = sa.make_url(url).set(drivername="postgresql+psycopg")
-    return sa.create_engine(driver, pool_size=_POOL, pool_pre_ping=True, connect_args=PATIENCE)
+    engine = sa.create_engine(driver, pool_size=_POOL, pool_pre_ping=True, connect_args=PATIENCE)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        milliseconds = int(LONGEST_PAUSE * 1000)
+        connection.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+        connection.commit()
+
+    return engine
 
 
 def _make_tables(engine: sa.Engine) -> None:
