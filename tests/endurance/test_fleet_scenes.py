@@ -132,6 +132,19 @@ def test_a_worker_that_is_to_end_hands_its_run_over_at_once(fleet: Fleet) -> Non
 
 
 @pytest.mark.slow
+def test_a_worker_that_must_end_at_once_does_not_wait_for_the_database(
+    fleet: Fleet, server: Postgres
+) -> None:
+    fleet.add([Task("one", text="work")], fleet.agent(1, "sleep 60"))
+    first = fleet.start_slot(1, TTL)
+    fleet.until(lambda: fleet.agent_starts == 1)
+    server.halt()
+    assert fleet.hurry(first) == 0
+    server.go_on()
+    assert fleet.run("one").state is State.WORKING  # until others notice
+
+
+@pytest.mark.slow
 def test_work_is_published_while_the_database_is_away_and_not_done_again(
     fleet: Fleet, server: Postgres
 ) -> None:

@@ -23,6 +23,14 @@ def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
+@pytest.fixture
+def sqlite_fleet(tmp_path: Path) -> Iterator[Fleet]:
+    """For what does not depend on the kind of the database."""
+    fleet = Fleet(tmp_path, f"sqlite:///{tmp_path}/fleet.sqlite")
+    yield fleet
+    fleet.close()
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "point,iteration",
@@ -92,8 +100,9 @@ def test_no_agent_outlives_its_worker(fleet: Fleet) -> None:
 
 
 @pytest.mark.thorough
-def test_an_agent_whose_rooda_was_killed_spoils_nothing(fleet: Fleet) -> None:
+def test_an_agent_whose_rooda_was_killed_spoils_nothing(sqlite_fleet: Fleet) -> None:
     """It does not want to stop, and goes on writing while the iteration starts again."""
+    fleet = sqlite_fleet
     gate = fleet.folder / "gate"
     write = f"trap '' TERM; touch {gate}.open; while :; do echo bad >> work.txt; sleep 0.01; done"
     fleet.add([Task("one", text="work")], fleet.agent(LINES, f"mkdir {gate} && {{ {write}; }}"))
@@ -105,8 +114,9 @@ def test_an_agent_whose_rooda_was_killed_spoils_nothing(fleet: Fleet) -> None:
 
 
 @pytest.mark.thorough
-def test_a_git_that_was_killed_does_not_end_a_run(fleet: Fleet) -> None:
+def test_a_git_that_was_killed_does_not_end_a_run(sqlite_fleet: Fleet) -> None:
     """It is the first git of the iteration: rooda could not start."""
+    fleet = sqlite_fleet
     folder = fleet.folder / "bin"
     folder.mkdir()
     git = shutil.which("git")
@@ -138,6 +148,37 @@ def test_a_woken_owner_publishes_nothing(fleet: Fleet) -> None:
     fleet.until_ended()
     fleet.check_exactly_once("one", LINES)
     assert second.poll() is None
+
+
+@pytest.mark.thorough
+def test_a_slot_process_that_waits_for_its_slot_ends_with_its_worker(sqlite_fleet: Fleet) -> None:
+    fleet = sqlite_fleet
+    fleet.start_slot(1)
+    log = fleet.folder / "slot-1.log"
+    fleet.until(lambda: bool(fleet.store.workers.all(fleet.project)))
+    second = fleet.start_slot(1)
+    fleet.until(lambda: "waits for another process" in log.read_text())
+    assert second.stdin is not None
+    second.stdin.close()
+    assert second.wait(20) == 1
+
+
+@pytest.mark.thorough
+def test_a_worker_that_must_end_while_git_is_away_hands_its_run_back(sqlite_fleet: Fleet) -> None:
+    fleet = sqlite_fleet
+    git, hidden = fleet.repo / ".git", fleet.repo / "hidden"
+    fleet.add([Task("one", text="work")], fleet.agent(2, f"[ -e work.txt ] || mv {git} {hidden}"))
+    first = fleet.start_slot(1)
+    fleet.until(lambda: "next try" in fleet.run("one").reason)
+    assert fleet.hurry(first) == 0
+    run = fleet.run("one")
+    assert run.state is State.QUEUED
+    assert "its last iteration is not published" in run.reason
+    hidden.rename(git)
+    fleet.agent(2)  # the same one, but it moves nothing
+    fleet.start_slot(2, takeover=1.0)
+    fleet.until_ended()
+    fleet.check_exactly_once("one", 2)
 
 
 @pytest.mark.thorough

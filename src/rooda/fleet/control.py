@@ -1,6 +1,7 @@
 """How the threads of a slot process stop its work: turn, heart and signals share it."""
 
 import threading
+import time
 from typing import NoReturn
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ class Control:
         self._parked = threading.Event()
         self._draining = threading.Event()
         self._hurry = threading.Event()
+        self._hurried_at = 0.0
         self._order = Order.NONE
         self.at_work: AtWork | None = None
 
@@ -72,8 +74,15 @@ class Control:
         """Stop the agent of the iteration at work: the worker wants an end now."""
         self._hurry.set()
         with self._lock:
+            self._hurried_at = self._hurried_at or time.monotonic()
             if self._child is not None:
                 self._child.stop()
+
+    def is_late(self, seconds: float) -> bool:
+        """Return whether the worker wanted an end so long ago, and no agent is at work any more."""
+        with self._lock:
+            is_late = time.monotonic() - self._hurried_at > seconds
+            return self._hurry.is_set() and self._child is None and is_late
 
     def rest(self, seconds: float) -> None:
         """Wait, or until the process is to give up."""

@@ -30,6 +30,7 @@ from rooda.fleet.turn import Place, TurnWork, take_turn
 from rooda.fleet.workers import WorkerRow
 
 _GOODBYE = 5.0  # seconds for the database to answer to it
+_LAST_NOTES = 5.0  # seconds for the notes of a run that was stopped at once
 _LOOK_EVERY = 0.1  # seconds between two looks at whether the last turn has ended
 
 
@@ -40,8 +41,10 @@ class SlotProcess:
         self._plan = plan
         self._control = Control()
         self._stopped = threading.Event()
+        self._is_registered = False
         self._host = socket.gethostname()
         self._worker = f"{self._host}-{plan.slot}-{uuid.uuid4().hex[:12]}"
+        threading.Thread(target=self._watch_worker, daemon=True).start()
         self._slot = self._open_slot(environ)
         self._store = Store(plan.url)
         self._work = SlotWork(self._slot, plan, self._worker, self._control, self._explain)
@@ -73,8 +76,8 @@ class SlotProcess:
         """Work until the worker wants an end; return the exit code."""
         signal.signal(signal.SIGTERM, lambda *_: self._drain())
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the worker hears it too, and decides
-        threading.Thread(target=self._watch_worker, daemon=True).start()
         plan = self._plan
+        self._is_registered = True
         self._store.workers.register(
             WorkerRow(self._worker, plan.project, self._host, os.getpid(), plan.slot, plan.labels)
         )
@@ -92,6 +95,8 @@ class SlotProcess:
         beating.start()
         while not (self._control.is_draining and self._durable.is_idle()):
             self._stopped.wait(_LOOK_EVERY)
+            if self._control.is_late(_LAST_NOTES):  # the database is away: others will find out
+                break
         self._stopped.set()
         self._leave()
         return 0
@@ -133,6 +138,8 @@ class SlotProcess:
 
     def _leave(self) -> None:
         """Say goodbye, unless the database does not answer: then the silence tells the others."""
+        if not self._is_registered:
+            return
         leaving = threading.Thread(target=self._say_goodbye, daemon=True)
         leaving.start()
         leaving.join(_GOODBYE)

@@ -98,7 +98,10 @@ class SlotWork:
     # -- before an iteration ---------------------------------------------------------------
 
     def open(self, run: Run) -> Next | None:
-        """Claim the run and bring it here, unless it is here; return what prevents that."""
+        """Claim the run and bring it here, unless it is here; return what prevents that.
+
+        Raises Lost, or Unreachable if git is away and someone wants an end now.
+        """
         if self._record is not None and (self._record.run, self._turn) == (run.run, run.turn):
             return None
         self._turn = run.turn
@@ -112,8 +115,6 @@ class SlotWork:
             return self._give_up(run, found, State.CONFLICT, str(conflict))
         except (SetupFailed, TransferError) as error:
             return self._give_up(run, found, State.FAILED, one_line(str(error)))
-        except Unreachable as error:
-            return Next("wait", seconds=1, reason=str(error))
         self._record = found
         return None
 
@@ -272,7 +273,10 @@ class SlotWork:
         reason: str = "",
         is_done: bool = True,
     ) -> Next | None:
-        """Publish branch and record together; return what prevents that. Raises Lost."""
+        """Publish branch and record together; return what prevents that.
+
+        Raises Lost, or Unreachable if git is away and someone wants an end now.
+        """
         record = self._record
         if record is None:
             raise Lost(f"{run.run} is not in this slot")
@@ -301,10 +305,7 @@ class SlotWork:
         except PublishedConflict as conflict:
             return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
         except Unreachable as error:
-            self._control.check()
-            self.leave()
-            words = f"its last iteration is not published: {error}"
-            return Next("end", state=State.STOPPED, reason=words)
+            raise Unreachable(f"its last iteration is not published: {error}") from None
         return None
 
     def _hold_back(self, run: Run, work: Snapshot, allowed: tuple[str, ...]) -> str:

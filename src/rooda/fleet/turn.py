@@ -18,6 +18,7 @@ from rooda.fleet.budget import wait_or_end
 from rooda.fleet.control import AtWork, Control
 from rooda.fleet.durable import Steps
 from rooda.fleet.faults import reach
+from rooda.fleet.fence import Unreachable
 from rooda.fleet.model import Order, Run, State
 from rooda.fleet.next_move import Next
 from rooda.fleet.slot_work import Lost, SlotWork, read_published
@@ -88,6 +89,8 @@ class TurnWork:
             found = self._iterate()
         except Lost as error:
             self._place.on_lost(str(error))
+        except Unreachable as error:  # someone wants an end, and git is away
+            found = self._interrupted(f": {one_line(str(error))}")
         except Exception as error:  # noqa: BLE001 - the run must not be stuck in any case
             traceback.print_exc()
             reason = f"rooda could not work on it: {one_line(str(error)) or type(error).__name__}"
@@ -178,14 +181,14 @@ class TurnWork:
             return Next("wait", reason="handed back by its worker")
         return self._ask(lambda: wait_or_end(self._store, run))
 
-    def _interrupted(self) -> Next:
+    def _interrupted(self, why: str = "") -> Next:
         """Nothing of an interrupted iteration is published."""
         self._control.check()
         self._slot.leave()  # the next try claims the run again, and claims are counted
         if self._control.order is Order.NOW:
-            return Next("end", state=State.STOPPED, reason="stopped by the user")
+            return Next("end", state=State.STOPPED, reason=f"stopped by the user{why}")
         if self._control.is_draining:
-            return Next("wait", reason="handed back by its worker")
+            return Next("wait", reason=f"handed back by its worker{why}")
         return Next("again")
 
     def _not_started(self, run: Run, result: RunOutcome) -> Next:
