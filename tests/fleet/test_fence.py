@@ -286,10 +286,16 @@ def test_credentials_of_the_address_are_in_no_message(tmp_path: Path, server: Re
             assert "some-token" not in text
 
 
-def test_the_users_repository_gets_refs_and_objects_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["{user}", "{user}/.git", "file://{user}/.git", "{user}.kept"])
+def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
+    tmp_path: Path, address: str
+) -> None:
     user = user_repository(tmp_path / "user")
+    if address.endswith(".kept"):  # git init --separate-git-dir
+        (user.path / ".git").rename(tmp_path / "user.kept")
+        user.write(".git", f"gitdir: {tmp_path}/user.kept\n")
     before = fingerprint(user)
-    with scratch_remote(str(user.path), Tools(user.environ)) as remote:
+    with scratch_remote(address.format(user=user.path), Tools(user.environ)) as remote:
         remote.add([("api", TASK)])
         owned = remote.claim("api", seen(remote), "w")
         tip = commit_in(remote, user, "work")

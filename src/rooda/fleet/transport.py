@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rooda.fleet.addresses import local_folder
-from rooda.workspace.git import Git
+from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 NAME = "rooda-fleet"  # the remote in the environment of git
@@ -51,9 +51,19 @@ def quiet_receiver(url: str, tools: Tools) -> str | None:
     folder = local_folder(url)
     if folder is None:
         return None
-    settings = _QUIET_RECEIVER | (_NO_HOOKS if (folder / ".git").exists() else {})
+    settings = _QUIET_RECEIVER | ({} if _is_bare(folder, tools) else _NO_HOOKS)
     words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
     return shlex.join([tools.program("git"), *words, "receive-pack"])
+
+
+def _is_bare(folder: Path, tools: Tools) -> bool:
+    """Return whether a repository has no work tree. `folder` may be its git folder."""
+    if folder.name == ".git" or (folder / ".git").exists():
+        return False
+    try:
+        return Git(folder, tools).ask("config", "--bool", "core.bare") != "false"
+    except GitError:
+        return True
 
 
 def in_environment(environ: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
