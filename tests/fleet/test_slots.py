@@ -342,6 +342,38 @@ def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
         slot.snapshot()
 
 
+@pytest.mark.parametrize(
+    "careless",
+    [
+        "rm -rf .git",
+        "rm -rf .git; git init -q; git add -A; git -c user.name=x -c user.email=x commit -qm mine",
+        "rm -rf .git/objects; echo x > .git/HEAD",
+        "mv .git ../git; ln -s ../git .git; rm -rf ../git",
+        "rm -rf .git; ln -s {user}/.git .git",
+        "rm -rf .git; echo gitdir: {user}/.git > .git",
+        "rm -rf .git/info .git/refs; ln -s {user}/.git/info .git/info; ln -s {user}/.git/refs .git",
+    ],
+)
+def test_work_without_a_repository_is_uncommitted_work_on_the_last_commit(
+    slot: Slot, user: Repo, base: str, careless: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    here = agent(slot, user)
+    here.write("b.txt", "agent\n")
+    here.write("a.log", "ignored\n")
+    before = fingerprint(user)
+    here.sh(careless.format(user=user.path))
+    work = slot.snapshot()
+    assert changes_since(before, user) == []
+    assert (work.tip, work.is_rebuilt) == (base, True)
+    assert work.wip is not None
+    changed = slot.git.line("diff", "--name-status", base, work.wip)
+    assert changed == "A\tb.txt"
+    assert (slot.work / "a.log").exists()
+    assert not slot.snapshot().is_rebuilt
+
+
 def test_a_clone_that_was_never_finished_is_made_anew(
     slot: Slot, user: Repo, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

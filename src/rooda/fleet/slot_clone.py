@@ -66,14 +66,25 @@ class SlotClone:
         return Git(self.work, self._tools, {**self._place, "GIT_INDEX_FILE": str(index)})
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is a clone that git can work with."""
+    def is_plain(self) -> bool:
+        """Whether git's own folder is one, and no link in it leads to another place."""
         if self.git_dir.is_symlink() or not self.git_dir.is_dir() or self.work.is_symlink():
             return False
-        if not self._kept("config").is_file():
-            return False  # it was never finished
+        return not links_in([self.git_dir], index=True)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a clone that git can work with."""
         try:
-            return not links_in([self.git_dir], index=True) and self._is_whole()
+            # Without its settings beside it, it was never finished.
+            return self._kept("config").is_file() and self.is_plain and self._is_whole()
+        except GitError:
+            return False
+
+    def is_usable(self, commit: str) -> bool:
+        """Return whether there is a clone, and not another repository without this commit."""
+        try:
+            return self.is_there and self.git.ask("cat-file", "-e", commit) is not None
         except GitError:
             return False
 
@@ -102,6 +113,29 @@ class SlotClone:
             reason = without_credentials(str(error))
             raise Unreachable(f"rooda could not clone the repository: {reason}") from None
         self._known = None
+
+    def rebuild(self) -> None:
+        """Make the clone anew around the files that are in the work tree. Raises Unreachable."""
+        aside = self.work.with_name("work-aside")
+        remove_tree(aside)
+        if self.work.is_symlink() or not self.work.is_dir():
+            self.make()
+            return
+        _open_folders(self.work)
+        remove_tree(self.git_dir)
+        self.work.rename(aside)
+        try:
+            self.make()
+            self.git_dir.rename(aside / ".git")
+        finally:
+            remove_tree(self.work)
+            aside.rename(self.work)
+
+    def begin_at(self, commit: str) -> None:
+        """Let a new clone be at a commit, whatever its work tree has. Raises GitError."""
+        self.forget_changes()
+        self.git("update-ref", "--no-deref", "HEAD", commit)
+        self.git("read-tree", commit)
 
     def _address(self) -> dict[str, str]:
         """Return the variables with which git takes a short name for the address."""

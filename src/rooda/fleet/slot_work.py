@@ -281,7 +281,7 @@ class SlotWork:
         if record is None:
             raise Lost(f"{run.run} is not in this slot")
         allowed = _allowed_secrets(run.batch.flags)
-        work = self._slot.snapshot(allowed)
+        work = self._reached(run, lambda: self._slot.snapshot(allowed))
         if words := self._hold_back(run, work, allowed):
             return self._give_up(run, record, State.FAILED, words)
         told = self._result(run, result, state, reason)
@@ -306,6 +306,8 @@ class SlotWork:
             return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
         except Unreachable as error:
             raise Unreachable(f"its last iteration is not published: {error}") from None
+        if work.is_rebuilt:
+            self.leave()  # rooda goes on only in the repository in which it started
         return None
 
     def _hold_back(self, run: Run, work: Snapshot, allowed: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rooda.config.new_secrets import NewSecrets
 from rooda.fleet.fence import Record, Remote
@@ -44,10 +45,14 @@ class SlotBusy(Exception):  # noqa: N818 - what was found
 
 
 class Snapshot(Struct, frozen=True):
-    """The work in a slot: the commit of HEAD, and a commit of the uncommitted work, if any."""
+    """The work in a slot: the commit of HEAD, and a commit of the uncommitted work, if any.
+
+    `is_rebuilt`: an agent broke git's own folder, so that all its work is uncommitted now.
+    """
 
     tip: str
     wip: str | None
+    is_rebuilt: bool = False
 
 
 def slots_root(environ: Mapping[str, str]) -> Path:
@@ -199,14 +204,30 @@ class Slot:
         self.temporary.mkdir(mode=_PRIVATE, exist_ok=True)
 
     def snapshot(self, allowed_secrets: tuple[str, ...] = ()) -> Snapshot:
-        """Return the work as commits, without secret files and copied files. Raises GitError.
+        """Return the work as commits, without secret files and copied files.
 
-        If an agent broke HEAD, its work is uncommitted work on the commit where it started.
+        If an agent broke HEAD, or all of git's folder, its work is uncommitted work on the commit
+        where it started. Raises Unreachable or GitError.
         """
+        try:
+            return self._snapshot(allowed_secrets)
+        except GitError:
+            if self._start is None or self._clone.is_usable(self._start):
+                raise
+        self._clone.rebuild()
+        self.remote.ensure(self._start)
+        self._clone.begin_at(self._start)
+        return replace(self._snapshot(allowed_secrets), is_rebuilt=True)
+
+    def _snapshot(self, allowed_secrets: tuple[str, ...]) -> Snapshot:
+        if not self._clone.is_plain:  # a link may lead into the repository of the user
+            raise GitError(f"{self._clone.git_dir} is not the repository of the slot any more")
         self._clone.forget_changes()
         head = self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or self._start
         if head is None:
             raise GitError(f"{self.work} has no commit")
+        if self._start is not None:  # else this is another repository, which the agent made
+            self.git("rev-parse", "--quiet", "--verify", f"{self._start}^{{commit}}")
         wip = commit_uncommitted(
             self._clone,
             head,
