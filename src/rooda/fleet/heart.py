@@ -32,14 +32,25 @@ class Heart(Struct, frozen=True):
     on_death: Callable[[str], object]
 
     def run(self, stopped: threading.Event) -> None:
-        """Beat until the process ends. Without the database, wait for it: agents go on."""
+        """Beat until the process ends. Without the database, wait for it: agents go on.
+
+        The queue has a thread of its own: when the database was away, DBOS waits for up to a
+        minute after it is back, and a worker that did not beat meanwhile would count as dead.
+        """
         observer = Observer(self.worker, self.ttl)
         sweep = Sweep(self.store, self.durable, self.project, max(self.ttl, _SLOWEST))
+        threading.Thread(
+            target=self._repeat, args=[stopped, lambda: self._serve_queue(sweep)], daemon=True
+        ).start()
+        self._repeat(stopped, lambda: self._beat(observer))
+
+    def _repeat(self, stopped: threading.Event, act: Callable[[], object]) -> None:
+        """Act again and again, whatever happens."""
         pause = min(_SLOWEST, self.ttl / _BEATS_PER_TTL)
         last_words = ""
         while not stopped.wait(pause):
             try:
-                self._beat(observer, sweep)
+                act()
             except (SQLAlchemyError, OSError):
                 pass  # the database is away: the next beat tries again
             except Exception as error:  # noqa: BLE001 - a worker without a heart would be unnoticed
@@ -48,19 +59,18 @@ class Heart(Struct, frozen=True):
                     traceback.print_exc()
                 last_words = words
 
-    def _beat(self, observer: Observer, sweep: Sweep) -> None:
+    def _beat(self, observer: Observer) -> None:
         if not self.store.workers.beat(self.worker) and not is_off("self-check"):
             self.on_death("another worker declared this one dead: it did not answer")
-        self._look_after_others(observer)
-        self._feed_queue()
-        self._obey()
-        sweep.step(time.monotonic())
-
-    def _look_after_others(self, observer: Observer) -> None:
         workers = self.store.workers.all(self.project)
         for silent in observer.look(workers, time.monotonic()):
             self.store.workers.declare_dead(silent.id, silent.beats)
+        self._obey()
+
+    def _serve_queue(self, sweep: Sweep) -> None:
         self.durable.recover(self._alive)
+        self._feed_queue()
+        sweep.step(time.monotonic())
 
     def _alive(self) -> set[str]:
         return {one.id for one in self.store.workers.all(self.project) if one.state == ALIVE}

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 _BUSY = 30_000  # milliseconds that SQLite waits for another process
 _MAKING = 0x726F6F64  # the advisory lock of a process that makes the tables in PostgreSQL
-_POOL = 4  # connections: a slot process has three threads that use the database
+_POOL = 4  # connections: a slot process has four threads that use the database
 
 # How long PostgreSQL may be silent: a connection that a network forgot does not hang for hours.
 PATIENCE = {
