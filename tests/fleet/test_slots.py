@@ -327,6 +327,42 @@ def test_after_a_person_pushed_each_commit_is_on_the_branch_once(
     ]
 
 
+def half_pushed(slot: Slot, user: Repo, base: str, record: Record) -> str:
+    """Let the agent work, and move the branch alone, as a push does whose git was killed."""
+    slot.prepare(record, base, "api")
+    agent(slot, user).write("1.txt", "agent\n")
+    agent(slot, user).commit("did it\n\nRooda-Run: api/1")
+    agent(slot, user).git("push", "-q", str(user.path), "HEAD:refs/heads/rooda/api")
+    return user.git("rev-parse", "rooda/api")
+
+
+def test_the_second_half_of_a_push_follows_the_first(slot: Slot, user: Repo, base: str) -> None:
+    record = begin(slot)
+    tip = half_pushed(slot, user, base, record)
+    published = publish(slot, record)
+    assert (published.branch, published.tip, published.iteration) == (tip, tip, 1)
+    assert user.git("rev-parse", "rooda/api") == tip
+
+
+def test_an_iteration_that_was_half_pushed_is_done_again_and_is_there_once(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    half_pushed(slot, user, base, begin(slot))
+    other = open_slot(user, 2)
+    record = other.remote.fetch("api")
+    assert record is not None
+    record = other.remote.claim("api", record, "other")
+    assert other.prepare(record, base, "api") == base
+    agent(other, user).write("2.txt", "agent\n")
+    agent(other, user).commit("did it again\n\nRooda-Run: api/1")
+    record = publish(other, record)
+    assert user.git("log", "--format=%s", "rooda/api").splitlines() == ["did it again", "first"]
+    again = other.remote.fetch("api")
+    assert again is not None
+    assert again.start == record.tip == user.git("rev-parse", "rooda/api")
+    other.close()
+
+
 def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
     slot: Slot, user: Repo, base: str
 ) -> None:

@@ -24,6 +24,7 @@ from rooda.fleet.record_commits import (
     Kind,
     NewCommit,
     RecordCommits,
+    has_unknown_iteration,
     read_commit,
 )
 from rooda.fleet.transport import NAME, transport
@@ -77,6 +78,7 @@ class Record(Struct, frozen=True):
     sha: str  # of the record
     kind: Kind
     branch: str | None  # where the branch is; None if there is none
+    is_torn: bool = False  # the branch has half of a push: the record does not know of its end
     tip: str | None = None  # of the branch, as published last
     wip: str | None = None  # a commit of the uncommitted work on top of `tip`
     iteration: int = 0  # the last one that is done
@@ -93,7 +95,7 @@ class Record(Struct, frozen=True):
 
         What a person did with the branch counts; a branch that is gone comes back.
         """
-        return self.branch or self.tip
+        return self.tip if self.is_torn else self.branch or self.tip
 
     def telling(self, facts: Facts, files: Mapping[str, bytes]) -> "Record":
         """Return the same record with what its commit tells."""
@@ -297,7 +299,9 @@ class Remote:
         if (error := self.push(moves)) is not None:
             self._explain(new.run, record, moves, error)
         before = {TASK: record.task, RESULT: record.result, RECORD: record.record}
-        now = replace(record, sha=sha, branch=branch.new if branch else record.branch)
+        now = replace(record, sha=sha)
+        if branch is not None:
+            now = replace(now, branch=branch.new, is_torn=False)
         return now.telling(new.facts, {**before, **new.files})
 
     def make(self, new: Sequence[NewCommit]) -> list[str]:
@@ -387,9 +391,10 @@ class Remote:
     def _read(self, run: str, ref: str, sha: str, branch: str | None) -> Record:
         try:
             facts, files = read_commit(self._git, sha)
+            is_torn = branch is not None and has_unknown_iteration(self._git, run, branch, facts)
         except GitError as error:
             raise self._unreachable(error) from None
-        return Record(run, ref, sha, facts.kind, branch).telling(facts, files)
+        return Record(run, ref, sha, facts.kind, branch, is_torn).telling(facts, files)
 
     def _unreachable(self, error: Exception) -> Unreachable:
         said = without_credentials(str(error))

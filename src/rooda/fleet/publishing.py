@@ -74,10 +74,10 @@ def publish_work(
         else:
             slot.note_published(work)
             return published
-        tell(f"someone moved the branch rooda/{run}: rooda puts the work on top of that")
         record = replace(record, branch=actual)
-        if actual is None:
+        if actual in (None, work.tip):  # deleted; or half of our own push, whose git was killed
             continue
+        tell(f"someone moved the branch rooda/{run}: rooda puts the work on top of that")
         until_reached(partial(slot.remote.ensure, actual), is_stopped=is_stopped, tell=tell)
         try:
             work = slot.rebase(work, actual, run)

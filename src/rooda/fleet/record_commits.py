@@ -6,6 +6,7 @@ uncommitted work, so that git keeps both as long as the record is there.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -19,6 +20,7 @@ from rooda.workspace.git import Git, GitError
 TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
 FILES = (TASK, RESULT, RECORD)
 _NEW = "refs/rooda/new/"  # where the commits are that were just made
+_LATEST = 100  # commits of a branch among which half of a push is looked for
 _IMPORT = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
 
 
@@ -112,6 +114,20 @@ def read_commit(git: Git, sha: str) -> tuple[Facts, dict[str, bytes]]:
         raise GitError(f"{sha} is not a record commit of rooda: {error}") from None
     found = zip(FILES, files, strict=True)
     return facts, {name: content for name, content in found if content is not None}
+
+
+def has_unknown_iteration(git: Git, run: str, branch: str, facts: Facts) -> bool:
+    """Return whether the branch has an iteration that the record does not have. Raises GitError.
+
+    A push moves both, but a git that is killed may move the branch alone. That iteration is not
+    done: its record is lost, and the next worker has to do it.
+    """
+    if branch == facts.tip:
+        return False
+    known = () if facts.tip is None else ("--not", facts.tip)
+    bodies = git.line("log", "--format=%B", f"--max-count={_LATEST}", branch, *known)
+    numbers = re.findall(rf"^Rooda-Run: {re.escape(run)}/(\d+)$", bodies, re.MULTILINE)
+    return any(int(number) > facts.iteration for number in numbers)
 
 
 def _objects(answer: bytes, count: int) -> Iterator[bytes | None]:
