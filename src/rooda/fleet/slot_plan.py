@@ -1,8 +1,25 @@
 """What a worker tells its slot processes, and where a fleet works."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
+from rooda.config.fleet_settings import URL
+
 REPLACE = 75  # the exit code of a slot process that must not go on: the worker starts another one
+_PRIVATE_VARIABLES = ("ROODA_FLEET_", "PGPASS")  # of the worker and its slot processes alone
+
+
+def for_slot_process(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a slot process: its plan has the address of the database."""
+    return {name: value for name, value in environ.items() if name != URL.variable}
+
+
+def for_programs(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of everything that runs in a slot: git, the setup command, agents."""
+    return {
+        name: value for name, value in environ.items() if not name.startswith(_PRIVATE_VARIABLES)
+    }
 
 
 class SlotPlan(Struct, frozen=True):

@@ -22,7 +22,7 @@ from rooda.fleet.control import Control
 from rooda.fleet.durable import Durable, Steps
 from rooda.fleet.heart import Heart
 from rooda.fleet.patience import until_reached
-from rooda.fleet.slot_plan import REPLACE, SlotPlan
+from rooda.fleet.slot_plan import REPLACE, SlotPlan, for_programs
 from rooda.fleet.slot_work import SlotWork
 from rooda.fleet.slots import Slot, SlotBusy, slots_root
 from rooda.fleet.store import Store
@@ -64,7 +64,7 @@ class SlotProcess:
                 plan.slot,
                 plan.remote,
                 checkout=None if plan.checkout is None else Path(plan.checkout),
-                environ=environ,
+                environ=for_programs(environ),
                 is_stopped=lambda: self._control.is_draining,
                 tell=tell,
             ),

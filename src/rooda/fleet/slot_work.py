@@ -1,10 +1,9 @@
 """The work on a run in one slot: claim it, bring it here, run an iteration, publish that."""
 
 import contextlib
-import os
 import platform
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -38,7 +37,6 @@ from rooda.text.paths import first_names
 _T = TypeVar("_T")
 
 _TRIES = 5  # to claim a run whose record moves
-_PRIVATE_VARIABLES = ("ROODA_FLEET_", "PGPASS")  # of the worker alone: agents never see them
 _TASK_FILE = "../task.md"  # beside the work tree, at the same place in every slot
 _NO_WAITING = ("--no-wait-for-limits", "--max-outage-wait", "0")
 
@@ -220,7 +218,7 @@ class SlotWork:
         child = Child(
             [*self._words(run), "--result", str(result)],
             folder=self._slot.work,
-            environment=self._environment(os.environ),
+            environment={**self._slot.tools.environ, **self._slot.environment(), **self._slot.mark},
             log=self.log,
             shared=[self._slot.lock_fd],
         )
@@ -253,14 +251,6 @@ class SlotWork:
         if task.max_cost is not None:
             words += ["--max-cost", str(task.max_cost)]
         return words
-
-    def _environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        kept = {
-            name: value
-            for name, value in environ.items()
-            if not name.startswith(_PRIVATE_VARIABLES)
-        }
-        return {**kept, **self._slot.environment(), **self._slot.mark}
 
     # -- after an iteration ----------------------------------------------------------------
 

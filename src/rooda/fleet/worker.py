@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import json
 
-from rooda.fleet.slot_plan import REPLACE, SlotPlan
+from rooda.fleet.slot_plan import REPLACE, SlotPlan, for_slot_process
 from rooda.process.interrupts import Interrupts
 
 _MODULE = "rooda.fleet.slot_process"
@@ -51,6 +51,7 @@ class SlotHandle:
 
     def _after_end(self, now: float) -> str:
         """Note how the last process ended, and when the next one may start."""
+        self._close()
         process, self._process = self._process, None
         code = process.returncode if process is not None else 0
         if code == REPLACE:
@@ -66,7 +67,10 @@ class SlotHandle:
         self._started = now
         # A session of its own: Ctrl+C reaches the worker alone, which decides what to do.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _MODULE], stdin=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-m", _MODULE],
+            stdin=subprocess.PIPE,
+            env=for_slot_process(os.environ),
+            start_new_session=True,
         )
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -76,6 +80,14 @@ class SlotHandle:
         """Let the process end after its iteration; the second time, at once."""
         if self._process is not None and self.is_running:
             self._process.send_signal(signal.SIGTERM)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        """Close the pipe of a process that is gone."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
 
 
 class Worker:
