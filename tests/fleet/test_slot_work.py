@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from rooda.fleet.faults import DONE, FAULTS
-from rooda.fleet.model import State, Task
+from rooda.fleet.fence import scratch_remote
+from rooda.fleet.model import Batch, State, Task
+from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
 
@@ -31,3 +33,19 @@ def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) ->
     assert prompts.read_text().count("Rename TOKEN=abc123.") == 2
     kept = fleet.git("show", "refs/rooda/fleet/one:record.json")
     assert "abc123" not in kept
+
+
+@pytest.mark.slow
+def test_a_run_with_the_name_of_a_forgotten_one_is_worked_on(fleet: Fleet) -> None:
+    for name in ("first", "second"):
+        fleet.batch = Batch(name, fleet.batch.base)
+        fleet.add([Task("one", text="work")], fleet.agent(1))
+        if name == "first":
+            fleet.start_slot(1)
+        fleet.until_ended()
+        assert fleet.run("one").state is State.SUCCESS
+        assert fleet.store.forget(fleet.project, "one")
+        with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+            record = remote.fetch("one")
+            assert record is not None
+            remote.delete("one", record)

@@ -77,7 +77,7 @@ class SlotWork:
         self._tell = tell  # the run, and what it waits for
         self._record: Record | None = None
         self.seen: Record | None = None  # what git told when the run was claimed
-        self._turn = 0
+        self._stay: tuple[str, str, int] | None = None  # the run that is here, and its turn
 
     @property
     def log(self) -> Path:
@@ -100,9 +100,10 @@ class SlotWork:
 
         Raises Lost, or Unreachable if git is away and someone wants an end now.
         """
-        if self._record is not None and (self._record.run, self._turn) == (run.run, run.turn):
+        stay = (run.run, run.life, run.turn)
+        if self._record is not None and self._stay == stay:
             return None
-        self._turn = run.turn
+        self._record, self._stay = None, stay
         found = self._claim(run)
         if isinstance(found, Next):
             return found
