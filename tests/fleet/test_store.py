@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from rooda.fleet.model import Batch, Order, Run, State, Task
-from rooda.fleet.store import Dismissed, NameTaken, Progress, Store
+from rooda.fleet.store import Dismissed, Known, NameTaken, Progress, Store
 from rooda.fleet.workers import DEAD, WorkerRow
 
 BATCH = Batch("b1", "c0ffee", flags=("--ai-cmd", "agent"), max_cost=5.0)
@@ -45,6 +45,36 @@ def test_a_name_that_is_taken_adds_nothing(store: Store) -> None:
     assert caught.value.names == ("a",)
     assert [run.run for run in store.runs(P)] == ["a"]
     store.add("other", Batch("b2", "c0ffee"), [Task("a")])
+
+
+def test_runs_that_git_knows_come_back_and_those_that_are_there_stay(store: Store) -> None:
+    added(store, Task("there"))
+    other = Batch("b2", "c0ffee")
+    known = [
+        Known(Task("there"), BATCH, State.FAILED, 9),
+        Known(Task("ended"), other, State.SUCCESS, 4, 3, 5, 1.5, 1, "done", "did it"),
+        Known(Task("begun", after=("x",)), BATCH, State.QUEUED, 3, 2),
+        Known(Task("new", after=("x",), account="mine"), other, State.QUEUED, 1),
+    ]
+    assert store.restore(P, known) == {"ended", "begun", "new"}
+    assert store.restore(P, known) == set()
+    assert [run.run for run in store.runs(P)] == ["there", "ended", "begun", "new"]
+    states = {run.run: (run.state, run.turn, run.batch) for run in store.runs(P)}
+    assert states == {
+        "there": (State.QUEUED, 1, BATCH),
+        "ended": (State.SUCCESS, 4, other),
+        "begun": (State.QUEUED, 3, BATCH),
+        "new": (State.BLOCKED, 1, other),
+    }
+    ended = at(store, "ended")
+    assert (ended.iteration, ended.most_iterations, ended.cost, ended.unknown_costs) == (
+        3,
+        5,
+        1.5,
+        1,
+    )
+    assert (ended.reason, ended.headline) == ("done", "did it")
+    assert [(run.run, run.turn) for run in store.ready(P)] == [("there", 1), ("begun", 3)]
 
 
 def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: Store) -> None:
