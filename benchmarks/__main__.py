@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import (
+    fleet,
     iteration,
     readers,
     reading,
@@ -24,6 +25,7 @@ BENCHMARKS = (
     reading.measure,
     snapshots.measure,
     silence.measure,
+    fleet.measure,
 )
 
 
