@@ -12,6 +12,7 @@ from rooda.fleet.fence import (
     FALLBACK,
     AlreadyThere,
     BranchMoved,
+    BrokenRecord,
     Move,
     Record,
     Refused,
@@ -19,6 +20,7 @@ from rooda.fleet.fence import (
     Unreachable,
     scratch_remote,
 )
+from rooda.fleet.model import State
 from rooda.fleet.patience import until_reached
 from rooda.fleet.probe import probe
 from rooda.fleet.record_commits import Kind
@@ -103,9 +105,9 @@ def test_a_limit_does_not_count_as_an_iteration_and_an_end_tells_its_state(
     tip = commit_in(remote, server, "work")
     record = remote.claim("api", seen(remote), "w")
     for kind, iteration, state, last in (
-        (Kind.DONE, 1, "", 1),
-        (Kind.WAITING, 2, "", 1),
-        (Kind.ENDED, 2, "success", 2),
+        (Kind.DONE, 1, None, 1),
+        (Kind.WAITING, 2, None, 1),
+        (Kind.ENDED, 2, State.SUCCESS, 2),
     ):
         record = remote.publish(
             *("api", record),
@@ -197,7 +199,7 @@ def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server:
         tip=tip,
         wip=None,
         files={},
-        state="conflict",
+        state=State.CONFLICT,
         keep_branch=True,
     )
     assert (kept.branch, seen(remote).branch, seen(remote).tip) == (None, theirs, tip)
@@ -248,6 +250,28 @@ def act_after_push(remote: Remote, act: Callable[[], object]) -> list[Unreachabl
 
     remote.push = push_then_act  # type: ignore[method-assign]
     return errors
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        '{"kind":"done","tip":"--upload-pack=touch owned"}',
+        '{"kind":"done","wip":"HEAD\\nmerge HEAD"}',
+        '{"kind":"claim","claims":-1000}',
+        '{"kind":"ended","state":"gone"}',
+        "no facts",
+    ],
+)
+def test_a_forged_record_is_refused_at_once_and_no_word_of_it_reaches_git(
+    tmp_path: Path, server: Repo, facts: str
+) -> None:
+    remote = remote_of(str(server.path), tmp_path / "one", server)
+    forged = server.git("commit-tree", "main^{tree}", "-m", f"done 1\n\n{facts}")
+    server.git("update-ref", "refs/rooda/fleet/api", forged)
+    waits: list[str] = []
+    with pytest.raises(BrokenRecord, match="refs/rooda/fleet/api can't be read"):
+        until_reached(lambda: remote.fetch("api"), is_stopped=lambda: False, tell=waits.append)
+    assert waits == []
 
 
 def test_a_remote_that_is_away_is_asked_again_until_it_is_back(

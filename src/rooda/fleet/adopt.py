@@ -128,12 +128,11 @@ def _read(git: Git, name: str, sha: str) -> _Found | Adopted:
         result = PublishedResult()
         if RESULT in files:
             result = json.decode(files[RESULT], type=PublishedResult)
-        state = State(facts.state) if facts.state else State.QUEUED
-    except (GitError, MsgspecError, ValueError) as error:
+    except (GitError, MsgspecError) as error:
         return Adopted(one_line(name), trouble=f"its record can't be read: {one_line(str(error))}")
     if trouble := _trouble(name, added):
         return Adopted(one_line(name), trouble=trouble)
-    return _Found(added, _known(added, facts, result, state))
+    return _Found(added, _known(added, facts, result))
 
 
 def _trouble(name: str, added: Added) -> str:
@@ -148,7 +147,8 @@ def _trouble(name: str, added: Added) -> str:
     return ""
 
 
-def _known(added: Added, facts: Facts, result: PublishedResult, state: State) -> Known:
+def _known(added: Added, facts: Facts, result: PublishedResult) -> Known:
+    state = facts.state or State.QUEUED
     return Known(
         task=added.task,
         batch=added.batch,

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.fleet.addresses import absolute_address, without_credentials
-from rooda.fleet.model import BRANCHES, RECORDS
+from rooda.fleet.model import BRANCHES, RECORDS, State
 from rooda.fleet.record_commits import (
     RECORD,
     RESULT,
@@ -28,6 +28,7 @@ from rooda.fleet.record_commits import (
     read_commit,
 )
 from rooda.fleet.transport import NAME, transport
+from rooda.text.controls import one_line
 from rooda.text.paths import first_names
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.tools import Tools
@@ -62,6 +63,10 @@ class Unreachable(Exception):  # noqa: N818 - where the server is
     """Git could not do it: the remote is away, or refuses. The caller tries again later."""
 
 
+class BrokenRecord(Unreachable):
+    """The record of the run is not one that rooda wrote. To try again does not help."""
+
+
 class AlreadyThere(Exception):  # noqa: N818 - what was found
     """Runs of these names are on the remote already."""
 
@@ -83,8 +88,8 @@ class Record(Struct, frozen=True):
     wip: str | None = None  # a commit of the uncommitted work on top of `tip`
     iteration: int = 0  # the last one that is done
     claims_since: int = 0  # claims since the last commit of another kind
-    owner: str = ""  # who claimed last
-    state: str = ""  # how it ended
+    owner: str = ""  # the worker that claimed last
+    state: State | None = None  # how it ended
     task: bytes = b""
     result: bytes = b""
     record: bytes = b""
@@ -172,7 +177,7 @@ class Remote:
     def fetch(self, run: str) -> Record | None:
         """Return the record of a run, with all its objects here; None if there is no such run.
 
-        Raises Unreachable.
+        Raises Unreachable or BrokenRecord.
         """
         self._get_ready()
         return self._fetch(run)
@@ -258,7 +263,7 @@ class Remote:
         tip: str | None,
         wip: str | None,
         files: Mapping[str, bytes],
-        state: str = "",
+        state: State | None = None,
         keep_branch: bool = False,
     ) -> Record:
         """Move the branch to `tip` and add to the record, both or neither; return the new record.
@@ -393,7 +398,7 @@ class Remote:
             facts, files = read_commit(self._git, sha)
             is_torn = branch is not None and has_unknown_iteration(self._git, run, branch, facts)
         except GitError as error:
-            raise self._unreachable(error) from None
+            raise BrokenRecord(f"its record {ref} can't be read: {one_line(str(error))}") from None
         return Record(run, ref, sha, facts.kind, branch, is_torn).telling(facts, files)
 
     def _unreachable(self, error: Exception) -> Unreachable:

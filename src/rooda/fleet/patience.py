@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from rooda.fleet.fence import Unreachable
+from rooda.fleet.fence import BrokenRecord, Unreachable
 
 _LONGEST = 60.0  # seconds between two tries
 _LOOK_EVERY = 0.2  # seconds between two looks at whether the caller should stop
@@ -28,6 +28,8 @@ def until_reached(
     for wait in _waits(first):
         try:
             found = act()
+        except BrokenRecord:
+            raise
         except Unreachable as error:
             was_away = True
             tell(f"{error}; next try in {wait:.0f} s")

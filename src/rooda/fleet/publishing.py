@@ -20,7 +20,7 @@ class Publication(Struct, frozen=True):
     kind: Kind
     iteration: int
     files: Mapping[str, bytes]
-    state: str = ""
+    state: State | None = None  # how the run ended
 
 
 class PublishedConflict(Exception):  # noqa: N818 - what happened

@@ -10,17 +10,20 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from rooda.fleet.model import State
 from rooda.workspace.git import Git, GitError
 
 TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
 FILES = (TASK, RESULT, RECORD)
 _NEW = "refs/rooda/new/"  # where the commits are that were just made
 _LATEST = 100  # commits of a branch among which half of a push is looked for
+_MOST = 1_000_000  # iterations, and claims of one
 _IMPORT = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
 
 
@@ -34,16 +37,21 @@ class Kind(StrEnum):
     ENDED = "ended"
 
 
+# Others can write records too: no word of one becomes an option of git, or a line of its input.
+Commit = Annotated[str, Meta(pattern=r"\A([0-9a-f]{40}|[0-9a-f]{64})\Z")]
+Number = Annotated[int, Meta(ge=0, le=_MOST)]
+
+
 class Facts(Struct, frozen=True, omit_defaults=True):
     """What the message of a record commit tells a program."""
 
     kind: Kind
-    iteration: int = 0  # the last one that is done
-    tip: str | None = None  # of the branch, as published last
-    wip: str | None = None  # a commit of the uncommitted work on top of it
-    claims: int = 0  # in a row, without any other commit between them
-    owner: str = ""  # who claimed last
-    state: str = ""  # how it ended
+    iteration: Number = 0  # the last one that is done
+    tip: Commit | None = None  # of the branch, as published last
+    wip: Commit | None = None  # a commit of the uncommitted work on top of it
+    claims: Number = 0  # in a row, without any other commit between them
+    owner: str = ""  # the worker that claimed last
+    state: State | None = None  # how it ended
     maker: str = ""  # differs between two processes that write the same in the same second
 
 
@@ -105,12 +113,11 @@ def read_commit(git: Git, sha: str) -> tuple[Facts, dict[str, bytes]]:
     """Return the facts of a record commit and its files. Raises GitError."""
     wanted = [sha, *(f"{sha}:{name}" for name in FILES)]
     answer = git("cat-file", "--batch", given="\n".join([*wanted, ""]).encode())
-    commit, *files = _objects(answer, len(wanted))
-    if commit is None:
-        raise GitError(f"the record commit {sha} is missing")
     try:
-        facts = msgspec.json.decode(commit.rstrip(b"\n").rpartition(b"\n")[2], type=Facts)
-    except msgspec.MsgspecError as error:
+        commit, *files = _objects(answer, len(wanted))
+        last_line = (commit or b"").rstrip(b"\n").rpartition(b"\n")[2]
+        facts = msgspec.json.decode(last_line, type=Facts)
+    except (msgspec.MsgspecError, ValueError) as error:
         raise GitError(f"{sha} is not a record commit of rooda: {error}") from None
     found = zip(FILES, files, strict=True)
     return facts, {name: content for name, content in found if content is not None}

@@ -287,7 +287,7 @@ class SlotWork:
                 run.run,
                 record,
                 work,
-                Publication(kind, result.iteration, files, state if state.is_end else ""),
+                Publication(kind, result.iteration, files, state if state.is_end else None),
                 is_stopped=lambda: self._control.is_stopped,
                 tell=lambda words: self._tell(run.run, words),
             )

@@ -18,7 +18,7 @@ from rooda.fleet.budget import wait_or_end
 from rooda.fleet.control import AtWork, Control
 from rooda.fleet.durable import Steps
 from rooda.fleet.faults import reach
-from rooda.fleet.fence import Unreachable
+from rooda.fleet.fence import BrokenRecord, Unreachable
 from rooda.fleet.model import Order, Run, State
 from rooda.fleet.next_move import Next
 from rooda.fleet.slot_work import Lost, SlotWork, read_published
@@ -89,7 +89,9 @@ class TurnWork:
             found = self._iterate()
         except Lost as error:
             self._place.on_lost(str(error))
-        except Unreachable as error:  # someone wants an end, and git is away
+        except BrokenRecord as error:
+            found = Next("end", state=State.FAILED, reason=str(error))
+        except Unreachable as error:  # the turn is to end, and git is away
             found = self._interrupted(f": {one_line(str(error))}")
         except Exception as error:  # noqa: BLE001 - the run must not be stuck in any case
             traceback.print_exc()
