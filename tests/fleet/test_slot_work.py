@@ -4,10 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import json
+from msgspec.structs import replace
 
+from rooda.fleet import slot_work
+from rooda.fleet.control import Control
 from rooda.fleet.faults import DONE, FAULTS
-from rooda.fleet.fence import scratch_remote
-from rooda.fleet.model import Batch, State, Task
+from rooda.fleet.fence import Record, scratch_remote
+from rooda.fleet.finish import PullRequest
+from rooda.fleet.model import Finish, State, Task
+from rooda.fleet.next_move import Next
+from rooda.fleet.record_commits import Kind
+from rooda.fleet.slot_plan import SlotPlan
+from rooda.fleet.slot_work import PublishedResult, SlotWork
+from rooda.fleet.slots import Slot
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
@@ -35,17 +45,60 @@ def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) ->
     assert "abc123" not in kept
 
 
-@pytest.mark.slow
-def test_a_run_with_the_name_of_a_forgotten_one_is_worked_on(fleet: Fleet) -> None:
-    for name in ("first", "second"):
-        fleet.batch = Batch(name, fleet.batch.base)
-        fleet.add([Task("one", text="work")], fleet.agent(1))
-        if name == "first":
-            fleet.start_slot(1)
-        fleet.until_ended()
-        assert fleet.run("one").state is State.SUCCESS
-        assert fleet.store.forget(fleet.project, "one")
-        with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
-            record = remote.fetch("one")
-            assert record is not None
-            remote.delete("one", record)
+@pytest.fixture
+def work(fleet: Fleet) -> Iterator[SlotWork]:
+    """The work in a slot of the fleet, in this process."""
+    root = fleet.folder / "slots"
+    slot = Slot.open(root, fleet.project, 1, fleet.remote, environ=fleet.environ())
+    plan = SlotPlan(fleet.url, fleet.remote, fleet.project, 1)
+    yield SlotWork(slot, plan, "worker", Control(), lambda *_: None)
+    slot.close()
+
+
+def published(fleet: Fleet, name: str, told: PublishedResult, state: State | None) -> Record:
+    """Let another worker publish a commit of its own for a run."""
+    tip = fleet.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", f"work of {name}")
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        record = remote.fetch(name)
+        assert record is not None
+        remote.ensure(tip)
+        return remote.publish(
+            name,
+            record,
+            kind=Kind.DONE,
+            iteration=1,
+            tip=tip,
+            wip=None,
+            files={"result.json": json.encode(told)},
+            state=state,
+        )
+
+
+@pytest.mark.thorough
+def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slot(
+    fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that takes over a run after its last iteration has another run in its slot."""
+    mine, other = fleet.add([Task("mine"), Task("other")], "agent")
+    record = published(fleet, "other", PublishedResult(iteration=1), State.SUCCESS)
+    assert work.open(mine) is None
+    tips: list[str] = []
+
+    def make(_: str, tip: str, *__: object, **___: object) -> PullRequest:
+        tips.append(tip)
+        return PullRequest(7, "")
+
+    monkeypatch.setattr(slot_work, "open_pull_request", make)
+    ended = replace(other, batch=replace(other.batch, finish=Finish.PR))
+    assert work.finish(ended, State.SUCCESS) == "PR #7"
+    assert tips == [record.tip]
+
+
+@pytest.mark.thorough
+def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
+    fleet: Fleet, work: SlotWork
+) -> None:
+    (run,) = fleet.add([Task("one")], "agent")
+    told = PublishedResult(life=run.life, state=State.WORKING, iteration=1)
+    published(fleet, "one", told, State.CONFLICT)
+    assert work.open(run) == Next("end", state=State.CONFLICT)

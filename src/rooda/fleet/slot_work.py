@@ -146,9 +146,9 @@ class SlotWork:
         """Return the end of the run: it was published, and then its worker died."""
         self.seen = record
         published = read_published(record)
-        if published.life != run.life or not published.state.is_end:
+        if published.life != run.life or record.state is None:
             return None
-        return Next("end", state=published.state, reason=published.reason)
+        return Next("end", state=record.state, reason=published.reason)
 
     def _bring(self, run: Run, record: Record) -> None:
         """Reset the slot to where the run is, with its record."""
@@ -335,9 +335,8 @@ class SlotWork:
         """Open a pull request, if the batch wants one; return words about it, or none."""
         if run.batch.finish is not Finish.PR or state is not State.SUCCESS:
             return ""
-        # A worker that took over just now has not fetched it yet.
         try:
-            record = self._record or self._reached(run, lambda: self._slot.remote.fetch(run.run))
+            record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
         except Unreachable as error:
             return f"no pull request: {one_line(str(error))}"
         if record is None or record.tip is None:
