@@ -132,7 +132,7 @@ def test_a_retry_is_a_new_life(store: Store) -> None:
     assert at(store, "a").life == life
     store.begin(P, "a", 2, "w", "")
     store.end(P, "a", 2, "w", State.FAILED, "")
-    store.retry(P, "a")
+    store.retry(P, "a", Task("a"))
     assert at(store, "a").life not in ("", life)
 
 
@@ -144,7 +144,7 @@ def test_runs_start_when_those_before_them_succeeded(store: Store) -> None:
         store.begin(P, name, 1, "w", "")
         store.end(P, name, 1, "w", state, "")
     assert store.ready(P) == []
-    assert store.retry(P, "b")
+    assert store.retry(P, "b", Task("b"))
     store.begin(P, "b", 3, "w", "")
     store.end(P, "b", 3, "w", State.SUCCESS, "")
     assert [run.run for run in store.ready(P)] == ["c"]
@@ -158,10 +158,40 @@ def test_a_stop_waits_for_the_iteration_or_comes_at_once(store: Store) -> None:
     assert (at(store, "a").state, at(store, "a").order) == (State.WORKING, Order.STOP)
     assert at(store, "b").state is State.STOPPED
     assert store.begin(P, "b", 1, "w", "") is None
-    assert not store.retry(P, "a")  # it is still at work
+    assert not store.retry(P, "a", Task("a"))  # it is still at work
     assert not store.forget(P, "a")
     assert store.forget(P, "b")
     assert store.run(P, "b") is None
+
+
+def test_a_run_that_is_stopped_does_not_wait_for_the_end_of_a_limit_first(store: Store) -> None:
+    added(store, Task("a"))
+    store.begin(P, "a", 1, "w", "")
+    store.order(P, "a", Order.STOP)
+    assert store.wait(P, "a", 1, "w", 3600, "usage limit")
+    run = at(store, "a")
+    assert (run.state, run.reason) == (State.STOPPED, "stopped by the user")
+    assert run.order is Order.NONE
+
+
+def test_a_run_that_was_stopped_while_it_waited_for_another_one_waits_for_it_again(
+    store: Store,
+) -> None:
+    _, task = tasks = [Task("a"), Task("b", after=("a",))]
+    added(store, *tasks)
+    store.order(P, "b", Order.STOP)
+    assert store.retry(P, "b", task)
+    assert [run.run for run in store.ready(P)] == ["a"]
+    assert at(store, "b").state is State.BLOCKED
+    store.begin(P, "a", 1, "w", "")
+    store.end(P, "a", 1, "w", State.SUCCESS, "")
+    assert [run.run for run in store.ready(P)] == ["b"]
+    assert store.begin(P, "b", at(store, "b").turn, "w", "") is not None
+    store.advance(P, "b", "w", Progress(1, 0.0, 0))
+    store.end(P, "b", at(store, "b").turn, "w", State.FAILED, "")
+    store.forget(P, "a")
+    assert store.retry(P, "b", task)  # its branch has the work of the other one
+    assert [run.run for run in store.ready(P)] == ["b"]
 
 
 def test_a_new_run_of_a_forgotten_name_has_a_life_that_the_engine_never_saw(store: Store) -> None:

@@ -16,6 +16,8 @@ from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
 from rooda.fleet.tables import BATCHES, RUNS, Database
 from rooda.fleet.workers import Workers
 
+_STOPPED = "stopped by the user"
+
 
 class NameTaken(Exception):  # noqa: N818 - says what was found
     """The project has runs with these names already."""
@@ -125,37 +127,36 @@ class Store:
 
     def order(self, project: str, name: str, order: Order) -> None:
         """Ask for the stop of a run. One that waits is stopped at once."""
-        waiting = [State.QUEUED, State.BLOCKED]
+        is_at_work = RUNS.c.state == State.WORKING
         with self._database.engine.begin() as connection:
+            # One change: between two, the run could go from the queue to a worker.
             self._update(
                 connection,
-                _is(project, name) & (RUNS.c.state == State.WORKING),
-                ordered=order,
-            )
-            self._update(
-                connection,
-                _is(project, name) & RUNS.c.state.in_(waiting),
-                state=State.STOPPED,
-                reason="stopped by the user",
-                turn=RUNS.c.turn + 1,
+                _is(project, name) & (is_at_work | RUNS.c.state.in_([State.QUEUED, State.BLOCKED])),
+                ordered=sa.case((is_at_work, order), else_=Order.NONE),
+                reason=sa.case((is_at_work, RUNS.c.reason), else_=_STOPPED),
+                turn=sa.case((is_at_work, RUNS.c.turn), else_=RUNS.c.turn + 1),
+                state=sa.case((is_at_work, RUNS.c.state), else_=State.STOPPED),
             )
 
-    def retry(self, project: str, name: str, task: Task | None = None) -> bool:
-        """Queue a run again that has ended; return whether it had. `task` replaces its task."""
-        ends = [state for state in State if state.is_end]
-        changes: dict[str, Any] = {} if task is None else {"task": _text(task)}
+    def retry(self, project: str, name: str, task: Task) -> bool:
+        """Queue a run again that has ended, with this task; return whether it had.
+
+        One that has done nothing yet waits for the runs in `after`.
+        """
+        first = State.BLOCKED if task.after else State.QUEUED
         with self._database.engine.begin() as connection:
             return self._update(
                 connection,
-                _is(project, name) & RUNS.c.state.in_(ends),
-                state=State.QUEUED,
+                _is(project, name) & RUNS.c.state.in_([state for state in State if state.is_end]),
+                state=sa.case((RUNS.c.iteration > 0, State.QUEUED), else_=first),
+                task=_text(task),
                 reason="",
                 ordered=Order.NONE,
                 ended="",
                 not_before=0.0,
                 turn=RUNS.c.turn + 1,
                 life=_new_life(),
-                **changes,
             )
 
     def set_ended(self, project: str, name: str, words: str) -> None:
@@ -273,16 +274,21 @@ class Store:
     def wait(
         self, project: str, name: str, turn: int, worker: str, seconds: float, reason: str
     ) -> bool:
-        """End this turn; the next one begins after so many seconds."""
+        """End this turn; the next one begins after so many seconds, unless the user wants no more.
+
+        A run that the user stops meanwhile does not wait for the end of a limit first.
+        """
+        is_stopped = RUNS.c.ordered != Order.NONE
         with self._database.engine.begin() as connection:
             not_before = self._database.now(connection) + seconds if seconds else 0.0
             return self._update(
                 connection,
                 _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
-                state=State.QUEUED,
+                state=sa.case((is_stopped, State.STOPPED), else_=State.QUEUED),
+                reason=sa.case((is_stopped, _STOPPED), else_=reason),
+                ordered=Order.NONE,
                 turn=turn + 1,
                 not_before=not_before,
-                reason=reason,
             )
 
     def end(
