@@ -13,6 +13,8 @@ P = "project"
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
     store = Store(url)
+    for name in ("w", "w1", "old", "new"):
+        store.workers.register(WorkerRow(name, P, "host", 1, 1, ()))
     yield store
     store.close()
 
@@ -112,14 +114,14 @@ def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
     assert at(store, "a").state is State.SUCCESS
 
 
-def test_a_worker_that_was_declared_dead_gets_no_turn(store: Store) -> None:
+def test_a_worker_that_is_not_alive_any_more_gets_no_turn(store: Store) -> None:
     added(store, Task("a"))
-    for name in ("old", "new"):
-        store.workers.register(WorkerRow(name, P, "host", 1, 1, ()))
     store.workers.declare_dead("old", 0)
+    store.workers.leave("w")  # or the row of a dead worker was deleted after a day
     assert store.begin(P, "a", 1, "new", "") is not None
-    with pytest.raises(Dismissed):
-        store.begin(P, "a", 1, "old", "")
+    for gone in ("old", "w"):
+        with pytest.raises(Dismissed):
+            store.begin(P, "a", 1, gone, "")
     assert at(store, "a").worker == "new"
 
 
@@ -242,13 +244,13 @@ def test_an_overload_halves_the_number_at_work(store: Store) -> None:
 
 
 def test_a_worker_is_dead_only_if_it_did_not_show_itself(store: Store) -> None:
-    store.workers.register(WorkerRow("w1", P, "host", 1, 1, ("gpu", "big")))
-    assert store.workers.beat("w1")
-    (row,) = store.workers.all(P)
+    store.workers.register(WorkerRow("w2", "other", "host", 1, 1, ("gpu", "big")))
+    assert store.workers.beat("w2")
+    (row,) = store.workers.all("other")
     assert (row.labels, row.beats) == (("gpu", "big"), 1)
-    assert not store.workers.declare_dead("w1", 0)
-    assert store.workers.declare_dead("w1", 1)
-    assert not store.workers.beat("w1")
-    assert store.workers.all(P)[0].state == DEAD
-    store.workers.leave("w1")
-    assert store.workers.all(P) == []
+    assert not store.workers.declare_dead("w2", 0)
+    assert store.workers.declare_dead("w2", 1)
+    assert not store.workers.beat("w2")
+    assert store.workers.all("other")[0].state == DEAD
+    store.workers.leave("w2")
+    assert store.workers.all("other") == []

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 from rooda.fleet.tables import WORKERS, Database
 
 ALIVE, DEAD = "alive", "dead"
-_KEPT = 24 * 3600.0  # seconds for which a dead worker is remembered, for people who look
+_KEPT = 24 * 3600.0  # seconds for which `rooda fleet` can show a dead worker
 
 
 class WorkerRow(Struct, frozen=True):
@@ -81,15 +81,14 @@ class Workers:
             return done.rowcount > 0
 
     def may_work(self, connection: sa.Connection, worker: str) -> bool:
-        """Return whether nobody declared the worker dead; nobody does so before the commit."""
+        """Return whether the worker is alive: then it stays so until the commit."""
         # A write keeps the row until the end of the transaction, in both kinds of database.
         found = connection.execute(
-            sa.update(WORKERS).where(WORKERS.c.id == worker).values(state=WORKERS.c.state)
+            sa.update(WORKERS)
+            .where(WORKERS.c.id == worker, WORKERS.c.state == ALIVE)
+            .values(state=ALIVE)
         )
-        if not found.rowcount:
-            return True
-        state = connection.execute(sa.select(WORKERS.c.state).where(WORKERS.c.id == worker))
-        return bool(state.scalar_one() == ALIVE)
+        return found.rowcount > 0
 
     def leave(self, worker: str) -> None:
         """Delete a worker that ends by itself."""
