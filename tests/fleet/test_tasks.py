@@ -200,6 +200,9 @@ def test_headings_with_one_name_or_without_words_are_mistakes(tmp_path: Path) ->
         ("word " * 40, "word-word-word-word-word-word-word-word-word"),
         ("x" * 200, "x" * 48),
         ("HEAD", "head"),
+        ("Last", "task-last"),  # `rooda show last` means another run
+        ("2", "task-2"),
+        ("fleet", "task-fleet"),
     ],
 )
 def test_a_name_is_a_safe_part_of_a_branch(title: str, name: str) -> None:
