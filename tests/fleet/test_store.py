@@ -99,6 +99,15 @@ def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: Store) -> None
     assert [run.turn for run in store.ready(P)] == [3]
 
 
+def test_words_that_the_database_refuses_do_not_keep_a_run_from_its_end(store: Store) -> None:
+    """An agent can print NUL, and a file name need not be UTF-8."""
+    added(store, Task("a"))
+    store.begin(P, "a", 1, "w", "")
+    store.advance(P, "a", "w", Progress(1, 0.0, 0, headline="did\0 it"))
+    store.wait(P, "a", 1, "w", 0, "conflict: \udc80.txt")
+    assert (at(store, "a").headline, at(store, "a").reason) == ("did it", "conflict: ?.txt")
+
+
 def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
     added(store, Task("a"))
     store.begin(P, "a", 1, "old", "")

@@ -15,6 +15,7 @@ from rooda.loop.run_events import RunEnded
 from rooda.loop.stops import recorded_reason
 from rooda.loop.waits import AgentHold
 from rooda.record.rows import IterationRow
+from rooda.text.controls import storable
 from rooda.text.plain_files import replace_file
 
 FORMAT = 1
@@ -164,7 +165,7 @@ def write_not_started(path: Path, problems: Sequence[str], run: str | None = Non
 def _plain(value: object) -> object:
     """Return the value without what JSON can't say: an agent may print lone surrogates."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return storable(value)
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

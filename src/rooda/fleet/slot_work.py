@@ -30,7 +30,7 @@ from rooda.fleet.slot_setup import Setup, SetupFailed
 from rooda.fleet.slots import Slot, Snapshot
 from rooda.record.given_flags import split_flags
 from rooda.record.transfer import TransferError, export_run, import_run
-from rooda.text.controls import one_line
+from rooda.text.controls import one_line, storable
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
 
@@ -323,7 +323,7 @@ class SlotWork:
             turn=run.turn,
             life=run.life,
             state=state,
-            reason=reason,
+            reason=storable(reason),
             iteration=result.iteration,
             max_iterations=result.max_iterations,
             cost=result.cost or run.cost,

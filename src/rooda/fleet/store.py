@@ -15,6 +15,7 @@ from rooda.fleet.accounts import Accounts
 from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
 from rooda.fleet.tables import BATCHES, RUNS, Database
 from rooda.fleet.workers import Workers
+from rooda.text.controls import storable
 
 _STOPPED = "stopped by the user"
 
@@ -285,7 +286,7 @@ class Store:
                 connection,
                 _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
                 state=sa.case((is_stopped, State.STOPPED), else_=State.QUEUED),
-                reason=sa.case((is_stopped, _STOPPED), else_=reason),
+                reason=sa.case((is_stopped, _STOPPED), else_=storable(reason)),
                 ordered=Order.NONE,
                 turn=turn + 1,
                 not_before=not_before,
@@ -321,7 +322,11 @@ class Store:
         self, connection: sa.Connection, where: sa.ColumnElement[bool], **values: Any
     ) -> bool:
         values["changed"] = self._database.now(connection)
-        return connection.execute(sa.update(RUNS).where(where).values(**values)).rowcount > 0
+        known = {
+            name: storable(value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        return connection.execute(sa.update(RUNS).where(where).values(**known)).rowcount > 0
 
     def _release(self, project: str) -> None:
         """Queue the runs that wait for others which have all ended as success."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
 from msgspec import Struct, convert, to_builtins
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from rooda.engine.outcome import NOT_STARTED, RunOutcome
 from rooda.fleet.budget import wait_or_end
@@ -242,6 +242,8 @@ class TurnWork:
             self._control.check()
             try:
                 return question()
+            except DataError:
+                raise  # the database is there, and refuses a value: to ask again does not help
             except SQLAlchemyError:
                 self._control.rest(_RETRY)
 

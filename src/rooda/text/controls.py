@@ -38,6 +38,14 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split("\n")).strip()
 
 
+def storable(text: str) -> str:
+    """Return the text without what a database or JSON refuses: NUL, and lone surrogates.
+
+    A file name that is not UTF-8 has such surrogates.
+    """
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
 def shown_words(words: Sequence[str]) -> str:
     """Return the words of a command line on one line, without the middle of a long word."""
     return shlex.join(_brief(one_line(word)) for word in words)
