@@ -407,3 +407,27 @@ def test_records_are_branches_where_the_server_takes_no_other_refs(
     other = remote_of(str(server.path), tmp_path / "two", server)
     assert other.claim("api", seen(other), "w").ref == f"{FALLBACK}api"
     assert other.list_records() == ["api"]
+
+
+def test_refs_that_moved_while_git_read_them_are_read_again(
+    tmp_path: Path, server: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git saw the old branch, and then the new record."""
+    remote = remote_of(str(server.path), tmp_path / "one", server)
+    remote.add([("api", TASK)])
+    owned = remote.claim("api", seen(remote), "w")
+    old, new = commit_in(remote, server, "old"), None
+    for number, text in ((1, "old"), (2, "new")):
+        new = commit_in(remote, server, text, new)
+        owned = remote.publish(
+            "api", owned, kind=Kind.DONE, iteration=number, tip=new, wip=None, files={}
+        )
+    look = remote.look
+    answers = [{**look(), "refs/heads/rooda/api": old}]
+
+    def torn(*patterns: str) -> dict[str, str]:
+        return answers.pop() if answers else look(*patterns)
+
+    monkeypatch.setattr(remote, "look", torn)
+    record = seen(remote)
+    assert (record.start, record.iteration) == (new, 2)

@@ -184,16 +184,21 @@ class Remote:
 
     def _fetch(self, run: str) -> Record | None:
         branch = BRANCHES + run
+        refs = (branch, *(place + run for place in RECORD_PLACES))
         for _ in range(_TRIES):
-            seen = self.look(branch, *(place + run for place in RECORD_PLACES))
+            seen = self.look(*refs)
             ref = next((place + run for place in RECORD_PLACES if place + run in seen), None)
             if ref is None:
                 return None
             wanted = {ref: _SEEN_RECORDS + run}
             if branch in seen:
                 wanted[branch] = _SEEN_BRANCHES + run
-            if self._bring(wanted, seen):
-                return self._read(run, ref, seen[ref], seen.get(branch))
+            if not self._bring(wanted, seen):
+                continue
+            record = self._read(run, ref, seen[ref], seen.get(branch))
+            # Git reads one ref after the other, and a push may have come in between.
+            if record.branch == record.tip or self.look(*refs) == seen:
+                return record
         raise Unreachable(f"the refs of {run} on {self.shown} changed while rooda fetched them")
 
     def ensure(self, commit: str) -> None:
