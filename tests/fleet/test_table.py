@@ -22,6 +22,7 @@ from support.fleet_runs import NOW, a_run
             f"waiting until {time_of(NOW + 60, NOW)}: usage limit of claude",
         ),
         (a_run(not_before=NOW - 60), "queued"),
+        (a_run(labels=("gpu",)), "queued for a worker with the label gpu"),
         (a_run(state=State.WORKING), "working"),
         (
             a_run(state=State.WORKING, reason="git is away"),
@@ -106,6 +107,17 @@ def test_runs_that_wait_without_a_worker_say_how_to_start_one() -> None:
     assert "`rooda worker --drain`" in table_text(Sight([a_run()], NOW))
     ended = Sight([a_run(state=State.SUCCESS)], NOW)
     assert "rooda worker" not in table_text(ended)
+
+
+def test_a_run_that_no_worker_can_take_says_which_label_is_missing() -> None:
+    picky = a_run("model", labels=("gpu",))
+    assert "`rooda worker --drain --labels gpu`" in table_text(Sight([picky], NOW))
+    assert "`rooda worker --drain`" in table_text(Sight([picky, a_run()], NOW))
+    plain = WorkerRow("a", "app-1", "host", 1, 1, ())
+    words = "No worker has the label gpu, which model needs. Start one with `rooda worker --labels"
+    assert words in table_text(Sight([picky], NOW, workers=[plain]))
+    able = WorkerRow("b", "app-1", "host", 2, 2, ("gpu", "big"))
+    assert "No worker has" not in table_text(Sight([picky], NOW, workers=[plain, able]))
 
 
 def test_colors_are_those_of_the_states() -> None:

@@ -8,6 +8,12 @@ NOW = 1_800_000_000.0
 BATCH = Batch("night", "abc", max_cost=40.0)
 
 
-def a_run(name: str = "auth", after: tuple[str, ...] = (), **fields: Any) -> Run:
+def a_run(
+    name: str = "auth",
+    after: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
+    **fields: Any,
+) -> Run:
     """Return a run of the project `app-1`."""
-    return Run("app-1", name, BATCH, Task(name, name, "words", after=after), **fields)
+    task = Task(name, name, "words", after=after, labels=labels)
+    return Run("app-1", name, BATCH, task, **fields)

@@ -12,6 +12,7 @@ from rooda.fleet.words import (
     color_of,
     cost_words,
     iteration_words,
+    label_words,
     state_words,
     time_of,
     total_words,
@@ -91,12 +92,28 @@ def worker_words(sight: Sight) -> list[str]:
     alive = [one for one in sight.workers if one.state != _DEAD]
     waits = any(not run.state.is_end for run in sight.runs)
     if not alive:
-        return ["No worker is at work here. Start one with `rooda worker --drain`"] if waits else []
+        start = f"rooda worker --drain{_labels_needed(sight.runs)}"
+        return [f"No worker is at work here. Start one with `{start}`"] if waits else []
     hosts: dict[str, int] = {}
     for one in alive:
         hosts[one.host] = hosts.get(one.host, 0) + 1
     places = ", ".join(f"{host} ({count(slots, 'slot')})" for host, slots in hosts.items())
-    return [f"Workers: {places}"]
+    lacking = [
+        f"No worker has {label_words(run.task.labels)}, which {run.run} needs. Start one with "
+        f"`rooda worker --labels {','.join(run.task.labels)}`"
+        for run in sight.runs
+        if run.state is State.QUEUED
+        and not any(set(run.task.labels) <= set(one.labels) for one in alive)
+    ]
+    return [f"Workers: {places}", *lacking]
+
+
+def _labels_needed(runs: Sequence[Run]) -> str:
+    """Return the flag without which a worker could take none of the runs that wait."""
+    queued = [run for run in runs if run.state is State.QUEUED]
+    if not queued or not all(run.task.labels for run in queued):
+        return ""
+    return f" --labels {','.join(queued[0].task.labels)}"
 
 
 def as_object(sight: Sight) -> dict[str, Any]:

@@ -54,7 +54,13 @@ def _queued(run: Run, now: float) -> str:
     if run.not_before > now:
         why = f": {run.reason}" if run.reason else ""
         return f"waiting until {time_of(run.not_before, now)}{why}"
-    return f"queued: {run.reason}" if run.reason else "queued"
+    labels = f" for a worker with {label_words(run.task.labels)}" if run.task.labels else ""
+    return f"queued{labels}: {run.reason}" if run.reason else f"queued{labels}"
+
+
+def label_words(labels: Sequence[str]) -> str:
+    """Return `the label gpu`, or `the labels gpu, big`."""
+    return f"the {'label' if len(labels) == 1 else 'labels'} {', '.join(labels)}"
 
 
 def _blocked(run: Run, states: Mapping[str, State]) -> str:

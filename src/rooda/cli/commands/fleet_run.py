@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from rooda.cli.fleet_flags import check_run_flags, fleet_flags, fleet_options, run_words
-from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
+from rooda.cli.fleet_here import NO_RUN, FleetHere, fleet_here, wrong
 from rooda.config.fleet_settings import (
     COPY,
     FINISH,
@@ -31,7 +31,9 @@ from rooda.fleet.model import Batch, Finish, Run, State, Task
 from rooda.fleet.settled import going_on
 from rooda.fleet.table import table_text
 from rooda.fleet.tasks import By, Wanted, read_tasks
+from rooda.fleet.words import state_words
 from rooda.process.interrupts import INTERRUPTED
+from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.text.times import local_now
 
@@ -81,7 +83,10 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
             _add_tasks(here, ctx)
         waiting = going_on(here.runs(), here.values[LABELS])
         if not waiting:
-            raise wrong("no run waits for a worker", "Name a file with tasks, such as TASKS.md")
+            left = left_words(here)
+            message = f"no run can start here: {left}" if left else "no run waits for a worker"
+            advice = "See `rooda fleet`" if left else "Name a file with tasks, such as TASKS.md"
+            raise wrong(message, advice)
         names = frozenset(run.run for run in waiting)
         code = work(here, session, until=lambda runs: not _own(going_on(runs), names))
         ended = _own(here.runs(), names)
@@ -89,6 +94,16 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
     if code == 0 and any(run.state is not State.SUCCESS for run in ended):
         return 1
     return code
+
+
+def left_words(here: FleetHere) -> str:
+    """Return which runs have not ended, and what each waits for; empty if all have."""
+    sight = here.sight()
+    return ", ".join(
+        one_line(f"{run.run} ({state_words(run, sight.states, sight.now)})")
+        for run in sight.runs
+        if not run.state.is_end
+    )
 
 
 def _own(runs: Sequence[Run], names: frozenset[str]) -> list[Run]:
@@ -267,7 +282,15 @@ def worker(
     flags = {key: (flag, text) for key, (flag, text) in given.items() if text is not None}
     with fleet_here(flags, config) as here:
         own = here.values[LABELS]
-        return work(here, session, until=(lambda runs: not going_on(runs, own)) if drain else None)
+        if drain and not here.runs():
+            click.echo(NO_RUN, err=True)
+            return 0
+        code = work(here, session, until=(lambda runs: not going_on(runs, own)) if drain else None)
+        if drain and code == 0:
+            left = left_words(here)
+            words = f"Not ended: {left}" if left else "All runs have ended: see `rooda fleet`"
+            click.echo(f"{words}.", err=True)
+        return code
 
 
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
