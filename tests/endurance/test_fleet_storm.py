@@ -65,8 +65,8 @@ def test_every_iteration_is_done_exactly_once(
                 fleet.check_work(name, iterations)
                 if not storm.has_killed_agents:
                     fleet.check_exactly_once(name, iterations)
-        except AssertionError:
-            pytest.fail(f"seed {seed}\n{storm.told()}")
+        except AssertionError as error:
+            pytest.fail(f"seed {seed}\n{storm.told()}\n{str(error)[:2000]}")
     check_nothing_is_left(storm)
 
 

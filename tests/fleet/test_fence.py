@@ -1,5 +1,6 @@
 """Who owns a run, and whose work counts, is decided by the git server."""
 
+import os
 import shlex
 import subprocess
 import threading
@@ -431,3 +432,21 @@ def test_refs_that_moved_while_git_read_them_are_read_again(
     monkeypatch.setattr(remote, "look", torn)
     record = seen(remote)
     assert (record.start, record.iteration) == (new, 2)
+
+
+def test_a_lock_that_a_killed_git_left_is_removed_when_it_is_old(
+    tmp_path: Path, server: Repo
+) -> None:
+    remote = remote_of(str(server.path), tmp_path / "one", server)
+    remote.add([("api", TASK)])
+    record = seen(remote)
+    lock = server.path / "refs/rooda/fleet/api.lock"
+    lock.touch()
+    for _ in range(2):
+        with pytest.raises(Unreachable, match=r"api\.lock"):
+            remote.claim("api", record, "w")
+        assert lock.exists()
+    os.utime(lock, (1, 1))
+    with pytest.raises(Unreachable):
+        remote.claim("api", record, "w")
+    assert remote.claim("api", record, "w").owner == "w"

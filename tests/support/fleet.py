@@ -217,7 +217,7 @@ class Fleet:
         bodies = self.git("log", "--format=%B", f"{self.batch.base}..rooda/{name}")
         commits = Counter(re.findall(rf"^Rooda-Run: {name}/(\d+)$", bodies, re.MULTILINE))
         completed = {str(number) for number, status in rows if status == "completed"}
-        assert set(commits.values()) == {1}, self.story()
+        assert set(commits.values()) == {1}, f"{bodies}\n{self.story()}"
         assert completed <= set(commits) <= {str(number) for number in numbers}, self.story()
         assert self.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * lines
         subjects = self.git("log", "--first-parent", "--format=%s", f"refs/rooda/fleet/{name}")

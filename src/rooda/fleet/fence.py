@@ -27,7 +27,7 @@ from rooda.fleet.record_commits import (
     has_unknown_iteration,
     read_commit,
 )
-from rooda.fleet.transport import NAME, transport
+from rooda.fleet.transport import NAME, remove_stale_lock, transport
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names
 from rooda.workspace.git import INHERITED, Git, GitError
@@ -328,6 +328,7 @@ class Remote:
         try:
             self._mover(*words, umask=INHERITED)
         except GitError as error:
+            remove_stale_lock(self.url, (move.ref for move in moves), str(error))
             return self._unreachable(error)
         return None
 

@@ -3,8 +3,11 @@
 Other users of the machine can read the arguments of a process, but not its environment.
 """
 
+import contextlib
+import re
 import shlex
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rooda.fleet.addresses import local_folder
@@ -27,6 +30,8 @@ _QUIET_RECEIVER = {
     "maintenance.auto": "false",
     "core.logAllRefUpdates": "false",
 }
+_LOCKED = re.compile(r"Unable to create '([^']+\.lock)': File exists")
+_STALE = 60.0  # seconds
 _NO_HOOKS = {"core.hooksPath": "/dev/null"}
 
 
@@ -64,6 +69,22 @@ def _is_bare(folder: Path, tools: Tools) -> bool:
         return Git(folder, tools).ask("config", "--bool", "core.bare") != "false"
     except GitError:
         return True
+
+
+def remove_stale_lock(url: str, refs: Iterable[str], said: str) -> None:
+    """Remove the lock that a killed git left on one of these refs of rooda, on this machine.
+
+    `said` is what git said about it. Git holds such a lock for some milliseconds.
+    """
+    found = _LOCKED.search(said)
+    if found is None or local_folder(url) is None:
+        return
+    lock = Path(found[1])
+    if not found[1].endswith(tuple(f"/{ref}.lock" for ref in refs)):
+        return
+    with contextlib.suppress(OSError):
+        if time.time() - lock.lstat().st_mtime > _STALE:
+            lock.unlink()
 
 
 def in_environment(environ: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
