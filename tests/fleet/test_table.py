@@ -7,7 +7,7 @@ import pytest
 from rooda.fleet.accounts import Hold
 from rooda.fleet.model import Batch, Order, Run, State, Task
 from rooda.fleet.table import Sight, as_object, table_text
-from rooda.fleet.words import state_words, time_of
+from rooda.fleet.words import BATCH_SPENT, next_words, state_words, time_of
 from rooda.fleet.workers import WorkerRow
 from rooda.text.colors import Painter
 from support.fleet_runs import NOW, a_run
@@ -56,6 +56,26 @@ def test_each_state_has_its_words(run: Run, words: str) -> None:
         "old": State.STOPPED,
     }
     assert state_words(run, others, NOW) == words
+
+
+@pytest.mark.parametrize(
+    "run, words",
+    [
+        (a_run(), ""),
+        (a_run(state=State.SUCCESS), ""),
+        (a_run(state=State.SUCCESS, ended="verify failed"), "retry auth --onto BRANCH"),
+        (a_run(state=State.STOPPED), "retry auth"),
+        (a_run(state=State.FAILED, reason="the maximum of iterations was reached"), "auth -n N"),
+        (a_run(state=State.FAILED, reason="$1 of $1 spent (max_cost)"), "auth --run-max-cost USD"),
+        (
+            a_run(state=State.FAILED, reason=f"{BATCH_SPENT} $2 of $2 (max_cost)"),
+            "auth --max-cost USD (of all runs that were added with it)",
+        ),
+    ],
+)
+def test_after_its_end_each_run_names_the_command_that_goes_on(run: Run, words: str) -> None:
+    assert next_words(run).endswith(words)
+    assert bool(next_words(run)) == bool(words)
 
 
 def a_sight() -> Sight:

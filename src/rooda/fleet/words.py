@@ -26,6 +26,13 @@ _COLORS = {
     State.QUEUED: Color.QUIET,
     State.BLOCKED: Color.QUIET,
 }
+BATCH_SPENT = "the batch has cost"
+# What `retry` needs after a limit has ended a run, by words of the reason.
+_NEW_LIMITS = {
+    BATCH_SPENT: " --max-cost USD (of all runs that were added with it)",
+    "(max_cost)": " --run-max-cost USD",
+    "maximum of iterations": " -n N",
+}
 _ORDERS = {Order.STOP: "stops after this iteration", Order.NOW: "stops now"}
 
 
@@ -82,6 +89,18 @@ def _lost(state: State | None) -> str:
     return {State.FAILED: "failed", State.CONFLICT: "has a conflict"}.get(
         state, f"was {_ENDS.get(state, state)}"
     )
+
+
+def next_words(run: Run) -> str:
+    """Return the command that goes on after the end of a run; empty if there is none to name."""
+    name = run.run
+    if run.state is State.SUCCESS:
+        is_out = run.ended.startswith(("conflict", "verify failed"))
+        return f"rooda fleet retry {name} --onto BRANCH" if is_out else ""
+    if not run.state.is_end:
+        return ""
+    flag = next((flag for sign, flag in _NEW_LIMITS.items() if sign in run.reason), "")
+    return f"rooda fleet retry {name}{flag}"
 
 
 def color_of(run: Run) -> Color | None:

@@ -88,9 +88,13 @@ def run_text(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
     yield page.next(commands, run.next_hint)
 
 
-def run_facts(row: RunRow, run: RunSummary, page: Page) -> Iterator[str]:
-    """Yield the view of a run without the commands to run next."""
-    yield _head(run, page)
+def run_facts(row: RunRow, run: RunSummary, page: Page, *, with_end: bool = True) -> Iterator[str]:
+    """Yield the view of a run without the commands to run next.
+
+    `with_end`: begin with how the run ended; else its end is decided elsewhere.
+    """
+    if with_end:
+        yield _head(run, page)
     yield page.named([*_numbers(run)])
     if run.iterations:
         yield "\n" + iteration_table(run.iterations, page)

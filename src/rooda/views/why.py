@@ -53,6 +53,11 @@ def of_run(run: RunRow, last: IterationRow | None, room: int | None) -> str:
     return text + _last(last) + limits(run, keys, room)
 
 
+def of_last(last: IterationRow) -> str:
+    """How the last iteration ended, of a run whose end is decided elsewhere."""
+    return _verdict(last)
+
+
 def _last(last: IterationRow | None) -> str:
     return "" if last is None else "\n" + _verdict(last)
 

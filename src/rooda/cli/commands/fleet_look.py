@@ -17,7 +17,16 @@ from rooda.console.pager import print_paged
 from rooda.fleet.model import Run, State
 from rooda.fleet.settled import going_on
 from rooda.fleet.table import run_object
-from rooda.fleet.words import color_of, cost_words, iteration_words, state_words, time_of
+from rooda.fleet.words import (
+    color_of,
+    cost_words,
+    iteration_words,
+    next_words,
+    state_words,
+    time_of,
+)
+from rooda.loop.stops import StopRule
+from rooda.record.rows import RunRow
 from rooda.text.controls import clean
 from rooda.views.run_view import Page, run_facts
 from rooda.views.table import Cell, named_lines
@@ -104,7 +113,16 @@ def _recorded(workspace: Path | None, run: Run, page: Page) -> Iterator[str]:
     every = record.reader.each_iteration(row.run)
     summary = readable_record(lambda: summarize(row, every, datetime.now().astimezone()))
     yield "\n"
-    yield from run_facts(row, summary, page)
+    yield from run_facts(row, summary, page, with_end=_has_own_end(run, row))
+
+
+def _has_own_end(run: Run, row: RunRow) -> bool:
+    """Return whether rooda ended the run by a rule; else the fleet did, or it goes on.
+
+    The record of a run that goes on, was stopped, or has used up the budget of its batch, says
+    that rooda paused after an iteration.
+    """
+    return run.state.is_end and row.rule not in (StopRule.PAUSED, StopRule.LIMIT)
 
 
 @click.command("why")
@@ -132,8 +150,12 @@ def why(*, run: str, as_json: bool) -> None:
             click.echo(json.dumps(state | {"reason": found.reason, "record": recorded}, indent=2))
             return
         text = clean(f"{found.run}: {words}\n")
-        if row is not None:
+        if row is not None and _has_own_end(found, row):
             text += "\n" + why_view.of_run(row, one, room())
+        elif one is not None:
+            text += "\n" + why_view.of_last(one)
+        if advice := next_words(found):
+            text += clean(f"\nNext: {advice}\n")
         print_paged([text], here.place.top)
 
 
