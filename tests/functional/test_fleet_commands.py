@@ -138,7 +138,11 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     assert "TASKS.md:3: the project has a run 'auth' already" in again.err
     assert user.rooda("fleet", "forget", "auth").code == 1
     assert user.rooda("fleet", "stop", "auth").out == "auth is stopped.\n"
-    assert user.rooda("fleet", "retry", "auth").out == "auth is queued again.\n"
+    assert "Next: rooda fleet retry auth\n" in user.rooda("fleet", "why", "auth").out
+    again = user.rooda("fleet", "retry", "auth", "--max-cost", "55")
+    assert again.out == "auth is queued again.\n"
+    assert "`rooda fleet run` works on it here" in again.err
+    assert "$0.00 of $55.00" in user.rooda("fleet").out
     assert user.rooda("fleet", "stop", "--all", "--now").code == 0
     assert user.rooda("fleet", "forget", "auth").out == "auth is forgotten.\n"
     assert refs_of(user.path) == ["refs/heads/main", "refs/rooda/fleet/the-api"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from rooda.fleet.accounts import Accounts
 from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
@@ -158,6 +159,15 @@ class Store:
                 not_before=0.0,
                 turn=RUNS.c.turn + 1,
                 life=_new_life(),
+            )
+
+    def set_budget(self, project: str, batch: Batch, most: float) -> None:
+        """Set what all runs of a batch may cost together."""
+        with self._database.engine.begin() as connection:
+            connection.execute(
+                sa.update(BATCHES)
+                .where(BATCHES.c.project == project, BATCHES.c.batch == batch.name)
+                .values(data=_text(replace(batch, max_cost=most)))
             )
 
     def set_ended(self, project: str, name: str, words: str) -> None:

@@ -87,6 +87,11 @@ def hold_words(sight: Sight) -> list[str]:
     return found
 
 
+def has_worker(sight: Sight) -> bool:
+    """Return whether a worker is there, as far as the database knows."""
+    return any(one.state != _DEAD for one in sight.workers)
+
+
 def worker_words(sight: Sight) -> list[str]:
     """Return a line about the workers, or how to start one if runs wait in vain."""
     alive = [one for one in sight.workers if one.state != _DEAD]

@@ -23,7 +23,7 @@ from rooda.console.command_table import HELP_FLAGS
 from rooda.console.options import PlainGroup
 from rooda.console.pager import print_paged
 from rooda.fleet.model import Order, Run
-from rooda.fleet.table import as_object, table_text
+from rooda.fleet.table import as_object, has_worker, table_text
 from rooda.text.numbers import count
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -110,14 +110,27 @@ def _stopped(before: Run, after: Run, *, now: bool) -> str:
 @group.command("retry")
 @click.argument("run")
 @click.option("-n", "--max-iterations", type=click.IntRange(1), metavar="N", help="New maximum.")
-@click.option("--max-cost", type=click.FloatRange(0.01), metavar="USD", help="New budget of it.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(0.01),
+    metavar="USD",
+    help="New budget of all runs that were added with it.",
+)
+@click.option(
+    "--run-max-cost", type=click.FloatRange(0.01), metavar="USD", help="New budget of this run."
+)
 @click.option(
     "--onto",
     metavar="BRANCH",
     help="Add a run that brings the work onto this branch, after a conflict.",
 )
 def retry(
-    *, run: str, max_iterations: int | None, max_cost: float | None, onto: str | None
+    *,
+    run: str,
+    max_iterations: int | None,
+    max_cost: float | None,
+    run_max_cost: float | None,
+    onto: str | None,
 ) -> None:
     """Go on with a run that has ended: after a failure, a stop or a conflict."""
     from rooda.fleet.retrying import refuse_success, with_limits
@@ -125,14 +138,21 @@ def retry(
     with fleet_here() as here:
         found = here.run(run)
         if not found.state.is_end:
-            raise wrong(f"{found.run} has not ended: it is {found.state}", "Stop it first")
+            raise wrong(f"{found.run} has not ended: it is {found.state}", _go_on_or_stop(found))
         if onto is not None:
             _retry_onto(here, found, onto)
             return
         refuse_success(found)
-        task = with_limits(found.task, max_iterations, max_cost)
+        task = with_limits(found.task, max_iterations, run_max_cost)
+        if max_cost is not None:
+            here.store.set_budget(found.project, found.batch, max_cost)
         here.store.retry(found.project, found.run, task)
         click.echo(f"{found.run} is queued again.")
+        _say_who_works(here)
+
+
+def _go_on_or_stop(run: Run) -> str:
+    return f"`rooda fleet run` goes on with it; to change it, first: rooda fleet stop {run.run}"
 
 
 def _retry_onto(here: FleetHere, run: Run, onto: str) -> None:
@@ -161,6 +181,13 @@ def _retry_onto(here: FleetHere, run: Run, onto: str) -> None:
         lambda: here.store.add(here.place.project, batch, [task]),
     )
     click.echo(f"Added {task.name}, which brings the work of {run.run} onto {onto}.")
+    _say_who_works(here)
+
+
+def _say_who_works(here: FleetHere) -> None:
+    """Name the command that works on what was queued, if no worker is there."""
+    if not has_worker(here.sight()):
+        click.echo("Next: `rooda fleet run` works on it here.", err=True)
 
 
 @group.command("forget")
@@ -173,7 +200,8 @@ def forget(*, run: str, force: bool) -> None:
     with fleet_here() as here:
         found = here.run(run)
         if not found.state.is_end:
-            raise wrong(f"{found.run} has not ended: it is {found.state}", "Stop it first")
+            advice = f"Stop it first: rooda fleet stop {found.run}"
+            raise wrong(f"{found.run} has not ended: it is {found.state}", advice)
         words = remove_record(found, here.place, here.tools, force=force)
         here.store.forget(found.project, found.run)
         click.echo(f"{found.run} is forgotten{words}.")
