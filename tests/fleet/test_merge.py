@@ -78,6 +78,16 @@ def test_a_second_merge_adds_only_what_is_new(user: Repo) -> None:
     assert [one.line for one in found][1:] == ["merged", "conflict with api: both.py"]
 
 
+def test_a_run_that_a_later_one_brings_along_is_no_conflict_any_more(user: Repo) -> None:
+    merge(user, "api")
+    commit = add_branch(user, "rooda/auth-onto-night", {"both.py": "both\n"}, "night")
+    tree = user.git("rev-parse", f"{commit}^{{tree}}")
+    words = ("commit-tree", tree, "-p", "night", "-p", "rooda/auth", "-m", "both")
+    user.git("update-ref", "refs/heads/rooda/auth-onto-night", user.git(*words))
+    found = merge(user, "api", "auth", "auth-onto-night")
+    assert [one.line for one in found] == ["already merged", "merged with another run", "merged"]
+
+
 def test_a_conflict_with_the_branch_itself_names_the_branch(user: Repo) -> None:
     add_branch(user, "night", {"a.txt": "night\n"})
     (found,) = merge(user, "old")

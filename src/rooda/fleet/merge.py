@@ -38,9 +38,13 @@ class Outcome(StrEnum):
 
     MERGED = "merged"
     ALREADY = "already merged"
+    WITH_ANOTHER = "merged with another run"
     CONFLICT = "conflict"
     VERIFY_FAILED = "verify failed"
     MISSING = "no branch"
+
+
+_LEFT_OUT = (Outcome.CONFLICT, Outcome.VERIFY_FAILED)
 
 
 class MergeResult(Struct, frozen=True):
@@ -82,8 +86,9 @@ def merge_runs(
 ) -> list[MergeResult]:
     """Merge runs, in the given order, into a branch, which is made from `base` if it is missing.
 
-    `tell` hears of each result at once. Raises MergeRefused, TooOldGit or GitError; merges made
-    before that stay.
+    A run whose commits a later one brings along counts as merged, whatever spoke against it alone:
+    that is how the work of `retry --onto` comes in. `tell` hears of each result, and of a better
+    one. Raises MergeRefused, TooOldGit or GitError; merges made before that stay.
     """
     git = _user_git(folder, tools)
     check_version(git)
@@ -94,6 +99,10 @@ def merge_runs(
         for run in runs:
             results.append(merger.merge(run))
             tell(results[-1])
+        for place, one in enumerate(results):
+            if one.outcome in _LEFT_OUT and merger.has(one.run):
+                results[place] = MergeResult(one.run, Outcome.WITH_ANOTHER)
+                tell(results[place])
     return results
 
 
@@ -136,7 +145,7 @@ class _Merger:
 
     def merge(self, run: str) -> MergeResult:
         """Merge a run, or say why not."""
-        tip = _commit(self._git, BRANCHES + run) or _commit(self._git, _OF_REMOTE + run)
+        tip = self._tip(run)
         if tip is None:
             return MergeResult(run, Outcome.MISSING)
         if is_ancestor(self._git, tip, self._current):
@@ -153,6 +162,14 @@ class _Merger:
         self._move(commit)
         self._merged[run] = tip
         return MergeResult(run, Outcome.MERGED, commit)
+
+    def has(self, run: str) -> bool:
+        """Return whether the branch has all commits of a run."""
+        tip = self._tip(run)
+        return tip is not None and is_ancestor(self._git, tip, self._current)
+
+    def _tip(self, run: str) -> str | None:
+        return _commit(self._git, BRANCHES + run) or _commit(self._git, _OF_REMOTE + run)
 
     def _move(self, commit: str) -> None:
         """Move the branch, if it is still where it was."""

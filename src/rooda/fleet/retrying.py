@@ -42,7 +42,7 @@ def task_onto(run: Run, tip: str, onto: str, base: Base) -> tuple[Batch, Task]:
 
     `tip` is the last commit of the run. The new run starts from the branch.
     """
-    why = run.ended if run.ended.startswith("conflict") else ""
+    why = run.ended if run.ended.startswith(("conflict", "verify failed")) else ""
     text = _WORDS.format(
         tip=tip,
         branch=run.branch,

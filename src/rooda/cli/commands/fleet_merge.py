@@ -12,7 +12,7 @@ from rooda.text.controls import clean
 from rooda.text.numbers import count
 from rooda.workspace.git import GitError, GitInterruptedError
 
-_DONE = (Outcome.MERGED, Outcome.ALREADY)
+_DONE = (Outcome.MERGED, Outcome.ALREADY, Outcome.WITH_ANOTHER)
 _INTERRUPTED = 130
 
 
@@ -92,5 +92,5 @@ def _report(results: list[MergeResult], into: str, *, as_json: bool) -> None:
     merged = sum(one.outcome in _DONE for one in results)
     click.echo(f"{merged} of {count(len(results), 'run')} merged into {into}.", err=True)
     for one in results:
-        if one.outcome is Outcome.CONFLICT:
+        if one.outcome in (Outcome.CONFLICT, Outcome.VERIFY_FAILED):
             click.echo(f"Next: rooda fleet retry {one.run} --onto {into}", err=True)
