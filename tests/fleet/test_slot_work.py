@@ -31,10 +31,14 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 
 @pytest.mark.slow
 def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) -> None:
-    """Git keeps no flag that may have a secret in it, so the context comes from the task again."""
+    """Git keeps no flag that may have a secret in it, so the context comes from the task again.
+
+    It is longer than an argument of a command line may be.
+    """
     prompts = fleet.folder / "prompts"
     agent = fleet.agent(2, f"cat >> {prompts}")
-    fleet.add([Task("one", text="Rename TOKEN=abc123.", procedure="build")], agent)
+    text = "Rename TOKEN=abc123.\n" + 5000 * "A line of forty characters in a long task.\n"
+    fleet.add([Task("one", text=text, procedure="build")], agent)
     faults = {FAULTS: "crash:after-step:one:1", DONE: str(fleet.folder)}
     fleet.start_slot(1, more=faults).wait(30)
     fleet.start_slot(2, takeover=1.0)

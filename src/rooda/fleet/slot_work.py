@@ -242,7 +242,9 @@ class SlotWork:
         else:
             words += ["run", task.procedure, "--run-id", run.run]
         if task.procedure is not None and task.text:
-            words += ["--context", task.text]  # also to resume: a record has no secrets in it
+            # A file: an argument has a limit, and other users can read it. To resume, too: in each
+            # slot the file is elsewhere.
+            words += ["--context", _TASK_FILE]
         words += ["--record", str(self._slot.record_folder), "--pause-after", "1"]
         words += ["--account", run.account, *_NO_WAITING]
         words += ["--commit", "--no-push", "--git-dirty", "commit", "--git-untracked", "commit"]
