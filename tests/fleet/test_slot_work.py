@@ -59,9 +59,13 @@ def work(fleet: Fleet) -> Iterator[SlotWork]:
     slot.close()
 
 
-def published(fleet: Fleet, name: str, told: PublishedResult, state: State | None) -> Record:
-    """Let another worker publish a commit of its own for a run."""
-    tip = fleet.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", f"work of {name}")
+def published(
+    fleet: Fleet, name: str, told: PublishedResult, state: State | None, file: str = "work.txt"
+) -> Record:
+    """Let another worker publish a commit of its own, with one file, for a run."""
+    blob = fleet.git("hash-object", "-w", "--stdin", given="hush\n")
+    tree = fleet.git("mktree", given=f"100644 blob {blob}\t{file}\n")
+    tip = fleet.git("commit-tree", tree, "-p", "HEAD", "-m", f"work of {name}")
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
         record = remote.fetch(name)
         assert record is not None
@@ -78,6 +82,18 @@ def published(fleet: Fleet, name: str, told: PublishedResult, state: State | Non
         )
 
 
+def pull_requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the tips of the pull requests that are made from now on."""
+    tips: list[str] = []
+
+    def make(_: str, tip: str, *__: object, **___: object) -> PullRequest:
+        tips.append(tip)
+        return PullRequest(7, "")
+
+    monkeypatch.setattr(slot_work, "open_pull_request", make)
+    return tips
+
+
 @pytest.mark.thorough
 def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slot(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
@@ -86,16 +102,27 @@ def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slo
     mine, other = fleet.add([Task("mine"), Task("other")], "agent")
     record = published(fleet, "other", PublishedResult(iteration=1), State.SUCCESS)
     assert work.open(mine) is None
-    tips: list[str] = []
-
-    def make(_: str, tip: str, *__: object, **___: object) -> PullRequest:
-        tips.append(tip)
-        return PullRequest(7, "")
-
-    monkeypatch.setattr(slot_work, "open_pull_request", make)
+    tips = pull_requests(monkeypatch)
     ended = replace(other, batch=replace(other.batch, finish=Finish.PR))
     assert work.finish(ended, State.SUCCESS) == "PR #7"
     assert tips == [record.tip]
+
+
+@pytest.mark.thorough
+def test_a_key_that_the_users_repository_has_goes_to_no_server_with_a_pull_request(
+    fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = fleet.add([Task("one")], "agent")
+    published(fleet, "one", PublishedResult(iteration=1), State.SUCCESS, "server.pem")
+    tips = pull_requests(monkeypatch)
+    ended = replace(run, batch=replace(run.batch, finish=Finish.PR))
+    assert "no pull request: new files in the commits look like secrets: server.pem" in (
+        work.finish(ended, State.SUCCESS)
+    )
+    assert tips == []
+    flags = ("--git-allow-secrets", "*.pem")
+    allowed = replace(ended, batch=replace(ended.batch, flags=flags))
+    assert work.finish(allowed, State.SUCCESS) == "PR #7"
 
 
 @pytest.mark.thorough

@@ -33,6 +33,7 @@ from rooda.record.transfer import TransferError, export_run, import_run
 from rooda.text.controls import one_line, storable
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
+from rooda.workspace.git import GitError
 
 _T = TypeVar("_T")
 
@@ -339,10 +340,15 @@ class SlotWork:
             return ""
         try:
             record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
-        except Unreachable as error:
+            if record is None or record.tip is None:
+                return ""
+            found = self._unchecked_secrets(run, record.tip)
+        except (Unreachable, GitError) as error:
             return f"no pull request: {one_line(str(error))}"
-        if record is None or record.tip is None:
-            return ""
+        if found:
+            return (
+                f"no pull request: new files in the commits look like secrets: {first_names(found)}"
+            )
         told = read_published(record)
         words = describe_run(
             run.task,
@@ -364,6 +370,14 @@ class SlotWork:
         except NotFinished as error:
             return f"no pull request: {one_line(str(error))}"
         return f"PR #{made.number}"
+
+    def _unchecked_secrets(self, run: Run, tip: str) -> list[str]:
+        """Return the secret files of a run that the user's repository got as they are."""
+        if local_folder(self._slot.remote.url) is None:
+            return []
+        base = run.task.base or run.batch.base
+        self._reached(run, lambda: self._slot.remote.ensure(base))
+        return self._slot.committed_secrets(tip, _allowed_secrets(run.batch.flags), base)
 
     def _reached(self, run: Run, act: Callable[[], _T]) -> _T:
         """Return what git answers; wait while the remote is away."""

@@ -242,9 +242,15 @@ class Slot:
         """Take note of work that is on the remote: a later `rebase` replays only what follows."""
         self._start = work.tip
 
-    def committed_secrets(self, tip: str, allowed_secrets: tuple[str, ...] = ()) -> list[str]:
-        """Return the names of secret files that commits since `prepare` added. Raises GitError."""
-        known = [] if self._start is None else [self._start]
+    def committed_secrets(
+        self, tip: str, allowed_secrets: tuple[str, ...] = (), since: str | None = None
+    ) -> list[str]:
+        """Return the names of secret files in new commits. Raises GitError.
+
+        New are those since a commit; None: since `prepare`, or since the last publication.
+        """
+        start = since or self._start
+        known = [] if start is None else [start]
         found = NewSecrets(self.git, allowed_secrets).committed(tip, known)
         return [one.name for one in found]
 
