@@ -24,7 +24,7 @@ from rooda.fleet.heart import Heart
 from rooda.fleet.patience import until_reached
 from rooda.fleet.slot_plan import REPLACE, SlotPlan, for_programs
 from rooda.fleet.slot_work import SlotWork
-from rooda.fleet.slots import Slot, SlotBusy, slots_root
+from rooda.fleet.slots import Slot, slots_root
 from rooda.fleet.store import Store
 from rooda.fleet.turn import Place, TurnWork, take_turn
 from rooda.fleet.workers import WorkerRow
@@ -65,10 +65,9 @@ class SlotProcess:
                 plan.remote,
                 checkout=None if plan.checkout is None else Path(plan.checkout),
                 environ=for_programs(environ),
-                is_stopped=lambda: self._control.is_draining,
                 tell=tell,
             ),
-            is_stopped=lambda: self._control.is_draining,
+            is_stopped=lambda: False,  # SIGTERM still ends this process at once
             tell=tell,
         )
 
@@ -173,11 +172,7 @@ def _read_plan() -> SlotPlan:
 def main() -> None:
     """Run one slot."""
     plan = _read_plan()
-    try:
-        process = SlotProcess(plan, os.environ)
-    except SlotBusy:
-        sys.exit(0)
-    code = process.run()
+    code = SlotProcess(plan, os.environ).run()
     sys.stdout.flush()
     os._exit(code)  # threads of the engine may wait for the database for ever
 

@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -36,12 +35,7 @@ _PRIVATE = 0o700
 _FIRST_PORT, _PORTS = 20000, 100  # of slot 0, and how many each slot has
 _MARK = "ROODA_SLOT_FOLDER"
 _LEFTOVER_GRACE = 2.0  # seconds: more than a warden needs that lost its rooda
-_LOOK_EVERY = 0.2  # seconds between two tries to take the lock
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-class SlotBusy(Exception):  # noqa: N818 - what was found
-    """Another process has the slot, and the caller does not want to wait any longer."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -106,19 +100,18 @@ class Slot:
         *,
         checkout: Path | None = None,
         environ: Mapping[str, str] | None = None,
-        is_stopped: Callable[[], bool] = lambda: False,
         tell: Callable[[str], object] = lambda _: None,
     ) -> "Slot":
         """Return the slot, with a clone in it, when no other process has it.
 
-        `tell` gets what this waits for. Raises SlotBusy when the caller should stop, Unreachable if
-        the repository can't be cloned, OSError if the folder can't be made.
+        `tell` gets what this waits for. Raises Unreachable if the repository can't be cloned,
+        OSError if the folder can't be made.
         """
         folder = root / project_folder(project) / str(number)
         for one in (root, folder.parent, folder):
             one.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         folder.chmod(_PRIVATE)
-        lock = _take_lock(folder / "lock", f"slot {number}", is_stopped, tell)
+        lock = _take_lock(folder / "lock", f"slot {number}", tell)
         try:
             slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock, checkout)
             for one in (slot.record_folder, slot.temporary):
@@ -308,23 +301,12 @@ class Slot:
         return run_setup(setup, self.work, self._setup, self.tools, environ, tell)
 
 
-def _take_lock(
-    path: Path, what: str, is_stopped: Callable[[], bool], tell: Callable[[str], object]
-) -> int:
-    """Return a descriptor that holds the lock. Raises SlotBusy or OSError."""
+def _take_lock(path: Path, what: str, tell: Callable[[str], object]) -> int:
+    """Return a descriptor that holds the lock. Raises OSError."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    has_told = False
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            words = f"{what} waits for another process that still works in {path.parent}"
-            if is_stopped():
-                os.close(fd)
-                raise SlotBusy(words) from None
-            if not has_told:
-                tell(words)
-                has_told = True
-            threading.Event().wait(_LOOK_EVERY)
-        else:
-            return fd
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        tell(f"{what} waits for another process that still works in {path.parent}")
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    return fd
