@@ -7,8 +7,8 @@ import pytest
 from rooda.fleet.fence import FALLBACK
 from rooda.fleet.merge import Outcome
 from rooda.fleet.model import BRANCHES, RECORDS, Batch, Run, State, Task
+from rooda.fleet.published_result import PublishedResult
 from rooda.fleet.record_commits import FILES, Facts, Kind
-from rooda.fleet.slot_work import PublishedResult
 from rooda.fleet.slots import Slot
 from rooda.fleet.table import Sight, as_object, run_object
 from rooda.fleet.tables import METADATA

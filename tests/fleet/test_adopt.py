@@ -20,6 +20,7 @@ from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
 LINES = 3
+HUGE = b'{"turn": 99999999999999999999}'
 
 
 @pytest.fixture
@@ -84,14 +85,16 @@ def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet)
     git("update-ref", "refs/rooda/fleet/other", "refs/rooda/fleet/good")
     evil = Added(Task("evil", text="x"), Batch("b", "--upload-pack=touch owned"))
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        huge = {**dict(records_of(fleet.batch, [Task("huge")]))["huge"], "result.json": HUGE}
         remote.add([("evil", {"task.json": json.encode(evil)}), ("torn", {"task.json": b"{"})])
+        remote.add([("huge", huge)])
     lose_the_database(fleet)
     found = {one.run: one.trouble for one in adopted(fleet)}
     assert found.pop("good") == ""
-    assert sorted(found) == ["blob", "evil", "other", "plain", "torn"]
+    assert sorted(found) == ["blob", "evil", "huge", "other", "plain", "torn"]
     assert found["other"] == "its record is one of another run"
     assert found["evil"] == "its record names no commit to start from"
-    assert all("can't be read" in found[name] for name in ("blob", "plain", "torn"))
+    assert all("can't be read" in found[name] for name in ("blob", "huge", "plain", "torn"))
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 

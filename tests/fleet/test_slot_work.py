@@ -7,6 +7,7 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
+from rooda.engine.outcome import RunOutcome
 from rooda.fleet import slot_work
 from rooda.fleet.control import Control
 from rooda.fleet.faults import DONE, FAULTS
@@ -14,10 +15,12 @@ from rooda.fleet.fence import Record, scratch_remote
 from rooda.fleet.finish import PullRequest
 from rooda.fleet.model import Finish, State, Task
 from rooda.fleet.next_move import Next
+from rooda.fleet.published_result import PublishedResult
 from rooda.fleet.record_commits import Kind
 from rooda.fleet.slot_plan import SlotPlan
-from rooda.fleet.slot_work import PublishedResult, SlotWork
+from rooda.fleet.slot_work import SlotWork
 from rooda.fleet.slots import Slot
+from rooda.record.transfer import TransferError
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
@@ -133,3 +136,23 @@ def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
     told = PublishedResult(life=run.life, state=State.WORKING, iteration=1)
     published(fleet, "one", told, State.CONFLICT)
     assert work.open(run) == Next("end", state=State.CONFLICT)
+
+
+@pytest.mark.thorough
+def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
+    fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To work on it again would cost the same again, and end the same way."""
+    (run,) = fleet.add([Task("one")], "agent")
+    assert work.open(run) is None
+    (work.log.parent / "work" / "new.txt").write_text("work\n")
+
+    def refuse(*_: object) -> bytes:
+        raise TransferError("run one is too large")
+
+    monkeypatch.setattr(slot_work, "export_run", refuse)
+    found = work.publish(run, RunOutcome("one", "paused", iteration=1), State.WORKING)
+    reason = "its record can't be published: run one is too large"
+    assert found == Next("end", state=State.FAILED, reason=reason)
+    assert work.open(replace(run, turn=2)) == found  # also if the worker dies now
+    assert fleet.git("show", "refs/rooda/fleet/one^3:new.txt") == "work"

@@ -18,8 +18,8 @@ from rooda.fleet.fence import FETCH, RECORD_PLACES, scratch_remote
 from rooda.fleet.model import State
 from rooda.fleet.names import is_run_name
 from rooda.fleet.place import Place
+from rooda.fleet.published_result import PublishedResult
 from rooda.fleet.record_commits import RESULT, TASK, Facts, read_commit
-from rooda.fleet.slot_work import PublishedResult
 from rooda.fleet.store import Known, Store
 from rooda.fleet.transport import NAME, transport
 from rooda.record.given_flags import missing_now, split_flags

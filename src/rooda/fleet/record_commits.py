@@ -23,7 +23,7 @@ TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
 FILES = (TASK, RESULT, RECORD)
 _NEW = "refs/rooda/new/"  # where the commits are that were just made
 _LATEST = 100  # commits of a branch among which half of a push is looked for
-_MOST = 1_000_000  # iterations, and claims of one
+_MOST = 2_000_000_000  # a database refuses larger numbers
 _IMPORT = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import json
 
 from rooda.config.kinds import WrongValue
 from rooda.config.settings import GIT_ALLOW_SECRETS
@@ -22,6 +22,7 @@ from rooda.fleet.finish import NotFinished, describe_run, open_pull_request
 from rooda.fleet.model import Finish, Run, State
 from rooda.fleet.next_move import Next
 from rooda.fleet.patience import until_reached
+from rooda.fleet.published_result import PublishedResult, read_published
 from rooda.fleet.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.record_commits import RECORD, RESULT, Kind
 from rooda.fleet.replay import Conflict
@@ -44,20 +45,6 @@ _NO_WAITING = ("--no-wait-for-limits", "--max-outage-wait", "0")
 
 class Lost(Exception):  # noqa: N818 - what happened
     """Another worker has the run: git refused ours."""
-
-
-class PublishedResult(Struct, frozen=True):
-    """What the record tells of the run so far: `result.json`."""
-
-    turn: int = 0
-    life: str = ""  # of the run, when this was published
-    state: State = State.WORKING
-    reason: str = ""
-    iteration: int = 0
-    max_iterations: int | None = None
-    cost: float = 0.0
-    unknown_costs: int = 0
-    headline: str = ""
 
 
 class SlotWork:
@@ -278,11 +265,12 @@ class SlotWork:
         work = self._reached(run, lambda: self._slot.snapshot(allowed))
         if words := self._hold_back(run, work, allowed):
             return self._give_up(run, record, State.FAILED, words)
-        told = self._result(run, result, state, reason)
-        files = {
-            RESULT: json.encode(told),
-            RECORD: export_run(self._slot.record_folder, run.run),
-        }
+        files = {}
+        try:
+            files[RECORD] = export_run(self._slot.record_folder, run.run)
+        except TransferError as error:  # without its record a run can't go on
+            state, reason = State.FAILED, f"its record can't be published: {one_line(str(error))}"
+        files[RESULT] = json.encode(self._result(run, result, state, reason))
         kind = Kind.DONE if is_done else Kind.WAITING
         try:
             self._record = publish_work(
@@ -300,6 +288,8 @@ class SlotWork:
             return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
         except Unreachable as error:
             raise Unreachable(f"its last iteration is not published: {error}") from None
+        if RECORD not in files:
+            return Next("end", state=state, reason=reason)
         if work.is_rebuilt:
             self.leave()  # rooda goes on only in the repository in which it started
         return None
@@ -395,11 +385,3 @@ def _allowed_secrets(flags: Sequence[str]) -> tuple[str, ...]:
         return tuple(GIT_ALLOW_SECRETS.from_text(given[-1][1])) if given else ()
     except (WrongValue, IndexError):  # the iteration itself refuses these flags
         return ()
-
-
-def read_published(record: Record) -> PublishedResult:
-    """Return what the record tells of the run; nothing if that can't be read."""
-    try:
-        return json.decode(record.result, type=PublishedResult)
-    except (DecodeError, ValidationError):
-        return PublishedResult()

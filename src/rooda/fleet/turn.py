@@ -21,7 +21,8 @@ from rooda.fleet.faults import reach
 from rooda.fleet.fence import BrokenRecord, Unreachable
 from rooda.fleet.model import Order, Run, State
 from rooda.fleet.next_move import Next
-from rooda.fleet.slot_work import Lost, SlotWork, read_published
+from rooda.fleet.published_result import read_published
+from rooda.fleet.slot_work import Lost, SlotWork
 from rooda.fleet.store import Dismissed, Progress, Store
 from rooda.loop.waits import AgentHold
 from rooda.text.controls import one_line
