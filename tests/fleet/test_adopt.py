@@ -98,6 +98,29 @@ def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet)
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 
+@pytest.mark.parametrize(
+    "task",
+    [
+        Task("odd", labels=("gpu+big",)),
+        Task("odd", labels=("a\0b",)),
+        Task("odd", account="a\0b"),
+        Task("odd", after=("../x",)),
+        Task("odd", max_iterations=10**20),
+    ],
+)
+def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
+    fleet: Fleet, task: Task
+) -> None:
+    """The name of a queue has the labels in it: the queue of all would stop."""
+    fleet.add([Task("good", text="work")], "agent")
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        remote.add(records_of(fleet.batch, [task]))
+    lose_the_database(fleet)
+    found = {one.run: one.trouble for one in adopted(fleet)}
+    assert found["odd"].startswith("its record has ")
+    assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
+
+
 def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
     fleet.add([Task("b", text="work"), Task("a", text="work")], "agent", "--env", "MODE=hush")
     lose_the_database(fleet)

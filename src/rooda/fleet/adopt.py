@@ -11,7 +11,9 @@ from pathlib import Path
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
+from rooda.config.kinds import WrongValue
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.text_kinds import LabelList
 from rooda.fleet.adding import TITLE, Added
 from rooda.fleet.addresses import without_credentials
 from rooda.fleet.fence import FETCH, RECORD_PLACES, scratch_remote
@@ -19,7 +21,7 @@ from rooda.fleet.model import State
 from rooda.fleet.names import is_run_name
 from rooda.fleet.place import Place
 from rooda.fleet.published_result import PublishedResult
-from rooda.fleet.record_commits import RESULT, TASK, Facts, read_commit
+from rooda.fleet.record_commits import MOST, RESULT, TASK, Facts, read_commit
 from rooda.fleet.store import Known, Store
 from rooda.fleet.transport import NAME, transport
 from rooda.record.given_flags import missing_now, split_flags
@@ -142,8 +144,16 @@ def _trouble(name: str, added: Added) -> str:
     bases = [added.batch.base, *([added.task.base] if added.task.base else [])]
     if not all(map(_COMMIT.fullmatch, bases)):
         return "its record names no commit to start from"
-    if any("\0" in word for word in added.batch.flags):
-        return "its record has a flag that no command line can have"
+    task, batch = added.task, added.batch
+    words = (*batch.flags, batch.name, batch.base_branch, task.procedure or "", task.account)
+    if any("\0" in word for word in words):
+        return "its record has a word with a NUL character"
+    if not all(map(is_run_name, task.after)) or not 0 <= (task.max_iterations or 0) <= MOST:
+        return "its record has a task that rooda can't have read"
+    try:
+        LabelList().check(list(task.labels))
+    except WrongValue as wrong:
+        return f"its record has a label that is none: {one_line(str(wrong))}"
     return ""
 
 

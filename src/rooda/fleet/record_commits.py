@@ -23,7 +23,7 @@ TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
 FILES = (TASK, RESULT, RECORD)
 _NEW = "refs/rooda/new/"  # where the commits are that were just made
 _LATEST = 100  # commits of a branch among which half of a push is looked for
-_MOST = 2_000_000_000  # a database refuses larger numbers
+MOST = 2_000_000_000  # a database refuses larger numbers
 _IMPORT = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
 
 
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 # Others can write records too: no word of one becomes an option of git, or a line of its input.
 Commit = Annotated[str, Meta(pattern=r"\A([0-9a-f]{40}|[0-9a-f]{64})\Z")]
-Number = Annotated[int, Meta(ge=0, le=_MOST)]
+Number = Annotated[int, Meta(ge=0, le=MOST)]
 
 
 class Facts(Struct, frozen=True, omit_defaults=True):
