@@ -22,7 +22,7 @@ from rooda.fleet.tables import Database
 # The fleet starts rooda for each iteration, and pushes after it. Agents work for minutes.
 LIMIT, CPU_LIMIT = 8.0, 8.0
 ENGINE_LIMIT = 0.5
-BATCH_LIMIT = 2.0
+BATCH_LIMIT = 4.0
 SHORT, LONG = 2, 14  # iterations
 TURNS, ENGINES = 1000, 4
 RUNS = 200
@@ -255,7 +255,9 @@ def _slot_of(place: _Place) -> int:
             check=True,
             capture_output=True,
         )
-        alive = [one for one in json.loads(shown.stdout)["workers"] if one["state"] == "alive"]
+        alive = [
+            one for one in json.loads(shown.stdout).get("workers", []) if one["state"] == "alive"
+        ]
         if alive:
             return int(alive[0]["pid"])
         time.sleep(0.2)

@@ -31,7 +31,6 @@ def sqlite_fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "point,iteration",
     [

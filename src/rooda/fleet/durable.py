@@ -25,7 +25,8 @@ from rooda.fleet.tables import LONGEST_PAUSE, PATIENCE
 _PROTOCOL = "rooda-fleet-1"  # workers of another protocol leave these workflows alone
 _NAME = "rooda-fleet"
 _TURN = "turn"
-_POLLING = 0.2  # seconds between two looks into a queue
+_POLLING = 0.2  # seconds between two looks into an empty queue
+_AT_ONCE = 0.01  # seconds after which DBOS asks again: `_claim_one` sets the pace
 _LOWEST = 1_000_000  # DBOS starts the lowest number first; ours is the other way round
 _STARTING = 10.0  # seconds: a turn that DBOS has not started by then, it never will
 _NO_MOST = 1_000_000_000  # DBOS would set a workflow aside after so many starts: rooda does that
@@ -88,6 +89,7 @@ class Durable:
         self._take = take
         self._claiming = threading.Lock()
         self._working = threading.Lock()
+        self._ended = threading.Event()  # the turn at work; DBOS still has to note that
         self._claimed: dict[str, float] = {}  # turns that DBOS may not have started yet, and since
         self._dbos = _configured(url, worker)
         _registered[:] = [self._take_one]
@@ -108,11 +110,16 @@ class Durable:
         The limit of DBOS is one of each queue. A claimed turn counts before DBOS has started it.
         """
         with self._claiming:
-            if self._is_closed or not self.is_idle():
-                return [], None
-            keys, reason = self._claim(*args, **more)
-            self._claimed = dict.fromkeys(keys, time.monotonic())
-            return keys, reason
+            is_free = not self._is_closed and self.is_idle()
+            keys, reason = self._claim(*args, **more) if is_free else ([], None)
+            if keys:
+                self._ended.clear()
+                self._claimed = dict.fromkeys(keys, time.monotonic())
+        if is_free and not keys:
+            time.sleep(_POLLING)
+        elif not keys:
+            self._ended.wait(_POLLING)  # then the next turn can begin at once
+        return keys, reason
 
     def is_idle(self) -> bool:
         """Return whether no turn is at work in this process."""
@@ -121,11 +128,12 @@ class Durable:
         return all(time.monotonic() - since > _STARTING for since in self._claimed.values())
 
     def _take_one(self, project: str, run: str, number: int, steps: Steps) -> str:
-        with self._working:  # the slot is for one turn, whatever the queues do
-            try:
+        try:
+            with self._working:  # the slot is for one turn, whatever the queues do
                 return self._take(project, run, number, steps)
-            finally:
-                self._claimed = {}
+        finally:
+            self._claimed = {}
+            self._ended.set()
 
     def listen(self) -> None:
         """Take turns from every queue of the project whose labels this worker has."""
@@ -142,7 +150,7 @@ class Durable:
             DBOS.register_queue(
                 name,
                 worker_concurrency=1,
-                polling_interval_sec=_POLLING,
+                polling_interval_sec=_AT_ONCE,
                 on_conflict="never_update",
             )
             self._queues.add(name)
