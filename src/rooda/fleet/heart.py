@@ -46,9 +46,10 @@ class Heart(Struct, frozen=True):
 
     def _repeat(self, stopped: threading.Event, act: Callable[[], object]) -> None:
         """Act again and again, whatever happens."""
-        pause = min(_SLOWEST, self.ttl / _BEATS_PER_TTL)
+        pause = 0.0  # the first beat feeds the queue: it comes at once
         last_words = ""
         while not stopped.wait(pause):
+            pause = min(_SLOWEST, self.ttl / _BEATS_PER_TTL)
             try:
                 act()
             except (SQLAlchemyError, OSError):
