@@ -135,7 +135,16 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     wrong = user.rooda("fleet", "why", "aut-h")
     assert (wrong.code, "Did you mean 'auth'?" in wrong.err) == (1, True)
     again = user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", "x")
-    assert "TASKS.md:3: the project has a run 'auth' already" in again.err
+    assert "No task is new" in again.err
+    user.write("TASKS.md", TASKS.replace("Write it.", "Write it well.") + "\n## Third\n\nGo.\n")
+    again = user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", "x")
+    assert "TASKS.md:3: the project has a run 'auth' already, with another text" in again.err
+    user.write("TASKS.md", TASKS + "\n## Third\n\nGo.\n")
+    again = user.rooda("fleet", "add", "TASKS.md", "--ai-cmd", "x")
+    assert again.out == "Added 1 run: third\n"
+    assert "already: auth, the-api." in again.err
+    assert user.rooda("fleet", "stop", "third").code == 0
+    assert user.rooda("fleet", "forget", "third").code == 0
     assert user.rooda("fleet", "forget", "auth").code == 1
     assert user.rooda("fleet", "stop", "auth").out == "auth is stopped.\n"
     assert "Next: rooda fleet retry auth\n" in user.rooda("fleet", "why", "auth").out

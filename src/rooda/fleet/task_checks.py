@@ -28,8 +28,12 @@ class Placed(Struct, frozen=True):
         return Problem(message, advice, self.file, self.lines.get(key, self.line), key)
 
 
-def check_names(placed: Sequence[Placed], known: Collection[str]) -> Iterator[Problem]:
-    """Yield a problem for each task without a name, or with that of another one or of a run."""
+def check_names(placed: Sequence[Placed], known: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield a problem for each task without a name, or with that of another one or of a run.
+
+    `known` are the texts of the runs by their names. A task with the name and the text of a run is
+    that run.
+    """
     first: dict[str, Placed] = {}
     for one in placed:
         name = one.task.name
@@ -38,12 +42,17 @@ def check_names(placed: Sequence[Placed], known: Collection[str]) -> Iterator[Pr
         elif name in first:
             message = f"a second task has the name {name!r} (the first: {first[name].place})"
             yield one.problem(message, "Give one of the two another name")
-        elif name in known:
+        elif name in known and not _is_same(known[name], one.task.text):
             yield one.problem(
-                f"the project has a run {name!r} already",
+                f"the project has a run {name!r} already, with another text",
                 f"Give the task another name, or remove the run: rooda fleet forget {name}",
             )
         first.setdefault(name, one)
+
+
+def _is_same(known: str, text: str) -> bool:
+    """Return whether a run has this text; that of `--context` may be before it."""
+    return known == text or known.endswith(f"\n\n{text}")
 
 
 def check_order(placed: Sequence[Placed], known: Collection[str]) -> Iterator[Problem]:

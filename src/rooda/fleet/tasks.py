@@ -1,6 +1,6 @@
 """Tasks from what the user names: headings of a file, a file each, or entries of fleet.yml."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -43,15 +43,16 @@ class Wanted(Struct, frozen=True):
     procedure: str | None = None
 
 
-def read_tasks(wanted: Wanted, known: Collection[str] = ()) -> list[Task]:
-    """Return the tasks in their order. `known` are the runs that the project has already.
+def read_tasks(wanted: Wanted, known: Mapping[str, str] | None = None) -> list[Task]:
+    """Return the tasks in their order, also those that are runs already.
 
+    `known` are the texts of the runs that the project has, by their names.
     Raises InvalidInput with everything that is wrong.
     """
     problems: list[Problem] = []
     placed = [one for name in wanted.names for one in _read(name, wanted, problems)]
-    problems += check_names(placed, known)
-    problems += check_order(placed, known)
+    problems += check_names(placed, known or {})
+    problems += check_order(placed, known or {})
     if not placed and not problems:
         problems.append(Problem("no task is named", "Name a file, such as TASKS.md or specs/*.md"))
     if problems:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +35,7 @@ from rooda.fleet.words import state_words
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.paths import first_names
 from rooda.text.times import local_now
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def _add(ctx: click.Context, /, **parameters: Any) -> None:
     if parameters["as_json"]:
         click.echo(json.dumps([{"run": run.run, "branch": run.branch} for run in runs]))
         return
+    if not runs:
+        click.echo("No task is new. `rooda fleet` shows the runs.", err=True)
+        return
     names = ", ".join(run.run for run in runs[:10]) + (", ..." if len(runs) > 10 else "")  # noqa: PLR2004
     click.echo(f"Added {count(len(runs), 'run')}: {names}")
     click.echo("Next: `rooda worker` works on them, `rooda fleet` shows them.", err=True)
@@ -85,7 +89,8 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
         if not waiting:
             left = left_words(here)
             message = f"no run can start here: {left}" if left else "no run waits for a worker"
-            advice = "See `rooda fleet`" if left else "Name a file with tasks, such as TASKS.md"
+            advice = "Name a file with new tasks, or go on with a run: rooda fleet retry RUN"
+            advice = "See `rooda fleet`" if left else advice
             raise wrong(message, advice)
         names = frozenset(run.run for run in waiting)
         code = work(here, session, until=lambda runs: not _own(going_on(runs), names))
@@ -122,10 +127,13 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
     from rooda.fleet.store import NameTaken
 
     parameters = ctx.params
-    known = [run.run for run in here.runs()]
+    known = {run.run: run.task.text for run in here.runs()}
     by = None if parameters["by"] is None else By(parameters["by"])
     wanted = Wanted(parameters["files"], here.world.folder, by, here.values[PROCEDURE])
-    tasks = _with_context(read_tasks(wanted, known), parameters["contexts"], here)
+    tasks = _new(read_tasks(wanted, known), known)
+    if not tasks:
+        return []
+    tasks = _with_context(tasks, parameters["contexts"], here)
     flags = run_words(ctx, here.world.folder)
     check_run_flags(parameters, tasks, here.world, parameters["config"])
     tasks = with_bases(tasks, here.git)
@@ -152,6 +160,15 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
         )
     except NameTaken as taken:
         raise wrong(f"the project has these runs already: {taken}", "Use other names") from None
+
+
+def _new(tasks: Sequence[Task], known: Collection[str]) -> list[Task]:
+    """Return the tasks that are no runs yet, and tell the user of the others."""
+    there = [task.name for task in tasks if task.name in known]
+    if there:
+        names = first_names(there)
+        click.echo(f"Not added, since the project has them already: {names}.", err=True)
+    return [task for task in tasks if task.name not in known]
 
 
 def _with_context(tasks: list[Task], contexts: Sequence[str], here: FleetHere) -> list[Task]:
