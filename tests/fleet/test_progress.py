@@ -196,3 +196,10 @@ def test_a_worker_without_the_label_leaves_a_run_to_others() -> None:
     assert going_on([needy, after], ()) == []
     assert going_on([needy, after], ("gpu", "big")) == [needy, after]
     assert going_on([needy, after]) == [needy, after]
+
+
+@pytest.mark.parametrize("columns", [20, 60, 100, 160])
+def test_the_echo_of_two_ctrl_c_fits_behind_the_last_line(columns: int) -> None:
+    hint = "Ctrl+C: finish the iterations at work, then stop"
+    lines = panel([a_run(state=State.WORKING, headline="x" * 200)], NOW, columns, hint, 0.0)
+    assert len(f"{lines[-1]}^C^C") < columns

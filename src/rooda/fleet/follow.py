@@ -13,6 +13,7 @@ _HINTS = (
     "finishing the iterations at work; Ctrl+C: stop them now",
     "stopping now",
 )
+_WATCHING = "Ctrl+C: stop watching; the runs go on"
 _NEWS = (
     "no new iteration starts; press Ctrl+C again to stop those at work now",
     "stopping the iterations at work now",
@@ -56,7 +57,7 @@ class Viewer:
                 self._display.say(news)
         self._heard = heard
         self.runs, moment = self._look()
-        self._display.update(self.runs, moment, _HINTS[heard] if self._with_worker else "")
+        self._display.update(self.runs, moment, _HINTS[heard] if self._with_worker else _WATCHING)
 
 
 def follow_runs(

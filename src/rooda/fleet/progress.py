@@ -16,6 +16,7 @@ from rooda.views.terminal import Terminal
 _LONGEST_NAME = 28  # columns
 _LONGEST_HEADLINE = 200  # characters
 _MOST_ROWS = 12  # of runs at work
+_ECHO = 5  # columns for `^C^C` and the cursor
 _MINUTE, _HOUR = 60, 3600
 
 
@@ -79,19 +80,25 @@ def _end(run: Run, states: Mapping[str, State], now: float) -> str:
         for word in (
             what,
             count(run.iteration, "iteration"),
-            cost_words(run.cost, run.unknown_costs),
+            _cost(run.cost, run.unknown_costs),
         )
         if word
     )
     return f"{state_words(run, states, now)} ({words})"
 
 
+def _cost(cost: float, unknown: int) -> str:
+    words = cost_words(cost, unknown)
+    return "cost unknown" if words == "unknown" else words
+
+
 def panel(runs: Sequence[Run], now: float, columns: int, hint: str, elapsed: float) -> list[str]:
     """Return the lines below the log: one for each run at work, and a summary.
 
-    Each line has fewer columns than the terminal. `hint` says what Ctrl+C does.
+    Each line has fewer columns than the terminal: a terminal writes `^C` behind the last one, and
+    a line that wraps there could not be removed. `hint` says what Ctrl+C does.
     """
-    room = max(1, columns - 1)
+    room = max(1, columns - _ECHO)
     at_work = [run for run in runs if run.state is State.WORKING]
     shown = at_work[:_MOST_ROWS]
     wide = min(_LONGEST_NAME, max((width(run.run) for run in shown), default=0))
@@ -111,7 +118,7 @@ def _row(run: Run, now: float, wide: int) -> str:
     parts = [
         f"{name}{' ' * (wide - width(name))}  iteration {number}",
         _clock(now - run.changed),
-        cost_words(run.cost, run.unknown_costs),
+        _cost(run.cost, run.unknown_costs),
         run.reason or run.headline[:_LONGEST_HEADLINE],
     ]
     return one_line("  ".join(part for part in parts if part))
@@ -127,7 +134,7 @@ def _summary(runs: Sequence[Run], elapsed: float, hint: str) -> str:
     counts = {name: sum(run.state in states for run in runs) for name, states in names.items()}
     words = ", ".join(f"{number} {name}" for name, number in counts.items() if number)
     unknown = sum(run.unknown_costs for run in runs)
-    cost = cost_words(sum(run.cost for run in runs), unknown)
+    cost = _cost(sum(run.cost for run in runs), unknown)
     return " · ".join(part for part in (words, cost, _clock(elapsed), hint) if part)
 
 

@@ -112,7 +112,7 @@ def color_of(run: Run) -> Color | None:
 
 def iteration_words(run: Run) -> str:
     """Return `3/20`, or `3` if there is no limit; "" before the first one."""
-    if not run.iteration and run.state is not State.WORKING:
+    if not run.iteration and (run.state is not State.WORKING or not run.most_iterations):
         return ""
     return f"{run.iteration}/{run.most_iterations}" if run.most_iterations else f"{run.iteration}"
 

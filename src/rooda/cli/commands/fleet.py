@@ -92,6 +92,8 @@ def stop(*, runs: tuple[str, ...], everything: bool, now: bool) -> None:
         raise click.UsageError("name runs, or write --all")
     with fleet_here() as here:
         chosen = here.runs() if everything else [here.run(name) for name in runs]
+        if everything and all(one.state.is_end for one in chosen):
+            click.echo("No run is at work or waits.", err=True)
         for one in chosen:
             if not one.state.is_end:
                 here.store.order(one.project, one.run, Order.NOW if now else Order.STOP)

@@ -16,7 +16,7 @@ from rooda.console.command_table import CliContext
 from rooda.console.pager import print_paged
 from rooda.fleet.model import Run, State
 from rooda.fleet.settled import going_on
-from rooda.fleet.table import run_object
+from rooda.fleet.table import has_worker, run_object, worker_words
 from rooda.fleet.words import (
     color_of,
     cost_words,
@@ -45,6 +45,12 @@ def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
 
     with fleet_here() as here:
         names = frozenset(here.run(name).run for name in runs) or None
+        sight = here.sight()
+        if not going_on(sight.runs):
+            click.echo("No run is at work or can start. See `rooda fleet`.", err=True)
+            return 0
+        if not has_worker(sight):
+            click.echo("\n".join(worker_words(sight)), err=True)
         err = Sink(sys.stderr.fileno())
         display = Display(
             Terminal(Sink(sys.stdout.fileno()), err), is_live=err.is_terminal, names=names

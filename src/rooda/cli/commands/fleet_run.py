@@ -24,6 +24,7 @@ from rooda.config.fleet_settings import (
 )
 from rooda.config.problems import InvalidInput, Problem, Severity, errors, problems_text
 from rooda.config.prompting import choose_contexts
+from rooda.console.color import painter, room
 from rooda.console.command_table import HELP_FLAGS, CliContext
 from rooda.console.flags import config_option
 from rooda.console.options import RunCommand
@@ -95,7 +96,8 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
         names = frozenset(run.run for run in waiting)
         code = work(here, session, until=lambda runs: not _own(going_on(runs), names))
         ended = _own(here.runs(), names)
-        click.echo("\n" + table_text(here.sight(ended)), nl=False)
+        text = table_text(here.sight(ended), room=room(), paint=painter("auto"))
+        click.echo(f"\n{text}", nl=False)
     if code == 0 and any(run.state is not State.SUCCESS for run in ended):
         return 1
     return code
