@@ -51,8 +51,15 @@ def test_the_record_of_a_new_run_has_its_task_and_its_batch(repo: Path) -> None:
     assert refs_of(repo) == ["refs/heads/main", "refs/rooda/fleet/api", "refs/rooda/fleet/auth"]
     kept = json.decode(git(repo, "show", "refs/rooda/fleet/auth:task.json"), type=Added)
     assert kept == Added(TASKS[0], batch, number=1)
-    with pytest.raises(InvalidInput, match="already has"):
+    with pytest.raises(InvalidInput, match="already has") as caught:
         add_tasks(place, batch, TASKS, tools, list)
+    assert "rooda fleet adopt" in caught.value.problems[0].suggestion
+    for ref in ("refs/rooda/fleet/api", "refs/rooda/fleet/auth"):
+        git(repo, "update-ref", "-d", ref)
+    git(repo, "branch", "rooda/api")  # as `forget` leaves one that is not merged
+    with pytest.raises(InvalidInput, match="already has refs/heads/rooda/api") as caught:
+        add_tasks(place, batch, TASKS, tools, list)
+    assert "git branch -m rooda/api NAME" in caught.value.problems[0].suggestion
 
 
 @pytest.mark.parametrize(
@@ -98,6 +105,8 @@ def test_the_base_is_a_commit_and_its_branch(repo: Path) -> None:
     assert (find_base(here, "old").commit, find_base(here, "old").branch) == (first, "old")
     assert (find_base(here, "HEAD~1").commit, find_base(here, "HEAD~1").branch) == (first, "")
     assert with_bases([Task("a", base="old"), Task("b")], here)[0].base == first
+    with pytest.raises(InvalidInput, match="the task a: there is no commit 'gone'"):
+        with_bases([Task("a", base="gone")], here)
     for wrong in ("gone", "--all", "HEAD:file"):
         with pytest.raises(InvalidInput, match="there is no commit"):
             find_base(here, wrong)

@@ -19,6 +19,7 @@ from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 TITLE = "Fleet"
+_HEADS = "refs/heads/"
 
 
 class Added(Struct, frozen=True, omit_defaults=True):
@@ -67,16 +68,23 @@ def find_base(git: Git, wanted: str | None) -> Base:
         raise _wrong("the repository has no commit yet", "Make one: runs start from a commit")
     if commit is None:
         raise _wrong(f"there is no commit {name!r}", "Name a branch or a commit (`git log`)")
-    heads = "refs/heads/"
-    return Base(commit, full.removeprefix(heads) if full.startswith(heads) else "")
+    return Base(commit, full.removeprefix(_HEADS) if full.startswith(_HEADS) else "")
 
 
 def with_bases(tasks: Sequence[Task], git: Git) -> list[Task]:
     """Return the tasks with commits as their bases: on other machines, branches are elsewhere."""
     return [
-        task if task.base is None else replace(task, base=find_base(git, task.base).commit)
+        task if task.base is None else replace(task, base=_base_of(task.name, task.base, git))
         for task in tasks
     ]
+
+
+def _base_of(task: str, wanted: str, git: Git) -> str:
+    try:
+        return find_base(git, wanted).commit
+    except InvalidInput as error:
+        found = [replace(one, message=f"the task {task}: {one.message}") for one in error.problems]
+        raise InvalidInput(found) from None
 
 
 def check_is_shared(place: Place, git: Git, commits: Sequence[str]) -> None:
@@ -115,11 +123,7 @@ def add_tasks(
         try:
             remote.add(records_of(batch, tasks))
         except AlreadyThere as error:
-            raise _wrong(
-                f"the repository already has {first_names(error.refs)}",
-                "Give the tasks other names, bring the runs back with `rooda fleet adopt`, or "
-                "remove them with `rooda fleet forget RUN`",
-            ) from None
+            raise _already_there(error.refs) from None
         except Unreachable as error:
             message = f"the runs can't be added to {place.shown_remote}: {error}"
             raise _wrong(message, "Check that git can push there") from None
@@ -131,6 +135,21 @@ def add_tasks(
                 if record is not None:
                     remote.delete(task.name, record)
             raise
+
+
+def _already_there(refs: Sequence[str]) -> InvalidInput:
+    """Return the problem that runs of these names are in git, or only their branches."""
+    message = f"the repository already has {first_names(refs)}"
+    branches = [ref.removeprefix(_HEADS) for ref in refs if ref.startswith(_HEADS)]
+    if len(branches) == len(refs):
+        one = branches[0]
+        advice = f"Give the task another name, or move the branch away: git branch -m {one} NAME"
+    else:
+        advice = (
+            "Bring the runs back with `rooda fleet adopt` (then `rooda fleet forget RUN` removes "
+            "one), or give the tasks other names"
+        )
+    return _wrong(message, advice)
 
 
 def config_file_is_committed(git: Git, file: Path) -> bool:
