@@ -114,6 +114,8 @@ def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
         assert done.code == 1, words
         assert message in done.err, done.err
         assert "hush" not in done.err
+    done = user.rooda("fleet", "run", "TASKS.md", "--ai-cmd", "no-such-agent -p")
+    assert (done.code, "AI command binary not found: no-such-agent" in done.err) == (1, True)
     assert refs_of(user.path) == ["refs/heads/main"]
 
 

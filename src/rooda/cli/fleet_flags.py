@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from rooda.config.command import choice_problems, choose
+from rooda.config.checks import check_program
+from rooda.config.command import AgentChoice, choice_problems, choose, command_of, split
 from rooda.config.fleet_settings import FINISH, JOBS, MAX_COST, PROCEDURE
-from rooda.config.layers import FILE_RUN
+from rooda.config.layers import FILE_RUN, Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import InvalidInput, Problem, errors, in_order
 from rooda.config.sensitive import names_a_secret, without_secret_values
@@ -143,10 +144,25 @@ def _secrets(words: Sequence[str]) -> Iterator[Problem]:
             )
 
 
+def _missing_agent(layers: Layers, choice: AgentChoice, world: World) -> list[Problem]:
+    """Return the problem that the program of the agent is not on this machine."""
+    command = command_of(layers, choice)
+    if command is None:
+        return []
+    problems: list[Problem] = []
+    words = split(command.text, command.origin, command.field, problems)
+    if words and (missing := check_program(words, command, world.folder, world.environ).problem):
+        problems.append(missing)
+    return problems
+
+
 def check_run_flags(
     parameters: Mapping[str, Any], tasks: Sequence[Task], world: World, config: str | None
 ) -> None:
-    """Raise InvalidInput if the runs of these tasks could not start: no agent, no procedure."""
+    """Raise InvalidInput if the runs of these tasks could not start: no agent, no procedure.
+
+    `run` works here, so its agent must be installed here; that of `add` may be elsewhere.
+    """
     flags = given_flags({"dry_run": False, **dict.fromkeys(_LEFT_OUT), **parameters})
     if parameters.get("run_max_cost"):
         flags["max_cost"] = ("--run-max-cost", parameters["run_max_cost"])
@@ -159,5 +175,7 @@ def check_run_flags(
             choice = choose(layers, name or FILE_RUN)
             found = choice_problems(layers, choice, "fleet run TASKS.md")
             problems += [one for one in found if one not in problems]
+            if "jobs" in parameters and not errors(problems):
+                problems += _missing_agent(layers, choice, world)
     if errors(problems):
         raise InvalidInput(in_order(problems))
