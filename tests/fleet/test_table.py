@@ -64,6 +64,10 @@ def test_each_state_has_its_words(run: Run, words: str) -> None:
         (a_run(), ""),
         (a_run(state=State.SUCCESS), ""),
         (a_run(state=State.SUCCESS, ended="verify failed"), "retry auth --onto BRANCH"),
+        (
+            a_run(state=State.SUCCESS, ended="no pull request: gh is not installed"),
+            "git push origin rooda/auth && gh pr create --head rooda/auth",
+        ),
         (a_run(state=State.STOPPED), "retry auth"),
         (a_run(state=State.FAILED, reason="the maximum of iterations was reached"), "auth -n N"),
         (a_run(state=State.FAILED, reason="$1 of $1 spent (max_cost)"), "auth --run-max-cost USD"),

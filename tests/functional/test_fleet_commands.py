@@ -122,8 +122,10 @@ def test_mistakes_are_found_before_anything_is_added(user: Workspace) -> None:
 @pytest.mark.thorough
 def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> None:
     user.config("loop: {ai_cmd: agent}\n")
-    added = user.rooda("fleet", "add", "TASKS.md", "-n", "7", "--max-cost", "40", "--json")
+    words = ["-n", "7", "--max-cost", "40", "--finish", "pr", "--json"]
+    added = user.rooda("fleet", "add", "TASKS.md", *words)
     assert added.code == 0, added.err
+    assert "will not become a pull request" in added.err  # a warning: there is no `origin`
     assert "rooda-config.yml" in added.err  # a warning: it is not committed
     assert [one["run"] for one in json.loads(added.out)] == ["auth", "the-api"]
     table = user.rooda("fleet")

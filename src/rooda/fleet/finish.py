@@ -87,6 +87,33 @@ def _cut(text: str, most: int) -> str:
     return plain if len(plain) <= most else f"{plain[:most].rstrip()} ..."
 
 
+def trouble_ahead(url: str, tools: Tools) -> str:
+    """Return why no run could become a pull request from this machine; empty if nothing is seen.
+
+    Nothing is asked of the network.
+    """
+    try:
+        _means(url, tools)
+    except NotFinished as error:
+        return str(error)
+    return ""
+
+
+def _means(url: str, tools: Tools) -> tuple[str, str, str]:
+    """Return the address for pull requests, its name for gh, and gh. Raises NotFinished."""
+    hosting = _hosting(url, tools)
+    place = _ADDRESS.fullmatch(hosting)
+    if place is None:
+        raise NotFinished(
+            f"{without_credentials(hosting)} is not the address of a repository that gh knows: "
+            "open the pull request by hand"
+        )
+    program = tools.find("gh")
+    if program is None:
+        raise NotFinished(f"gh is not installed: {_INSTALL}")
+    return hosting, f"{place['host'] or place['short']}/{place['path']}", program
+
+
 def open_pull_request(
     run: str,
     tip: str,
@@ -102,19 +129,9 @@ def open_pull_request(
     `url` is the remote of the fleet. If that is a folder of this machine, the branch is pushed to
     the `origin` of that repository first. `git_dir` is a repository that has the commit `tip`.
     """
-    hosting = _hosting(url, tools)
-    place = _ADDRESS.fullmatch(hosting)
-    if place is None:
-        raise NotFinished(
-            f"{without_credentials(hosting)} is not the address of a repository that gh knows: "
-            "open the pull request by hand"
-        )
-    program = tools.find("gh")
-    if program is None:
-        raise NotFinished(f"gh is not installed: {_INSTALL}")
+    hosting, name, program = _means(url, tools)
     if hosting != url:
         _push(run, tip, hosting, git_dir, tools)
-    name = f"{place['host'] or place['short']}/{place['path']}"
     gh = _Gh(program, name, tools)
     return gh.find(run, tip) or gh.create(run, tip, base, description)
 

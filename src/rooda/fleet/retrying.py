@@ -7,6 +7,7 @@ from rooda.fleet.adding import Base, batch_name
 from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.names import run_name
 from rooda.fleet.place import TITLE
+from rooda.fleet.words import NO_REQUEST, next_words
 from rooda.text.controls import one_line
 from rooda.text.times import local_now
 
@@ -28,6 +29,8 @@ def refuse_success(run: Run) -> None:
     if run.state is State.SUCCESS:
         message = f"{run.run} ended as success: it has nothing left to do"
         advice = f"To bring its work onto a branch: rooda fleet retry {run.run} --onto BRANCH"
+        if run.ended.startswith(NO_REQUEST):
+            advice = f"Its branch has the work: {next_words(run)}"
         raise InvalidInput([Problem(message, advice, title=TITLE)])
 
 

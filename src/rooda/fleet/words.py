@@ -26,6 +26,7 @@ _COLORS = {
     State.QUEUED: Color.QUIET,
     State.BLOCKED: Color.QUIET,
 }
+NO_REQUEST = "no pull request"
 BATCH_SPENT = "the batch has cost"
 # What `retry` needs after a limit has ended a run, by words of the reason.
 _NEW_LIMITS = {
@@ -95,6 +96,8 @@ def next_words(run: Run) -> str:
     """Return the command that goes on after the end of a run; empty if there is none to name."""
     name = run.run
     if run.state is State.SUCCESS:
+        if run.ended.startswith(NO_REQUEST):
+            return f"git push origin {run.branch} && gh pr create --head {run.branch}"
         is_out = run.ended.startswith(("conflict", "verify failed"))
         return f"rooda fleet retry {name} --onto BRANCH" if is_out else ""
     if not run.state.is_end:

@@ -143,6 +143,7 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
     bases = [base.commit, *(task.base for task in tasks if task.base is not None)]
     check_is_shared(here.place, here.git, bases)
     _warn_of_config(here)
+    _warn_of_finish(here)
     batch = Batch(
         batch_name(local_now()),
         base.commit,
@@ -200,6 +201,18 @@ def _warn_of_config(here: FleetHere) -> None:
         severity=Severity.WARNING,
     )
     click.echo(problems_text([problem]), err=True, nl=False)
+
+
+def _warn_of_finish(here: FleetHere) -> None:
+    """Tell the user now, not after the work, that runs can't become pull requests from here."""
+    from rooda.fleet.finish import trouble_ahead
+
+    if here.values[FINISH] != Finish.PR:
+        return
+    if trouble := trouble_ahead(here.place.remote, here.tools):
+        message = f"a run that ends here will not become a pull request: {trouble}"
+        problem = Problem(message, field="finish", severity=Severity.WARNING)
+        click.echo(problems_text([problem]), err=True, nl=False)
 
 
 def work(
