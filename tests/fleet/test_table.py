@@ -127,6 +127,12 @@ def test_a_narrow_terminal_keeps_the_name_and_the_state() -> None:
     assert "after auth" in text
 
 
+def test_a_long_name_leaves_room_for_the_state() -> None:
+    run = a_run("a-very-long-name-of-a-run-that-goes-on-and-on", state=State.FAILED, reason="red")
+    assert "failed: red" in table_text(Sight([run], NOW), room=40)
+    assert run.run in table_text(Sight([run], NOW))
+
+
 def test_runs_that_wait_without_a_worker_say_how_to_start_one() -> None:
     assert "`rooda worker --drain`" in table_text(Sight([a_run()], NOW))
     ended = Sight([a_run(state=State.SUCCESS)], NOW)

@@ -20,6 +20,7 @@ from rooda.fleet.words import (
 from rooda.text.colors import Color, Painter
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.widths import cut
 from rooda.views.table import Cell, Column, table
 
 if TYPE_CHECKING:  # these modules load sqlalchemy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # these modules load sqlalchemy
 
 _PLAIN = Painter()
 _DEAD = "dead"
+_NAME = 16  # columns that a name has at least; on a narrow terminal a long one leaves room
 # The state is last: it is the longest, and a narrow terminal cuts its end.
 _COLUMNS = (
     Column("TASK"),
@@ -58,7 +60,7 @@ def table_text(sight: Sight, *, room: int | None = None, paint: Painter = _PLAIN
     states = sight.states
     rows = [
         (
-            Cell(run.run, Color.NAME),
+            Cell(run.run if room is None else cut(run.run, max(_NAME, room // 3)), Color.NAME),
             Cell(iteration_words(run)),
             Cell(cost_words(run.cost, run.unknown_costs, run.iteration)),
             Cell(run.where if run.state is State.WORKING else ""),

@@ -193,20 +193,22 @@ def _say_who_works(here: FleetHere) -> None:
 
 
 @group.command("forget")
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--force", is_flag=True, help="Also if uncommitted work of it is lost.")
-def forget(*, run: str, force: bool) -> None:
-    """Remove a run from the table, with its record in git. A branch that is not merged stays."""
+def forget(*, runs: tuple[str, ...], force: bool) -> None:
+    """Remove runs from the table, with their records in git. A branch that is not merged stays."""
     from rooda.fleet.removal import remove_record
 
     with fleet_here() as here:
-        found = here.run(run)
-        if not found.state.is_end:
-            advice = f"Stop it first: rooda fleet stop {found.run}"
-            raise wrong(f"{found.run} has not ended: it is {found.state}", advice)
-        words = remove_record(found, here.place, here.tools, force=force)
-        here.store.forget(found.project, found.run)
-        click.echo(f"{found.run} is forgotten{words}.")
+        chosen = {found.run: found for found in map(here.run, runs)}.values()
+        for found in chosen:
+            if not found.state.is_end:
+                advice = f"Stop it first: rooda fleet stop {found.run}"
+                raise wrong(f"{found.run} has not ended: it is {found.state}", advice)
+        for found in chosen:
+            words = remove_record(found, here.place, here.tools, force=force)
+            here.store.forget(found.project, found.run)
+            click.echo(f"{found.run} is forgotten{words}.")
 
 
 @group.command("adopt")
