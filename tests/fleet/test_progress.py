@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rooda.engine.outcome import LastAttempt
 from rooda.fleet.follow import Viewer, follow_runs
 from rooda.fleet.model import Order, Run, State, Task
 from rooda.fleet.progress import Display, happenings, panel
 from rooda.fleet.settled import going_on
-from rooda.fleet.words import time_of
+from rooda.fleet.words import headline_of, time_of
 from rooda.process.interrupts import Interrupts
 from rooda.text.widths import width
 from rooda.views.terminal import Sink, Terminal
@@ -28,6 +29,9 @@ def changed(run: Run, /, **fields: Any) -> Run:
     return replace(run, **fields)
 
 
+FAILED_ATTEMPT = LastAttempt(3, 1, "failed", "exit", "half of it", reason="exit code 3")
+
+
 @pytest.mark.parametrize(
     "before, after, words",
     [
@@ -38,6 +42,11 @@ def changed(run: Run, /, **fields: Any) -> Run:
             THIRD,
             changed(THIRD, iteration=5, unknown_costs=2, headline="Fix\x1b[2J it"),
             ["iterations 3 to 5/20 done, cost unknown: Fix it"],
+        ),
+        (
+            THIRD,
+            changed(THIRD, iteration=3, headline=headline_of(FAILED_ATTEMPT)),
+            ["iteration 3/20 failed: exit code 3; half of it"],
         ),
         (THIRD, changed(THIRD, worker="w2", where="b, slot 2"), ["taken over on b, slot 2"]),
         (THIRD, changed(THIRD, reason="git is away"), ["waiting: git is away"]),

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rooda.fleet.model import Run, State
-from rooda.fleet.words import cost_words, iteration_words, state_words
+from rooda.fleet.words import FAILED, cost_words, iteration_words, state_words
 from rooda.text.controls import one_line
 from rooda.text.numbers import count, money
 from rooda.text.widths import cut, width
@@ -69,8 +69,9 @@ def _iterations(old: Run, new: Run) -> str:
     told = money(cost) if cost > 0 else ""
     if unknown > 0:
         told = f"{told} + cost unknown" if told else "cost unknown"
-    headline = f": {new.headline[:_LONGEST_HEADLINE]}" if new.headline else ""
-    return f"{what} done{f', {told}' if told else ''}{headline}"
+    how = "failed" if new.headline.startswith(FAILED) else "done"
+    said = new.headline.removeprefix(FAILED)[:_LONGEST_HEADLINE]
+    return f"{what} {how}{f', {told}' if told else ''}{f': {said}' if said else ''}"
 
 
 def _end(run: Run, states: Mapping[str, State], now: float) -> str:

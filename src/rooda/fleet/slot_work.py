@@ -29,6 +29,7 @@ from rooda.fleet.replay import Conflict
 from rooda.fleet.slot_plan import SlotPlan
 from rooda.fleet.slot_setup import Setup, SetupFailed
 from rooda.fleet.slots import Slot, Snapshot
+from rooda.fleet.words import headline_of
 from rooda.record.given_flags import split_flags
 from rooda.record.transfer import TransferError, export_run, import_run
 from rooda.text.controls import one_line, storable
@@ -321,7 +322,7 @@ class SlotWork:
             max_iterations=result.max_iterations,
             cost=result.cost or run.cost,
             unknown_costs=result.costs_unknown or run.unknown_costs,
-            headline=result.last.headline if result.last else "",
+            headline=headline_of(result.last),
         )
 
     def finish(self, run: Run, state: State) -> str:

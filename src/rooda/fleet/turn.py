@@ -24,6 +24,7 @@ from rooda.fleet.next_move import Next
 from rooda.fleet.published_result import read_published
 from rooda.fleet.slot_work import Lost, SlotWork
 from rooda.fleet.store import Dismissed, Progress, Store
+from rooda.fleet.words import headline_of
 from rooda.loop.waits import AgentHold
 from rooda.text.controls import one_line
 
@@ -227,7 +228,7 @@ class TurnWork:
             result.cost or 0.0,
             result.costs_unknown,
             result.max_iterations,
-            result.last.headline if result.last else "",
+            headline_of(result.last),
         )
         self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
         if state is None and result.retry_in:

@@ -6,7 +6,9 @@ What agents, branches and databases say goes through `one_line` where it is prin
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from rooda.engine.outcome import LastAttempt
 from rooda.fleet.model import Order, Run, State
+from rooda.iteration.types import IterationStatus
 from rooda.text.colors import Color
 from rooda.text.numbers import count, money
 from rooda.text.times import DAY
@@ -26,6 +28,7 @@ _COLORS = {
     State.QUEUED: Color.QUIET,
     State.BLOCKED: Color.QUIET,
 }
+FAILED = "failed: "  # the beginning of the headline of an iteration that failed
 NO_REQUEST = "no pull request"
 BATCH_SPENT = "the batch has cost"
 # What `retry` needs after a limit has ended a run, by words of the reason.
@@ -118,6 +121,13 @@ def iteration_words(run: Run) -> str:
     if not run.iteration and (run.state is not State.WORKING or not run.most_iterations):
         return ""
     return f"{run.iteration}/{run.most_iterations}" if run.most_iterations else f"{run.iteration}"
+
+
+def headline_of(last: LastAttempt | None) -> str:
+    """Return what an agent says of its iteration; if that failed, first of all why."""
+    if last is None or last.status == IterationStatus.COMPLETED:
+        return "" if last is None else last.headline
+    return FAILED + "; ".join(filter(None, (last.reason or last.status, last.headline)))
 
 
 def cost_words(cost: float, unknown: int, iterations: int = 0) -> str:
