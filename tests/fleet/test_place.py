@@ -67,7 +67,7 @@ def test_many_machines_share_a_remote_and_the_password_is_hidden(repo: Path) -> 
     assert not place.is_own_remote
     assert place.database is None
     assert place.shown_url == "postgresql://me:...@db/fleet"
-    assert place.shown_remote == "https://me:...@example.org/team/app.git"
+    assert place.shown_remote == "https://...@example.org/team/app.git"
     named = place_of(repo, POSTGRES.replace("}", ", remote: shared}"))
     assert named.remote == "git@example.org:team/app"
     assert named.project == place.project

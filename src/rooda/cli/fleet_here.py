@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rooda.config.fleet_settings import URL
 from rooda.config.fleet_values import read_fleet
 from rooda.config.layers import Layers
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.resolve import Values
-from rooda.config.sensitive import without_secret_values
 from rooda.config.world import World, this_world
 from rooda.fleet.model import Run
 from rooda.fleet.place import TITLE, Place, find_place, make_database_folder
 from rooda.fleet.table import Sight
-from rooda.text.controls import one_line
 from rooda.text.lookup import did_you_mean
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
@@ -93,7 +92,13 @@ def fleet_here(
         with contextlib.closing(Store(place.url)) as store:
             yield FleetHere(world, values, layers, place, tools, store)
     except SQLAlchemyError as error:
-        raise database_trouble(place, error) from None
+        from rooda.fleet.database_check import database_words
+
+        message = (
+            f"the database {place.shown_url} can't be used: {database_words(error, place.url)}"
+        )
+        advice = f"Check that it runs, and fleet.url ({URL.variable})"
+        raise wrong(message, advice) from None
 
 
 def look_around(
@@ -114,14 +119,6 @@ def refuse_without_extra() -> None:
     if missing:
         message = f"the fleet needs packages that are not installed: {', '.join(missing)}"
         raise wrong(message, f"Install them: {INSTALL}")
-
-
-def database_trouble(place: Place, error: Exception) -> InvalidInput:
-    """Return what is wrong with the database, without its password."""
-    cause = getattr(error, "orig", None) or error
-    words = one_line(without_secret_values(str(cause)))[:300]
-    message = f"the database {place.shown_url} can't be used: {words}"
-    return wrong(message, "Check that it runs, and fleet.url (ROODA_FLEET_URL)")
 
 
 def wrong(message: str, advice: str) -> InvalidInput:

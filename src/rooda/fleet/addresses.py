@@ -11,7 +11,7 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:(//|:)")
 _SHORT_SSH = re.compile(r"[^/]+:")  # host:path
 _FILE = "file://"
 # A token can stand in place of the user's name. With ssh the name is not a secret.
-_HTTP_USER = re.compile(r"(https?://)[^/\s@]+@", re.IGNORECASE)
+_HTTP_USER = re.compile(r"(https?://)[^/\s]+@", re.IGNORECASE)  # an @ may be in a password
 
 
 def local_folder(url: str) -> Path | None:

@@ -10,6 +10,7 @@ from rooda.config.fleet_settings import REMOTE, URL
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.resolve import Values
 from rooda.config.sensitive import masked_url
+from rooda.fleet.addresses import local_folder, without_credentials
 from rooda.text.paths import anchored
 from rooda.workspace.file_systems import network_file_system
 from rooda.workspace.git import Git, GitError
@@ -57,7 +58,7 @@ class Place(Struct, frozen=True):
     @property
     def shown_remote(self) -> str:
         """The URL of the remote for messages."""
-        return masked_url(self.remote)
+        return without_credentials(self.remote)
 
     @property
     def is_own_remote(self) -> bool:
@@ -101,19 +102,12 @@ def project_key(remote: str) -> str:
 
 def _where(remote: str) -> str:
     """Return the path of a repository: on this machine with a slash in front, else without."""
-    found = _URL.fullmatch(remote)
-    is_local = found is not None and remote.startswith("file://")
-    if found is None and not _is_path(remote):
-        found = _SCP.fullmatch(remote)
-    path = remote if found is None else found["path"] or ""
+    folder = local_folder(remote)
+    elsewhere = _URL.fullmatch(remote) or _SCP.fullmatch(remote)
+    path = remote if elsewhere is None else elsewhere["path"] or ""
+    path = path if folder is None else str(folder)
     path = path.rstrip("/").removesuffix("/.git").removesuffix(".git").rstrip("/")
-    return path if found is None or is_local else path.lstrip("/~")
-
-
-def _is_path(remote: str) -> bool:
-    """Return whether git takes this as a path, and not as `host:path`."""
-    before, colon, _ = remote.partition(":")
-    return not colon or "/" in before
+    return path.lstrip("/~") if folder is None else path
 
 
 def _repository(git: Git) -> tuple[Path, Path]:
@@ -154,15 +148,15 @@ def _remote(git: Git, wanted: str | None, top: Path, git_dir: Path, *, is_shared
         is_known = name in git.line("remote").splitlines()
         found = git.line("remote", "get-url", "--push", "--", name) if is_known else wanted
     except GitError as error:
-        message = f"the remote {name!r} can't be read: {masked_url(str(error))}"
+        message = f"the remote {name!r} can't be read: {without_credentials(str(error))}"
         raise _wrong(message, "Check `git remote -v`") from None
     if found is None:
         raise _wrong(
             f"the repository has no remote {name!r}, and other machines need one",
             f"Set fleet.remote ({REMOTE.variable}) to a repository that all machines can push to",
         )
-    is_path = _URL.fullmatch(found) is None and _is_path(found)
-    return str(anchored(top, found).resolve()) if is_path else found
+    is_address = local_folder(found) is None or "://" in found
+    return found if is_address else str(anchored(top, found).resolve())
 
 
 def _wrong(message: str, advice: str) -> InvalidInput:
