@@ -95,6 +95,13 @@ def test_without_the_rows_there_are_no_records(repo: Path) -> None:
         add_tasks(place, Batch("night", "x"), TASKS, tools, fail)
     assert refs_of(repo) == ["refs/heads/main"]
 
+    def fail_without_git() -> list[Run]:
+        repo.rename(repo.with_name("away"))
+        return fail()
+
+    with pytest.raises(RuntimeError, match="the database is away"):
+        add_tasks(place, Batch("night", "x"), TASKS, tools, fail_without_git)
+
 
 def test_the_base_is_a_commit_and_its_branch(repo: Path) -> None:
     _, _, here = place_of(repo)

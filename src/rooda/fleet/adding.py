@@ -1,5 +1,6 @@
 """Adds tasks to a fleet: their records to git first, then their rows to the database."""
 
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -9,7 +10,13 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.fleet.fence import AlreadyThere, Unreachable, scratch_remote
+from rooda.fleet.fence import (
+    AlreadyThere,
+    BranchMoved,
+    Refused,
+    Unreachable,
+    scratch_remote,
+)
 from rooda.fleet.model import Batch, Run, Task
 from rooda.fleet.place import Place
 from rooda.fleet.record_commits import TASK
@@ -130,10 +137,11 @@ def add_tasks(
         try:
             return add_rows()
         except BaseException:
-            for task in tasks:
-                record = remote.fetch(task.name)
-                if record is not None:
-                    remote.delete(task.name, record)
+            with contextlib.suppress(Unreachable, Refused, BranchMoved):
+                for task in tasks:
+                    record = remote.fetch(task.name)
+                    if record is not None:
+                        remote.delete(task.name, record)
             raise
 
 

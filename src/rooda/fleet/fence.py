@@ -293,7 +293,10 @@ class Remote:
         return self._move_on(record, new, move)
 
     def delete(self, run: str, record: Record) -> None:
-        """Delete record and branch, if both are as they were read. Raises the same as `publish`."""
+        """Delete the record, and its branch if it has one, if both are as they were read.
+
+        Raises the same as `publish`.
+        """
         moves = [Move(record.ref, record.sha, None)]
         if record.branch is not None:
             moves.append(Move(BRANCHES + run, record.branch, None))

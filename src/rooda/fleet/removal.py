@@ -1,7 +1,9 @@
 """Removes what git has of a run, but nothing that is not elsewhere, too."""
 
+from msgspec.structs import replace
+
 from rooda.config.problems import InvalidInput, Problem
-from rooda.fleet.fence import BranchMoved, Move, Record, Refused, Unreachable, scratch_remote
+from rooda.fleet.fence import BranchMoved, Record, Refused, Unreachable, scratch_remote
 from rooda.fleet.looking import unreachable
 from rooda.fleet.model import BRANCHES, Run
 from rooda.fleet.place import TITLE, Place
@@ -22,10 +24,7 @@ def remove_record(run: Run, place: Place, tools: Tools, *, force: bool = False) 
             if record.wip is not None and not force:
                 raise _has_work(run, record)
             is_merged = _is_merged(record, place, tools)
-            if is_merged or record.branch is None:
-                remote.delete(run.run, record)
-            elif (error := remote.push([Move(record.ref, record.sha, None)])) is not None:
-                raise error
+            remote.delete(run.run, record if is_merged else replace(record, branch=None))
         except Unreachable as error:
             raise unreachable(place, error) from None
         except (Refused, BranchMoved) as error:
