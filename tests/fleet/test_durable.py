@@ -161,6 +161,21 @@ def test_a_process_that_is_alive_keeps_its_turn(engines: Engines) -> None:
 
 
 @pytest.mark.thorough
+def test_a_turn_that_was_given_to_a_process_without_its_knowledge_is_not_lost(
+    engines: Engines,
+) -> None:
+    """The connection died when the database had taken the claim, and before it could say so."""
+    engines.start("a", turn("x", labels=("elsewhere",)))
+    engines.rows(
+        "UPDATE dbos.workflow_status SET status = 'PENDING', executor_id = 'a', "
+        "queue_name = 'project' WHERE workflow_uuid = 'project/x/1'"
+    )
+    engines.ask("recover-a", "a")
+    engines.wait_for("ended-x-1")
+    assert engines.log == [f"a x 1 {step}" for step in ("one", "two", "three")]
+
+
+@pytest.mark.thorough
 def test_a_process_has_one_turn_at_a_time_of_the_queues_whose_labels_it_has(
     engines: Engines,
 ) -> None:

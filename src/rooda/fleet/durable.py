@@ -171,15 +171,19 @@ class Durable:
     def recover(self, find_alive: Callable[[], Collection[str]]) -> list[str]:
         """Queue again the turns of the project whose process is not alive; return their keys.
 
-        The processes are looked up last: one that began to live meanwhile keeps its turn.
+        The processes are looked up last: one that began to live meanwhile keeps its turn. If this
+        process is idle, its own turns count too: the database gave them to it, and the answer was
+        lost with the connection.
         """
-        pending = DBOS.list_workflows(
-            status="PENDING",
-            workflow_id_prefix=f"{self._project}/",
-            load_input=False,
-            load_output=False,
-        )
-        alive = find_alive()
+        with self._claiming:
+            pending = DBOS.list_workflows(
+                status="PENDING",
+                workflow_id_prefix=f"{self._project}/",
+                load_input=False,
+                load_output=False,
+            )
+            lost = {self._worker} if self.is_idle() else set[str]()
+        alive = set(find_alive()) - lost
         found = [
             one for one in pending if one.executor_id not in alive and one.executor_id is not None
         ]
