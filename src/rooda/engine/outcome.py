@@ -40,7 +40,7 @@ class RunOutcome(Struct, frozen=True):
 
     `iteration` is the last one that has ended, `attempts` counts those at all iterations. `good`
     and `failed` are iterations. `cost` is null if no agent told any, `costs_unknown` counts the
-    attempts whose cost nobody knows.
+    attempts whose agent told no cost.
     """
 
     run: str | None

@@ -1,7 +1,7 @@
 """The two refs of a run on the git remote, and the pushes that move them.
 
-The branch `rooda/RUN` has the work, and the record ref has a chain of commits that tell who works
-on the run and which iterations are done. Every push names the commits that it expects there, so git
+The branch `rooda/RUN` has the work, and the record ref has a chain of commits that tell which
+worker has the run and which iterations are done. Every push names the commits that it expects there, so git
 refuses a worker that lost its run, whatever that worker believes.
 """
 
@@ -55,7 +55,7 @@ class BranchMoved(Exception):  # noqa: N818 - what a person did
 
     def __init__(self, run: str, actual: str | None) -> None:
         what = f"moved the branch rooda/{run} to {actual}" if actual else f"deleted rooda/{run}"
-        super().__init__(f"someone {what}")
+        super().__init__(f"a person {what}")
         self.actual = actual
 
 
@@ -136,7 +136,7 @@ class Remote:
     """The remote of a fleet, as seen from one repository, whose git folder is `git_dir`.
 
     One thread at a time may use it. `records` is where `add` puts new records. `get_ready` is
-    called before each `fetch`: it may repair the repository, or make it anew.
+    called before each `fetch`: it may repair the repository, or clone it again.
     """
 
     def __init__(
@@ -357,8 +357,8 @@ class Remote:
     def _explain(self, run: str, record: Record, moves: Sequence[Move], error: Unreachable) -> None:
         """Return if the push was taken after all; raise what happened if it was not.
 
-        The connection may have died after the server took the push, and someone may have claimed
-        the run since.
+        The connection may have died after the server took the push, and another worker may have
+        claimed the run since.
         """
         try:
             seen = self.look(*(move.ref for move in moves))

@@ -77,7 +77,7 @@ def publish_work(
         record = replace(record, branch=actual)
         if actual in (None, work.tip):  # deleted; or half of our own push, whose git was killed
             continue
-        tell(f"someone moved the branch rooda/{run}: rooda puts the work on top of that")
+        tell(f"a person moved the branch rooda/{run}: rooda puts the work on top of that")
         until_reached(partial(slot.remote.ensure, actual), is_stopped=is_stopped, tell=tell)
         try:
             work = slot.rebase(work, actual, run)

@@ -8,7 +8,7 @@ from rooda.fleet.model import Run, State
 def going_on(runs: Iterable[Run], labels: Collection[str] | None = None) -> list[Run]:
     """Return the runs that a worker with these labels can still bring to an end; None: any worker.
 
-    A run that waits for one that ended badly, or for one that nobody here can take, can't.
+    A run can't if it waits for one that did not end as success, or for one that needs other labels.
     """
     every = {run.run: run for run in runs}
     stuck = {run.run for run in every.values() if not _fits(run, labels) and not run.state.is_end}

@@ -1,7 +1,7 @@
 """The repository of a slot: a clone of its own, brought back to a known state after every agent.
 
-An agent can write every file in it. Everything that counts was published, so rooda makes a clone
-anew as soon as git does not get along with it.
+An agent can write every file in it. Everything that counts was published, so rooda clones again as
+soon as git reports an error.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from rooda.workspace.tools import Tools
 PUSH_NOWHERE = "rooda-publishes-the-work-of-this-slot-itself"  # `git push` shows it
 _LONGEST = 600.0  # seconds for one command that may need the network
 _PLAIN = {"commit.gpgSign": "false", "rebase.updateRefs": "false", "rebase.autoSquash": "false"}
-# Settings of the user's repository that decide what a commit contains, or who made it.
+# Settings of the user's repository that decide what a commit contains, or its author.
 _COPIED = (
     r"^(user|author|committer|gpg|filter|lfs|i18n|merge|diff)\."
     r"|^core\.(autocrlf|eol|safecrlf|ignorecase|precomposeunicode|symlinks|filemode|longpaths)$"
@@ -93,7 +93,7 @@ class SlotClone:
         return self.git.line("rev-parse", "--is-inside-work-tree") == "true"
 
     def make(self) -> None:
-        """Make the clone anew. Raises Unreachable."""
+        """Delete the clone, and clone again. Raises Unreachable."""
         remove_tree(self.work)
         remove_tree(self._kept("config"))
         folder = self.work.parent
@@ -115,7 +115,7 @@ class SlotClone:
         self._known = None
 
     def rebuild(self) -> None:
-        """Make the clone anew around the files that are in the work tree. Raises Unreachable."""
+        """Clone again, and keep the files that are in the work tree. Raises Unreachable."""
         aside = self.work.with_name("work-aside")
         remove_tree(aside)
         if self.work.is_symlink() or not self.work.is_dir():

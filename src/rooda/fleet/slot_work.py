@@ -87,7 +87,7 @@ class SlotWork:
     def open(self, run: Run) -> Next | None:
         """Claim the run and bring it here, unless it is here; return what prevents that.
 
-        Raises Lost, or Unreachable if git is away and someone wants an end now.
+        Raises Lost, or Unreachable if git is away and the turn is to end now.
         """
         stay = (run.run, run.life, run.turn)
         if self._record is not None and self._stay == stay:
@@ -257,7 +257,7 @@ class SlotWork:
     ) -> Next | None:
         """Publish branch and record together; return what prevents that.
 
-        Raises Lost, or Unreachable if git is away and someone wants an end now.
+        Raises Lost, or Unreachable if git is away and the turn is to end now.
         """
         record = self._record
         if record is None:

@@ -1,4 +1,4 @@
-"""Looks now and then for runs that the queue has lost, and for what nobody needs any more."""
+"""Looks now and then for runs that the queue has lost, and for old rows that no worker needs."""
 
 from msgspec import Struct
 
@@ -30,7 +30,7 @@ class Sweep(Struct):
             self.durable.prune(self.store.now() - _KEPT)
 
     def queue_lost_runs(self) -> None:
-        """Queue the runs again whose turn has no place in the queue, and nobody is at work on it.
+        """Queue the runs again whose turn is neither in the queue nor at work.
 
         Its workflow failed, was cancelled or deleted.
         """
