@@ -1,8 +1,8 @@
 """The two refs of a run on the git remote, and the pushes that move them.
 
 The branch `rooda/RUN` has the work, and the record ref has a chain of commits that tell which
-worker has the run and which iterations are done. Every push names the commits that it expects there, so git
-refuses a worker that lost its run, whatever that worker believes.
+worker has the run and which iterations are done. Every push names the commits that it expects
+there, so git refuses a worker that lost its run, whatever that worker believes.
 """
 
 import contextlib
