@@ -115,10 +115,12 @@ def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
     store.advance(P, "a", "old", Progress(9, 9.0, 0))
     store.explain(P, "a", "old", "nothing")
     assert not store.wait(P, "a", 1, "old", 0, "")
-    assert not store.end(P, "a", 1, "old", State.FAILED, "no")
+    assert not store.end(P, "a", 1, "old", State.SUCCESS, "no", "PR #1")
     run = at(store, "a")
     assert (run.state, run.turn, run.iteration, run.reason) == (State.WORKING, 1, 0, "")
-    assert store.end(P, "a", 1, "new", State.SUCCESS, "done")
+    assert run.ended == ""
+    assert store.end(P, "a", 1, "new", State.SUCCESS, "done", "PR #2")
+    assert at(store, "a").ended == "PR #2"
     assert store.begin(P, "a", 1, "old", "") is None
     assert at(store, "a").state is State.SUCCESS
 

@@ -151,7 +151,7 @@ class Slot:
         return {_MARK: str(self.folder)}
 
     def stop_leftovers(self) -> None:
-        """Stop the processes of an iteration whose rooda was killed: they could still write here."""
+        """Stop the processes of an iteration whose rooda was killed: they still write here."""
         trace = RunTrace(mark=f"{_MARK}={self.folder}", folder=str(self.work))
         stop_leftovers(trace, _LEFTOVER_GRACE)
 

@@ -303,15 +303,23 @@ class Store:
             )
 
     def end(
-        self, project: str, name: str, turn: int, worker: str, state: State, reason: str
+        self,
+        project: str,
+        name: str,
+        turn: int,
+        worker: str,
+        state: State,
+        reason: str,
+        ended: str = "",
     ) -> bool:
-        """End the run."""
+        """End the run; `ended` tells what became of its branch, such as a pull request."""
         with self._database.engine.begin() as connection:
             return self._update(
                 connection,
                 _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
                 state=state,
                 reason=reason,
+                ended=ended,
                 ordered=Order.NONE,
                 turn=turn + 1,
             )

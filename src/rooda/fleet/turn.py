@@ -110,10 +110,9 @@ class TurnWork:
             return {}
         if found.move == "end":
             ended = self._slot.finish(run, found.state)
-            self._ask(lambda: self._store.set_ended(*self._key, ended))
             self._ask(
                 lambda: self._store.end(
-                    *self._key, self._turn, self._place.worker, found.state, found.reason
+                    *self._key, self._turn, self._place.worker, found.state, found.reason, ended
                 )
             )
         else:
