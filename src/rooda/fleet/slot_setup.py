@@ -1,6 +1,7 @@
 """What a slot needs beyond git: copies of files of the user's checkout, and a setup command."""
 
 import contextlib
+import glob
 import hashlib
 import os
 import shutil
@@ -80,11 +81,19 @@ def run_setup(
 def _mark(setup: Setup, work: Path) -> str:
     """Return a hash of the command and of the contents of its inputs."""
     digest = hashlib.sha256(setup.command.encode())
-    for name in setup.inputs:
+    for name in _matching(setup.inputs, work):
         content = None if leads_out(work / name, work) else _read(work / name)
         digest.update(b"\0%b\0" % os.fsencode(name))
         digest.update(b"-" if content is None else hashlib.sha256(content).digest())
     return digest.hexdigest()
+
+
+def _matching(patterns: Sequence[str], work: Path) -> list[str]:
+    """Return the files that the patterns match, and the patterns that match none."""
+    found: set[str] = set()
+    for one in patterns:
+        found.update(glob.glob(one, root_dir=work, recursive=True) or [one])  # noqa: PTH207
+    return sorted(found)
 
 
 def _read(path: Path) -> bytes | None:
