@@ -13,6 +13,7 @@ _RUN_HELP = (
     "run, -2 for the run before it."
 )
 _ITERATION_HELP = " ITERATION is a number, or `last` after RUN."
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _DASHED_NAME = re.compile(r"-[0-9]+(?:\.\..*)?")  # `-1` and `-3..`
 
 

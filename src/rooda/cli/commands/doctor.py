@@ -13,6 +13,7 @@ from rooda.config.world import World, this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.completion import alias_names
 from rooda.console.flags import complete_from, config_option
+from rooda.console.options import JSON
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.times import parse_duration
 
@@ -48,7 +49,7 @@ _MOST_LINES, _LONGEST_LINE = 40, 160  # of what the canary does: it must never f
     is_flag=True,
     help="Check also what `rooda fleet` needs: database, git remote, slots.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @config_option
 @click.pass_obj
 def doctor(

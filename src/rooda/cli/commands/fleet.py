@@ -20,13 +20,12 @@ from rooda.cli.fleet_here import (
 )
 from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import HELP_FLAGS
-from rooda.console.options import PlainGroup
+from rooda.console.options import JSON, PlainGroup
 from rooda.console.pager import print_paged
 from rooda.fleet.model import Order, Run
 from rooda.fleet.table import as_object, has_worker, table_text
 from rooda.text.numbers import count
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _EXAMPLES = """\
   rooda fleet demo                           see it, with no agent and no key
   rooda fleet run TASKS.md -j 3 -a claude    work on each `## heading` of the file, three at once

@@ -13,6 +13,7 @@ import click
 from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
 from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import CliContext
+from rooda.console.options import JSON
 from rooda.console.pager import print_paged
 from rooda.fleet.model import Run, State
 from rooda.fleet.settled import going_on
@@ -30,8 +31,6 @@ from rooda.record.rows import RunRow
 from rooda.text.controls import clean
 from rooda.views.run_view import Page, run_facts
 from rooda.views.table import Cell, named_lines
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.command("follow")
@@ -72,7 +71,7 @@ def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
 @click.command("show")
 @click.argument("run")
 @COLOR
-@_JSON
+@JSON
 def show(*, run: str, color: str, as_json: bool) -> None:
     """Show a run: its task, its state, and its iterations so far."""
     with fleet_here() as here:
@@ -133,7 +132,7 @@ def _has_own_end(run: Run, row: RunRow) -> bool:
 
 @click.command("why")
 @click.argument("run")
-@_JSON
+@JSON
 def why(*, run: str, as_json: bool) -> None:
     """Explain why a run waits, or which rule ended it, on which evidence."""
     from rooda.console.recorded import Recorded

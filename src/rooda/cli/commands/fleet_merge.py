@@ -5,6 +5,7 @@ import json
 import click
 
 from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
+from rooda.console.options import JSON
 from rooda.fleet.merge import Check, MergeRefused, MergeResult, Outcome, merge_runs
 from rooda.fleet.model import Run, State
 from rooda.fleet.replay import TooOldGit
@@ -22,7 +23,7 @@ _INTERRUPTED = 130
 @click.option(
     "--verify", metavar="CMD", help="Command that must succeed after each merge, in a clean copy."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool) -> int:
     """Merge the runs that ended as success into a branch, oldest first. Without RUN: all of them.
 

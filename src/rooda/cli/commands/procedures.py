@@ -15,6 +15,7 @@ from rooda.config.world import this_world
 from rooda.console.color import room
 from rooda.console.completion import procedure_names
 from rooda.console.flags import complete_from, config_option
+from rooda.console.options import JSON
 from rooda.prompts.parts import PHASES
 from rooda.views.table import plain_table
 
@@ -52,7 +53,7 @@ def _describe(layers: Layers, name: str) -> dict[str, object]:
 
 @click.command("list")
 @click.option("--aliases", is_flag=True, help="List the aliases of agent commands instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @config_option
 def list_(*, aliases: bool, as_json: bool, config: str | None) -> None:
     """List the procedures, or the aliases of agent commands."""
@@ -88,7 +89,7 @@ def _maximum(maximum: object) -> str:
 
 @click.command("info")
 @click.argument("procedure", shell_complete=complete_from(procedure_names))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @config_option
 def info(*, procedure: str, as_json: bool, config: str | None) -> None:
     """Show the phases, prompts and settings of a procedure."""

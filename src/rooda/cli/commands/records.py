@@ -10,7 +10,7 @@ import click
 from rooda.cli.agent_output import print_output
 from rooda.console.color import COLOR, painter, room
 from rooda.console.completion import complete_runs
-from rooda.console.options import RunNamesCommand
+from rooda.console.options import JSON, RunNamesCommand
 from rooda.console.pager import print_paged
 from rooda.console.recorded import Recorded, readable_record, split_words
 from rooda.loop.state import Status
@@ -33,7 +33,6 @@ _NO_RUN = (
     "No run is recorded here yet. Start one with `rooda PROCEDURE` (`rooda list` shows the "
     "procedures)."
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _CLOSING = 2000  # characters of the agent's last words
 
 
@@ -58,7 +57,7 @@ def _print(pieces: Iterable[str], record: Recorded, page: Page) -> None:
 @click.option("--until", metavar="DATE", help="Only runs up to this day or time.")
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.")
 @COLOR
-@_JSON
+@JSON
 def history(
     *,
     status: str | None,
@@ -106,7 +105,7 @@ def _counted(record: Recorded, row: RunRow) -> RunRow:
     help="Print what the agent printed, byte for byte; a terminal gets no control codes of it.",
 )
 @COLOR
-@_JSON
+@JSON
 def show(*, words: tuple[str, ...], output: bool, raw: bool, color: str, as_json: bool) -> None:
     """Show a run, or one of its iterations. Without RUN: the last run."""
     if output and raw:
@@ -173,7 +172,7 @@ def _iteration_object(record: Recorded, row: IterationRow, run: RunSummary) -> d
 
 @click.command("why", cls=RunNamesCommand)
 @_WORDS
-@_JSON
+@JSON
 def why(*, words: tuple[str, ...], as_json: bool) -> None:
     """Explain which rule ended a run or an iteration, on which evidence.
 

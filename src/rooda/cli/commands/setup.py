@@ -20,7 +20,7 @@ from rooda.config.template import line_of, template
 from rooda.config.world import this_world
 from rooda.console.command_table import RESERVED, CliContext
 from rooda.console.flags import config_option
-from rooda.console.options import PlainGroup
+from rooda.console.options import JSON, PlainGroup
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 from rooda.views import config_view
@@ -37,7 +37,7 @@ def _inspect(config: str | None, procedure: str = "") -> Inspection:
 
 @group.command("show")
 @click.argument("procedure", default="")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 @config_option
 def show(*, procedure: str, as_json: bool, config: str | None) -> int:
     """Show every setting, its value and where the value came from.
