@@ -4,7 +4,7 @@ from rooda.fleet.model import Run, State
 from rooda.fleet.next_move import Next
 from rooda.fleet.store import Store
 from rooda.fleet.words import BATCH_SPENT
-from rooda.text.numbers import count
+from rooda.text.numbers import count, money
 
 _CROWDED = 30.0  # seconds until a run looks again whether it may work
 
@@ -21,7 +21,7 @@ def _spent(store: Store, run: Run) -> Next | None:
     cost, unknown = store.spent(run.project, run.batch.name)
     if cost < most:
         return None
-    reason = f"{BATCH_SPENT} ${cost:.2f} of ${most:.2f} (max_cost)"
+    reason = f"{BATCH_SPENT} {money(cost)} of {money(most)} (max_cost)"
     if unknown:
         reason += f"; {count(unknown, 'iteration')} told no cost"
     return Next("end", state=State.FAILED, reason=reason)

@@ -27,6 +27,7 @@ from rooda.fleet.record_commits import (
     has_unknown_iteration,
     read_commit,
 )
+from rooda.fleet.replay import is_ancestor
 from rooda.fleet.transport import NAME, remove_stale_lock, transport
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names
@@ -379,8 +380,7 @@ class Remote:
         """Return whether the record on the remote is built on our commit."""
         if move.new is None or (now := self._fetch(run)) is None:
             return False
-        ancestor = ("merge-base", "--is-ancestor", move.new, now.sha)
-        return self._git.ask(*ancestor) is not None
+        return is_ancestor(self._git, move.new, now.sha)
 
     def _bring(self, wanted: Mapping[str, str], seen: Mapping[str, str]) -> bool:
         """Fetch refs whose commits are not here; return whether the commits that were seen are."""

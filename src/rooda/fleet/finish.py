@@ -16,6 +16,7 @@ from rooda.fleet.model import BRANCHES, Task
 from rooda.fleet.transport import NAME, transport
 from rooda.process.exits import Exited, describe
 from rooda.text.controls import clean, one_line
+from rooda.text.numbers import count, money
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.tools import Command, Tools
 
@@ -70,9 +71,9 @@ def describe_run(
     close no issue, and show no secret.
     """
     title = one_line(without_secret_values(task.title or task.name))[:_LONGEST_TITLE]
-    took = f"{iterations} iteration{'' if iterations == 1 else 's'}"
+    took = count(iterations, "iteration")
     if cost is not None:
-        took += f", ${cost:.2f}"
+        took += f", {money(cost)}"
     parts = [f"Made by rooda in run `{run}`: {took}."]
     if text := _cut(task.text, _LONGEST_TEXT):
         parts += ["## Task", text]

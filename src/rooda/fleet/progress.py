@@ -6,6 +6,8 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from rooda.fleet.model import Run, State
 from rooda.fleet.words import FAILED, cost_words, iteration_words, state_words
 from rooda.text.controls import one_line
@@ -111,11 +113,7 @@ def panel(runs: Sequence[Run], now: float, columns: int, hint: str, elapsed: flo
 
 def _row(run: Run, now: float, wide: int) -> str:
     name = cut(run.run, wide)
-    number = (
-        f"{run.iteration + 1}/{run.most_iterations}"
-        if run.most_iterations
-        else (f"{run.iteration + 1}")
-    )
+    number = iteration_words(replace(run, iteration=run.iteration + 1))
     parts = [
         f"{name}{' ' * (wide - width(name))}  iteration {number}",
         _clock(now - run.changed),

@@ -74,6 +74,12 @@ def is_ancestor(git: Git, ancestor: str, commit: str) -> bool:
     return git.ask("merge-base", "--is-ancestor", ancestor, commit) is not None
 
 
+def unmerged_files(git: Git) -> list[str]:
+    """Return the files of the work tree in which git found a conflict. Raises GitError."""
+    names = os.fsdecode(git("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
+    return [name for name in names if name]
+
+
 def rebase(git: Git, start: str, last: str, onto: str) -> str:
     """Replay the commits after `start`, up to `last`, on another commit; return the last new one.
 
@@ -84,9 +90,9 @@ def rebase(git: Git, start: str, last: str, onto: str) -> str:
     try:
         git("rebase", *options, "--no-verify", "--onto", onto, start, last)
     except GitError as error:
-        names = os.fsdecode(git("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
+        files = unmerged_files(git)
         git.ask("rebase", "--abort")
-        if files := [name for name in names if name]:
+        if files:
             raise Conflict("the work conflicts with what a person pushed", files) from None
         raise error from None
     return git.line("rev-parse", "HEAD")

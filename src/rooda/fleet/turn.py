@@ -26,6 +26,7 @@ from rooda.fleet.slot_work import Lost, SlotWork
 from rooda.fleet.store import Dismissed, Progress, Store
 from rooda.fleet.words import headline_of
 from rooda.loop.waits import AgentHold
+from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
 
 _T = TypeVar("_T")
@@ -35,7 +36,6 @@ _OUTAGE = 60.0  # seconds until a run is tried again whose service is overloaded
 _LOWERED = 600.0  # seconds for which fewer runs of an overloaded account are at work
 _UNKNOWN_LIMIT = 900.0  # seconds to wait for a limit whose end the agent does not tell
 _JITTER = 5.0  # seconds over which the runs of an account wake up
-_INTERRUPTED = 130
 _TRIES_TO_START = 2  # of rooda, before a run ends because it can't start
 
 
@@ -143,7 +143,7 @@ class TurnWork:
         if found is not None:
             return found
         result = self._slot.work(run)
-        if result is None or result.exit_code == _INTERRUPTED:
+        if result is None or result.exit_code == INTERRUPTED:
             return self._interrupted()
         if result.status == NOT_STARTED:
             return self._not_started(run, result)

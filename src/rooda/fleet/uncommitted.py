@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rooda.config.new_secrets import NewSecrets
-from rooda.fleet.replay import Conflict
+from rooda.fleet.replay import Conflict, unmerged_files
 from rooda.fleet.slot_clone import SlotClone, has_flags, make_writable
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.new_files import staged_files, untracked_files
@@ -88,8 +88,7 @@ def _pick(git: Git, wip: str) -> None:
     try:
         git("cherry-pick", "--no-commit", "--allow-empty", wip, umask=INHERITED)
     except GitError as error:
-        names = os.fsdecode(git("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
-        if files := [name for name in names if name]:
+        if files := unmerged_files(git):
             what = "the uncommitted work conflicts with what a person pushed"
             raise Conflict(what, files) from None
         raise error from None

@@ -9,12 +9,12 @@ from rooda.console.options import JSON
 from rooda.fleet.merge import Check, MergeRefused, MergeResult, Outcome, merge_runs
 from rooda.fleet.model import Run, State
 from rooda.fleet.replay import TooOldGit
+from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import clean
 from rooda.text.numbers import count
 from rooda.workspace.git import GitError, GitInterruptedError
 
 _DONE = (Outcome.MERGED, Outcome.ALREADY, Outcome.WITH_ANOTHER)
-_INTERRUPTED = 130
 
 
 @click.command("merge")
@@ -53,7 +53,7 @@ def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool
                 tell=tell,
             )
         except GitInterruptedError:
-            return _INTERRUPTED
+            return INTERRUPTED
         except MergeRefused as refused:
             raise wrong(str(refused), "") from None
         except (TooOldGit, GitError) as error:
