@@ -60,6 +60,10 @@ def test_the_record_of_a_new_run_has_its_task_and_its_batch(repo: Path) -> None:
     with pytest.raises(InvalidInput, match="already has refs/heads/rooda/api") as caught:
         add_tasks(place, batch, TASKS, tools, list)
     assert "git branch -m rooda/api NAME" in caught.value.problems[0].suggestion
+    git(repo, "branch", "rooda-record/auth")  # a record on a server that takes branches alone
+    with pytest.raises(InvalidInput, match="already has") as caught:
+        add_tasks(place, batch, TASKS, tools, list)
+    assert "rooda fleet adopt" in caught.value.problems[0].suggestion
 
 
 @pytest.mark.parametrize(

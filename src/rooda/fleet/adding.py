@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.fence import (
+    RECORD_PLACES,
     AlreadyThere,
     BranchMoved,
     Refused,
@@ -148,9 +149,8 @@ def add_tasks(
 def _already_there(refs: Sequence[str]) -> InvalidInput:
     """Return the problem that runs of these names are in git, or only their branches."""
     message = f"the repository already has {first_names(refs)}"
-    branches = [ref.removeprefix(_HEADS) for ref in refs if ref.startswith(_HEADS)]
-    if len(branches) == len(refs):
-        one = branches[0]
+    if not any(ref.startswith(RECORD_PLACES) for ref in refs):  # a record may be a branch, too
+        one = refs[0].removeprefix(_HEADS)
         advice = f"Give the task another name, or move the branch away: git branch -m {one} NAME"
     else:
         advice = (
