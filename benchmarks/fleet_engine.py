@@ -8,7 +8,7 @@ is ready, works after the next line, and prints at the end of its input how many
 import sys
 from typing import Any
 
-from rooda.fleet.durable import Durable, Steps, Turn
+from rooda.fleet.worker.durable import Durable, Steps, Turn
 
 PROJECT = "bench"
 

@@ -18,7 +18,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 _PIP = ("-m", "pip", "--disable-pip-version-check")
-_TESTS = "tests/fleet/test_durable.py"
+_TESTS = "tests/fleet/worker/test_durable.py"
 _KNOWN = "Available versions:"
 
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.fence import FALLBACK
-from rooda.fleet.merge import Outcome
+from rooda.fleet.actions.merge_runs import Outcome
+from rooda.fleet.database.fleet_tables import METADATA
+from rooda.fleet.display.fleet_table import Sight, as_object, run_object
 from rooda.fleet.model import BRANCHES, RECORDS, Batch, Run, State, Task
-from rooda.fleet.published_result import PublishedResult
-from rooda.fleet.record_commits import FILES, Facts, Kind
-from rooda.fleet.slots import Slot
-from rooda.fleet.table import Sight, as_object, run_object
-from rooda.fleet.tables import METADATA
+from rooda.fleet.remote.fence import FALLBACK
+from rooda.fleet.remote.published_result import PublishedResult
+from rooda.fleet.remote.record_commits import FILES, Facts, Kind
+from rooda.fleet.slots.slot import Slot
 from rooda.workspace.tools import Tools
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fleet.md").read_text()

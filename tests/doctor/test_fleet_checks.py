@@ -7,7 +7,7 @@ import pytest
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.fleet_checks import check_fleet
-from rooda.fleet.store import Store
+from rooda.fleet.database.fleet_store import Store
 from rooda.workspace.tools import Tools
 from support.config import world
 from support.gitrepo import git

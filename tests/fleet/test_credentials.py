@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from rooda.fleet.database.fleet_tables import engine_for
 from rooda.fleet.model import State, Task
-from rooda.fleet.slot_plan import SlotPlan
-from rooda.fleet.tables import engine_for
-from rooda.fleet.worker import Worker
+from rooda.fleet.worker.slot_plan import SlotPlan
+from rooda.fleet.worker.supervisor import Worker
 from support.fleet import Fleet
 from support.postgres import Postgres
 

@@ -8,7 +8,7 @@ from dbos import DBOS
 from dbos._serialization import DefaultSerializer
 from dbos._sys_db import SystemDatabase, WorkflowStatusString
 
-from rooda.fleet import durable
+from rooda.fleet.worker import durable
 from tools import dbos_versions
 
 

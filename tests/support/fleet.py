@@ -14,13 +14,13 @@ import psutil
 import sqlalchemy as sa
 from msgspec import json
 
-from rooda.fleet.adding import records_of
-from rooda.fleet.fence import scratch_remote
+from rooda.fleet.actions.add_tasks import records_of
+from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_tables import Database
 from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.place import project_key
-from rooda.fleet.slot_plan import SlotPlan
-from rooda.fleet.store import Store
-from rooda.fleet.tables import Database
+from rooda.fleet.remote.fence import scratch_remote
+from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.workspace.tools import Tools
 
 _TICK = 0.05
@@ -133,7 +133,7 @@ class Fleet:
         )
         with (self.folder / f"slot-{number}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "rooda.fleet.slot_process"],
+                [sys.executable, "-m", "rooda.fleet.worker.slot_process"],
                 stdin=subprocess.PIPE,
                 stderr=log,
                 env=self.environ(**(more or {})),

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from rooda.fleet.durable import Durable, Steps, Turn
+from rooda.fleet.worker.durable import Durable, Steps, Turn
 
 _TICK = 0.02
 

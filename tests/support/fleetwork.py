@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from rooda.fleet.fence import Remote
+from rooda.fleet.remote.fence import Remote
 from rooda.workspace.tools import Tools
 from support.gitrepo import Repo, repository
 

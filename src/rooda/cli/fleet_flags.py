@@ -24,7 +24,7 @@ from rooda.console.flags import PROMPT, RULES, PathHint, given_flags, run_option
 from rooda.console.options import RunOption
 from rooda.console.program_options import NAMES as FOR_PROGRAMS
 from rooda.fleet.model import Task
-from rooda.fleet.tasks import By
+from rooda.fleet.tasks.read_tasks import By
 from rooda.prompts.parts import PHASES
 
 GROUP = "Fleet"

@@ -12,15 +12,15 @@ from rooda.config.layers import Layers
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.resolve import Values
 from rooda.config.world import World, this_world
+from rooda.fleet.display.fleet_table import Sight
 from rooda.fleet.model import Run
 from rooda.fleet.place import TITLE, Place, find_place, make_database_folder
-from rooda.fleet.table import Sight
 from rooda.text.lookup import did_you_mean
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
-    from rooda.fleet.store import Store
+    from rooda.fleet.database.fleet_store import Store
 
 INSTALL = "pip install 'rooda[fleet]'"
 NO_RUN = (
@@ -84,7 +84,7 @@ def fleet_here(
     refuse_without_extra()
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rooda.fleet.store import Store
+    from rooda.fleet.database.fleet_store import Store
 
     world, values, layers, place, tools = look_around(flags or {}, config)
     make_database_folder(place)
@@ -92,7 +92,7 @@ def fleet_here(
         with contextlib.closing(Store(place.url)) as store:
             yield FleetHere(world, values, layers, place, tools, store)
     except SQLAlchemyError as error:
-        from rooda.fleet.database_check import database_words
+        from rooda.fleet.database.database_check import database_words
 
         message = (
             f"the database {place.shown_url} can't be used: {database_words(error, place.url)}"

@@ -16,12 +16,12 @@ from rooda.config.resolve import Values
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.machine_checks import check_free_space
-from rooda.fleet.fence import scratch_remote
 from rooda.fleet.model import BRANCHES, Finish
 from rooda.fleet.place import Place, find_place
-from rooda.fleet.probe import Probe, probe
-from rooda.fleet.replay import TooOldGit, check_version
-from rooda.fleet.slots import slots_root
+from rooda.fleet.remote.fence import scratch_remote
+from rooda.fleet.remote.probe import Probe, probe
+from rooda.fleet.remote.replay import TooOldGit, check_version
+from rooda.fleet.slots.slot import slots_root
 from rooda.text.controls import one_line
 from rooda.text.times import format_seconds
 from rooda.workspace.git import Git, GitError
@@ -79,7 +79,7 @@ def _check_git(folder: Path, tools: Tools) -> Iterator[Finding]:
 
 
 def _check_database(place: Place) -> Iterator[Finding]:
-    from rooda.fleet.database_check import (  # noqa: PLC0415 - the extra may be missing
+    from rooda.fleet.database.database_check import (  # noqa: PLC0415 - the extra may be missing
         DatabaseFault,
         look_at_database,
     )

@@ -22,8 +22,8 @@ from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import HELP_FLAGS
 from rooda.console.options import JSON, PlainGroup
 from rooda.console.pager import print_paged
+from rooda.fleet.display.fleet_table import as_object, has_worker, table_text
 from rooda.fleet.model import Order, Run
-from rooda.fleet.table import as_object, has_worker, table_text
 from rooda.text.numbers import count
 
 _EXAMPLES = """\
@@ -134,7 +134,7 @@ def retry(
     onto: str | None,
 ) -> None:
     """Go on with a run that has ended: after a failure, a stop or a conflict."""
-    from rooda.fleet.retrying import refuse_success, with_limits
+    from rooda.fleet.actions.retry_run import refuse_success, with_limits
 
     with fleet_here() as here:
         found = here.run(run)
@@ -158,9 +158,9 @@ def _go_on_or_stop(run: Run) -> str:
 
 def _retry_onto(here: FleetHere, run: Run, onto: str) -> None:
     """Add a run that brings the work of another one onto a branch."""
-    from rooda.fleet.adding import add_tasks, check_is_shared, find_base
-    from rooda.fleet.looking import branch_commit
-    from rooda.fleet.retrying import task_onto
+    from rooda.fleet.actions.add_tasks import add_tasks, check_is_shared, find_base
+    from rooda.fleet.actions.look_at_run import branch_commit
+    from rooda.fleet.actions.retry_run import task_onto
 
     base = find_base(here.git, onto)
     check_is_shared(here.place, here.git, [base.commit])
@@ -196,7 +196,7 @@ def _say_who_works(here: FleetHere) -> None:
 @click.option("--force", is_flag=True, help="Also if uncommitted work of it is lost.")
 def forget(*, runs: tuple[str, ...], force: bool) -> None:
     """Remove runs from the table, with their records in git. A branch that is not merged stays."""
-    from rooda.fleet.removal import remove_record
+    from rooda.fleet.actions.forget_run import remove_record
 
     with fleet_here() as here:
         chosen = {found.run: found for found in map(here.run, runs)}.values()
@@ -220,7 +220,7 @@ def adopt(*, remote: str | None, flags: tuple[str, ...], as_json: bool) -> int:
     FLAGS are flags of the runs whose values git does not keep, because they are secrets:
     `rooda fleet adopt origin -- --env API_TOKEN=...`
     """
-    from rooda.fleet.adopt import adopt as adopt_records
+    from rooda.fleet.actions.adopt_runs import adopt as adopt_records
 
     given = {} if remote is None else {"remote": ("REMOTE", remote)}
     with fleet_here(given) as here:

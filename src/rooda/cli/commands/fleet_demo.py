@@ -21,15 +21,15 @@ from rooda.config.world import go_to
 from rooda.console.command_table import CliContext
 from rooda.demo import demo_repository
 from rooda.demo.fleet_agent import TASKS
+from rooda.fleet.display.fleet_table import table_text
 from rooda.fleet.model import Batch, Run, State
-from rooda.fleet.table import table_text
-from rooda.fleet.tasks import Wanted, read_tasks
+from rooda.fleet.tasks.read_tasks import Wanted, read_tasks
 from rooda.process.interrupts import INTERRUPTED
 from rooda.workspace.git import GitError
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
-    from rooda.fleet.worker import Worker
+    from rooda.fleet.worker.supervisor import Worker
 
 _INTRODUCTION = """\
 Three real loops of rooda at once, in a temporary git repository, with SQLite. Only the agent is not
@@ -100,7 +100,7 @@ def _show(repository: Path, session: CliContext) -> int:
 
 
 def _add(here: FleetHere) -> None:
-    from rooda.fleet.adding import add_tasks, find_base
+    from rooda.fleet.actions.add_tasks import add_tasks, find_base
 
     file = here.place.git_dir / "TONIGHT.md"
     file.write_text("".join(f"## {name}\n\nWrite {name}.\n\n" for name in TASKS), encoding="utf-8")

@@ -15,10 +15,8 @@ from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import CliContext
 from rooda.console.options import JSON
 from rooda.console.pager import print_paged
-from rooda.fleet.model import Run, State
-from rooda.fleet.settled import going_on
-from rooda.fleet.table import has_worker, run_object, worker_words
-from rooda.fleet.words import (
+from rooda.fleet.display.fleet_table import has_worker, run_object, worker_words
+from rooda.fleet.display.run_words import (
     color_of,
     cost_words,
     iteration_words,
@@ -26,6 +24,8 @@ from rooda.fleet.words import (
     state_words,
     time_of,
 )
+from rooda.fleet.display.settled import going_on
+from rooda.fleet.model import Run, State
 from rooda.loop.stops import StopRule
 from rooda.record.rows import RunRow
 from rooda.text.controls import clean
@@ -38,8 +38,8 @@ from rooda.views.table import Cell, named_lines
 @click.pass_obj
 def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
     """Show live what runs do, wherever they are, until they have ended. Without RUN: all."""
-    from rooda.fleet.follow import Viewer, follow_runs
-    from rooda.fleet.progress import Display
+    from rooda.fleet.display.follow import Viewer, follow_runs
+    from rooda.fleet.display.progress import Display
     from rooda.views.terminal import Sink, Terminal
 
     with fleet_here() as here:
@@ -169,7 +169,7 @@ def why(*, run: str, as_json: bool) -> None:
 @click.option("--stat", is_flag=True, help="Show only which files changed, and how much.")
 def diff(*, run: str, stat: bool) -> None:
     """Show what a run changed, from the commit where it started to its branch."""
-    from rooda.fleet.looking import run_diff
+    from rooda.fleet.actions.look_at_run import run_diff
 
     with fleet_here() as here:
         found = here.run(run)
@@ -182,7 +182,7 @@ def diff(*, run: str, stat: bool) -> None:
 @contextlib.contextmanager
 def _record_of(here: FleetHere, run: Run) -> Iterator[Path | None]:
     """Yield a folder with the record of a run, from git; None if nothing is published yet."""
-    from rooda.fleet.looking import published_record
+    from rooda.fleet.actions.look_at_run import published_record
     from rooda.record.transfer import TransferError, import_run
 
     data = published_record(run, here.place, here.tools)

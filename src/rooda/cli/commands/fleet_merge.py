@@ -6,9 +6,9 @@ import click
 
 from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
 from rooda.console.options import JSON
-from rooda.fleet.merge import Check, MergeRefused, MergeResult, Outcome, merge_runs
+from rooda.fleet.actions.merge_runs import Check, MergeRefused, MergeResult, Outcome, merge_runs
 from rooda.fleet.model import Run, State
-from rooda.fleet.replay import TooOldGit
+from rooda.fleet.remote.replay import TooOldGit
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import clean
 from rooda.text.numbers import count

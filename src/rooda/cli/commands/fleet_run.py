@@ -28,11 +28,11 @@ from rooda.console.color import painter, room
 from rooda.console.command_table import HELP_FLAGS, CliContext
 from rooda.console.flags import config_option
 from rooda.console.options import RunCommand
+from rooda.fleet.display.fleet_table import table_text
+from rooda.fleet.display.run_words import state_words
+from rooda.fleet.display.settled import going_on
 from rooda.fleet.model import Batch, Finish, Run, State, Task
-from rooda.fleet.settled import going_on
-from rooda.fleet.table import table_text
-from rooda.fleet.tasks import By, Wanted, read_tasks
-from rooda.fleet.words import state_words
+from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -40,8 +40,8 @@ from rooda.text.paths import first_names
 from rooda.text.times import local_now
 
 if TYPE_CHECKING:
-    from rooda.fleet.slot_plan import SlotPlan
-    from rooda.fleet.worker import Worker
+    from rooda.fleet.worker.slot_plan import SlotPlan
+    from rooda.fleet.worker.supervisor import Worker
 
     Meanwhile = Callable[[Worker, Sequence[Run], Callable[[str], object]], object]
 
@@ -119,14 +119,14 @@ def _own(runs: Sequence[Run], names: frozenset[str]) -> list[Run]:
 
 def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
     """Add the runs of the files that the user named. Raises InvalidInput."""
-    from rooda.fleet.adding import (
+    from rooda.fleet.actions.add_tasks import (
         add_tasks,
         batch_name,
         check_is_shared,
         find_base,
         with_bases,
     )
-    from rooda.fleet.store import NameTaken
+    from rooda.fleet.database.fleet_store import NameTaken
 
     parameters = ctx.params
     known = {run.run: run.task.text for run in here.runs()}
@@ -189,7 +189,7 @@ def _with_context(tasks: list[Task], contexts: Sequence[str], here: FleetHere) -
 
 def _warn_of_config(here: FleetHere) -> None:
     """Tell the user of a config file that the slots do not have: they are clones."""
-    from rooda.fleet.adding import config_file_is_committed
+    from rooda.fleet.actions.add_tasks import config_file_is_committed
 
     file = here.layers.workspace.file
     if not file or config_file_is_committed(here.git, here.world.folder / file):
@@ -205,7 +205,7 @@ def _warn_of_config(here: FleetHere) -> None:
 
 def _warn_of_finish(here: FleetHere) -> None:
     """Tell the user now, not after the work, that runs can't become pull requests from here."""
-    from rooda.fleet.finish import trouble_ahead
+    from rooda.fleet.remote.pull_request import trouble_ahead
 
     if here.values[FINISH] != Finish.PR:
         return
@@ -227,9 +227,9 @@ def work(
     """
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rooda.fleet.follow import Viewer
-    from rooda.fleet.progress import Display
-    from rooda.fleet.worker import Worker, run_worker
+    from rooda.fleet.display.follow import Viewer
+    from rooda.fleet.display.progress import Display
+    from rooda.fleet.worker.supervisor import Worker, run_worker
     from rooda.views.terminal import Sink, Terminal
 
     err = Sink(sys.stderr.fileno())
@@ -267,7 +267,7 @@ def work(
 
 
 def _plans(here: FleetHere) -> "list[SlotPlan]":
-    from rooda.fleet.slot_plan import SlotPlan
+    from rooda.fleet.worker.slot_plan import SlotPlan
 
     values, place = here.values, here.place
     return [

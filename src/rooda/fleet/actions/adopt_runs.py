@@ -1,0 +1,182 @@
+"""Brings runs back from git into an empty database: rows for all records that it does not know.
+
+Whoever can push records to the remote decides here what workers run, as with `rooda fleet add`.
+Even so rooda reads a record like any text of others: no word of it becomes an option of git.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
+
+from rooda.config.kinds import WrongValue
+from rooda.config.problems import InvalidInput, Problem
+from rooda.config.text_kinds import LabelList
+from rooda.fleet.actions.add_tasks import TITLE, Added
+from rooda.fleet.addresses import without_credentials
+from rooda.fleet.database.fleet_store import Known, Store
+from rooda.fleet.model import State
+from rooda.fleet.place import Place
+from rooda.fleet.remote.fence import FETCH, RECORD_PLACES, scratch_remote
+from rooda.fleet.remote.published_result import PublishedResult
+from rooda.fleet.remote.record_commits import MOST, RESULT, TASK, Facts, read_commit
+from rooda.fleet.remote.transport import NAME, transport
+from rooda.fleet.tasks.task_names import is_run_name
+from rooda.record.given_flags import missing_now, split_flags
+from rooda.text.controls import one_line
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+
+_HERE = "refs/rooda/adopt/"
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+class Adopted(Struct, frozen=True):
+    """What became of one record. Without `trouble` the run is in the database now.
+
+    `needs` are flags whose values git does not keep: with them, the run can be adopted.
+    """
+
+    run: str
+    state: State = State.QUEUED
+    iteration: int = 0
+    trouble: str = ""
+    needs: tuple[str, ...] = ()
+
+
+class _Found(Struct, frozen=True):
+    """A record of the remote that can be read."""
+
+    added: Added
+    known: Known
+
+
+def adopt(
+    place: Place, store: Store, tools: Tools, remote_url: str, flags: Sequence[str] = ()
+) -> list[Adopted]:
+    """Add rows for the records on the remote that the database lacks; return one entry for each.
+
+    A run that has ended is added as that, and every other one continues with its next iteration.
+    `flags` are given again: each run gets them after its own. A run that lacks flags, or whose
+    record can't be read, is left alone. Raises InvalidInput if the remote can't be read.
+    """
+    present = {run.run for run in store.runs(place.project)}
+    found: list[_Found] = []
+    others: list[Adopted] = []
+    for name, record in _read_all(remote_url, tools).items():
+        if name in present:
+            continue
+        one = record if isinstance(record, Adopted) else _with_flags(record, flags)
+        if isinstance(one, Adopted):
+            others.append(one)
+        else:
+            found.append(one)
+    found.sort(key=lambda one: (one.added.batch.name, one.added.number, one.added.task.name))
+    written = store.restore(place.project, [one.known for one in found])
+    adopted = [
+        Adopted(one.known.task.name, one.known.state, one.known.iteration)
+        for one in found
+        if one.known.task.name in written
+    ]
+    return [*adopted, *sorted(others, key=lambda one: one.run)]
+
+
+def _with_flags(one: _Found, flags: Sequence[str]) -> _Found | Adopted:
+    """Return the record with the flags that are given again, or those that it lacks."""
+    known = one.known
+    lacking = missing_now(one.added.left_out, split_flags(flags))
+    if lacking and not known.state.is_end:
+        words = f"git does not keep the values of: {one_line(', '.join(lacking))}"
+        return Adopted(known.task.name, known.state, known.iteration, words, tuple(lacking))
+    batch = replace(known.batch, flags=(*known.batch.flags, *flags))
+    return _Found(one.added, replace(known, batch=batch))
+
+
+# -- the records on the remote --------------------------------------------------------------
+
+
+def _read_all(url: str, tools: Tools) -> dict[str, _Found | Adopted]:
+    """Return every record of the remote by the name of its run. Raises InvalidInput."""
+    with scratch_remote(url, tools) as remote:
+        git = Git(remote.git_dir, tools, {"GIT_DIR": str(remote.git_dir)})
+        try:
+            refs = dict(_fetched(git, remote.url, remote.git_dir, tools))
+        except GitError as error:
+            words = without_credentials(str(error))
+            message = f"the records on {remote.shown} can't be read: {words}"
+            problem = Problem(message, "Check that git can fetch from there", title=TITLE)
+            raise InvalidInput([problem]) from None
+        return {name: _read(git, name, sha) for name, sha in refs.items()}
+
+
+def _fetched(git: Git, url: str, git_dir: Path, tools: Tools) -> Iterator[tuple[str, str]]:
+    """Fetch the last commit of each record, all at once; yield the names of runs and commits."""
+    _, mover = transport(url, git_dir, tools)
+    wanted = [f"+{place}*:{_HERE}{number}/*" for number, place in enumerate(RECORD_PLACES)]
+    mover(*FETCH, "--depth=1", NAME, *wanted)
+    # The first place comes last: its record is the one that counts.
+    listed = git.line("for-each-ref", "--sort=-refname", "--format=%(objectname) %(refname)", _HERE)
+    for line in listed.splitlines():
+        sha, _, ref = line.partition(" ")
+        yield ref.removeprefix(_HERE).partition("/")[2], sha
+
+
+def _read(git: Git, name: str, sha: str) -> _Found | Adopted:
+    try:
+        facts, files = read_commit(git, sha)
+        added = json.decode(files.get(TASK, b""), type=Added)
+        result = PublishedResult()
+        if RESULT in files:
+            result = json.decode(files[RESULT], type=PublishedResult)
+    except (GitError, MsgspecError) as error:
+        return Adopted(one_line(name), trouble=f"its record can't be read: {one_line(str(error))}")
+    if trouble := _trouble(name, added):
+        return Adopted(one_line(name), trouble=trouble)
+    return _Found(added, _known(added, facts, result))
+
+
+def _trouble(name: str, added: Added) -> str:
+    """Return what is wrong with a record that rooda can't have written; empty if nothing is."""
+    if not is_run_name(name) or added.task.name != name:
+        return "its record is one of another run"
+    bases = [added.batch.base, *([added.task.base] if added.task.base else [])]
+    if not all(map(_COMMIT.fullmatch, bases)):
+        return "its record names no commit to start from"
+    task, batch = added.task, added.batch
+    words = (*batch.flags, batch.name, batch.base_branch, task.procedure or "", task.account)
+    if any("\0" in word for word in words):
+        return "its record has a word with a NUL character"
+    if not all(map(is_run_name, task.after)) or not 0 <= (task.max_iterations or 0) <= MOST:
+        return "its record has a task that rooda can't have read"
+    try:
+        LabelList().check(list(task.labels))
+    except WrongValue as wrong:
+        return f"its record has a label that is none: {one_line(str(wrong))}"
+    return ""
+
+
+def _known(added: Added, facts: Facts, result: PublishedResult) -> Known:
+    state = facts.state or State.QUEUED
+    return Known(
+        task=added.task,
+        batch=added.batch,
+        state=state,
+        turn=result.turn + 1,
+        iteration=facts.iteration,
+        most_iterations=result.max_iterations,
+        cost=result.cost,
+        unknown_costs=result.unknown_costs,
+        reason=one_line(result.reason) if state.is_end else "",
+        headline=one_line(result.headline),
+    )
+
+
+def needed_flags(adopted: Sequence[Adopted]) -> Mapping[str, list[str]]:
+    """Return the flags that have to be given again, each with the runs that need it."""
+    found: dict[str, list[str]] = {}
+    for one in adopted:
+        for flag in one.needs:
+            found.setdefault(flag, []).append(one.run)
+    return found

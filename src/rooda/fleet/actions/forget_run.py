@@ -1,0 +1,54 @@
+"""Removes what git has of a run, but nothing that is not elsewhere, too."""
+
+from msgspec.structs import replace
+
+from rooda.config.problems import InvalidInput, Problem
+from rooda.fleet.actions.look_at_run import unreachable
+from rooda.fleet.model import BRANCHES, Run
+from rooda.fleet.place import TITLE, Place
+from rooda.fleet.remote.fence import BranchMoved, Record, Refused, Unreachable, scratch_remote
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+
+
+def remove_record(run: Run, place: Place, tools: Tools, *, force: bool = False) -> str:
+    """Remove the record of a run, and its branch if it is merged; return words about the branch.
+
+    Raises InvalidInput if uncommitted work would be lost, unless `force`.
+    """
+    with scratch_remote(place.remote, tools) as remote:
+        try:
+            record = remote.fetch(run.run)
+            if record is None:
+                return ""
+            if record.wip is not None and not force:
+                raise _has_work(run, record)
+            is_merged = _is_merged(record, place, tools)
+            remote.delete(run.run, record if is_merged else replace(record, branch=None))
+        except Unreachable as error:
+            raise unreachable(place, error) from None
+        except (Refused, BranchMoved) as error:
+            problem = Problem(f"the record of {run.run} moved: {error}", "Try again", title=TITLE)
+            raise InvalidInput([problem]) from None
+    if record.branch is None:
+        return ""
+    return ", with its branch" if is_merged else f"; its branch {run.branch} stays"
+
+
+def _has_work(run: Run, record: Record) -> InvalidInput:
+    message = f"{run.run} has uncommitted work that is in its record alone"
+    advice = f"Keep it with `git branch {run.run}-rest {record.wip}`, or add --force"
+    return InvalidInput([Problem(message, advice, title=TITLE)])
+
+
+def _is_merged(record: Record, place: Place, tools: Tools) -> bool:
+    """Return whether another branch of the user's repository has all commits of the run."""
+    if not place.is_own_remote or record.branch is None:
+        return False
+    git = Git(place.top, tools)
+    try:
+        heads = git.line("for-each-ref", "--contains", record.branch, "--format=%(refname)", "refs")
+    except GitError:
+        return False
+    others = (ref for ref in heads.splitlines() if ref.startswith(("refs/heads/", "refs/remotes/")))
+    return any(not ref.startswith(BRANCHES) for ref in others)

@@ -1,0 +1,257 @@
+"""Merge the branches of runs into one branch, without a work tree or an index of the user.
+
+A run that conflicts, or whose merge does not pass the check, is left out and named. Nothing is
+resolved by magic, and nothing is deleted.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from msgspec import Struct
+
+from rooda.config.sensitive import without_secret_values
+from rooda.fleet.model import BRANCHES
+from rooda.fleet.remote.replay import check_version, commit_merge, is_ancestor, merge_trees
+from rooda.fleet.slots.slot_clone import remove_tree
+from rooda.text.controls import one_line
+from rooda.text.paths import first_names
+from rooda.workspace.branches import Branches, is_branch_name
+from rooda.workspace.git import INHERITED, Git, GitError, GitInterruptedError
+from rooda.workspace.tools import Command, Tools
+
+_HEADS = "refs/heads/"
+_OF_REMOTE = "refs/remotes/origin/rooda/"  # of a fleet whose remote is elsewhere
+_LAST_WORDS = 1500  # characters of what a failed check printed
+_IDENTITY = (("NAME", "user.name"), ("EMAIL", "user.email"))
+
+
+class MergeRefused(Exception):  # noqa: N818 - what rooda does
+    """Why rooda does not merge into a branch, and what to do."""
+
+
+class Outcome(StrEnum):
+    """What became of one run."""
+
+    MERGED = "merged"
+    ALREADY = "already merged"
+    WITH_ANOTHER = "merged with another run"
+    CONFLICT = "conflict"
+    VERIFY_FAILED = "verify failed"
+    MISSING = "no branch"
+
+
+_LEFT_OUT = (Outcome.CONFLICT, Outcome.VERIFY_FAILED)
+
+
+class MergeResult(Struct, frozen=True):
+    """What became of one run. `words` is the end of what a failed check printed."""
+
+    run: str
+    outcome: Outcome
+    commit: str = ""  # the merge
+    conflicts_with: str = ""  # a run, or the branch
+    files: tuple[str, ...] = ()
+    words: str = ""
+
+    @property
+    def line(self) -> str:
+        """The outcome on one line."""
+        if self.outcome is Outcome.CONFLICT:
+            return f"conflict with {self.conflicts_with}: {first_names(self.files)}"
+        if self.outcome is Outcome.MISSING:
+            return f"there is no branch rooda/{self.run} here: try git fetch"
+        return str(self.outcome)
+
+
+class Check(Struct, frozen=True):
+    """The user's command that has to pass for each merge, and its time limit in seconds."""
+
+    command: str
+    timeout: float | None = None
+
+
+def merge_runs(
+    folder: Path,
+    runs: Sequence[str],
+    into: str,
+    *,
+    base: str,
+    tools: Tools,
+    check: Check | None = None,
+    tell: Callable[[MergeResult], object] = lambda _: None,
+) -> list[MergeResult]:
+    """Merge runs, in the given order, into a branch, which is made from `base` if it is missing.
+
+    A run whose commits a later one brings along counts as merged, whatever spoke against it alone:
+    that is how the work of `retry --onto` comes in. `tell` hears of each result, and of a better
+    one. Raises MergeRefused, TooOldGit or GitError; merges made before that stay.
+    """
+    git = _user_git(folder, tools)
+    check_version(git)
+    _refuse_used(git, into)
+    results: list[MergeResult] = []
+    with _Scratch(folder, tools, check) as scratch:
+        merger = _Merger(git, into, base, scratch)
+        for run in runs:
+            results.append(merger.merge(run))
+            tell(results[-1])
+        for place, one in enumerate(results):
+            if one.outcome in _LEFT_OUT and merger.has(one.run):
+                results[place] = MergeResult(one.run, Outcome.WITH_ANOTHER)
+                tell(results[place])
+    return results
+
+
+def _user_git(folder: Path, tools: Tools) -> Git:
+    """Return the git that merges in the name of the user, if git knows it."""
+    plain = Git(folder, tools)
+    found = {part: plain.ask("config", "--get", key) for part, key in _IDENTITY}
+    if not all(found.values()):
+        return plain
+    roles = ("AUTHOR", "COMMITTER")
+    known = {f"GIT_{role}_{part}": value or "" for part, value in found.items() for role in roles}
+    return Git(folder, tools, known)
+
+
+def _refuse_used(git: Git, into: str) -> None:
+    if not is_branch_name(git, into):
+        raise MergeRefused(f"{one_line(into)} is no name for a branch: choose another one")
+    branches = Branches.find(git)
+    if folder := branches.used_in.get(into):
+        raise MergeRefused(
+            f"the branch {into} is checked out in {folder}, and merging there would change files "
+            "under your hands: choose another branch (--into night), then merge that one yourself"
+        )
+    if branches.current == into:
+        raise MergeRefused(f"the branch {into} is checked out and has no commit: make one first")
+    if rival := branches.rival(into):
+        raise MergeRefused(f"git can't have {into} beside the branch {rival}: choose another name")
+
+
+class _Merger:
+    """Merges one run after the other, and moves the branch after each."""
+
+    def __init__(self, git: Git, into: str, base: str, scratch: "_Scratch") -> None:
+        self._git = git
+        self._into = into
+        self._scratch = scratch
+        self._branch = _commit(git, _HEADS + into)  # None while there is none
+        self._current = self._branch or git.line("rev-parse", "--verify", f"{base}^{{commit}}")
+        self._merged: dict[str, str] = {}
+
+    def merge(self, run: str) -> MergeResult:
+        """Merge a run, or say why not."""
+        tip = self._tip(run)
+        if tip is None:
+            return MergeResult(run, Outcome.MISSING)
+        if is_ancestor(self._git, tip, self._current):
+            self._merged[run] = tip
+            return MergeResult(run, Outcome.ALREADY)
+        tree, files = merge_trees(self._git, self._current, tip)
+        if files:
+            rival = self._rival(tip, files)
+            return MergeResult(run, Outcome.CONFLICT, conflicts_with=rival, files=files)
+        message = f"Merge rooda/{run} into {self._into}"
+        commit = commit_merge(self._git, tree, [self._current, tip], message)
+        if words := self._scratch.refusal(commit):
+            return MergeResult(run, Outcome.VERIFY_FAILED, words=words)
+        self._move(commit)
+        self._merged[run] = tip
+        return MergeResult(run, Outcome.MERGED, commit)
+
+    def has(self, run: str) -> bool:
+        """Return whether the branch has all commits of a run."""
+        tip = self._tip(run)
+        return tip is not None and is_ancestor(self._git, tip, self._current)
+
+    def _tip(self, run: str) -> str | None:
+        return _commit(self._git, BRANCHES + run) or _commit(self._git, _OF_REMOTE + run)
+
+    def _move(self, commit: str) -> None:
+        """Move the branch, if it is still where it was."""
+        ref, old = _HEADS + self._into, self._branch or "0" * len(commit)
+        try:
+            self._git("update-ref", ref, commit, old, umask=INHERITED)
+        except GitError as error:
+            raise MergeRefused(
+                f"the branch {self._into} moved while rooda merged: start again ({error})"
+            ) from None
+        self._branch = self._current = commit
+
+    def _rival(self, tip: str, files: Sequence[str]) -> str:
+        """Return the merged run that conflicts with a tip in these files; else the branch."""
+        for run, merged in self._merged.items():
+            _, between = merge_trees(self._git, merged, tip)
+            if set(between) & set(files):
+                return run
+        return self._into
+
+
+def _commit(git: Git, ref: str) -> str | None:
+    return git.ask("rev-parse", "--quiet", "--verify", f"{ref}^{{commit}}")
+
+
+class _Scratch:
+    """A clone in a temporary folder, in which the user's check runs on each merge."""
+
+    def __init__(self, folder: Path, tools: Tools, check: Check | None) -> None:
+        self._folder = folder
+        self._tools = tools
+        self._check = check
+        self._cleanup = contextlib.ExitStack()
+        self._work: Path | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cleanup.close()
+
+    def refusal(self, commit: str) -> str:
+        """Return what the failed check printed, and how it ended; empty if it passed."""
+        if self._check is None:
+            return ""
+        work = self._checked_out(commit)
+        command = Command(
+            what="verify",
+            argv=self._tools.shell(self._check.command),
+            cwd=work,
+            environ=self._tools.environ,
+            timeout=self._check.timeout,
+            shown=self._check.command,
+        )
+        done = self._tools.run(command)
+        if done.was_interrupted:
+            raise GitInterruptedError("interrupted")
+        if done.passed:
+            return ""
+        said = without_secret_values(done.last_words(_LAST_WORDS))
+        return f"{done.error}\n{said}".rstrip()
+
+    def _checked_out(self, commit: str) -> Path:
+        """Return a clean work tree of a commit, with nothing from the check before."""
+        if self._work is None:
+            self._work = self._cleanup.enter_context(_temporary_folder()) / "work"
+        remove_tree(self._work)
+        # Shared: the objects stay where they are, and nothing is written there.
+        words = ("clone", "--quiet", "--shared", "--no-checkout", "--template=")
+        outside = Git(self._work.parent, self._tools, online=600.0)
+        outside(*words, "--", str(self._folder.resolve()), str(self._work), umask=INHERITED)
+        place = {"GIT_DIR": str(self._work / ".git"), "GIT_WORK_TREE": str(self._work)}
+        git = Git(self._work, self._tools, place, online=600.0)
+        git("remote", "remove", "origin")
+        git("checkout", "--quiet", "--detach", commit, umask=INHERITED)
+        return self._work
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="rooda-merge-"))
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)

@@ -1,0 +1,1 @@
+"""What the fleet knows, in one database for all workers: runs, accounts, workers."""

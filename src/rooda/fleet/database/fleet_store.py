@@ -1,0 +1,469 @@
+"""What the fleet knows of its runs, in one database for all workers.
+
+Every change names what it expects (the turn, the worker), so that a process that was asleep for an
+hour changes nothing. Times are those of the database: the clock of a machine may be wrong.
+"""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rooda.fleet.database.accounts import Accounts
+from rooda.fleet.database.fleet_tables import BATCHES, RUNS, Database
+from rooda.fleet.database.workers import Workers
+from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
+from rooda.text.controls import storable
+
+_STOPPED = "stopped by the user"
+
+
+class NameTaken(Exception):  # noqa: N818 - says what was found
+    """The project has runs with these names already."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = tuple(names)
+
+
+class Dismissed(Exception):  # noqa: N818 - says what happened
+    """Another worker declared this one dead: what it wanted to note is not noted."""
+
+
+class Progress(Struct, frozen=True):
+    """What a published iteration changes in the row of its run."""
+
+    iteration: int
+    cost: float
+    unknown_costs: int
+    most_iterations: int | None = None
+    headline: str = ""
+
+
+class Known(Struct, frozen=True):
+    """What git tells of a run that the database has lost."""
+
+    task: Task
+    batch: Batch
+    state: State
+    turn: int
+    iteration: int = 0
+    most_iterations: int | None = None
+    cost: float = 0.0
+    unknown_costs: int = 0
+    reason: str = ""
+    headline: str = ""
+
+
+class Store:
+    """The tables of one database. Raises SQLAlchemyError if the database is away."""
+
+    def __init__(self, url: str) -> None:
+        self._database = Database(url)
+        self.accounts = Accounts(self._database)
+        self.workers = Workers(self._database)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._database.close()
+
+    def now(self) -> float:
+        """Return the time of the database, in seconds since 1970."""
+        with self._database.engine.connect() as connection:
+            return self._database.now(connection)
+
+    # Runs, for the user's commands.
+
+    def add(self, project: str, batch: Batch, tasks: Sequence[Task]) -> list[Run]:
+        """Add a run for each task, all or none. Raises NameTaken."""
+        with self._database.engine.begin() as connection:
+            names = [task.name for task in tasks]
+            taken = connection.execute(
+                sa.select(RUNS.c.run).where(RUNS.c.project == project, RUNS.c.run.in_(names))
+            )
+            if found := sorted(row.run for row in taken):
+                raise NameTaken(found)
+            now = self._database.now(connection)
+            last = _last_number(connection, project)
+            connection.execute(
+                sa.insert(BATCHES),
+                {"project": project, "batch": batch.name, "data": _text(batch)},
+            )
+            rows = [
+                _new_row(project, batch, task, last + place, now)
+                for place, task in enumerate(tasks, 1)
+            ]
+            connection.execute(sa.insert(RUNS), rows)
+        return [run for run in self.runs(project) if run.run in set(names)]
+
+    def restore(self, project: str, runs: Sequence[Known]) -> set[str]:
+        """Add rows for runs that are not there; return the names of those that were added."""
+        with self._database.engine.begin() as connection:
+            now = self._database.now(connection)
+            last = _last_number(connection, project)
+            rows = connection.execute(sa.select(RUNS.c.run).where(RUNS.c.project == project))
+            present = {row.run for row in rows}
+            new = [run for run in runs if run.task.name not in present]
+            kept = connection.execute(
+                sa.select(BATCHES.c.batch).where(BATCHES.c.project == project)
+            )
+            batches = {run.batch.name: run.batch for run in new}
+            for name in batches.keys() - {row.batch for row in kept}:
+                data = {"project": project, "batch": name, "data": _text(batches[name])}
+                connection.execute(sa.insert(BATCHES), data)
+            for number, run in enumerate(new, last + 1):
+                connection.execute(sa.insert(RUNS), _known_row(project, run, number, now))
+        return {run.task.name for run in new}
+
+    def runs(self, project: str) -> list[Run]:
+        """Return the runs of a project in the order in which they were added."""
+        return self._runs(RUNS.c.project == project)
+
+    def run(self, project: str, name: str) -> Run | None:
+        """Return one run; None if there is none of this name."""
+        found = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.run == name))
+        return found[0] if found else None
+
+    def order(self, project: str, name: str, order: Order) -> None:
+        """Ask for the stop of a run. One that waits is stopped at once."""
+        is_at_work = RUNS.c.state == State.WORKING
+        with self._database.engine.begin() as connection:
+            # One change: between two, the run could go from the queue to a worker.
+            self._update(
+                connection,
+                _is(project, name) & (is_at_work | RUNS.c.state.in_([State.QUEUED, State.BLOCKED])),
+                ordered=sa.case((is_at_work, order), else_=Order.NONE),
+                reason=sa.case((is_at_work, RUNS.c.reason), else_=_STOPPED),
+                turn=sa.case((is_at_work, RUNS.c.turn), else_=RUNS.c.turn + 1),
+                state=sa.case((is_at_work, RUNS.c.state), else_=State.STOPPED),
+            )
+
+    def retry(self, project: str, name: str, task: Task) -> bool:
+        """Queue a run again that has ended, with this task; return whether it had.
+
+        One that has done nothing yet waits for the runs in `after`.
+        """
+        first = State.BLOCKED if task.after else State.QUEUED
+        with self._database.engine.begin() as connection:
+            return self._update(
+                connection,
+                _is(project, name) & RUNS.c.state.in_([state for state in State if state.is_end]),
+                state=sa.case((RUNS.c.iteration > 0, State.QUEUED), else_=first),
+                task=_text(task),
+                reason="",
+                ordered=Order.NONE,
+                ended="",
+                not_before=0.0,
+                turn=RUNS.c.turn + 1,
+                life=_new_life(),
+            )
+
+    def set_budget(self, project: str, batch: Batch, most: float) -> None:
+        """Set what all runs of a batch may cost together."""
+        with self._database.engine.begin() as connection:
+            connection.execute(
+                sa.update(BATCHES)
+                .where(BATCHES.c.project == project, BATCHES.c.batch == batch.name)
+                .values(data=_text(replace(batch, max_cost=most)))
+            )
+
+    def set_ended(self, project: str, name: str, words: str) -> None:
+        """Note what became of the branch of a run: merged, a pull request, a conflict."""
+        with self._database.engine.begin() as connection:
+            self._update(connection, _is(project, name), ended=words)
+
+    def forget(self, project: str, name: str) -> bool:
+        """Delete the row of a run that is not at work; return whether it was there.
+
+        The last run of a batch takes the batch with it.
+        """
+        with self._database.engine.begin() as connection:
+            done = connection.execute(
+                sa.delete(RUNS).where(_is(project, name), RUNS.c.state != State.WORKING)
+            )
+            same = sa.and_(RUNS.c.project == BATCHES.c.project, RUNS.c.batch == BATCHES.c.batch)
+            connection.execute(
+                sa.delete(BATCHES).where(
+                    BATCHES.c.project == project, ~sa.exists().where(same).correlate(BATCHES)
+                )
+            )
+            return done.rowcount > 0
+
+    # Runs, for workers.
+
+    def ready(self, project: str) -> list[Run]:
+        """Return the runs whose turn is due, and was not given to the queue yet.
+
+        Releases the runs that may start. The time is that of the database, as everywhere here.
+        """
+        self._release(project)
+        return self._runs(
+            sa.and_(
+                RUNS.c.project == project,
+                RUNS.c.state == State.QUEUED,
+                RUNS.c.enqueued < RUNS.c.turn,
+                RUNS.c.not_before <= self.now(),
+            )
+        )
+
+    def set_enqueued(self, project: str, turns: Iterable[tuple[str, int]]) -> None:
+        """Note that the queue has been given these turns of runs."""
+        with self._database.engine.begin() as connection:
+            for name, turn in turns:
+                connection.execute(
+                    sa.update(RUNS)
+                    .where(_is(project, name), RUNS.c.enqueued < turn)
+                    .values(enqueued=turn)
+                )
+
+    def given(self, project: str) -> list[Run]:
+        """Return the runs whose turn was given to the queue, and has not ended."""
+        return self._runs(
+            sa.and_(
+                RUNS.c.project == project,
+                RUNS.c.state.in_([State.QUEUED, State.WORKING]),
+                RUNS.c.enqueued >= RUNS.c.turn,
+            )
+        )
+
+    def queue_again(self, project: str, name: str, turn: int) -> bool:
+        """End a turn that the queue has lost; return whether it had not ended."""
+        with self._database.engine.begin() as connection:
+            return self._update(
+                connection,
+                _is(project, name)
+                & (RUNS.c.turn == turn)
+                & RUNS.c.state.in_([State.QUEUED, State.WORKING]),
+                state=State.QUEUED,
+                turn=turn + 1,
+                reason="queued again: the queue had lost it",
+            )
+
+    def begin(self, project: str, name: str, turn: int, worker: str, where: str) -> Run | None:
+        """Note that a worker has this turn now; None if it is no turn of the run any more.
+
+        Raises Dismissed if the worker was declared dead: another one may have the turn.
+        """
+        may_start = RUNS.c.state.in_([State.QUEUED, State.WORKING])
+        with self._database.engine.begin() as connection:
+            if not self._update(
+                connection,
+                _is(project, name) & (RUNS.c.turn == turn) & may_start,
+                state=State.WORKING,
+                worker=worker,
+                place=where,
+                reason="",
+            ):
+                return None
+            if not self.workers.may_work(connection, worker):
+                raise Dismissed(f"another worker declared {worker} dead: it did not answer")
+        return self.run(project, name)
+
+    def advance(self, project: str, name: str, worker: str, progress: Progress) -> None:
+        """Note an iteration that was published, unless another worker has the run now."""
+        with self._database.engine.begin() as connection:
+            self._update(
+                connection,
+                _is(project, name)
+                & (RUNS.c.worker == worker)
+                & (RUNS.c.iteration <= progress.iteration),
+                iteration=progress.iteration,
+                cost=progress.cost,
+                unknown_costs=progress.unknown_costs,
+                most_iterations=progress.most_iterations,
+                headline=progress.headline,
+            )
+
+    def explain(self, project: str, name: str, worker: str, reason: str) -> None:
+        """Note what a run at work waits for; empty words: for nothing any more."""
+        with self._database.engine.begin() as connection:
+            self._update(connection, _is(project, name) & (RUNS.c.worker == worker), reason=reason)
+
+    def wait(
+        self, project: str, name: str, turn: int, worker: str, seconds: float, reason: str
+    ) -> bool:
+        """End this turn; the next one begins after so many seconds, unless the user wants no more.
+
+        A run that the user stops meanwhile does not wait for the end of a limit first.
+        """
+        is_stopped = RUNS.c.ordered != Order.NONE
+        with self._database.engine.begin() as connection:
+            not_before = self._database.now(connection) + seconds if seconds else 0.0
+            return self._update(
+                connection,
+                _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
+                state=sa.case((is_stopped, State.STOPPED), else_=State.QUEUED),
+                reason=sa.case((is_stopped, _STOPPED), else_=storable(reason)),
+                ordered=Order.NONE,
+                turn=turn + 1,
+                not_before=not_before,
+            )
+
+    def end(
+        self,
+        project: str,
+        name: str,
+        turn: int,
+        worker: str,
+        state: State,
+        reason: str,
+        ended: str = "",
+    ) -> bool:
+        """End the run; `ended` tells what became of its branch, such as a pull request."""
+        with self._database.engine.begin() as connection:
+            return self._update(
+                connection,
+                _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
+                state=state,
+                reason=reason,
+                ended=ended,
+                ordered=Order.NONE,
+                turn=turn + 1,
+            )
+
+    def spent(self, project: str, batch: str) -> tuple[float, int]:
+        """Return the known cost of a batch so far, and how many iterations told none."""
+        sums = sa.select(
+            sa.func.coalesce(sa.func.sum(RUNS.c.cost), 0.0),
+            sa.func.coalesce(sa.func.sum(RUNS.c.unknown_costs), 0),
+        ).where(RUNS.c.project == project, RUNS.c.batch == batch)
+        with self._database.engine.connect() as connection:
+            cost, unknown = connection.execute(sums).one()
+            return float(cost), int(unknown)
+
+    # What the methods above share.
+
+    def _update(
+        self, connection: sa.Connection, where: sa.ColumnElement[bool], **values: Any
+    ) -> bool:
+        values["changed"] = self._database.now(connection)
+        known = {
+            name: storable(value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        return connection.execute(sa.update(RUNS).where(where).values(**known)).rowcount > 0
+
+    def _release(self, project: str) -> None:
+        """Queue the runs that wait for others which have all ended as success."""
+        blocked = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.state == State.BLOCKED))
+        if not blocked:
+            return
+        with self._database.engine.begin() as connection:
+            rows = connection.execute(
+                sa.select(RUNS.c.run).where(
+                    RUNS.c.project == project, RUNS.c.state == State.SUCCESS
+                )
+            )
+            done = {row.run for row in rows}
+            for run in blocked:
+                if done.issuperset(run.task.after):
+                    self._update(
+                        connection,
+                        _is(project, run.run) & (RUNS.c.state == State.BLOCKED),
+                        state=State.QUEUED,
+                        reason="",
+                    )
+
+    def _runs(self, where: sa.ColumnElement[bool]) -> list[Run]:
+        both = RUNS.join(
+            BATCHES,
+            sa.and_(RUNS.c.project == BATCHES.c.project, RUNS.c.batch == BATCHES.c.batch),
+        )
+        chosen = (
+            sa.select(RUNS, BATCHES.c.data)
+            .select_from(both)
+            .where(where)
+            .order_by(RUNS.c.number, RUNS.c.run)
+        )
+        with self._database.engine.connect() as connection:
+            return [_run(row) for row in connection.execute(chosen).mappings()]
+
+
+def _is(project: str, name: str) -> sa.ColumnElement[bool]:
+    return sa.and_(RUNS.c.project == project, RUNS.c.run == name)
+
+
+def _text(value: object) -> str:
+    return json.encode(value).decode()
+
+
+def _new_life() -> str:
+    return secrets.token_hex(4)
+
+
+def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
+    is_blocked = bool(task.after)
+    return {
+        "project": project,
+        "run": task.name,
+        "batch": batch.name,
+        "task": _text(task),
+        "account": task.account or DEFAULT_ACCOUNT,
+        "state": State.BLOCKED if is_blocked else State.QUEUED,
+        "turn": 1,
+        "life": _new_life(),
+        "enqueued": 0,
+        "iteration": 0,
+        "most_iterations": task.max_iterations,
+        "cost": 0.0,
+        "unknown_costs": 0,
+        "reason": "",
+        "headline": "",
+        "not_before": 0.0,
+        "worker": "",
+        "place": "",
+        "ordered": Order.NONE,
+        "number": number,
+        "added": now,
+        "changed": now,
+        "ended": "",
+    }
+
+
+def _known_row(project: str, run: Known, number: int, now: float) -> dict[str, Any]:
+    row = _new_row(project, run.batch, run.task, number, now)
+    is_begun = run.state.is_end or run.iteration > 0
+    return {
+        **row,
+        "state": run.state if is_begun else row["state"],
+        "turn": run.turn,
+        "iteration": run.iteration,
+        "most_iterations": run.most_iterations or run.task.max_iterations,
+        "cost": run.cost,
+        "unknown_costs": run.unknown_costs,
+        "reason": run.reason,
+        "headline": run.headline,
+    }
+
+
+def _last_number(connection: sa.Connection, project: str) -> int:
+    highest = sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0))
+    return int(connection.execute(highest.where(RUNS.c.project == project)).scalar_one())
+
+
+def _run(row: Any) -> Run:
+    return Run(
+        project=row["project"],
+        run=row["run"],
+        batch=json.decode(row["data"], type=Batch),
+        task=json.decode(row["task"], type=Task),
+        state=State(row["state"]),
+        turn=row["turn"],
+        life=row["life"],
+        iteration=row["iteration"],
+        most_iterations=row["most_iterations"],
+        cost=row["cost"],
+        unknown_costs=row["unknown_costs"],
+        reason=row["reason"],
+        headline=row["headline"],
+        not_before=row["not_before"],
+        worker=row["worker"],
+        where=row["place"],
+        order=Order(row["ordered"]),
+        added=row["added"],
+        changed=row["changed"],
+        ended=row["ended"],
+    )

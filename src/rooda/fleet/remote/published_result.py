@@ -1,0 +1,31 @@
+"""What the record of a run tells of its progress: `result.json`."""
+
+from typing import Annotated
+
+from msgspec import Meta, MsgspecError, Struct, json
+
+from rooda.fleet.model import State
+from rooda.fleet.remote.fence import Record
+from rooda.fleet.remote.record_commits import Number
+
+
+class PublishedResult(Struct, frozen=True):
+    """What the record tells of the run so far."""
+
+    turn: Number = 0
+    life: str = ""  # of the run, when this was published
+    state: State = State.WORKING
+    reason: str = ""
+    iteration: Number = 0
+    max_iterations: Number | None = None
+    cost: Annotated[float, Meta(ge=0)] = 0.0
+    unknown_costs: Number = 0
+    headline: str = ""
+
+
+def read_published(record: Record) -> PublishedResult:
+    """Return what the record tells of the run; nothing if that can't be read."""
+    try:
+        return json.decode(record.result, type=PublishedResult)
+    except MsgspecError:
+        return PublishedResult()

@@ -1,0 +1,1 @@
+"""A slot: a folder with a clone of its own, in which one run after the other is at work."""

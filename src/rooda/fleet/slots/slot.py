@@ -1,0 +1,312 @@
+"""A slot: a folder with a clone of its own, in which one run after the other is at work.
+
+Ignored files, such as dependencies, stay from run to run. Everything else is brought back to what
+is on the remote before an iteration, whatever an agent did.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rooda.config.new_secrets import NewSecrets
+from rooda.fleet.remote.fence import Record, Remote
+from rooda.fleet.remote.replay import merged_base, rebase
+from rooda.fleet.slots.slot_clone import SlotClone, remove_tree
+from rooda.fleet.slots.slot_setup import (
+    Setup,
+    SetupFailed,
+    SetupFiles,
+    copy_files,
+    files_to_copy,
+    run_setup,
+)
+from rooda.fleet.slots.uncommitted import bring_back, commit_uncommitted
+from rooda.process.leftovers import RunTrace, stop_leftovers
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+
+_PRIVATE = 0o700
+_FIRST_PORT, _PORTS = 20000, 100  # of slot 0, and how many each slot has
+_MARK = "ROODA_SLOT_FOLDER"
+_LEFTOVER_GRACE = 2.0  # seconds: more than a warden needs that lost its rooda
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Snapshot(Struct, frozen=True):
+    """The work in a slot: the commit of HEAD, and a commit of the uncommitted work, if any.
+
+    `is_rebuilt`: an agent broke git's own folder, so that all its work is uncommitted now.
+    """
+
+    tip: str
+    wip: str | None
+    is_rebuilt: bool = False
+
+
+def slots_root(environ: Mapping[str, str]) -> Path:
+    """Return the folder of all slots of this user."""
+    cache = environ.get("XDG_CACHE_HOME", "")
+    home = Path(environ.get("HOME") or Path.home())
+    base = Path(cache) if cache.startswith("/") else home / ".cache"
+    return base / "rooda" / "fleet"
+
+
+def project_folder(project: str) -> str:
+    """Return the name of a project as the name of a folder; two projects never share one."""
+    plain = _UNUSUAL.sub("-", project).strip(".-")[:60]
+    if plain == project:
+        return plain
+    return f"{plain or 'project'}-{hashlib.sha256(project.encode()).hexdigest()[:8]}"
+
+
+class Slot:
+    """One slot, held by this process. Use `open`. One thread at a time may use it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        url: str,
+        tools: Tools,
+        lock: int,
+        checkout: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        self.number = number
+        self.lock_fd = lock  # give it to a child that works here: the slot is its own until it ends
+        self.work = folder / "work"
+        self.record_folder = folder / "record"
+        self.temporary = folder / "tmp"
+        self.tools = tools
+        self._clone = SlotClone(url, self.work, tools, checkout)
+        self.remote = Remote(url, self._clone.git_dir, tools, get_ready=self.repair)
+        self._setup = SetupFiles(folder / "setup-mark", folder / "setup.log")
+        self._copied: tuple[str, ...] = ()
+        self._start: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        project: str,
+        number: int,
+        url: str,
+        *,
+        checkout: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        tell: Callable[[str], object] = lambda _: None,
+    ) -> "Slot":
+        """Return the slot, with a clone in it, when no other process has it.
+
+        `tell` gets what this waits for. Raises Unreachable if the repository can't be cloned,
+        OSError if the folder can't be made.
+        """
+        folder = root / project_folder(project) / str(number)
+        for one in (root, folder.parent, folder):
+            one.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        folder.chmod(_PRIVATE)
+        lock = _take_lock(folder / "lock", f"slot {number}", tell)
+        try:
+            slot = cls(folder, number, url, Tools(environ, [folder / "work"]), lock, checkout)
+            for one in (slot.record_folder, slot.temporary):
+                if one.is_symlink():
+                    one.unlink()
+                one.mkdir(mode=_PRIVATE, exist_ok=True)
+            slot.stop_leftovers()
+            slot.repair()
+            slot._clone.keep_house()
+        except BaseException:
+            os.close(lock)
+            raise
+        return slot
+
+    def close(self) -> None:
+        """Let go of the slot; a child that has the lock keeps it."""
+        os.close(self.lock_fd)
+
+    @property
+    def git(self) -> Git:
+        """Git in the work tree of the slot."""
+        return self._clone.git
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that keep the programs of slots apart."""
+        name = _UNUSUAL.sub("-", self.folder.parent.name).lower().replace(".", "-")
+        return {
+            "ROODA_SLOT": str(self.number),
+            "ROODA_PORT_BASE": str(_FIRST_PORT + _PORTS * self.number),
+            "COMPOSE_PROJECT_NAME": f"rooda-{name}-{self.number}",
+            "TMPDIR": str(self.temporary),
+        }
+
+    @property
+    def mark(self) -> dict[str, str]:
+        """The variable by which the processes of an iteration in this slot are found."""
+        return {_MARK: str(self.folder)}
+
+    def stop_leftovers(self) -> None:
+        """Stop the processes of an iteration whose rooda was killed: they still write here."""
+        trace = RunTrace(mark=f"{_MARK}={self.folder}", folder=str(self.work))
+        stop_leftovers(trace, _LEFTOVER_GRACE)
+
+    def repair(self) -> None:
+        """Bring git's own folder into a known state; clone again if need be. Raises Unreachable."""
+        was_there = self._clone.is_there
+        self._clone.repair()
+        if not was_there:
+            self._setup.mark.unlink(missing_ok=True)
+
+    def prepare(self, record: Record, base: str, run: str) -> str:
+        """Reset the slot to where the run is, with its uncommitted work; return that commit.
+
+        A new run starts at `base`. Raises Unreachable; Conflict if a person moved the branch and
+        the uncommitted work does not fit there; SetupFailed if a submodule does not come.
+        """
+        start = record.start or base
+        self._start = start
+        try:
+            self._reset(start, run)
+        except (GitError, OSError):
+            self._clone.make()  # nothing is lost: all that counts is on the remote
+            self._setup.mark.unlink(missing_ok=True)
+            self.remote.fetch(run)
+            self._reset(start, run)
+        self._empty_temporary_folder()
+        try:
+            self._clone.update_submodules()
+        except GitError as error:
+            raise SetupFailed(f"the submodules are not there: {error}") from None
+        if record.wip is not None:
+            bring_back(self.git, record.wip, start)
+        return start
+
+    def _reset(self, start: str, run: str) -> None:
+        self.repair()
+        self.remote.ensure(start)
+        kept = (f"refs/rooda/{kind}/{run}" for kind in ("new", "seen/record", "seen/branch"))
+        self._clone.reset_to(start, f"rooda/{run}", kept)
+
+    def _empty_temporary_folder(self) -> None:
+        remove_tree(self.temporary)
+        self.temporary.mkdir(mode=_PRIVATE, exist_ok=True)
+
+    def snapshot(self, allowed_secrets: tuple[str, ...] = ()) -> Snapshot:
+        """Return the work as commits, without secret files and copied files.
+
+        If an agent broke HEAD, or all of git's folder, its work is uncommitted work on the commit
+        where it started. Raises Unreachable or GitError.
+        """
+        try:
+            return self._snapshot(allowed_secrets)
+        except GitError:
+            if self._start is None or self._clone.is_usable(self._start):
+                raise
+        self._clone.rebuild()
+        self.remote.ensure(self._start)
+        self._clone.begin_at(self._start)
+        return replace(self._snapshot(allowed_secrets), is_rebuilt=True)
+
+    def _snapshot(self, allowed_secrets: tuple[str, ...]) -> Snapshot:
+        if not self._clone.is_plain:  # a link may lead into the repository of the user
+            raise GitError(f"{self._clone.git_dir} is not the repository of the slot any more")
+        self._clone.forget_changes()
+        head = self.git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or self._start
+        if head is None:
+            raise GitError(f"{self.work} has no commit")
+        if self._start is not None:  # else this is another repository, which the agent made
+            self.git("rev-parse", "--quiet", "--verify", f"{self._start}^{{commit}}")
+        wip = commit_uncommitted(
+            self._clone,
+            head,
+            self.folder / "snapshot-index",
+            allowed=allowed_secrets,
+            left_out=self._copied,
+        )
+        self._clone.check(head, wip)
+        return Snapshot(head, wip)
+
+    def note_published(self, work: Snapshot) -> None:
+        """Take note of work that is on the remote: a later `rebase` replays only what follows."""
+        self._start = work.tip
+
+    def committed_secrets(
+        self, tip: str, allowed_secrets: tuple[str, ...] = (), since: str | None = None
+    ) -> list[str]:
+        """Return the names of secret files in new commits. Raises GitError.
+
+        New are those since a commit; None: since `prepare`, or since the last publication.
+        """
+        start = since or self._start
+        known = [] if start is None else [start]
+        found = NewSecrets(self.git, allowed_secrets).committed(tip, known)
+        return [one.name for one in found]
+
+    def keep(self, work: Snapshot, run: str) -> Path:
+        """Keep work that is not published in a file beside the slots; return it. Raises GitError.
+
+        `git fetch FILE rooda/RUN` brings the commits, and `rooda/RUN-uncommitted` the rest.
+        """
+        folder = self.folder.parent / "kept"
+        folder.mkdir(mode=_PRIVATE, exist_ok=True)
+        path = folder / f"{run}-{work.tip[:12]}.bundle"
+        branch = f"refs/heads/rooda/{run}"
+        found = {branch: work.tip, **({f"{branch}-uncommitted": work.wip} if work.wip else {})}
+        for ref, commit in found.items():
+            self.git("update-ref", ref, commit)
+        known = [] if self._start is None else [f"^{self._start}"]
+        self.git("bundle", "create", "--quiet", str(path), *found, *known)
+        return path
+
+    def rebase(self, work: Snapshot, onto: str, run: str) -> Snapshot:
+        """Put the work since `prepare` on top of another commit, which a person pushed.
+
+        The slot has the result afterwards. Raises Conflict, and leaves the slot without uncommitted
+        work then; the given snapshot has it. Raises GitError.
+        """
+        start = self._start or onto
+        self._clone.reset_to(work.tip, f"rooda/{run}", [f"refs/rooda/seen/branch/{run}"])
+        last = rebase(self.git, start, work.wip or work.tip, onto)
+        tip = last if work.wip is None else self.git.line("rev-parse", f"{last}^")
+        wip = None if work.wip is None else last
+        self._clone.reset_to(tip, f"rooda/{run}", [f"refs/rooda/seen/branch/{run}"])
+        if wip is not None:
+            bring_back(self.git, wip, tip)
+        self._start = onto
+        return Snapshot(tip, wip)
+
+    def merged_base(self, base: str, tips: Sequence[tuple[str, str]]) -> str:
+        """Return a commit with the work of other runs: each with its name and its commit.
+
+        Raises Conflict, TooOldGit, Unreachable or GitError.
+        """
+        for commit in (base, *(tip for _, tip in tips)):
+            self.remote.ensure(commit)
+        return merged_base(self.git, base, tips)
+
+    def copy_from(self, checkout: Path, names: Iterable[str]) -> None:
+        """Copy ignored files of the user's checkout into the slot. Raises SetupFailed."""
+        found = files_to_copy(checkout, list(names), self.tools)
+        copy_files(checkout, found, self.work)
+        self._copied = tuple(found)
+
+    def set_up(self, setup: Setup, tell: Callable[[str], object] = lambda _: None) -> bool:
+        """Run the setup command, if it is due; return whether it ran. Raises SetupFailed."""
+        environ = {**self.tools.environ, **self.environment()}
+        return run_setup(setup, self.work, self._setup, self.tools, environ, tell)
+
+
+def _take_lock(path: Path, what: str, tell: Callable[[str], object]) -> int:
+    """Return a descriptor that holds the lock. Raises OSError."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        tell(f"{what} waits for another process that still works in {path.parent}")
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    return fd

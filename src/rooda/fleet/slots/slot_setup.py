@@ -1,0 +1,173 @@
+"""What a slot needs beyond git: copies of files of the user's checkout, and a setup command."""
+
+import contextlib
+import glob
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.config.sensitive import without_secret_values
+from rooda.fleet.slots.slot_clone import remove_tree
+from rooda.text.controls import one_line
+from rooda.text.plain_files import read_plain_file
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Command, Tools
+from rooda.workspace.work_tree import leads_out
+
+INCLUDE = ".worktreeinclude"  # patterns of ignored files, in the form of .gitignore
+_LAST_WORDS = 1500  # characters
+_LARGEST_INPUT = 64 * 1024**2  # bytes
+
+
+class SetupFailed(Exception):  # noqa: N818 - what happened
+    """Why a slot is not ready for a run."""
+
+
+class Setup(Struct, frozen=True):
+    """The setup command of a fleet, and the files whose changes make it run again."""
+
+    command: str
+    inputs: tuple[str, ...] = ()
+    timeout: float = 1800.0
+
+
+class SetupFiles(Struct, frozen=True):
+    """Where a slot keeps the mark of the last setup, and what it printed."""
+
+    mark: Path
+    log: Path
+
+
+def run_setup(
+    setup: Setup,
+    work: Path,
+    files: SetupFiles,
+    tools: Tools,
+    environ: Mapping[str, str],
+    tell: Callable[[str], object] = lambda _: None,
+) -> bool:
+    """Run the setup command unless it ran with the same inputs; return whether it ran.
+
+    Raises SetupFailed with the end of what it printed.
+    """
+    wanted = _mark(setup, work)
+    if _read(files.mark) == wanted.encode():
+        return False
+    files.mark.unlink(missing_ok=True)
+    shown = one_line(without_secret_values(setup.command))
+    tell(f"setup: {shown}")
+    done = tools.run(
+        Command(
+            what="setup",
+            argv=tools.shell(setup.command),
+            cwd=work,
+            environ=environ,
+            timeout=setup.timeout,
+        )
+    )
+    _write_private(files.log, done.output)
+    if not done.passed:
+        said = without_secret_values(done.last_words(_LAST_WORDS))
+        raise SetupFailed(f"the setup command failed: {shown}: {done.error}\n{said}".rstrip())
+    _write_private(files.mark, wanted.encode())
+    return True
+
+
+def _mark(setup: Setup, work: Path) -> str:
+    """Return a hash of the command and of the contents of its inputs."""
+    digest = hashlib.sha256(setup.command.encode())
+    for name in _matching(setup.inputs, work):
+        content = None if leads_out(work / name, work) else _read(work / name)
+        digest.update(b"\0%b\0" % os.fsencode(name))
+        digest.update(b"-" if content is None else hashlib.sha256(content).digest())
+    return digest.hexdigest()
+
+
+def _matching(patterns: Sequence[str], work: Path) -> list[str]:
+    """Return the files that the patterns match, and the patterns that match none."""
+    found: set[str] = set()
+    for one in patterns:
+        found.update(glob.glob(one, root_dir=work, recursive=True) or [one])  # noqa: PTH207
+    return sorted(found)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return read_plain_file(path, _LARGEST_INPUT, follow=True)
+    except OSError:
+        return None
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    path.unlink(missing_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+
+
+# -- copied files --------------------------------------------------------------------------
+
+
+def files_to_copy(checkout: Path, names: Sequence[str], tools: Tools) -> list[str]:
+    """Return the ignored files of the user's checkout that slots get: named, or in INCLUDE.
+
+    A name is a path from the top, and may have wildcards. Raises SetupFailed.
+    """
+    patterns = [f"--exclude=/{name.removeprefix('./').lstrip('/')}" for name in names]
+    if (checkout / INCLUDE).is_file():
+        patterns.append(f"--exclude-from={checkout / INCLUDE}")
+    if not patterns:
+        return []
+    git = Git(checkout, tools)
+    try:
+        listed = git("ls-files", "-z", "--others", "--ignored", *patterns)
+        _, ignored = git.answer("check-ignore", "-z", "--stdin", given=listed)
+    except GitError as error:
+        raise SetupFailed(f"rooda could not list the files to copy: {error}") from None
+    return [name for name in os.fsdecode(ignored).split("\0") if name]
+
+
+def copy_files(checkout: Path, names: Sequence[str], work: Path) -> None:
+    """Copy files with their modes; a link in the work tree is replaced and never followed.
+
+    Raises SetupFailed, for example for a link that leads out of the checkout.
+    """
+    for name in names:
+        source = checkout / name
+        if leads_out(source, checkout):
+            raise SetupFailed(
+                f"{one_line(name)} is not copied into slots: it is a link that leads out of "
+                f"{checkout}. Put the file itself there, or take its name out of `copy`"
+            )
+        try:
+            _copy(source, work, name)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise SetupFailed(f"{one_line(name)} was not copied into the slot: {reason}") from None
+
+
+def _copy(source: Path, work: Path, name: str) -> None:
+    for folder in _folders(work, name):
+        if folder.is_symlink() or not folder.is_dir():
+            remove_tree(folder)
+            folder.mkdir()
+    target = work / name
+    remove_tree(target)
+    mode = source.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        target.symlink_to(source.readlink())
+    elif stat.S_ISREG(mode):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(source, target, follow_symlinks=False)
+            target.chmod(stat.S_IMODE(mode))
+
+
+def _folders(work: Path, name: str) -> Iterator[Path]:
+    """Yield the folders above a file in the work tree, from the top."""
+    parents = [parent for parent in Path(name).parents if str(parent) != "."]
+    return (work / parent for parent in reversed(parents))

@@ -1,0 +1,1 @@
+"""The processes of a worker: slots, turns of runs, the durable engine, and their heart."""

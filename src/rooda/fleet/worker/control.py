@@ -1,0 +1,107 @@
+"""How the threads of a slot process stop its work: turn, heart and signals share it."""
+
+import threading
+import time
+from typing import NoReturn
+
+from msgspec import Struct
+
+from rooda.fleet.model import Order
+from rooda.fleet.worker.child import Child
+
+
+class AtWork(Struct, frozen=True):
+    """The run that has the slot now."""
+
+    run: str
+    turn: int
+
+
+class Control:
+    """What was asked of the slot process, and the child that works for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+        self._parked = threading.Event()
+        self._draining = threading.Event()
+        self._hurry = threading.Event()
+        self._hurried_at = 0.0
+        self._order = Order.NONE
+        self.at_work: AtWork | None = None
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the turn is to end after this iteration."""
+        return self._draining.is_set()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the turn is to give up at once, also while it waits for git."""
+        return self._parked.is_set() or self._hurry.is_set() or self._order is Order.NOW
+
+    @property
+    def order(self) -> Order:
+        """What the user asked of the run at work."""
+        return self._order
+
+    def drain(self) -> None:
+        """Let the turn end after this iteration."""
+        self._draining.set()
+
+    def obey(self, at_work: AtWork, order: Order) -> None:
+        """Note what the user asked of a run, if it is still at work; `now` stops its agent."""
+        with self._lock:
+            if at_work == self.at_work and order is not self._order:
+                self._order = order
+                if order is Order.NOW and self._child is not None:
+                    self._child.stop()
+
+    def begin(self, at_work: AtWork) -> None:
+        """Note that a turn begins."""
+        with self._lock:
+            self._order = Order.NONE
+            self.at_work = at_work
+
+    def attach(self, child: Child | None) -> None:
+        """Note which child works for the turn; None: it is gone."""
+        with self._lock:
+            self._child = child
+            if child is not None and self.is_stopped:
+                child.stop()
+
+    def hurry(self) -> None:
+        """Stop the agent of the iteration at work: the worker wants an end now."""
+        self._hurry.set()
+        with self._lock:
+            self._hurried_at = self._hurried_at or time.monotonic()
+            if self._child is not None:
+                self._child.stop()
+
+    def is_late(self, seconds: float) -> bool:
+        """Return whether the worker wanted an end so long ago, and no agent is at work any more."""
+        with self._lock:
+            is_late = time.monotonic() - self._hurried_at > seconds
+            return self._hurry.is_set() and self._child is None and is_late
+
+    def rest(self, seconds: float) -> None:
+        """Wait, or until the process is to give up."""
+        self._parked.wait(seconds)
+
+    def check(self) -> None:
+        """Stay here for ever if this process must not do anything more."""
+        if self._parked.is_set():
+            self.park()
+
+    def park(self) -> NoReturn:
+        """Stay here for ever: the process is about to be replaced."""
+        while True:
+            threading.Event().wait()
+
+    def give_up(self) -> None:
+        """Stop the child with its agent, and let every thread of the turn stay where it is."""
+        self._parked.set()
+        with self._lock:
+            child = self._child
+        if child is not None:
+            child.end()

@@ -1,0 +1,388 @@
+"""The work on a run in one slot: claim it, bring it here, run an iteration, publish that."""
+
+import contextlib
+import platform
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import json
+
+from rooda.config.kinds import WrongValue
+from rooda.config.settings import GIT_ALLOW_SECRETS
+from rooda.engine.outcome import RunOutcome
+from rooda.fleet.addresses import local_folder
+from rooda.fleet.display.run_words import headline_of
+from rooda.fleet.faults import reach
+from rooda.fleet.model import Finish, Run, State
+from rooda.fleet.remote.fence import Record, Refused, Unreachable
+from rooda.fleet.remote.patience import until_reached
+from rooda.fleet.remote.published_result import PublishedResult, read_published
+from rooda.fleet.remote.pull_request import NotFinished, describe_run, open_pull_request
+from rooda.fleet.remote.record_commits import RECORD, RESULT, Kind
+from rooda.fleet.remote.replay import Conflict
+from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
+from rooda.fleet.slots.slot import Slot, Snapshot
+from rooda.fleet.slots.slot_setup import Setup, SetupFailed
+from rooda.fleet.worker.child import Child, read_result
+from rooda.fleet.worker.control import Control
+from rooda.fleet.worker.next_move import Next
+from rooda.fleet.worker.slot_plan import SlotPlan
+from rooda.record.given_flags import split_flags
+from rooda.record.transfer import TransferError, export_run, import_run
+from rooda.text.controls import one_line, storable
+from rooda.text.numbers import count
+from rooda.text.paths import first_names
+from rooda.workspace.git import GitError
+
+_T = TypeVar("_T")
+
+_TRIES = 5  # to claim a run whose record moves
+_TASK_FILE = "../task.md"  # beside the work tree, at the same place in every slot
+_NO_WAITING = ("--no-wait-for-limits", "--max-outage-wait", "0")
+
+
+class Lost(Exception):  # noqa: N818 - what happened
+    """Another worker has the run: git refused ours."""
+
+
+class SlotWork:
+    """One slot, and the run that is in it now."""
+
+    def __init__(
+        self,
+        slot: Slot,
+        plan: SlotPlan,
+        worker: str,
+        control: Control,
+        tell: Callable[[str, str], None],
+    ) -> None:
+        self._slot = slot
+        self._plan = plan
+        self._worker = worker
+        self._control = control
+        self._tell = tell  # the run, and what it waits for
+        self._record: Record | None = None
+        self.seen: Record | None = None  # what git told when the run was claimed
+        self._stay: tuple[str, str, int] | None = None  # the run that is here, and its turn
+
+    @property
+    def log(self) -> Path:
+        """What the children of the run printed here."""
+        return self._slot.folder / "log"
+
+    @property
+    def claims(self) -> int:
+        """How often the iteration at work was claimed."""
+        return 0 if self._record is None else self._record.claims_since
+
+    def leave(self) -> None:
+        """Forget the run: the next iteration claims it again, and brings it here again."""
+        self._record = None
+
+    # -- before an iteration ---------------------------------------------------------------
+
+    def open(self, run: Run) -> Next | None:
+        """Claim the run and bring it here, unless it is here; return what prevents that.
+
+        Raises Lost, or Unreachable if git is away and the turn is to end now.
+        """
+        stay = (run.run, run.life, run.turn)
+        if self._record is not None and self._stay == stay:
+            return None
+        self._record, self._stay = None, stay
+        found = self._claim(run)
+        if isinstance(found, Next):
+            return found
+        reach("after-claim", run.run, found.iteration + 1)
+        try:
+            self._bring(run, found)
+        except Conflict as conflict:
+            return self._give_up(run, found, State.CONFLICT, str(conflict))
+        except (SetupFailed, TransferError) as error:
+            return self._give_up(run, found, State.FAILED, one_line(str(error)))
+        self._record = found
+        return None
+
+    def _claim(self, run: Run) -> Record | Next:
+        for _ in range(_TRIES):
+            record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
+            if record is None:
+                reason = f"its record is gone from {self._slot.remote.shown}"
+                return Next("end", state=State.FAILED, reason=reason)
+            if (ended := self._end_in(run, record)) is not None:
+                return ended
+            if record.claims_since >= self._plan.most_claims:
+                tries = count(record.claims_since, "time")
+                reason = f"iteration {record.iteration + 1} was begun {tries}, and never came back"
+                return self._give_up(run, record, State.SET_ASIDE, reason)
+            with contextlib.suppress(Refused):  # an earlier owner published meanwhile: look again
+                claim = partial(self._slot.remote.claim, run.run, record, self._worker)
+                return self._reached(run, claim)
+        raise Lost(f"the record of {run.run} is moved by others")
+
+    def published_end(self, run: Run) -> Next | None:
+        """Return how the run ended, if git knows an end that the database does not know."""
+        try:
+            record = self._slot.remote.fetch(run.run)
+        except Unreachable:
+            return None
+        return None if record is None else self._end_in(run, record)
+
+    def _end_in(self, run: Run, record: Record) -> Next | None:
+        """Return the end of the run: it was published, and then its worker died."""
+        self.seen = record
+        published = read_published(record)
+        if published.life != run.life or record.state is None:
+            return None
+        return Next("end", state=record.state, reason=published.reason)
+
+    def _bring(self, run: Run, record: Record) -> None:
+        """Reset the slot to where the run is, with its record."""
+        slot, plan = self._slot, self._plan
+        base = self._base(run)
+        self._reached(run, lambda: slot.prepare(record, base, run.run))
+        if plan.checkout is not None:
+            slot.copy_from(Path(plan.checkout), plan.copy)
+        if plan.setup is not None:
+            slot.set_up(
+                Setup(plan.setup, plan.setup_inputs), lambda words: self._tell(run.run, words)
+            )
+            self._tell(run.run, "")
+        shutil.rmtree(slot.record_folder, ignore_errors=True)
+        slot.record_folder.mkdir(mode=0o700)
+        if record.record:
+            import_run(slot.record_folder, record.record)
+        (slot.work / _TASK_FILE).write_text(run.task.text, encoding="utf-8")
+        self.log.unlink(missing_ok=True)
+
+    def _base(self, run: Run) -> str:
+        """Return the commit from which a new run starts: with the work of those before it."""
+        base = run.task.base or run.batch.base
+        records = [
+            (name, self._reached(run, partial(self._slot.remote.fetch, name)))
+            for name in run.task.after
+        ]
+        tips = [(name, found.tip) for name, found in records if found and found.tip]
+        if not tips:
+            return base
+        return self._reached(run, lambda: self._slot.merged_base(base, tips))
+
+    def give_up(self, run: Run, state: State, reason: str) -> Next:
+        """Note in git that the run in this slot has ended, without any new work."""
+        if self._record is None:
+            return Next("end", state=state, reason=reason)
+        return self._give_up(run, self._record, state, reason)
+
+    def _give_up(self, run: Run, record: Record, state: State, reason: str) -> Next:
+        result = json.encode(
+            self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
+        )
+        try:
+            self._reached(
+                run,
+                lambda: self._slot.remote.publish(
+                    run.run,
+                    record,
+                    kind=Kind.ENDED,
+                    iteration=record.iteration,
+                    tip=record.tip,
+                    wip=record.wip,
+                    files={RESULT: result},
+                    state=state,
+                    keep_branch=True,
+                ),
+            )
+        except Refused as error:
+            raise Lost(str(error)) from None
+        return Next("end", state=state, reason=reason)
+
+    # -- the iteration ---------------------------------------------------------------------
+
+    def work(self, run: Run) -> RunOutcome | None:
+        """Run one iteration; return what it tells; None if it was interrupted or killed."""
+        result = self._slot.folder / "result.json"
+        result.unlink(missing_ok=True)
+        child = Child(
+            [*self._words(run), "--result", str(result)],
+            folder=self._slot.work,
+            environment={**self._slot.tools.environ, **self._slot.environment(), **self._slot.mark},
+            log=self.log,
+            shared=[self._slot.lock_fd],
+        )
+        self._control.attach(child)
+        child.wait()
+        self._control.attach(None)
+        found = read_result(result)
+        if found is None:  # it was killed, and its agent may not be gone yet
+            self._slot.stop_leftovers()
+        return found
+
+    def _words(self, run: Run) -> list[str]:
+        """Return the command line of one iteration."""
+        record, task = self._record, run.task
+        words: list[str] = []
+        if record is not None and record.record:
+            words += ["resume", run.run]
+        elif task.procedure is None:
+            words += ["loop", _TASK_FILE, "--run-id", run.run]
+        else:
+            words += ["run", task.procedure, "--run-id", run.run]
+        if task.procedure is not None and task.text:
+            # A file: an argument has a limit, and other users can read it. To resume, too: in each
+            # slot the file is elsewhere.
+            words += ["--context", _TASK_FILE]
+        words += ["--record", str(self._slot.record_folder), "--pause-after", "1"]
+        words += ["--account", run.account, *_NO_WAITING]
+        words += ["--commit", "--no-push", "--git-dirty", "commit", "--git-untracked", "commit"]
+        words += run.batch.flags
+        if task.max_iterations is not None:
+            words += ["--max-iterations", str(task.max_iterations)]
+        if task.max_cost is not None:
+            words += ["--max-cost", str(task.max_cost)]
+        return words
+
+    # -- after an iteration ----------------------------------------------------------------
+
+    def publish(
+        self,
+        run: Run,
+        result: RunOutcome,
+        state: State,
+        *,
+        reason: str = "",
+        is_done: bool = True,
+    ) -> Next | None:
+        """Publish branch and record together; return what prevents that.
+
+        Raises Lost, or Unreachable if git is away and the turn is to end now.
+        """
+        record = self._record
+        if record is None:
+            raise Lost(f"{run.run} is not in this slot")
+        allowed = _allowed_secrets(run.batch.flags)
+        work = self._reached(run, lambda: self._slot.snapshot(allowed))
+        if words := self._hold_back(run, work, allowed):
+            return self._give_up(run, record, State.FAILED, words)
+        files = {}
+        try:
+            files[RECORD] = export_run(self._slot.record_folder, run.run)
+        except TransferError as error:  # without its record a run can't go on
+            state, reason = State.FAILED, f"its record can't be published: {one_line(str(error))}"
+        files[RESULT] = json.encode(self._result(run, result, state, reason))
+        kind = Kind.DONE if is_done else Kind.WAITING
+        try:
+            self._record = publish_work(
+                self._slot,
+                run.run,
+                record,
+                work,
+                Publication(kind, result.iteration, files, state if state.is_end else None),
+                is_stopped=lambda: self._control.is_stopped,
+                tell=lambda words: self._tell(run.run, words),
+            )
+        except Refused as error:
+            raise Lost(str(error)) from None
+        except PublishedConflict as conflict:
+            return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
+        except Unreachable as error:
+            raise Unreachable(f"its last iteration is not published: {error}") from None
+        if RECORD not in files:
+            return Next("end", state=state, reason=reason)
+        if work.is_rebuilt:
+            self.leave()  # rooda goes on only in the repository in which it started
+        return None
+
+    def _hold_back(self, run: Run, work: Snapshot, allowed: tuple[str, ...]) -> str:
+        """Return why the commits must not leave this machine; empty if they may.
+
+        A remote on this machine gets them as they are. Otherwise the work is kept here.
+        """
+        if local_folder(self._slot.remote.url) is not None:
+            return ""
+        found = self._slot.committed_secrets(work.tip, allowed)
+        if not found:
+            return ""
+        kept = self._slot.keep(work, run.run)
+        return (
+            f"nothing was pushed: new files in the commits look like secrets: {first_names(found)}."
+            f" The work is on {platform.node()}: git fetch {kept} rooda/{run.run}. If they may be "
+            f"pushed, name them with {GIT_ALLOW_SECRETS.flag_name}"
+        )
+
+    def _result(self, run: Run, result: RunOutcome, state: State, reason: str) -> PublishedResult:
+        return PublishedResult(
+            turn=run.turn,
+            life=run.life,
+            state=state,
+            reason=storable(reason),
+            iteration=result.iteration,
+            max_iterations=result.max_iterations,
+            cost=result.cost or run.cost,
+            unknown_costs=result.costs_unknown or run.unknown_costs,
+            headline=headline_of(result.last),
+        )
+
+    def finish(self, run: Run, state: State) -> str:
+        """Open a pull request, if the batch wants one; return words about it, or none."""
+        if run.batch.finish is not Finish.PR or state is not State.SUCCESS:
+            return ""
+        try:
+            record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
+            if record is None or record.tip is None:
+                return ""
+            found = self._unchecked_secrets(run, record.tip)
+        except (Unreachable, GitError) as error:
+            return f"no pull request: {one_line(str(error))}"
+        if found:
+            return (
+                f"no pull request: new files in the commits look like secrets: {first_names(found)}"
+            )
+        told = read_published(record)
+        words = describe_run(
+            run.task,
+            run.run,
+            iterations=told.iteration,
+            cost=None if told.unknown_costs else told.cost,
+            words=told.headline,
+        )
+        try:
+            made = open_pull_request(
+                run.run,
+                record.tip,
+                run.batch.base_branch,
+                words,
+                url=self._plan.remote,
+                git_dir=self._slot.remote.git_dir,
+                tools=self._slot.tools,
+            )
+        except NotFinished as error:
+            return f"no pull request: {one_line(str(error))}"
+        return f"PR #{made.number}"
+
+    def _unchecked_secrets(self, run: Run, tip: str) -> list[str]:
+        """Return the secret files of a run that the user's repository got as they are."""
+        if local_folder(self._slot.remote.url) is None:
+            return []
+        base = run.task.base or run.batch.base
+        self._reached(run, lambda: self._slot.remote.ensure(base))
+        return self._slot.committed_secrets(tip, _allowed_secrets(run.batch.flags), base)
+
+    def _reached(self, run: Run, act: Callable[[], _T]) -> _T:
+        """Return what git answers; wait while the remote is away."""
+        return until_reached(
+            act,
+            is_stopped=lambda: self._control.is_stopped,
+            tell=lambda words: self._tell(run.run, words),
+        )
+
+
+def _allowed_secrets(flags: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns of secret files that the flags of the batch allow."""
+    given = [words for words in split_flags(flags).flags if words[0] == GIT_ALLOW_SECRETS.flag_name]
+    try:
+        return tuple(GIT_ALLOW_SECRETS.from_text(given[-1][1])) if given else ()
+    except (WrongValue, IndexError):  # the iteration itself refuses these flags
+        return ()

@@ -1,0 +1,269 @@
+"""One turn of a run: its iterations in one slot, each as a durable step.
+
+`take_turn` is the workflow, and `TurnWork.iterate` is the step. Whatever happens between two lines
+of it, the next start finds in git what counts: the record says which iterations are done.
+"""
+
+import random
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeVar
+
+from msgspec import Struct, convert, to_builtins
+from sqlalchemy.exc import DataError, SQLAlchemyError
+
+from rooda.engine.outcome import NOT_STARTED, RunOutcome
+from rooda.fleet.database.fleet_store import Dismissed, Progress, Store
+from rooda.fleet.display.run_words import headline_of
+from rooda.fleet.faults import reach
+from rooda.fleet.model import Order, Run, State
+from rooda.fleet.remote.fence import BrokenRecord, Unreachable
+from rooda.fleet.remote.published_result import read_published
+from rooda.fleet.worker.budget import wait_or_end
+from rooda.fleet.worker.control import AtWork, Control
+from rooda.fleet.worker.durable import Steps
+from rooda.fleet.worker.next_move import Next
+from rooda.fleet.worker.slot_work import Lost, SlotWork
+from rooda.loop.waits import AgentHold
+from rooda.process.interrupts import INTERRUPTED
+from rooda.text.controls import one_line
+
+_T = TypeVar("_T")
+_RETRY = 1.0  # seconds between two tries while the database is away
+_AFTER_ERROR = 60.0  # seconds until a run is tried again that rooda could not work on
+_OUTAGE = 60.0  # seconds until a run is tried again whose service is overloaded or out of reach
+_LOWERED = 600.0  # seconds for which fewer runs of an overloaded account are at work
+_UNKNOWN_LIMIT = 900.0  # seconds to wait for a limit whose end the agent does not tell
+_JITTER = 5.0  # seconds over which the runs of an account wake up
+_TRIES_TO_START = 2  # of rooda, before a run ends because it can't start
+
+
+class Place(Struct, frozen=True):
+    """Where a turn is taken: a worker, and its words for people."""
+
+    worker: str
+    where: str
+    on_lost: Callable[[str], NoReturn]  # another worker has the run
+
+
+def take_turn(work: "TurnWork", steps: Steps) -> str:
+    """Work on the run until it ends, must wait, or the worker is to stop; return which."""
+    while True:
+        found = steps("iteration", work.iterate)
+        reach("after-step", work.run, found["iteration"])
+        if found["move"] != "again":
+            break
+    if found["move"] != "gone":
+        steps("settle", lambda: work.settle(convert(found, Next)))
+    return str(found["move"])
+
+
+class TurnWork:
+    """The work on one turn, in one execution of it."""
+
+    def __init__(
+        self,
+        project: str,
+        run: str,
+        turn: int,
+        *,
+        store: Store,
+        slot: SlotWork,
+        control: Control,
+        place: Place,
+    ) -> None:
+        self._project = project
+        self.run = run
+        self._turn = turn
+        self._store = store
+        self._slot = slot
+        self._control = control
+        self._place = place
+        control.begin(AtWork(run, turn))
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def iterate(self) -> dict[str, Any]:
+        """Publish one more iteration, or find out why not. The result is for `take_turn`."""
+        self._control.check()
+        try:
+            found = self._iterate()
+        except Lost as error:
+            self._place.on_lost(str(error))
+        except BrokenRecord as error:
+            found = Next("end", state=State.FAILED, reason=str(error))
+        except Unreachable as error:  # the turn is to end, and git is away
+            found = self._interrupted(f": {one_line(str(error))}")
+        except Exception as error:  # noqa: BLE001 - the run must not be stuck in any case
+            traceback.print_exc()
+            reason = f"rooda could not work on it: {one_line(str(error)) or type(error).__name__}"
+            self._slot.leave()
+            found = Next("wait", seconds=_AFTER_ERROR, reason=reason)
+        self._control.check()
+        return dict(to_builtins(found))
+
+    def settle(self, found: Next) -> dict[str, Any]:
+        """End the turn: note that the run waits or has ended, and how."""
+        run = self._begun()
+        if run is None:
+            return {}
+        if found.move == "end":
+            ended = self._slot.finish(run, found.state)
+            self._ask(
+                lambda: self._store.end(
+                    *self._key, self._turn, self._place.worker, found.state, found.reason, ended
+                )
+            )
+        else:
+            seconds = found.seconds + (random.uniform(0, _JITTER) if found.seconds else 0)  # noqa: S311
+            self._ask(
+                lambda: self._store.wait(
+                    *self._key, self._turn, self._place.worker, seconds, found.reason
+                )
+            )
+        return {}
+
+    # -- one iteration ---------------------------------------------------------------------
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self._project, self.run
+
+    def _iterate(self) -> Next:
+        run = self._begun()
+        if run is None:
+            return Next("gone")
+        if (found := self._before(run)) is not None:
+            ended = self._slot.published_end(run) if found.move == "end" else None
+            self._catch_up(run)
+            return ended or found
+        found = self._slot.open(run)
+        self._catch_up(run)
+        if found is not None:
+            return found
+        result = self._slot.work(run)
+        if result is None or result.exit_code == INTERRUPTED:
+            return self._interrupted()
+        if result.status == NOT_STARTED:
+            return self._not_started(run, result)
+        if result.limit is not None and result.rule in ("limit", "max-outage-wait"):
+            return self._held(run, result, result.limit)
+        return self._published(run, result)
+
+    def _begun(self) -> Run | None:
+        place = self._place
+        try:
+            return self._ask(
+                lambda: self._store.begin(*self._key, self._turn, place.worker, place.where)
+            )
+        except Dismissed as error:
+            place.on_lost(str(error))
+
+    def _catch_up(self, run: Run) -> None:
+        """Tell the database what git has and it has not: a worker died after it had published."""
+        record = self._slot.seen
+        if record is None or record.run != run.run:
+            return
+        told = read_published(record)
+        if record.iteration > run.iteration or told.cost > run.cost:
+            progress = Progress(
+                record.iteration,
+                told.cost,
+                told.unknown_costs,
+                told.max_iterations,
+                told.headline,
+            )
+            self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
+
+    def _before(self, run: Run) -> Next | None:
+        """Return why no further iteration begins now; None if it may."""
+        if run.order is not Order.NONE or self._control.order is not Order.NONE:
+            return Next("end", state=State.STOPPED, reason="stopped by the user")
+        if self._control.is_draining:
+            return Next("wait", reason="handed back by its worker")
+        return self._ask(lambda: wait_or_end(self._store, run))
+
+    def _interrupted(self, why: str = "") -> Next:
+        """Nothing of an interrupted iteration is published."""
+        self._control.check()
+        self._slot.leave()  # the next try claims the run again, and claims are counted
+        if self._control.order is Order.NOW:
+            return Next("end", state=State.STOPPED, reason=f"stopped by the user{why}")
+        if self._control.is_draining:
+            return Next("wait", reason=f"handed back by its worker{why}")
+        return Next("again")
+
+    def _not_started(self, run: Run, result: RunOutcome) -> Next:
+        """End a run that can't start, unless it was bad luck, such as a killed git."""
+        if self._slot.claims < _TRIES_TO_START:
+            self._slot.leave()
+            return Next("again")
+        return self._slot.give_up(run, State.FAILED, one_line(result.reason))
+
+    def _held(self, run: Run, result: RunOutcome, limit: AgentHold) -> Next:
+        """The account has a limit, or its service is away: keep what the agent did, and wait."""
+        reason = f"{limit.kind} of {run.account}: {one_line(limit.evidence)}"
+        seconds = _OUTAGE
+        if limit.kind == "limit":
+            seconds = _seconds_until(limit.until)
+            reason = f"usage limit of {run.account}: {one_line(limit.evidence)}"
+            self._ask(lambda: self._store.accounts.set_hold(run.account, seconds, reason))
+        elif limit.kind == "overloaded":
+            self._ask(lambda: self._store.accounts.lower(run.account, _LOWERED, reason))
+        found = self._slot.publish(run, result, State.QUEUED, is_done=False)
+        return found or Next("wait", seconds=seconds, reason=reason)
+
+    def _published(self, run: Run, result: RunOutcome) -> Next:
+        state, reason = _end_of(result)
+        number = result.iteration
+        reach("after-commit", self.run, number)
+        found = self._slot.publish(run, result, state or State.WORKING, reason=reason)
+        if found is not None:
+            return found
+        reach("after-push", self.run, number)
+        progress = Progress(
+            number,
+            result.cost or 0.0,
+            result.costs_unknown,
+            result.max_iterations,
+            headline_of(result.last),
+        )
+        self._ask(lambda: self._store.advance(*self._key, self._place.worker, progress))
+        if state is None and result.retry_in:
+            reason = f"iteration {number} failed: the next try waits"
+            return Next("wait", seconds=result.retry_in, reason=reason, iteration=number)
+        if state is None:
+            return Next("again", iteration=number)
+        return Next("end", state=state, reason=reason, iteration=number)
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        """Return what the database answers; wait while it is away."""
+        while True:
+            self._control.check()
+            try:
+                return question()
+            except DataError:
+                raise  # the database is there, and refuses a value: to ask again does not help
+            except SQLAlchemyError:
+                self._control.rest(_RETRY)
+
+
+def _end_of(result: RunOutcome) -> tuple[State | None, str]:
+    """Return the state in which the run ended and why; None if it goes on."""
+    match result.status, result.rule:
+        case _, "paused":
+            return None, ""
+        case "success", _:
+            return State.SUCCESS, result.reason
+        case "interrupted", _:
+            return State.STOPPED, result.reason or "interrupted"
+        case _:
+            return State.FAILED, result.reason or result.rule or "failed"
+
+
+def _seconds_until(end: datetime | None) -> float:
+    """Return the seconds from now until the end of a limit, on the clock that read it."""
+    if end is None:
+        return _UNKNOWN_LIMIT
+    return max(1.0, (end - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,174 @@
+"""A database is lost: runs come back from git, and go on where they were."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import json
+from msgspec.structs import replace
+
+from rooda.config.problems import InvalidInput
+from rooda.fleet.actions.add_tasks import Added, records_of
+from rooda.fleet.actions.adopt_runs import Adopted, adopt, needed_flags
+from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.model import Batch, State, Task
+from rooda.fleet.place import Place
+from rooda.fleet.remote.fence import FALLBACK, scratch_remote
+from rooda.fleet.remote.record_commits import Kind
+from rooda.workspace.tools import Tools
+from support.fleet import Fleet
+
+LINES = 3
+HUGE = b'{"turn": 99999999999999999999}'
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    fleet = Fleet(tmp_path, f"sqlite:///{tmp_path}/data/fleet.sqlite")
+    yield fleet
+    fleet.close()
+
+
+def lose_the_database(fleet: Fleet) -> None:
+    fleet.store.close()
+    shutil.rmtree(fleet.folder / "data")
+    fleet.store = Store(fleet.url)
+    assert fleet.store.runs(fleet.project) == []
+
+
+def adopted(fleet: Fleet, *flags: str) -> list[Adopted]:
+    git_dir = fleet.repo / ".git"
+    place = Place(fleet.repo, git_dir, fleet.project, fleet.url, fleet.remote)
+    return adopt(place, fleet.store, Tools(fleet.environ()), fleet.remote, flags)
+
+
+@pytest.mark.slow
+def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Fleet) -> None:
+    """One has ended, one is between iterations, one is in its first iteration, one is new."""
+    gate = f"while [ -e {fleet.folder}/gate ]; do sleep 0.05; done"
+    stages = (
+        f'case "$(git branch --show-current) $(wc -l 2>/dev/null < work.txt)" in '
+        f'"rooda/middle 1"|"rooda/first "*) touch {fleet.folder}/at-$(git branch --show-current '
+        f"| cut -d/ -f2); {gate};; esac"
+    )
+    (fleet.folder / "gate").touch()
+    names = ("ended", "middle", "first", "new")
+    fleet.add([Task(name, text="work") for name in names], fleet.agent(LINES, stages))
+    slots = [fleet.start_slot(number) for number in (1, 2)]
+    reached = [fleet.folder / "at-middle", fleet.folder / "at-first"]
+    fleet.until(lambda: fleet.run("ended").state is State.SUCCESS)
+    fleet.until(lambda: all(path.exists() for path in reached))
+    for slot in slots:
+        slot.kill()
+        slot.wait()
+    lose_the_database(fleet)
+    (fleet.folder / "gate").unlink()
+    assert adopted(fleet) == [
+        Adopted("ended", State.SUCCESS, LINES),
+        Adopted("middle", State.QUEUED, 1),
+        Adopted("first", State.QUEUED, 0),
+        Adopted("new", State.QUEUED, 0),
+    ]
+    assert adopted(fleet) == []  # rows that are there are left alone
+    fleet.start_slot(3)
+    fleet.until_ended(90)
+    for name in names:
+        fleet.check_exactly_once(name, LINES)
+
+
+def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet) -> None:
+    fleet.add([Task("good", text="work")], "agent")
+    git = fleet.git
+    git("update-ref", "refs/rooda/fleet/plain", "HEAD")
+    git("update-ref", "refs/rooda/fleet/blob", git("rev-parse", "HEAD:README"))
+    git("update-ref", "refs/rooda/fleet/other", "refs/rooda/fleet/good")
+    evil = Added(Task("evil", text="x"), Batch("b", "--upload-pack=touch owned"))
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        huge = {**dict(records_of(fleet.batch, [Task("huge")]))["huge"], "result.json": HUGE}
+        remote.add([("evil", {"task.json": json.encode(evil)}), ("torn", {"task.json": b"{"})])
+        remote.add([("huge", huge)])
+    lose_the_database(fleet)
+    found = {one.run: one.trouble for one in adopted(fleet)}
+    assert found.pop("good") == ""
+    assert sorted(found) == ["blob", "evil", "huge", "other", "plain", "torn"]
+    assert found["other"] == "its record is one of another run"
+    assert found["evil"] == "its record names no commit to start from"
+    assert all("can't be read" in found[name] for name in ("blob", "huge", "plain", "torn"))
+    assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Task("odd", labels=("gpu+big",)),
+        Task("odd", labels=("a\0b",)),
+        Task("odd", account="a\0b"),
+        Task("odd", after=("../x",)),
+        Task("odd", max_iterations=10**20),
+    ],
+)
+def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
+    fleet: Fleet, task: Task
+) -> None:
+    """The name of a queue has the labels in it: the queue of all would stop."""
+    fleet.add([Task("good", text="work")], "agent")
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        remote.add(records_of(fleet.batch, [task]))
+    lose_the_database(fleet)
+    found = {one.run: one.trouble for one in adopted(fleet)}
+    assert found["odd"].startswith("its record has ")
+    assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
+
+
+def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
+    fleet.add([Task("b", text="work"), Task("a", text="work")], "agent", "--env", "MODE=hush")
+    lose_the_database(fleet)
+    refused = adopted(fleet)
+    assert needed_flags(refused) == {"--env MODE": ["a", "b"]}
+    assert all("git does not keep the values of: --env MODE" in one.trouble for one in refused)
+    assert fleet.store.runs(fleet.project) == []
+    assert [one.run for one in adopted(fleet, "--env", "MODE=again")] == ["b", "a"]  # as added
+    assert fleet.run("a").batch.flags == ("--ai-cmd", "agent", "--env", "MODE=again")
+
+
+def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fleet) -> None:
+    fleet.add([Task("aside"), Task("again"), Task("later", after=("again",))], "agent")
+    result = b'{"turn": 4, "state": "set-aside", "reason": "why", "iteration": 2, "cost": 1.5}'
+    with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
+        remote.ensure(fleet.batch.base)
+        for name in ("aside", "again"):
+            record = remote.fetch(name)
+            assert record is not None
+            ended = remote.publish(
+                name,
+                record,
+                kind=Kind.ENDED,
+                iteration=2,
+                tip=fleet.batch.base,
+                wip=None,
+                files={"result.json": result},
+                state=State.SET_ASIDE,
+            )
+        remote.claim("again", ended, "a worker")
+    lose_the_database(fleet)
+    adopted(fleet)
+    aside, again, later = (fleet.run(name) for name in ("aside", "again", "later"))
+    assert (aside.state, aside.reason, aside.cost) == (State.SET_ASIDE, "why", 1.5)
+    assert (again.state, again.turn, again.iteration) == (State.QUEUED, 5, 2)
+    assert later.state is State.BLOCKED
+
+
+def test_records_among_the_branches_are_found_too(fleet: Fleet) -> None:
+    base = fleet.batch.base
+    with scratch_remote(fleet.remote, Tools(fleet.environ()), records=FALLBACK) as remote:
+        remote.add(records_of(Batch("b", base), [Task("one")]))
+    assert adopted(fleet) == [Adopted("one")]
+
+
+def test_a_remote_that_is_away_is_named(fleet: Fleet) -> None:
+    gone = Place(fleet.repo, fleet.repo / ".git", fleet.project, fleet.url, fleet.remote)
+    away = str(fleet.folder / "away.git")
+    with pytest.raises(InvalidInput) as error:
+        adopt(replace(gone, remote=away), fleet.store, Tools(fleet.environ()), away)
+    assert f"the records on {away} can't be read" in str(error.value.problems[0].message)

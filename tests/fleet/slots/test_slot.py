@@ -1,0 +1,604 @@
+"""A slot is fit for the next run, whatever the last agent did in it, and no work is lost."""
+
+import os
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rooda.fleet.remote.fence import Record, Refused, Unreachable, scratch_remote
+from rooda.fleet.remote.record_commits import Kind
+from rooda.fleet.remote.replay import Conflict
+from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
+from rooda.fleet.slots.slot import Slot, project_folder, slots_root
+from rooda.fleet.slots.slot_setup import Setup, SetupFailed
+from rooda.workspace.git import GitError
+from rooda.workspace.tools import Tools
+from support.fleetwork import TASK, changes_since, fingerprint, user_repository
+from support.gitrepo import Repo, repository, walk
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Repo:
+    return user_repository(tmp_path / "user")
+
+
+def open_slot(user: Repo, number: int = 1, url: str = "") -> Slot:
+    root = user.path.parent / "slots"
+    return Slot.open(root, "project", number, url or str(user.path), environ=user.environ)
+
+
+@pytest.fixture
+def slot(user: Repo) -> Iterator[Slot]:
+    found = open_slot(user)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def base(user: Repo) -> str:
+    return user.git("rev-parse", "main")
+
+
+def begin(slot: Slot, run: str = "api") -> Record:
+    """Add a run and claim it."""
+    with scratch_remote(slot.remote.url, Tools()) as remote:
+        remote.add([(run, TASK)])
+    record = slot.remote.fetch(run)
+    assert record is not None
+    return slot.remote.claim(run, record, "w")
+
+
+def agent(slot: Slot, user: Repo) -> Repo:
+    return Repo(slot.work, user.environ)
+
+
+def publish(slot: Slot, record: Record, iteration: int = 1) -> Record:
+    return publish_work(
+        slot,
+        record.run,
+        record,
+        slot.snapshot(),
+        Publication(Kind.DONE, iteration, {}),
+        is_stopped=lambda: True,
+        tell=lambda _: None,
+    )
+
+
+def files(slot: Slot) -> dict[str, bytes]:
+    return {name: content for name, (_, content) in walk(slot.work).items()}
+
+
+def test_work_moves_from_slot_to_slot_with_what_is_not_committed(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    before = fingerprint(user)
+    record = begin(slot)
+    assert slot.prepare(record, base, "api") == base
+    here = agent(slot, user)
+    assert here.git("symbolic-ref", "--short", "HEAD") == "rooda/api"
+    assert files(slot) == {"a.txt": b"one\n", ".gitignore": b"*.log\n.env\n"}
+    here.write("b.txt", "two\n")
+    tip = here.commit("agent's work")
+    assert here.git("log", "-1", "--format=%an") == "A User"
+    here.write("a.txt", "half\n")
+    here.write("new/c.txt", "three\n")
+    (slot.work / "b.txt").unlink()
+    here.write("kept.log", "ignored\n")
+    published = publish(slot, record)
+    assert (published.tip, published.branch) == (tip, tip)
+    assert published.wip is not None
+    assert changes_since(before, user) == []
+    assert not (user.path / "HOOK-RAN").exists()
+
+    other = open_slot(user, 2)
+    found = other.remote.fetch("api")
+    assert found == published
+    other.prepare(published, base, "api")
+    there = agent(other, user)
+    assert there.git("rev-parse", "HEAD") == tip
+    assert files(other) == {
+        "a.txt": b"half\n",
+        ".gitignore": b"*.log\n.env\n",
+        "new/c.txt": b"three\n",
+    }
+    assert there.git("status", "--porcelain").splitlines() == [" M a.txt", " D b.txt", "?? new/"]
+    assert there.git("diff", "--cached") == ""
+    other.close()
+
+
+def test_secrets_repositories_and_copied_files_are_in_no_snapshot(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    user.write(".env", "KEY=1\n")
+    user.write("local.log", "x\n")
+    slot.prepare(begin(slot), base, "api")
+    slot.copy_from(user.path, [".env", "local.log"])
+    here = agent(slot, user)
+    here.write(".gitignore", "")  # now .env and local.log look like new files
+    here.write("id_rsa", "key\n")
+    here.write("server.pem", "key\n")
+    here.git("add", "server.pem")
+    here.write("plain.txt", "text\n")
+    here.sh(HOSTILE["nested repository"])
+    here.git("add", "nested")
+    found = slot.snapshot()
+    assert found.tip == base
+    names = here.git("diff", "--name-only", base, str(found.wip)).split()
+    assert names == [".gitignore", "plain.txt"]
+    allowed = slot.snapshot(("id_rsa",))
+    assert "id_rsa" in here.git("diff", "--name-only", base, str(allowed.wip)).split()
+
+
+def test_a_clean_slot_has_no_uncommitted_work(slot: Slot, user: Repo, base: str) -> None:
+    slot.prepare(begin(slot), base, "api")
+    assert slot.snapshot().wip is None
+    agent(slot, user).write("token.json", "{}")
+    tip = agent(slot, user).commit()
+    assert (slot.snapshot().tip, slot.snapshot().wip) == (tip, None)
+    assert slot.committed_secrets(tip) == ["token.json"]
+
+
+HOSTILE = {
+    "hooks path": "mkdir h; echo 'touch RAN; exit 1' > h/pre-commit; chmod +x h/pre-commit; "
+    "git config core.hooksPath h",
+    "own hook": "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch RAN; exit 1\\n' "
+    "> .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
+    "filter": "git config filter.x.smudge 'touch RAN; cat'; "
+    "echo '* filter=x' > .git/info/attributes",
+    "monitor": "git config core.fsmonitor 'touch RAN; false'",
+    "other address": 'git config url.file:///nowhere.insteadOf "$(git remote get-url origin)"',
+    "index lock": "touch .git/index.lock .git/HEAD.lock .git/refs/heads/rooda/api.lock",
+    "other branch": "git switch -q -c other; echo x > x; git add x; git commit -qm x",
+    "rewritten history": "git checkout -q --orphan new; git commit -qm new",
+    "unfinished rebase": "echo 1 > a.txt; git commit -qam 1; git rebase -q --exec false HEAD~1 "
+    "|| true; test -d .git/rebase-merge",
+    "no rights": "mkdir -p deep/er; touch deep/er/x; chmod -R a-w .",
+    "no rights to read": "mkdir deep; touch deep/x; chmod 0 deep a.txt",
+    "nested repository": "git init -q nested; cd nested; touch x; git add x; git commit -qm x",
+    "link out": "rm a.txt; ln -s /etc/hostname a.txt; ln -s / root",
+    "hidden change": "git update-index --assume-unchanged a.txt; echo hidden > a.txt",
+    "skipped file": "git update-index --skip-worktree a.txt; echo hidden > a.txt",
+    "sparse": "git sparse-checkout set --no-cone nothing",
+    "broken index": "echo garbage > .git/index",
+    "broken head": "echo garbage > .git/HEAD",
+    "no repository": "rm -rf .git",
+    "other repository": "rm -rf .git; git init -q; git add -A; git commit -qm other",
+    "git file": "mv .git ../elsewhere; echo 'gitdir: ../elsewhere' > .git",
+    "linked folder": "mv .git/refs ../refs; ln -s ../../refs .git/refs",
+    "replaced object": "git replace HEAD $(git commit-tree HEAD^{tree} -m other)",
+    "alternates": "echo /nowhere > .git/objects/info/alternates",
+    "work tree elsewhere": "git config core.worktree /nowhere",
+    "foreign refs": "git tag t; git branch a; git stash -q || true; echo zz > .git/refs/heads/bad",
+    "pipe": "rm -f .git/config; mkfifo .git/config",
+}
+SLOW_ONES = tuple(HOSTILE)[3:]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(one, marks=pytest.mark.thorough) if one in SLOW_ONES else one for one in HOSTILE],
+)
+def test_the_next_run_finds_a_clean_slot_whatever_an_agent_did(
+    slot: Slot, user: Repo, base: str, kind: str
+) -> None:
+    before = fingerprint(user)
+    slot.prepare(begin(slot), base, "api")
+    agent(slot, user).write("kept.log", "ignored\n")
+    agent(slot, user).sh(HOSTILE[kind])
+    slot.prepare(begin(slot, "web"), base, "web")
+    found = files(slot)
+    found.pop("kept.log", None)  # it is gone if the clone had to be made anew
+    assert found == {"a.txt": b"one\n", ".gitignore": b"*.log\n.env\n"}
+    here = agent(slot, user)
+    assert here.git("status", "--porcelain") == ""
+    assert here.git("symbolic-ref", "HEAD") == "refs/heads/rooda/web"
+    assert here.git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/replace") == (
+        "refs/heads/rooda/web"
+    )
+    assert not (slot.work / "RAN").exists()
+    here.write("a.txt", "next\n")
+    tip = here.commit()
+    assert (slot.work / "a.txt").stat().st_mode & stat.S_IWUSR
+    assert slot.snapshot().tip == tip
+    assert not (slot.work / "RAN").exists()
+    assert changes_since(before, user) == []
+
+
+def test_an_agent_that_changed_the_settings_of_git_is_published_without_them(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    here = agent(slot, user)
+    here.write("a.txt", "work\n")
+    tip = here.commit()
+    here.sh(HOSTILE["other address"] + "\n" + HOSTILE["index lock"])
+    here.git("config", "core.sshCommand", "touch RAN")
+    assert publish(slot, record).branch == tip
+    assert user.git("rev-parse", "rooda/api") == tip
+
+
+def test_an_agent_that_switched_branches_or_rewrote_history_is_published_as_it_is(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    agent(slot, user).sh(HOSTILE["other branch"])
+    record = publish(slot, record)
+    assert user.git("show", "rooda/api:x") == "x"
+    agent(slot, user).sh(HOSTILE["rewritten history"])
+    record = publish(slot, record, 2)
+    assert user.git("log", "--format=%s", "rooda/api") == "new"
+    assert record.iteration == 2
+
+
+def test_the_push_of_an_agent_goes_nowhere_and_says_why(slot: Slot, user: Repo, base: str) -> None:
+    slot.prepare(begin(slot), base, "api")
+    done = subprocess.run(
+        ["git", "push", "origin", "HEAD:refs/heads/mine"],
+        cwd=slot.work,
+        env=user.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "rooda-publishes-the-work" in done.stderr
+
+
+def test_slots_are_private_and_take_over_who_commits(slot: Slot, user: Repo, base: str) -> None:
+    for folder in (slot.folder, slot.record_folder, slot.temporary):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    user.git("config", "user.name", "Local Name")
+    again = open_slot(user, 3)
+    again.prepare(begin(again), base, "api")
+    assert agent(again, user).git("config", "user.name") == "Local Name"
+    assert not list((again.work / ".git").rglob("hooks/*"))
+    objects = [path for path in (again.work / ".git/objects").rglob("*") if path.is_file()]
+    assert objects
+    assert all(path.stat().st_nlink == 1 for path in objects)
+    again.close()
+
+
+def test_programs_of_slots_are_kept_apart(slot: Slot, base: str) -> None:
+    found = slot.environment()
+    assert found["ROODA_SLOT"] == "1"
+    assert found["ROODA_PORT_BASE"] == "20100"
+    assert found["COMPOSE_PROJECT_NAME"] == "rooda-project-1"
+    (Path(found["TMPDIR"]) / "left").write_text("x")
+    slot.prepare(begin(slot), base, "api")
+    assert list(Path(found["TMPDIR"]).iterdir()) == []
+    assert slots_root({"HOME": "/h"}) == Path("/h/.cache/rooda/fleet")
+    assert slots_root({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == Path("/c/rooda/fleet")
+    assert project_folder("../a b") != project_folder("../a-b")
+    assert "/" not in project_folder("../a/b")
+
+
+def test_a_slot_is_locked_until_its_process_and_its_child_are_gone(slot: Slot, user: Repo) -> None:
+    child = subprocess.Popen(["sleep", "60"], pass_fds=[slot.lock_fd])
+    slot.lock_fd, own = os.dup(slot.lock_fd), slot.lock_fd
+    os.close(own)
+    waits = threading.Event()
+    os.close(slot.lock_fd)
+    opened: list[Slot] = []
+
+    def open_again() -> None:
+        opened.append(
+            Slot.open(
+                *(slot.folder.parents[1], "project", 1, str(user.path)),
+                environ=user.environ,
+                tell=lambda _: waits.set(),
+            )
+        )
+
+    thread = threading.Thread(target=open_again)
+    thread.start()
+    assert waits.wait(10)
+    child.kill()
+    child.wait()
+    thread.join(20)
+    slot.lock_fd = opened[0].lock_fd
+
+
+@pytest.mark.thorough
+def test_after_a_person_pushed_each_commit_is_on_the_branch_once(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    for number in (1, 2):
+        agent(slot, user).write(f"{number}.txt", "agent\n")
+        agent(slot, user).commit(f"iteration {number}")
+        if number == 2:
+            pushed_by_a_person(user, str(record.branch), "c.txt")
+        record = publish(slot, record, number)
+    assert user.git("log", "--format=%s", "rooda/api").splitlines() == [
+        *("iteration 2", "a person", "iteration 1", "first")
+    ]
+
+
+def half_pushed(slot: Slot, user: Repo, base: str, record: Record) -> str:
+    """Let the agent work, and move the branch alone, as a push does whose git was killed."""
+    slot.prepare(record, base, "api")
+    agent(slot, user).write("1.txt", "agent\n")
+    agent(slot, user).commit("did it\n\nRooda-Run: api/1")
+    agent(slot, user).git("push", "-q", str(user.path), "HEAD:refs/heads/rooda/api")
+    return user.git("rev-parse", "rooda/api")
+
+
+def test_the_second_half_of_a_push_follows_the_first(slot: Slot, user: Repo, base: str) -> None:
+    record = begin(slot)
+    tip = half_pushed(slot, user, base, record)
+    published = publish(slot, record)
+    assert (published.branch, published.tip, published.iteration) == (tip, tip, 1)
+    assert user.git("rev-parse", "rooda/api") == tip
+
+
+def test_an_iteration_that_was_half_pushed_is_done_again_and_is_there_once(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    half_pushed(slot, user, base, begin(slot))
+    other = open_slot(user, 2)
+    record = other.remote.fetch("api")
+    assert record is not None
+    record = other.remote.claim("api", record, "other")
+    assert other.prepare(record, base, "api") == base
+    agent(other, user).write("2.txt", "agent\n")
+    agent(other, user).commit("did it again\n\nRooda-Run: api/1")
+    record = publish(other, record)
+    assert user.git("log", "--format=%s", "rooda/api").splitlines() == ["did it again", "first"]
+    again = other.remote.fetch("api")
+    assert again is not None
+    assert again.start == record.tip == user.git("rev-parse", "rooda/api")
+    other.close()
+
+
+def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    slot.prepare(begin(slot), base, "api")
+    here = agent(slot, user)
+    here.write("b.txt", "agent\n")
+    here.commit()
+    blob = here.git("rev-parse", "HEAD:b.txt")
+    here.write("b.txt", "later\n")
+    here.commit()
+    (slot.work / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(GitError, match=blob):
+        slot.snapshot()
+
+
+@pytest.mark.parametrize(
+    "careless",
+    [
+        "rm -rf .git",
+        "rm -rf .git; git init -q; git add -A; git -c user.name=x -c user.email=x commit -qm mine",
+        "rm -rf .git/objects; echo x > .git/HEAD",
+        "mv .git ../git; ln -s ../git .git; rm -rf ../git",
+        "rm -rf .git; ln -s {user}/.git .git",
+        "rm -rf .git; echo gitdir: {user}/.git > .git",
+        "rm -rf .git/info .git/refs; ln -s {user}/.git/info .git/info; ln -s {user}/.git/refs .git",
+    ],
+)
+def test_work_without_a_repository_is_uncommitted_work_on_the_last_commit(
+    slot: Slot, user: Repo, base: str, careless: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    here = agent(slot, user)
+    here.write("b.txt", "agent\n")
+    here.write("a.log", "ignored\n")
+    before = fingerprint(user)
+    here.sh(careless.format(user=user.path))
+    work = slot.snapshot()
+    assert changes_since(before, user) == []
+    assert (work.tip, work.is_rebuilt) == (base, True)
+    assert work.wip is not None
+    changed = slot.git.line("diff", "--name-status", base, work.wip)
+    assert changed == "A\tb.txt"
+    assert (slot.work / "a.log").exists()
+    assert not slot.snapshot().is_rebuilt
+
+
+def test_a_clone_that_was_never_finished_is_made_anew(
+    slot: Slot, user: Repo, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slot.close()
+    (slot.folder / "clone-config").unlink()
+    agent(slot, user).sh("rm -rf .git; git init -q")
+    monkeypatch.chdir(user.path.parent)
+    again = open_slot(user, url="user")
+    again.prepare(begin(again), base, "api")
+    assert (again.work / "a.txt").read_text() == "one\n"
+    slot.lock_fd = again.lock_fd
+
+
+@pytest.mark.thorough
+def test_a_person_who_pushed_to_the_branch_keeps_their_work_and_so_does_the_agent(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    here = agent(slot, user)
+    here.write("b.txt", "agent\n")
+    here.commit("agent's work")
+    here.write("open.txt", "not committed\n")
+    theirs = pushed_by_a_person(user, base, "c.txt")
+    record = publish(slot, record)
+    assert user.git("log", "--format=%s", "rooda/api").splitlines() == [
+        *("agent's work", "a person", "first")
+    ]
+    assert user.git("rev-parse", "rooda/api~1") == theirs
+    assert record.branch == user.git("rev-parse", "rooda/api")
+    assert files(slot).keys() == {"a.txt", "b.txt", "c.txt", "open.txt", ".gitignore"}
+    assert here.git("status", "--porcelain") == "?? open.txt"
+    again = pushed_by_a_person(user, str(record.branch), "d.txt")
+    fetched = slot.remote.fetch("api")
+    assert fetched is not None
+    assert slot.prepare(fetched, base, "api") == again
+    assert "open.txt" in files(slot)
+    user.git("branch", "-D", "rooda/api")
+    here.write("e.txt", "more\n")
+    tip = here.commit("second")
+    assert publish(slot, fetched, 2).branch == tip
+
+
+def pushed_by_a_person(user: Repo, parent: str, name: str, text: str = "person\n") -> str:
+    """Put a commit on the branch of the run without a work tree."""
+    index = {"GIT_INDEX_FILE": str(user.path.parent / "their-index")}
+    there = Repo(user.path, user.environ | index)
+    there.git("read-tree", parent)
+    blob = there.git("hash-object", "-w", "--stdin", given=text.encode())
+    there.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
+    commit = there.git("commit-tree", there.git("write-tree"), "-p", parent, "-m", "a person")
+    user.git("update-ref", "refs/heads/rooda/api", commit)
+    return commit
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_work_that_conflicts_with_a_person_is_kept_in_the_record(
+    slot: Slot, user: Repo, base: str, *, is_committed: bool
+) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    here = agent(slot, user)
+    here.write("a.txt", "agent\n")
+    if is_committed:
+        here.commit("agent's work")
+    theirs = pushed_by_a_person(user, base, "a.txt")
+    with pytest.raises(PublishedConflict, match=r"a\.txt") as caught:
+        publish(slot, record)
+    assert caught.value.files == ("a.txt",)
+    assert user.git("rev-parse", "rooda/api") == theirs
+    found = slot.remote.fetch("api")
+    assert found is not None
+    assert (found.kind, found.state) == (Kind.ENDED, "conflict")
+    kept = found.tip if is_committed else found.wip
+    assert user.git("show", f"{kept}:a.txt") == "agent"
+
+
+def test_work_of_a_slot_that_lost_its_run_is_refused(slot: Slot, user: Repo, base: str) -> None:
+    record = begin(slot)
+    slot.prepare(record, base, "api")
+    slot.remote.claim("api", record, "other")
+    agent(slot, user).write("a.txt", "late\n")
+    with pytest.raises(Refused):
+        publish(slot, record)
+
+
+def test_a_run_starts_from_the_merged_work_of_those_before_it(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    one = pushed_by_a_person(user, base, "b.txt")
+    two = pushed_by_a_person(user, base, "c.txt")
+    three = pushed_by_a_person(user, base, "b.txt", "other\n")
+    for name, tip in (("one", one), ("two", two), ("three", three)):
+        user.git("update-ref", f"refs/heads/rooda/{name}", tip)
+    assert slot.merged_base(base, [("one", one)]) == one
+    merged = slot.merged_base(base, [("one", one), ("two", two)])
+    assert agent(slot, user).git("ls-tree", "--name-only", merged).split() == [
+        *(".gitignore", "a.txt", "b.txt", "c.txt")
+    ]
+    with pytest.raises(Conflict, match=r"three conflicts .*\(one, two\): b\.txt"):
+        slot.merged_base(base, [("one", one), ("two", two), ("three", three)])
+
+
+@pytest.mark.thorough
+def test_the_setup_runs_in_a_new_slot_and_when_its_inputs_change(
+    slot: Slot, user: Repo, base: str
+) -> None:
+    slot.prepare(begin(slot), base, "api")
+    setup = Setup("echo $ROODA_SLOT >> ../ran; echo out", ("lock*.json", "missing"))
+    assert slot.set_up(setup)
+    assert not slot.set_up(setup)
+    agent(slot, user).write("lock.json", "2")
+    assert slot.set_up(setup)
+    assert (slot.folder / "ran").read_text() == "1\n1\n"
+    assert (slot.folder / "setup.log").read_text() == "out\n"
+    slot.close()
+    agent(slot, user).sh("rm -rf .git")
+    again = open_slot(user)
+    assert again.set_up(setup)
+    slot.lock_fd = again.lock_fd
+    with pytest.raises(SetupFailed, match=r"exit.*code 3(.|\n)*why it failed"):
+        again.set_up(Setup("echo why it failed; exit 3"))
+    assert again.set_up(setup)  # the last one that worked is not the one of this slot any more
+    with pytest.raises(SetupFailed, match="setup command failed"):
+        again.set_up(Setup("sleep 60", timeout=0.2))
+
+
+def test_only_ignored_files_of_the_checkout_are_copied(
+    slot: Slot, user: Repo, base: str, tmp_path: Path
+) -> None:
+    user.write(".env", "KEY=1\n").chmod(0o600)
+    user.write("deep/local.log", "x\n").chmod(0o755)
+    user.write("deep/other.log", "y\n")
+    user.write("run.log", "z\n")
+    user.write(".worktreeinclude", "# ours\nlocal.log\nuntracked.txt\na.txt\n")
+    before = fingerprint(user)
+    slot.prepare(begin(slot), base, "api")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (slot.work / "deep").symlink_to(outside)
+    (slot.work / ".env").symlink_to(tmp_path / "stolen")
+    slot.copy_from(user.path, [".env", "a.txt"])
+    found = walk(slot.work)
+    assert found.keys() == {".env", "deep/local.log", "a.txt", ".gitignore"}
+    assert found["a.txt"][1] == b"one\n"
+    assert stat.S_IMODE((slot.work / ".env").stat().st_mode) == 0o600
+    assert found["deep/local.log"] == ("program", b"x\n")
+    assert not list(outside.iterdir())
+    assert not (tmp_path / "stolen").exists()
+    assert changes_since(before, user) == []
+    (user.path / "out.log").symlink_to("/etc/hostname")
+    with pytest.raises(SetupFailed, match=r"out\.log .* leads out"):
+        slot.copy_from(user.path, ["out.log"])
+
+
+@pytest.mark.thorough
+def test_submodules_are_there_or_the_setup_fails_with_the_reason(
+    user: Repo, tmp_path: Path
+) -> None:
+    inner = repository(tmp_path / "inner")
+    inner.write("x.txt", "inner\n")
+    inner.commit()
+    user.git("stash", "-q", "-u")
+    user.git("submodule", "--quiet", "add", str(inner.path), "sub")
+    base = user.commit("with a submodule")
+    slot = open_slot(user)
+    slot.prepare(begin(slot), base, "api")
+    assert (slot.work / "sub/x.txt").read_text() == "inner\n"
+    agent(slot, user).write("sub/x.txt", "changed")
+    slot.prepare(begin(slot, "web"), base, "web")
+    assert (slot.work / "sub/x.txt").read_text() == "inner\n"
+    inner.path.rename(tmp_path / "away")
+    other = open_slot(user, 2)
+    with pytest.raises(SetupFailed, match="submodules"):
+        other.prepare(begin(other, "other"), base, "other")
+    slot.close()
+    other.close()
+
+
+def test_a_repository_that_can_not_be_cloned_is_unreachable(user: Repo, tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match="could not clone"):
+        open_slot(user, 1, str(tmp_path / "nowhere"))
+    with pytest.raises(Unreachable) as caught:
+        open_slot(user, 1, "https://me:pass-word@127.0.0.1:1/x.git")
+    assert "pass-word" not in str(caught.value)
+    open_slot(user).close()
+
+
+def test_a_slot_does_not_open_without_the_settings_of_the_repository(user: Repo) -> None:
+    """Its commits would have another author, or none."""
+    open_slot(user).close()
+    hidden = user.path.with_name("hidden")
+    user.path.rename(hidden)
+    with pytest.raises(Unreachable, match="settings of the repository"):
+        open_slot(user)
+    hidden.rename(user.path)
+    open_slot(user).close()
