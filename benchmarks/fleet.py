@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measure import alternate, cpu_seconds, report, seconds
-from rooda.fleet.database.fleet_tables import Database
+from rooda.fleet.database.fleet_tables import FleetDatabase
 
 # The fleet starts rooda for each iteration, and pushes after it. Agents work for minutes.
 LIMIT, CPU_LIMIT = 8.0, 8.0
@@ -145,7 +145,7 @@ def _on_postgres(folder: Path, loop: float) -> Iterator[bool]:
 
 def _engines(url: str, database: str, loop: float) -> bool:
     """Compare the time of a turn in the engine with the shortest run of `rooda loop`."""
-    Database(url).close()  # rooda's tables are there first, and so is WAL mode
+    FleetDatabase(url).close()  # rooda's tables are there first, and so is WAL mode
     with _started(url) as engines:
         began = time.perf_counter()
         for engine in engines:
@@ -195,7 +195,7 @@ def _steps(engine: "subprocess.Popen[str]") -> int:
 
 
 def _wait_for_all(url: str) -> None:
-    database = Database(url)
+    database = FleetDatabase(url)
     schema = "" if url.startswith("sqlite") else "dbos."
     query = f"SELECT count(*) FROM {schema}workflow_status WHERE status = 'SUCCESS'"
     latest = time.monotonic() + 300

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.actions.merge_runs import Outcome
+from rooda.fleet.actions.merge_runs import MergeOutcome
 from rooda.fleet.database.fleet_tables import METADATA
 from rooda.fleet.display.fleet_table import Sight, as_object, run_object
 from rooda.fleet.model import BRANCHES, RECORDS, Batch, Run, State, Task
 from rooda.fleet.remote.fence import FALLBACK
 from rooda.fleet.remote.published_result import PublishedResult
-from rooda.fleet.remote.record_commits import FILES, Facts, Kind
+from rooda.fleet.remote.record_commits import FILES, Facts, RecordKind
 from rooda.fleet.slots.slot import Slot
 from rooda.workspace.tools import Tools
 
@@ -23,8 +23,8 @@ SLOT = Slot(Path("/nowhere/project/1"), 1, "/nowhere", Tools({}), -1)
     "names",
     [
         pytest.param(tuple(State), id="states"),
-        pytest.param(tuple(Outcome), id="outcomes of a merge"),
-        pytest.param((*Kind, *FILES, *Facts.__struct_fields__), id="record commits"),
+        pytest.param(tuple(MergeOutcome), id="outcomes of a merge"),
+        pytest.param((*RecordKind, *FILES, *Facts.__struct_fields__), id="record commits"),
         pytest.param(PublishedResult.__struct_fields__, id="result.json"),
         pytest.param(tuple(METADATA.tables), id="tables"),
         pytest.param(tuple(as_object(Sight([], 0.0))), id="keys of the fleet"),

@@ -7,7 +7,7 @@ import pytest
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.fleet_checks import check_fleet
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.workspace.tools import Tools
 from support.config import world
 from support.gitrepo import git
@@ -40,7 +40,7 @@ def test_a_sound_fleet_has_no_findings_but_good_ones(tmp_path: Path) -> None:
     here = a_world(tmp_path)
     found = findings(here)
     assert "the first run makes" in found["fleet-database"].text
-    Store(f"sqlite:///{here.folder}/.git/rooda/fleet.sqlite").close()
+    FleetStore(f"sqlite:///{here.folder}/.git/rooda/fleet.sqlite").close()
     found = findings(here)
     assert {one.mark for one in found.values()} == {Mark.OK}
     assert "dbos 3." in found["fleet-extra"].text

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rooda.fleet.faults import DONE, FAULTS
+from rooda.fleet.crash_points import DONE, FAULTS
 from rooda.fleet.model import Order, State, Task
 from support.fleet import Fleet, rooda_in
 

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from msgspec import json
 
 from rooda.fleet.actions.add_tasks import records_of
-from rooda.fleet.database.fleet_store import Store
-from rooda.fleet.database.fleet_tables import Database
+from rooda.fleet.database.fleet_store import FleetStore
+from rooda.fleet.database.fleet_tables import FleetDatabase
 from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.place import project_key
 from rooda.fleet.remote.fence import scratch_remote
@@ -57,7 +57,7 @@ class Fleet:
         self._init()
         self.remote = str(remote or self.repo / ".git")
         self.project = project_key(self.remote)
-        self.store = Store(url)
+        self.store = FleetStore(url)
         self.batch = Batch("batch", self.git("rev-parse", "HEAD"))
 
     def _init(self) -> None:
@@ -162,7 +162,7 @@ class Fleet:
 
     def sql(self, query: str, **values: object) -> list[tuple[object, ...]]:
         """Return the rows of a query; the tables of the queue are in `dbos.`."""
-        database = Database(self.url)
+        database = FleetDatabase(self.url)
         prefix = "" if self.url.startswith("sqlite") else "dbos."
         with database.engine.begin() as connection:
             found = connection.execute(sa.text(query.replace("dbos.", prefix)), values)

@@ -20,7 +20,7 @@ from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
-    from rooda.fleet.database.fleet_store import Store
+    from rooda.fleet.database.fleet_store import FleetStore
 
 INSTALL = "pip install 'rooda[fleet]'"
 NO_RUN = (
@@ -37,7 +37,7 @@ class FleetHere(Struct, frozen=True):
     layers: Layers
     place: Place
     tools: Tools
-    store: "Store"
+    store: "FleetStore"
 
     @property
     def git(self) -> Git:
@@ -84,12 +84,12 @@ def fleet_here(
     refuse_without_extra()
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rooda.fleet.database.fleet_store import Store
+    from rooda.fleet.database.fleet_store import FleetStore
 
     world, values, layers, place, tools = look_around(flags or {}, config)
     make_database_folder(place)
     try:
-        with contextlib.closing(Store(place.url)) as store:
+        with contextlib.closing(FleetStore(place.url)) as store:
             yield FleetHere(world, values, layers, place, tools, store)
     except SQLAlchemyError as error:
         from rooda.fleet.database.database_check import database_words

@@ -49,7 +49,7 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Show what a run, or some of its iterations, changed."),
     "restore": CommandRow("trees", "restore", "Run",
         "Restore the work tree as an iteration left it."),
-    "record": CommandRow("transfer", "group", "Look",
+    "record": CommandRow("record_transfer", "group", "Look",
         "Take a run to another record, on this machine or on another."),
     "list": CommandRow("procedures", "list_", "Look",
         "List the procedures, or the aliases of agent commands."),

@@ -151,7 +151,7 @@ def _check_result(path: Path) -> None:
 
 def tell_not_started(parameters: Mapping[str, Any], problems: Sequence[str]) -> None:
     """Write to the file of `--result`, if it is given, that the run could not start."""
-    from rooda.engine.outcome import write_not_started
+    from rooda.engine.run_outcome import write_not_started
 
     if parameters["result"] is not None and not parameters["dry_run"]:
         write_not_started(Path(parameters["result"]), problems, parameters["run_id"])

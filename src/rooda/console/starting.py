@@ -18,8 +18,8 @@ from rooda.console.command_line import anchored_in, given_of, merge, parse, part
 from rooda.console.command_table import RESERVED
 from rooda.console.flags import MergeRules
 from rooda.engine.invocation import BUDGETS, Front, Invocation, TakenUp
-from rooda.engine.outcome import write_not_started, write_outcome
 from rooda.engine.resume import TITLE, new_run, nothing_to_resume, readable
+from rooda.engine.run_outcome import write_not_started, write_outcome
 from rooda.engine.start import report, start_run
 from rooda.loop.run_events import RunResumed
 from rooda.loop.state import Status

@@ -33,10 +33,10 @@ from rooda.engine.branch import switch_branch
 from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
-from rooda.engine.outcome import OutcomeKeeper, RunOutcome
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
+from rooda.engine.run_outcome import OutcomeKeeper, RunOutcome
 from rooda.loop.emitter import Emitter
 from rooda.loop.loop import run_loop
 from rooda.loop.note_delivery import NoteBox

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from rooda.config.problems import InvalidInput
 from rooda.fleet.actions.add_tasks import Added, records_of
 from rooda.fleet.actions.adopt_runs import Adopted, adopt, needed_flags
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.model import Batch, State, Task
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FALLBACK, scratch_remote
-from rooda.fleet.remote.record_commits import Kind
+from rooda.fleet.remote.record_commits import RecordKind
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
@@ -33,7 +33,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 def lose_the_database(fleet: Fleet) -> None:
     fleet.store.close()
     shutil.rmtree(fleet.folder / "data")
-    fleet.store = Store(fleet.url)
+    fleet.store = FleetStore(fleet.url)
     assert fleet.store.runs(fleet.project) == []
 
 
@@ -143,7 +143,7 @@ def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fle
             ended = remote.publish(
                 name,
                 record,
-                kind=Kind.ENDED,
+                kind=RecordKind.ENDED,
                 iteration=2,
                 tip=fleet.batch.base,
                 wip=None,

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.actions.merge_runs import Check, MergeRefused, MergeResult, Outcome, merge_runs
+from rooda.fleet.actions.merge_runs import (
+    MergeCheck,
+    MergeOutcome,
+    MergeRefused,
+    MergeResult,
+    merge_runs,
+)
 from rooda.fleet.remote.replay import TooOldGit
 from rooda.workspace.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
@@ -44,7 +50,7 @@ def merge(
     user: Repo, *runs: str, into: str = "night", verify: str | None = None
 ) -> list[MergeResult]:
     tools = Tools(user.environ, [user.path])
-    check = None if verify is None else Check(verify, 30)
+    check = None if verify is None else MergeCheck(verify, 30)
     return merge_runs(user.path, runs, into, base="main", tools=tools, check=check)
 
 
@@ -72,7 +78,7 @@ def test_what_fits_is_merged_and_a_conflict_names_run_and_files(user: Repo) -> N
 def test_a_second_merge_adds_only_what_is_new(user: Repo) -> None:
     merge(user, "api")
     commit = user.git("rev-parse", "night")
-    assert [one.outcome for one in merge(user, "api")] == [Outcome.ALREADY]
+    assert [one.outcome for one in merge(user, "api")] == [MergeOutcome.ALREADY]
     assert user.git("rev-parse", "night") == commit
     found = merge(user, "api", "web", "auth")
     assert [one.line for one in found][1:] == ["merged", "conflict with api: both.py"]
@@ -104,7 +110,7 @@ def test_a_run_that_does_not_pass_the_check_is_left_out(user: Repo, tmp_path: Pa
     )
     found = merge(user, "api", "bad", "web", verify=check)
     assert [one.outcome for one in found] == [
-        *(Outcome.MERGED, Outcome.VERIFY_FAILED, Outcome.MERGED)
+        *(MergeOutcome.MERGED, MergeOutcome.VERIFY_FAILED, MergeOutcome.MERGED)
     ]
     assert "why" in found[1].words
     assert "abc" not in found[1].words

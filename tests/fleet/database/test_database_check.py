@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from rooda.fleet.database.database_check import DatabaseFault, look_at_database
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.fleet_tables import engine_for
 from support.postgres import Postgres
 
@@ -19,7 +19,7 @@ def tables_of(url: str) -> list[str]:
 
 
 def test_a_database_is_looked_at_and_left_as_it_is(url: str) -> None:
-    Store(url).close()
+    FleetStore(url).close()
     before = tables_of(url)
     facts = look_at_database(url)
     assert facts.version.split()[0] in ("SQLite", "PostgreSQL")

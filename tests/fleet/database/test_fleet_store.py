@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rooda.fleet.database.fleet_store import Dismissed, Known, NameTaken, Progress, Store
+from rooda.fleet.database.fleet_store import Dismissed, FleetStore, KnownRun, NameTaken, RunProgress
 from rooda.fleet.database.workers import DEAD, WorkerRow
 from rooda.fleet.model import Batch, Order, Run, State, Task
 
@@ -11,25 +11,25 @@ P = "project"
 
 
 @pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    store = Store(url)
+def store(url: str) -> Iterator[FleetStore]:
+    store = FleetStore(url)
     for name in ("w", "w1", "old", "new"):
         store.workers.register(WorkerRow(name, P, "host", 1, 1, ()))
     yield store
     store.close()
 
 
-def added(store: Store, *tasks: Task) -> None:
+def added(store: FleetStore, *tasks: Task) -> None:
     store.add(P, BATCH, tasks)
 
 
-def at(store: Store, name: str) -> Run:
+def at(store: FleetStore, name: str) -> Run:
     run = store.run(P, name)
     assert run is not None
     return run
 
 
-def test_runs_come_back_as_they_were_added(store: Store) -> None:
+def test_runs_come_back_as_they_were_added(store: FleetStore) -> None:
     tasks = [Task("b", "B", "text", priority=3), Task("a", labels=("gpu",), account="x")]
     added(store, *tasks)
     assert [(run.run, run.task, run.batch) for run in store.runs(P)] == [
@@ -40,7 +40,7 @@ def test_runs_come_back_as_they_were_added(store: Store) -> None:
     assert store.run(P, "none") is None
 
 
-def test_a_name_that_is_taken_adds_nothing(store: Store) -> None:
+def test_a_name_that_is_taken_adds_nothing(store: FleetStore) -> None:
     added(store, Task("a"))
     with pytest.raises(NameTaken) as caught:
         store.add(P, Batch("b2", "c0ffee"), [Task("new"), Task("a")])
@@ -49,14 +49,14 @@ def test_a_name_that_is_taken_adds_nothing(store: Store) -> None:
     store.add("other", Batch("b2", "c0ffee"), [Task("a")])
 
 
-def test_runs_that_git_knows_come_back_and_those_that_are_there_stay(store: Store) -> None:
+def test_runs_that_git_knows_come_back_and_those_that_are_there_stay(store: FleetStore) -> None:
     added(store, Task("there"))
     other = Batch("b2", "c0ffee")
     known = [
-        Known(Task("there"), BATCH, State.FAILED, 9),
-        Known(Task("ended"), other, State.SUCCESS, 4, 3, 5, 1.5, 1, "done", "did it"),
-        Known(Task("begun", after=("x",)), BATCH, State.QUEUED, 3, 2),
-        Known(Task("new", after=("x",), account="mine"), other, State.QUEUED, 1),
+        KnownRun(Task("there"), BATCH, State.FAILED, 9),
+        KnownRun(Task("ended"), other, State.SUCCESS, 4, 3, 5, 1.5, 1, "done", "did it"),
+        KnownRun(Task("begun", after=("x",)), BATCH, State.QUEUED, 3, 2),
+        KnownRun(Task("new", after=("x",), account="mine"), other, State.QUEUED, 1),
     ]
     assert store.restore(P, known) == {"ended", "begun", "new"}
     assert store.restore(P, known) == set()
@@ -79,7 +79,7 @@ def test_runs_that_git_knows_come_back_and_those_that_are_there_stay(store: Stor
     assert [(run.run, run.turn) for run in store.ready(P)] == [("there", 1), ("begun", 3)]
 
 
-def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: Store) -> None:
+def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: FleetStore) -> None:
     added(store, Task("a"))
     assert [(run.run, run.turn) for run in store.ready(P)] == [("a", 1)]
     store.set_enqueued(P, [("a", 1)])
@@ -87,7 +87,7 @@ def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: Store) -> None
     begun = store.begin(P, "a", 1, "w1", "host, slot 1")
     assert begun is not None
     assert (begun.state, begun.worker, begun.where) == (State.WORKING, "w1", "host, slot 1")
-    store.advance(P, "a", "w1", Progress(2, 0.5, 1, 20, "did it"))
+    store.advance(P, "a", "w1", RunProgress(2, 0.5, 1, 20, "did it"))
     assert store.wait(P, "a", 1, "w1", 60, "usage limit")
     waiting = at(store, "a")
     assert (waiting.state, waiting.turn, waiting.reason) == (State.QUEUED, 2, "usage limit")
@@ -99,20 +99,20 @@ def test_a_turn_goes_from_queue_to_worker_to_the_next_turn(store: Store) -> None
     assert [run.turn for run in store.ready(P)] == [3]
 
 
-def test_words_that_the_database_refuses_do_not_keep_a_run_from_its_end(store: Store) -> None:
+def test_words_that_the_database_refuses_do_not_keep_a_run_from_its_end(store: FleetStore) -> None:
     """An agent can print NUL, and a file name need not be UTF-8."""
     added(store, Task("a"))
     store.begin(P, "a", 1, "w", "")
-    store.advance(P, "a", "w", Progress(1, 0.0, 0, headline="did\0 it"))
+    store.advance(P, "a", "w", RunProgress(1, 0.0, 0, headline="did\0 it"))
     store.wait(P, "a", 1, "w", 0, "conflict: \udc80.txt")
     assert (at(store, "a").headline, at(store, "a").reason) == ("did it", "conflict: ?.txt")
 
 
-def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
+def test_a_worker_that_was_replaced_changes_nothing(store: FleetStore) -> None:
     added(store, Task("a"))
     store.begin(P, "a", 1, "old", "")
     assert store.begin(P, "a", 1, "new", "") is not None  # a takeover of the same turn
-    store.advance(P, "a", "old", Progress(9, 9.0, 0))
+    store.advance(P, "a", "old", RunProgress(9, 9.0, 0))
     store.explain(P, "a", "old", "nothing")
     assert not store.wait(P, "a", 1, "old", 0, "")
     assert not store.end(P, "a", 1, "old", State.SUCCESS, "no", "PR #1")
@@ -125,7 +125,7 @@ def test_a_worker_that_was_replaced_changes_nothing(store: Store) -> None:
     assert at(store, "a").state is State.SUCCESS
 
 
-def test_a_worker_that_is_not_alive_any_more_gets_no_turn(store: Store) -> None:
+def test_a_worker_that_is_not_alive_any_more_gets_no_turn(store: FleetStore) -> None:
     added(store, Task("a"))
     store.workers.declare_dead("old", 0)
     store.workers.leave("w")  # or the row of a dead worker was deleted after a day
@@ -136,7 +136,7 @@ def test_a_worker_that_is_not_alive_any_more_gets_no_turn(store: Store) -> None:
     assert at(store, "a").worker == "new"
 
 
-def test_a_retry_is_a_new_life(store: Store) -> None:
+def test_a_retry_is_a_new_life(store: FleetStore) -> None:
     """An end that git still has belongs to the life before."""
     added(store, Task("a"))
     life = at(store, "a").life
@@ -149,7 +149,7 @@ def test_a_retry_is_a_new_life(store: Store) -> None:
     assert at(store, "a").life not in ("", life)
 
 
-def test_runs_start_when_those_before_them_succeeded(store: Store) -> None:
+def test_runs_start_when_those_before_them_succeeded(store: FleetStore) -> None:
     added(store, Task("a"), Task("b"), Task("c", after=("a", "b")))
     assert [run.run for run in store.ready(P)] == ["a", "b"]
     assert at(store, "c").state is State.BLOCKED
@@ -163,7 +163,7 @@ def test_runs_start_when_those_before_them_succeeded(store: Store) -> None:
     assert [run.run for run in store.ready(P)] == ["c"]
 
 
-def test_a_stop_waits_for_the_iteration_or_comes_at_once(store: Store) -> None:
+def test_a_stop_waits_for_the_iteration_or_comes_at_once(store: FleetStore) -> None:
     added(store, Task("a"), Task("b"))
     store.begin(P, "a", 1, "w", "")
     for name in ("a", "b"):
@@ -177,7 +177,9 @@ def test_a_stop_waits_for_the_iteration_or_comes_at_once(store: Store) -> None:
     assert store.run(P, "b") is None
 
 
-def test_a_run_that_is_stopped_does_not_wait_for_the_end_of_a_limit_first(store: Store) -> None:
+def test_a_run_that_is_stopped_does_not_wait_for_the_end_of_a_limit_first(
+    store: FleetStore,
+) -> None:
     added(store, Task("a"))
     store.begin(P, "a", 1, "w", "")
     store.order(P, "a", Order.STOP)
@@ -188,7 +190,7 @@ def test_a_run_that_is_stopped_does_not_wait_for_the_end_of_a_limit_first(store:
 
 
 def test_a_run_that_was_stopped_while_it_waited_for_another_one_waits_for_it_again(
-    store: Store,
+    store: FleetStore,
 ) -> None:
     _, task = tasks = [Task("a"), Task("b", after=("a",))]
     added(store, *tasks)
@@ -200,14 +202,16 @@ def test_a_run_that_was_stopped_while_it_waited_for_another_one_waits_for_it_aga
     store.end(P, "a", 1, "w", State.SUCCESS, "")
     assert [run.run for run in store.ready(P)] == ["b"]
     assert store.begin(P, "b", at(store, "b").turn, "w", "") is not None
-    store.advance(P, "b", "w", Progress(1, 0.0, 0))
+    store.advance(P, "b", "w", RunProgress(1, 0.0, 0))
     store.end(P, "b", at(store, "b").turn, "w", State.FAILED, "")
     store.forget(P, "a")
     assert store.retry(P, "b", task)  # its branch has the work of the other one
     assert [run.run for run in store.ready(P)] == ["b"]
 
 
-def test_a_new_run_of_a_forgotten_name_has_a_life_that_the_engine_never_saw(store: Store) -> None:
+def test_a_new_run_of_a_forgotten_name_has_a_life_that_the_engine_never_saw(
+    store: FleetStore,
+) -> None:
     added(store, Task("a"))
     for number in (1, 2, 3):
         before = at(store, "a")
@@ -217,7 +221,7 @@ def test_a_new_run_of_a_forgotten_name_has_a_life_that_the_engine_never_saw(stor
         assert at(store, "a").life != before.life
 
 
-def test_the_last_run_of_a_batch_takes_it_along(store: Store) -> None:
+def test_the_last_run_of_a_batch_takes_it_along(store: FleetStore) -> None:
     added(store, Task("a"), Task("b"))
     assert store.forget(P, "a")
     assert at(store, "b").batch == BATCH
@@ -225,17 +229,17 @@ def test_the_last_run_of_a_batch_takes_it_along(store: Store) -> None:
     added(store, Task("a"))  # a batch of the same name: the old one is gone
 
 
-def test_the_cost_of_a_batch_is_the_sum_of_its_runs(store: Store) -> None:
+def test_the_cost_of_a_batch_is_the_sum_of_its_runs(store: FleetStore) -> None:
     added(store, Task("a"), Task("b"))
     for name in ("a", "b"):
         store.begin(P, name, 1, "w", "")
         for number in (1, 2):
-            store.advance(P, name, "w", Progress(number, 0.25 * number, number))
-        store.advance(P, name, "w", Progress(1, 0.25, 1))  # an old one changes nothing
+            store.advance(P, name, "w", RunProgress(number, 0.25 * number, number))
+        store.advance(P, name, "w", RunProgress(1, 0.25, 1))  # an old one changes nothing
     assert store.spent(P, "b1") == (1.0, 4)
 
 
-def test_a_hold_is_of_one_account_and_the_longest_counts(store: Store) -> None:
+def test_a_hold_is_of_one_account_and_the_longest_counts(store: FleetStore) -> None:
     store.accounts.set_hold("x", 100, "limit")
     store.accounts.set_hold("x", 50, "shorter")
     hold = store.accounts.hold("x")
@@ -245,7 +249,7 @@ def test_a_hold_is_of_one_account_and_the_longest_counts(store: Store) -> None:
     assert [one.account for one in store.accounts.holds()] == ["x"]
 
 
-def test_an_overload_halves_the_number_at_work(store: Store) -> None:
+def test_an_overload_halves_the_number_at_work(store: FleetStore) -> None:
     added(store, *(Task(name, account="x") for name in "abcde"))
     for name in "bcde":
         store.begin(P, name, 1, "w", "")
@@ -254,7 +258,7 @@ def test_an_overload_halves_the_number_at_work(store: Store) -> None:
     assert [store.accounts.rank(P, name, "x") for name in "bcde"] == [0, 1, 2, 3]
 
 
-def test_a_worker_is_dead_only_if_it_did_not_show_itself(store: Store) -> None:
+def test_a_worker_is_dead_only_if_it_did_not_show_itself(store: FleetStore) -> None:
     store.workers.register(WorkerRow("w2", "other", "host", 1, 1, ("gpu", "big")))
     assert store.workers.beat("w2")
     (row,) = store.workers.all("other")

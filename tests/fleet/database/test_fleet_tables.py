@@ -2,8 +2,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from rooda.fleet.database.fleet_store import Store
-from rooda.fleet.database.fleet_tables import WORKERS, Database
+from rooda.fleet.database.fleet_store import FleetStore
+from rooda.fleet.database.fleet_tables import WORKERS, FleetDatabase
 from rooda.fleet.database.workers import WorkerRow
 from support.postgres import Postgres
 
@@ -11,7 +11,7 @@ from support.postgres import Postgres
 @pytest.mark.slow
 def test_a_worker_that_is_halted_in_a_transaction_can_be_declared_dead(postgres: Postgres) -> None:
     url = postgres.database()
-    store, halted = Store(url), Database(url)
+    store, halted = FleetStore(url), FleetDatabase(url)
     store.workers.register(WorkerRow("w", "p", "host", 1, 1, ()))
     connection = halted.engine.connect()
     connection.execute(sa.update(WORKERS).values(beats=1))

@@ -24,7 +24,7 @@ from rooda.fleet.remote.fence import (
 )
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.probe import probe
-from rooda.fleet.remote.record_commits import Kind
+from rooda.fleet.remote.record_commits import RecordKind
 from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, remote_of, user_repository
 from support.gitrepo import Repo, repository
@@ -67,11 +67,16 @@ def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, ser
     remote.add([("api", TASK), ("web", TASK)])
     assert remote.list_records() == ["api", "web"]
     added = seen(other)
-    assert (added.kind, added.branch, added.tip, added.start) == (Kind.ADDED, None, None, None)
+    assert (added.kind, added.branch, added.tip, added.start) == (
+        RecordKind.ADDED,
+        None,
+        None,
+        None,
+    )
     assert added.task == TASK["task.json"]
 
     owned = remote.claim("api", added, "host/1")
-    assert (owned.owner, owned.claims_since, owned.kind) == ("host/1", 1, Kind.CLAIM)
+    assert (owned.owner, owned.claims_since, owned.kind) == ("host/1", 1, RecordKind.CLAIM)
     assert remote.claim("api", owned, "host/1").claims_since == 2
     owned = seen(remote)
     tip = commit_in(remote, server, "work")
@@ -79,7 +84,7 @@ def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, ser
     published = remote.publish(
         "api",
         owned,
-        kind=Kind.DONE,
+        kind=RecordKind.DONE,
         iteration=1,
         tip=tip,
         wip=wip,
@@ -87,7 +92,7 @@ def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, ser
     )
     found = seen(other)
     assert found == published
-    assert (found.kind, found.iteration, found.claims_since) == (Kind.DONE, 1, 0)
+    assert (found.kind, found.iteration, found.claims_since) == (RecordKind.DONE, 1, 0)
     assert (found.branch, found.tip, found.wip) == (tip, tip, wip)
     assert (found.task, found.result, found.record) == (TASK["task.json"], b"{}", b"[]")
     there = Repo(other.git_dir, server.environ)
@@ -106,9 +111,9 @@ def test_a_limit_does_not_count_as_an_iteration_and_an_end_tells_its_state(
     tip = commit_in(remote, server, "work")
     record = remote.claim("api", seen(remote), "w")
     for kind, iteration, state, last in (
-        (Kind.DONE, 1, None, 1),
-        (Kind.WAITING, 2, None, 1),
-        (Kind.ENDED, 2, State.SUCCESS, 2),
+        (RecordKind.DONE, 1, None, 1),
+        (RecordKind.WAITING, 2, None, 1),
+        (RecordKind.ENDED, 2, State.SUCCESS, 2),
     ):
         record = remote.publish(
             *("api", record),
@@ -175,7 +180,7 @@ def test_an_owner_that_wakes_up_after_a_takeover_publishes_nothing(
     before = refs(server)
     tip = commit_in(old, server, "late")
     with pytest.raises(Refused, match="another owner"):
-        old.publish("api", asleep, kind=Kind.DONE, iteration=1, tip=tip, wip=None, files={})
+        old.publish("api", asleep, kind=RecordKind.DONE, iteration=1, tip=tip, wip=None, files={})
     with pytest.raises(Refused):
         old.claim("api", asleep, "old")
     assert refs(server) == before
@@ -190,12 +195,14 @@ def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server:
     before = refs(server)
     tip = commit_in(remote, server, "work")
     with pytest.raises(BranchMoved) as caught:
-        remote.publish("api", record, kind=Kind.DONE, iteration=1, tip=tip, wip=None, files={})
+        remote.publish(
+            "api", record, kind=RecordKind.DONE, iteration=1, tip=tip, wip=None, files={}
+        )
     assert caught.value.actual == theirs
     assert refs(server) == before
     kept = remote.publish(
         *("api", record),
-        kind=Kind.ENDED,
+        kind=RecordKind.ENDED,
         iteration=1,
         tip=tip,
         wip=None,
@@ -324,7 +331,7 @@ def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
         remote.add([("api", TASK)])
         owned = remote.claim("api", seen(remote), "w")
         tip = commit_in(remote, user, "work")
-        remote.publish("api", owned, kind=Kind.DONE, iteration=1, tip=tip, wip=None, files={})
+        remote.publish("api", owned, kind=RecordKind.DONE, iteration=1, tip=tip, wip=None, files={})
         assert changes_since(before, user) == []
         assert not (user.path / "HOOK-RAN").exists()
         remote.delete("api", seen(remote))
@@ -343,7 +350,7 @@ def test_a_branch_that_the_user_has_checked_out_waits_with_a_clear_reason(tmp_pa
 
     def publish(record: Record, iteration: int, tip: str) -> Record:
         return remote.publish(
-            *("api", record), kind=Kind.DONE, iteration=iteration, tip=tip, wip=None, files={}
+            *("api", record), kind=RecordKind.DONE, iteration=iteration, tip=tip, wip=None, files={}
         )
 
     record = publish(record, 1, first)
@@ -421,7 +428,7 @@ def test_refs_that_moved_while_git_read_them_are_read_again(
     for number, text in ((1, "old"), (2, "new")):
         new = commit_in(remote, server, text, new)
         owned = remote.publish(
-            "api", owned, kind=Kind.DONE, iteration=number, tip=new, wip=None, files={}
+            "api", owned, kind=RecordKind.DONE, iteration=number, tip=new, wip=None, files={}
         )
     look = remote.look
     answers = [{**look(), "refs/heads/rooda/api": old}]

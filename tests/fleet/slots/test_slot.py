@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rooda.fleet.remote.fence import Record, Refused, Unreachable, scratch_remote
-from rooda.fleet.remote.record_commits import Kind
+from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, project_folder, slots_root
@@ -62,7 +62,7 @@ def publish(slot: Slot, record: Record, iteration: int = 1) -> Record:
         record.run,
         record,
         slot.snapshot(),
-        Publication(Kind.DONE, iteration, {}),
+        Publication(RecordKind.DONE, iteration, {}),
         is_stopped=lambda: True,
         tell=lambda _: None,
     )
@@ -477,7 +477,7 @@ def test_work_that_conflicts_with_a_person_is_kept_in_the_record(
     assert user.git("rev-parse", "rooda/api") == theirs
     found = slot.remote.fetch("api")
     assert found is not None
-    assert (found.kind, found.state) == (Kind.ENDED, "conflict")
+    assert (found.kind, found.state) == (RecordKind.ENDED, "conflict")
     kept = found.tip if is_committed else found.wip
     assert user.git("show", f"{kept}:a.txt") == "agent"
 

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 from msgspec import json
 
-from rooda.fleet.database.fleet_tables import Database
+from rooda.fleet.database.fleet_tables import FleetDatabase
 from rooda.fleet.worker.durable import Turn
 from support.fleet_engine import EnginePlan
 
@@ -64,7 +64,7 @@ class Engines:
         return path.read_text().splitlines() if path.exists() else []
 
     def rows(self, query: str, **values: Any) -> list[Any]:
-        database = Database(self.url)
+        database = FleetDatabase(self.url)
         prefix = "" if self.url.startswith("sqlite") else "dbos."
         with database.engine.begin() as connection:
             found = connection.execute(sa.text(query.replace("dbos.", prefix)), values)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.workers import WorkerRow
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.heart import Heart
@@ -29,7 +29,7 @@ class Queue:
 def test_a_worker_beats_whatever_its_queue_does(
     tmp_path: Path, error: Exception | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    store = Store(f"sqlite:///{tmp_path}/fleet.sqlite")
+    store = FleetStore(f"sqlite:///{tmp_path}/fleet.sqlite")
     store.workers.register(WorkerRow("w", "p", "host", 1, 1, ()))
     queue: Any = Queue(error)
     stopped = threading.Event()

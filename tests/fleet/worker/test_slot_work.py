@@ -7,13 +7,13 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from rooda.engine.outcome import RunOutcome
-from rooda.fleet.faults import DONE, FAULTS
+from rooda.engine.run_outcome import RunOutcome
+from rooda.fleet.crash_points import DONE, FAULTS
 from rooda.fleet.model import Finish, State, Task
 from rooda.fleet.remote.fence import Record, scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.pull_request import PullRequest
-from rooda.fleet.remote.record_commits import Kind
+from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.slots.slot import Slot
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
@@ -76,7 +76,7 @@ def published(
         return remote.publish(
             name,
             record,
-            kind=Kind.DONE,
+            kind=RecordKind.DONE,
             iteration=1,
             tip=tip,
             wip=None,

@@ -38,8 +38,8 @@ from rooda.views.table import Cell, named_lines
 @click.pass_obj
 def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
     """Show live what runs do, wherever they are, until they have ended. Without RUN: all."""
+    from rooda.fleet.display.fleet_progress import Display
     from rooda.fleet.display.follow import Viewer, follow_runs
-    from rooda.fleet.display.progress import Display
     from rooda.views.terminal import Sink, Terminal
 
     with fleet_here() as here:

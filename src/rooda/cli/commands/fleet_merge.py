@@ -6,7 +6,13 @@ import click
 
 from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
 from rooda.console.options import JSON
-from rooda.fleet.actions.merge_runs import Check, MergeRefused, MergeResult, Outcome, merge_runs
+from rooda.fleet.actions.merge_runs import (
+    MergeCheck,
+    MergeOutcome,
+    MergeRefused,
+    MergeResult,
+    merge_runs,
+)
 from rooda.fleet.model import Run, State
 from rooda.fleet.remote.replay import TooOldGit
 from rooda.process.interrupts import INTERRUPTED
@@ -14,7 +20,7 @@ from rooda.text.controls import clean
 from rooda.text.numbers import count
 from rooda.workspace.git import GitError, GitInterruptedError
 
-_DONE = (Outcome.MERGED, Outcome.ALREADY, Outcome.WITH_ANOTHER)
+_DONE = (MergeOutcome.MERGED, MergeOutcome.ALREADY, MergeOutcome.WITH_ANOTHER)
 
 
 @click.command("merge")
@@ -35,7 +41,7 @@ def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool
 
         def tell(result: MergeResult) -> None:
             words = "merged" if result.outcome in _DONE else result.line
-            if result.outcome is not Outcome.MISSING:
+            if result.outcome is not MergeOutcome.MISSING:
                 here.store.set_ended(here.place.project, result.run, words)
             if not as_json:
                 click.echo(clean(f"{result.run}: {result.line}"))
@@ -49,7 +55,7 @@ def merge(*, runs: tuple[str, ...], into: str, verify: str | None, as_json: bool
                 into,
                 base=chosen[0].batch.base,
                 tools=here.tools,
-                check=None if verify is None else Check(verify),
+                check=None if verify is None else MergeCheck(verify),
                 tell=tell,
             )
         except GitInterruptedError:
@@ -93,5 +99,5 @@ def _report(results: list[MergeResult], into: str, *, as_json: bool) -> None:
     merged = sum(one.outcome in _DONE for one in results)
     click.echo(f"{merged} of {count(len(results), 'run')} merged into {into}.", err=True)
     for one in results:
-        if one.outcome in (Outcome.CONFLICT, Outcome.VERIFY_FAILED):
+        if one.outcome in (MergeOutcome.CONFLICT, MergeOutcome.VERIFY_FAILED):
             click.echo(f"Next: rooda fleet retry {one.run} --onto {into}", err=True)

@@ -227,8 +227,8 @@ def work(
     """
     from sqlalchemy.exc import SQLAlchemyError
 
+    from rooda.fleet.display.fleet_progress import Display
     from rooda.fleet.display.follow import Viewer
-    from rooda.fleet.display.progress import Display
     from rooda.fleet.worker.supervisor import Worker, run_worker
     from rooda.views.terminal import Sink, Terminal
 

@@ -16,7 +16,7 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.text_kinds import LabelList
 from rooda.fleet.actions.add_tasks import TITLE, Added
 from rooda.fleet.addresses import without_credentials
-from rooda.fleet.database.fleet_store import Known, Store
+from rooda.fleet.database.fleet_store import FleetStore, KnownRun
 from rooda.fleet.model import State
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FETCH, RECORD_PLACES, scratch_remote
@@ -50,11 +50,11 @@ class _Found(Struct, frozen=True):
     """A record of the remote that can be read."""
 
     added: Added
-    known: Known
+    known: KnownRun
 
 
 def adopt(
-    place: Place, store: Store, tools: Tools, remote_url: str, flags: Sequence[str] = ()
+    place: Place, store: FleetStore, tools: Tools, remote_url: str, flags: Sequence[str] = ()
 ) -> list[Adopted]:
     """Add rows for the records on the remote that the database lacks; return one entry for each.
 
@@ -157,9 +157,9 @@ def _trouble(name: str, added: Added) -> str:
     return ""
 
 
-def _known(added: Added, facts: Facts, result: PublishedResult) -> Known:
+def _known(added: Added, facts: Facts, result: PublishedResult) -> KnownRun:
     state = facts.state or State.QUEUED
-    return Known(
+    return KnownRun(
         task=added.task,
         batch=added.batch,
         state=state,

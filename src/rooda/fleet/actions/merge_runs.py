@@ -33,7 +33,7 @@ class MergeRefused(Exception):  # noqa: N818 - what rooda does
     """Why rooda does not merge into a branch, and what to do."""
 
 
-class Outcome(StrEnum):
+class MergeOutcome(StrEnum):
     """What became of one run."""
 
     MERGED = "merged"
@@ -44,14 +44,14 @@ class Outcome(StrEnum):
     MISSING = "no branch"
 
 
-_LEFT_OUT = (Outcome.CONFLICT, Outcome.VERIFY_FAILED)
+_LEFT_OUT = (MergeOutcome.CONFLICT, MergeOutcome.VERIFY_FAILED)
 
 
 class MergeResult(Struct, frozen=True):
     """What became of one run. `words` is the end of what a failed check printed."""
 
     run: str
-    outcome: Outcome
+    outcome: MergeOutcome
     commit: str = ""  # the merge
     conflicts_with: str = ""  # a run, or the branch
     files: tuple[str, ...] = ()
@@ -60,14 +60,14 @@ class MergeResult(Struct, frozen=True):
     @property
     def line(self) -> str:
         """The outcome on one line."""
-        if self.outcome is Outcome.CONFLICT:
+        if self.outcome is MergeOutcome.CONFLICT:
             return f"conflict with {self.conflicts_with}: {first_names(self.files)}"
-        if self.outcome is Outcome.MISSING:
+        if self.outcome is MergeOutcome.MISSING:
             return f"there is no branch rooda/{self.run} here: try git fetch"
         return str(self.outcome)
 
 
-class Check(Struct, frozen=True):
+class MergeCheck(Struct, frozen=True):
     """The user's command that has to pass for each merge, and its time limit in seconds."""
 
     command: str
@@ -81,7 +81,7 @@ def merge_runs(
     *,
     base: str,
     tools: Tools,
-    check: Check | None = None,
+    check: MergeCheck | None = None,
     tell: Callable[[MergeResult], object] = lambda _: None,
 ) -> list[MergeResult]:
     """Merge runs, in the given order, into a branch, which is made from `base` if it is missing.
@@ -101,7 +101,7 @@ def merge_runs(
             tell(results[-1])
         for place, one in enumerate(results):
             if one.outcome in _LEFT_OUT and merger.has(one.run):
-                results[place] = MergeResult(one.run, Outcome.WITH_ANOTHER)
+                results[place] = MergeResult(one.run, MergeOutcome.WITH_ANOTHER)
                 tell(results[place])
     return results
 
@@ -147,21 +147,21 @@ class _Merger:
         """Merge a run, or say why not."""
         tip = self._tip(run)
         if tip is None:
-            return MergeResult(run, Outcome.MISSING)
+            return MergeResult(run, MergeOutcome.MISSING)
         if is_ancestor(self._git, tip, self._current):
             self._merged[run] = tip
-            return MergeResult(run, Outcome.ALREADY)
+            return MergeResult(run, MergeOutcome.ALREADY)
         tree, files = merge_trees(self._git, self._current, tip)
         if files:
             rival = self._rival(tip, files)
-            return MergeResult(run, Outcome.CONFLICT, conflicts_with=rival, files=files)
+            return MergeResult(run, MergeOutcome.CONFLICT, conflicts_with=rival, files=files)
         message = f"Merge rooda/{run} into {self._into}"
         commit = commit_merge(self._git, tree, [self._current, tip], message)
         if words := self._scratch.refusal(commit):
-            return MergeResult(run, Outcome.VERIFY_FAILED, words=words)
+            return MergeResult(run, MergeOutcome.VERIFY_FAILED, words=words)
         self._move(commit)
         self._merged[run] = tip
-        return MergeResult(run, Outcome.MERGED, commit)
+        return MergeResult(run, MergeOutcome.MERGED, commit)
 
     def has(self, run: str) -> bool:
         """Return whether the branch has all commits of a run."""
@@ -198,7 +198,7 @@ def _commit(git: Git, ref: str) -> str | None:
 class _Scratch:
     """A clone in a temporary folder, in which the user's check runs on each merge."""
 
-    def __init__(self, folder: Path, tools: Tools, check: Check | None) -> None:
+    def __init__(self, folder: Path, tools: Tools, check: MergeCheck | None) -> None:
         self._folder = folder
         self._tools = tools
         self._check = check

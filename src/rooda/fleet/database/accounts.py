@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from msgspec import Struct
 
-from rooda.fleet.database.fleet_tables import HOLDS, RUNS, Database
+from rooda.fleet.database.fleet_tables import HOLDS, RUNS, FleetDatabase
 from rooda.fleet.model import State
 
 # Both databases know this form; the row of an account is made when it is needed.
@@ -26,7 +26,7 @@ class Hold(Struct, frozen=True):
 class Accounts:
     """The accounts in one database, shared by all projects in it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: FleetDatabase) -> None:
         self._database = database
 
     def hold(self, account: str) -> Hold:

@@ -13,7 +13,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rooda.fleet.database.accounts import Accounts
-from rooda.fleet.database.fleet_tables import BATCHES, RUNS, Database
+from rooda.fleet.database.fleet_tables import BATCHES, RUNS, FleetDatabase
 from rooda.fleet.database.workers import Workers
 from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
 from rooda.text.controls import storable
@@ -33,7 +33,7 @@ class Dismissed(Exception):  # noqa: N818 - says what happened
     """Another worker declared this one dead: what it wanted to note is not noted."""
 
 
-class Progress(Struct, frozen=True):
+class RunProgress(Struct, frozen=True):
     """What a published iteration changes in the row of its run."""
 
     iteration: int
@@ -43,7 +43,7 @@ class Progress(Struct, frozen=True):
     headline: str = ""
 
 
-class Known(Struct, frozen=True):
+class KnownRun(Struct, frozen=True):
     """What git tells of a run that the database has lost."""
 
     task: Task
@@ -58,11 +58,11 @@ class Known(Struct, frozen=True):
     headline: str = ""
 
 
-class Store:
+class FleetStore:
     """The tables of one database. Raises SQLAlchemyError if the database is away."""
 
     def __init__(self, url: str) -> None:
-        self._database = Database(url)
+        self._database = FleetDatabase(url)
         self.accounts = Accounts(self._database)
         self.workers = Workers(self._database)
 
@@ -99,7 +99,7 @@ class Store:
             connection.execute(sa.insert(RUNS), rows)
         return [run for run in self.runs(project) if run.run in set(names)]
 
-    def restore(self, project: str, runs: Sequence[Known]) -> set[str]:
+    def restore(self, project: str, runs: Sequence[KnownRun]) -> set[str]:
         """Add rows for runs that are not there; return the names of those that were added."""
         with self._database.engine.begin() as connection:
             now = self._database.now(connection)
@@ -262,7 +262,7 @@ class Store:
                 raise Dismissed(f"another worker declared {worker} dead: it did not answer")
         return self.run(project, name)
 
-    def advance(self, project: str, name: str, worker: str, progress: Progress) -> None:
+    def advance(self, project: str, name: str, worker: str, progress: RunProgress) -> None:
         """Note an iteration that was published, unless another worker has the run now."""
         with self._database.engine.begin() as connection:
             self._update(
@@ -423,7 +423,7 @@ def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) ->
     }
 
 
-def _known_row(project: str, run: Known, number: int, now: float) -> dict[str, Any]:
+def _known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str, Any]:
     row = _new_row(project, run.batch, run.task, number, now)
     is_begun = run.state.is_end or run.iteration > 0
     return {

@@ -87,7 +87,7 @@ HOLDS = sa.Table(
 )
 
 
-class Database:
+class FleetDatabase:
     """One database with the tables in it. Raises SQLAlchemyError if it is away."""
 
     def __init__(self, url: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct, json
 
-from rooda.fleet.database.fleet_tables import WORKERS, Database
+from rooda.fleet.database.fleet_tables import WORKERS, FleetDatabase
 
 ALIVE, DEAD = "alive", "dead"
 _KEPT = 24 * 3600.0  # seconds for which `rooda fleet` can show a dead worker
@@ -28,7 +28,7 @@ class WorkerRow(Struct, frozen=True):
 class Workers:
     """The workers in one database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: FleetDatabase) -> None:
         self._database = database
 
     def register(self, worker: WorkerRow) -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from rooda.fleet.display.progress import Display
+from rooda.fleet.display.fleet_progress import Display
 from rooda.fleet.model import Run
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 

@@ -6,7 +6,7 @@ What agents, branches and databases say goes through `one_line` where it is prin
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from rooda.engine.outcome import LastAttempt
+from rooda.engine.run_outcome import LastAttempt
 from rooda.fleet.model import Order, Run, State
 from rooda.iteration.types import IterationStatus
 from rooda.text.colors import Color

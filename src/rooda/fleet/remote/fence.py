@@ -21,9 +21,9 @@ from rooda.fleet.remote.record_commits import (
     RESULT,
     TASK,
     Facts,
-    Kind,
     NewCommit,
     RecordCommits,
+    RecordKind,
     has_unknown_iteration,
     read_commit,
 )
@@ -82,7 +82,7 @@ class Record(Struct, frozen=True):
     run: str
     ref: str  # of the record
     sha: str  # of the record
-    kind: Kind
+    kind: RecordKind
     branch: str | None  # where the branch is; None if there is none
     is_torn: bool = False  # the branch has half of a push: the record does not know of its end
     tip: str | None = None  # of the branch, as published last
@@ -234,7 +234,7 @@ class Remote:
 
         The files of a run are its first ones, such as task.json.
         """
-        new = [NewCommit(run, "added", Facts(Kind.ADDED), files) for run, files in runs]
+        new = [NewCommit(run, "added", Facts(RecordKind.ADDED), files) for run, files in runs]
         made = dict(zip((one.run for one in new), self.make(new), strict=True))
         error = self._add(made)
         # Some servers accept nothing but branches and tags.
@@ -249,7 +249,7 @@ class Remote:
     def claim(self, run: str, record: Record, worker: str) -> Record:
         """Make the worker the owner of the run. Raises Refused or Unreachable."""
         facts = Facts(
-            kind=Kind.CLAIM,
+            kind=RecordKind.CLAIM,
             iteration=record.iteration,
             tip=record.tip,
             wip=record.wip,
@@ -264,7 +264,7 @@ class Remote:
         run: str,
         record: Record,
         *,
-        kind: Kind,
+        kind: RecordKind,
         iteration: int,
         tip: str | None,
         wip: str | None,
@@ -280,13 +280,13 @@ class Remote:
         """
         facts = Facts(
             kind=kind,
-            iteration=record.iteration if kind is Kind.WAITING else iteration,
+            iteration=record.iteration if kind is RecordKind.WAITING else iteration,
             tip=tip,
             wip=wip,
             owner=record.owner,
             state=state,
         )
-        subject = f"{kind} {state if kind is Kind.ENDED else iteration}"
+        subject = f"{kind} {state if kind is RecordKind.ENDED else iteration}"
         parents = tuple(one for one in (tip, wip) if one is not None)
         new = NewCommit(run, subject, facts, files, record.sha, parents)
         is_kept = keep_branch or tip is None or tip == record.branch

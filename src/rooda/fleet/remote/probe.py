@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from rooda.fleet.model import BRANCHES, RECORDS
 from rooda.fleet.remote.fence import FALLBACK, Move, Remote, Unreachable
-from rooda.fleet.remote.record_commits import Facts, Kind, NewCommit
+from rooda.fleet.remote.record_commits import Facts, NewCommit, RecordKind
 
 
 class Probe(Struct, frozen=True):
@@ -34,7 +34,7 @@ def probe(remote: Remote) -> Probe:
     refs = [RECORDS + run, FALLBACK + run, branch]
     try:
         remote.look(branch)
-        (sha,) = remote.make([NewCommit(run, "probe", Facts(Kind.ADDED), {})])
+        (sha,) = remote.make([NewCommit(run, "probe", Facts(RecordKind.ADDED), {})])
     except Unreachable as error:
         return Probe(is_reachable=False, words=str(error))
     try:

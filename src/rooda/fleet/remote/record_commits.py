@@ -27,7 +27,7 @@ MOST = 2_000_000_000  # a database refuses larger numbers
 _IMPORT = ("fast-import", "--quiet", "--force", "--done", "--date-format=now")
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """What a record commit tells."""
 
     ADDED = "added"
@@ -45,7 +45,7 @@ Number = Annotated[int, Meta(ge=0, le=MOST)]
 class Facts(Struct, frozen=True, omit_defaults=True):
     """What the message of a record commit tells a program."""
 
-    kind: Kind
+    kind: RecordKind
     iteration: Number = 0  # the last one that is done
     tip: Commit | None = None  # of the branch, as published last
     wip: Commit | None = None  # a commit of the uncommitted work on top of it

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rooda.fleet.model import State
 from rooda.fleet.remote.fence import BranchMoved, Record
 from rooda.fleet.remote.patience import until_reached
-from rooda.fleet.remote.record_commits import Kind
+from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.slots.slot import Slot, Snapshot
 
@@ -17,7 +17,7 @@ from rooda.fleet.slots.slot import Slot, Snapshot
 class Publication(Struct, frozen=True):
     """What a publication tells: see `Remote.publish`."""
 
-    kind: Kind
+    kind: RecordKind
     iteration: int
     files: Mapping[str, bytes]
     state: State | None = None  # how the run ended
@@ -82,5 +82,5 @@ def publish_work(
         try:
             work = slot.rebase(work, actual, run)
         except Conflict as conflict:
-            what = replace(what, kind=Kind.ENDED, state=State.CONFLICT)
+            what = replace(what, kind=RecordKind.ENDED, state=State.CONFLICT)
             raise PublishedConflict(conflict, push(keep_branch=True)) from None

@@ -39,7 +39,7 @@ _SHARED_INFO = ("info/exclude", "info/attributes")  # from the user's repository
 _ALTERNATES = "objects/info/alternates"
 
 
-class Known(Struct, frozen=True):
+class KnownFiles(Struct, frozen=True):
     """Files below `.git` as rooda wants them; None for one that must not be there."""
 
     files: Mapping[str, bytes | None]
@@ -59,7 +59,7 @@ class SlotClone:
         self._place = place
         self.git = Git(work, tools, place, _PLAIN)
         self.online = Git(work, tools, place, _PLAIN, online=_LONGEST)
-        self._known: Known | None = None
+        self._known: KnownFiles | None = None
 
     def with_index(self, index: Path) -> Git:
         """Return the git that uses another index."""
@@ -184,7 +184,7 @@ class SlotClone:
                 path.write_bytes(content)
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownFiles:
         """The files below `.git` as they have to be."""
         if self._known is None:
             files: dict[str, bytes | None] = {
@@ -195,7 +195,7 @@ class SlotClone:
             common = self._common_folder_of_user()
             for name in _SHARED_INFO:
                 files[name] = None if common is None else _content(common / name)
-            self._known = Known(files)
+            self._known = KnownFiles(files)
         return self._known
 
     def _config(self, kept: Path) -> bytes:

@@ -1,6 +1,6 @@
 """What keeps a run from its next iteration: the budget of its batch, or a hold of its account."""
 
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.display.run_words import BATCH_SPENT
 from rooda.fleet.model import Run, State
 from rooda.fleet.worker.next_move import Next
@@ -9,12 +9,12 @@ from rooda.text.numbers import count, money
 _CROWDED = 30.0  # seconds until a run looks again whether it may work
 
 
-def wait_or_end(store: Store, run: Run) -> Next | None:
+def wait_or_end(store: FleetStore, run: Run) -> Next | None:
     """Return why the run can't have its next iteration now; None if it can."""
     return _spent(store, run) or _held(store, run)
 
 
-def _spent(store: Store, run: Run) -> Next | None:
+def _spent(store: FleetStore, run: Run) -> Next | None:
     most = run.batch.max_cost
     if most is None:
         return None
@@ -27,7 +27,7 @@ def _spent(store: Store, run: Run) -> Next | None:
     return Next("end", state=State.FAILED, reason=reason)
 
 
-def _held(store: Store, run: Run) -> Next | None:
+def _held(store: FleetStore, run: Run) -> Next | None:
     hold = store.accounts.hold(run.account)
     now = store.now()
     if hold.until > now:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import DecodeError, ValidationError, json
 
-from rooda.engine.outcome import RunOutcome
+from rooda.engine.run_outcome import RunOutcome
 from rooda.text.plain_files import read_plain_file
 
 _LARGEST_RESULT = 1024 * 1024

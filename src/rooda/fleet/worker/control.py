@@ -10,7 +10,7 @@ from rooda.fleet.model import Order
 from rooda.fleet.worker.child import Child
 
 
-class AtWork(Struct, frozen=True):
+class ActiveTurn(Struct, frozen=True):
     """The run that has the slot now."""
 
     run: str
@@ -28,7 +28,7 @@ class Control:
         self._hurry = threading.Event()
         self._hurried_at = 0.0
         self._order = Order.NONE
-        self.at_work: AtWork | None = None
+        self.at_work: ActiveTurn | None = None
 
     @property
     def is_draining(self) -> bool:
@@ -49,7 +49,7 @@ class Control:
         """Let the turn end after this iteration."""
         self._draining.set()
 
-    def obey(self, at_work: AtWork, order: Order) -> None:
+    def obey(self, at_work: ActiveTurn, order: Order) -> None:
         """Note what the user asked of a run, if it is still at work; `now` stops its agent."""
         with self._lock:
             if at_work == self.at_work and order is not self._order:
@@ -57,7 +57,7 @@ class Control:
                 if order is Order.NOW and self._child is not None:
                     self._child.stop()
 
-    def begin(self, at_work: AtWork) -> None:
+    def begin(self, at_work: ActiveTurn) -> None:
         """Note that a turn begins."""
         with self._lock:
             self._order = Order.NONE

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from msgspec import Struct
 from sqlalchemy.exc import SQLAlchemyError
 
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.crash_points import is_off
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.workers import ALIVE
-from rooda.fleet.faults import is_off
 from rooda.fleet.worker.control import Control
 from rooda.fleet.worker.durable import Durable
 from rooda.fleet.worker.liveness import Observer
@@ -23,7 +23,7 @@ _BEATS_PER_TTL = 6
 class Heart(Struct, frozen=True):
     """What one slot process does all the time. `on_death`: it was declared dead."""
 
-    store: Store
+    store: FleetStore
     durable: Durable
     control: Control
     project: str

@@ -18,7 +18,7 @@ from typing import NoReturn
 from msgspec import json
 from sqlalchemy.exc import SQLAlchemyError
 
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.workers import WorkerRow
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.slots.slot import Slot, slots_root
@@ -27,7 +27,7 @@ from rooda.fleet.worker.durable import Durable, Steps
 from rooda.fleet.worker.heart import Heart
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_programs
 from rooda.fleet.worker.slot_work import SlotWork
-from rooda.fleet.worker.turn import Place, TurnWork, take_turn
+from rooda.fleet.worker.turn import TurnPlace, TurnWork, take_turn
 
 _GOODBYE = 5.0  # seconds for the database to answer to it
 _LAST_NOTES = 5.0  # seconds for the notes of a run that was stopped at once
@@ -46,7 +46,7 @@ class SlotProcess:
         self._worker = f"{self._host}-{plan.slot}-{uuid.uuid4().hex[:12]}"
         threading.Thread(target=self._watch_worker, daemon=True).start()
         self._slot = self._open_slot(environ)
-        self._store = Store(plan.url)
+        self._store = FleetStore(plan.url)
         self._work = SlotWork(self._slot, plan, self._worker, self._control, self._explain)
         self._durable = Durable(plan.url, self._worker, plan.project, plan.labels, self._take)
 
@@ -101,7 +101,7 @@ class SlotProcess:
         return 0
 
     def _take(self, project: str, run: str, number: int, steps: Steps) -> str:
-        place = Place(self._worker, f"{self._host}, slot {self._plan.slot}", self._replace)
+        place = TurnPlace(self._worker, f"{self._host}, slot {self._plan.slot}", self._replace)
         work = TurnWork(
             project,
             run,

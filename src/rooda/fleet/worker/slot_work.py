@@ -12,16 +12,16 @@ from msgspec import json
 
 from rooda.config.kinds import WrongValue
 from rooda.config.settings import GIT_ALLOW_SECRETS
-from rooda.engine.outcome import RunOutcome
+from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.addresses import local_folder
+from rooda.fleet.crash_points import reach
 from rooda.fleet.display.run_words import headline_of
-from rooda.fleet.faults import reach
 from rooda.fleet.model import Finish, Run, State
 from rooda.fleet.remote.fence import Record, Refused, Unreachable
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.published_result import PublishedResult, read_published
 from rooda.fleet.remote.pull_request import NotFinished, describe_run, open_pull_request
-from rooda.fleet.remote.record_commits import RECORD, RESULT, Kind
+from rooda.fleet.remote.record_commits import RECORD, RESULT, RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, Snapshot
@@ -44,7 +44,7 @@ _TASK_FILE = "../task.md"  # beside the work tree, at the same place in every sl
 _NO_WAITING = ("--no-wait-for-limits", "--max-outage-wait", "0")
 
 
-class Lost(Exception):  # noqa: N818 - what happened
+class RunLost(Exception):  # noqa: N818 - what happened
     """Another worker has the run: git refused ours."""
 
 
@@ -87,7 +87,7 @@ class SlotWork:
     def open(self, run: Run) -> Next | None:
         """Claim the run and bring it here, unless it is here; return what prevents that.
 
-        Raises Lost, or Unreachable if git is away and the turn is to end now.
+        Raises RunLost, or Unreachable if git is away and the turn is to end now.
         """
         stay = (run.run, run.life, run.turn)
         if self._record is not None and self._stay == stay:
@@ -121,7 +121,7 @@ class SlotWork:
             with contextlib.suppress(Refused):  # an earlier owner published meanwhile: look again
                 claim = partial(self._slot.remote.claim, run.run, record, self._worker)
                 return self._reached(run, claim)
-        raise Lost(f"the record of {run.run} is moved by others")
+        raise RunLost(f"the record of {run.run} is moved by others")
 
     def published_end(self, run: Run) -> Next | None:
         """Return how the run ended, if git knows an end that the database does not know."""
@@ -186,7 +186,7 @@ class SlotWork:
                 lambda: self._slot.remote.publish(
                     run.run,
                     record,
-                    kind=Kind.ENDED,
+                    kind=RecordKind.ENDED,
                     iteration=record.iteration,
                     tip=record.tip,
                     wip=record.wip,
@@ -196,7 +196,7 @@ class SlotWork:
                 ),
             )
         except Refused as error:
-            raise Lost(str(error)) from None
+            raise RunLost(str(error)) from None
         return Next("end", state=state, reason=reason)
 
     # -- the iteration ---------------------------------------------------------------------
@@ -257,11 +257,11 @@ class SlotWork:
     ) -> Next | None:
         """Publish branch and record together; return what prevents that.
 
-        Raises Lost, or Unreachable if git is away and the turn is to end now.
+        Raises RunLost, or Unreachable if git is away and the turn is to end now.
         """
         record = self._record
         if record is None:
-            raise Lost(f"{run.run} is not in this slot")
+            raise RunLost(f"{run.run} is not in this slot")
         allowed = _allowed_secrets(run.batch.flags)
         work = self._reached(run, lambda: self._slot.snapshot(allowed))
         if words := self._hold_back(run, work, allowed):
@@ -272,7 +272,7 @@ class SlotWork:
         except TransferError as error:  # without its record a run can't go on
             state, reason = State.FAILED, f"its record can't be published: {one_line(str(error))}"
         files[RESULT] = json.encode(self._result(run, result, state, reason))
-        kind = Kind.DONE if is_done else Kind.WAITING
+        kind = RecordKind.DONE if is_done else RecordKind.WAITING
         try:
             self._record = publish_work(
                 self._slot,
@@ -284,7 +284,7 @@ class SlotWork:
                 tell=lambda words: self._tell(run.run, words),
             )
         except Refused as error:
-            raise Lost(str(error)) from None
+            raise RunLost(str(error)) from None
         except PublishedConflict as conflict:
             return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
         except Unreachable as error:

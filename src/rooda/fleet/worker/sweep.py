@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from rooda.fleet.database.fleet_store import Store
+from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.model import Run
 from rooda.fleet.worker.durable import Durable, Turn
 
@@ -13,7 +13,7 @@ _KEPT = 24 * 3600.0  # seconds for which the queue keeps a turn that has ended
 class Sweep(Struct):
     """What one worker does for all: any number of workers may do it at once."""
 
-    store: Store
+    store: FleetStore
     durable: Durable
     project: str
     every: float  # seconds between two looks

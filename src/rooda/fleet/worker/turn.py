@@ -13,18 +13,18 @@ from typing import Any, NoReturn, TypeVar
 from msgspec import Struct, convert, to_builtins
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from rooda.engine.outcome import NOT_STARTED, RunOutcome
-from rooda.fleet.database.fleet_store import Dismissed, Progress, Store
+from rooda.engine.run_outcome import NOT_STARTED, RunOutcome
+from rooda.fleet.crash_points import reach
+from rooda.fleet.database.fleet_store import Dismissed, FleetStore, RunProgress
 from rooda.fleet.display.run_words import headline_of
-from rooda.fleet.faults import reach
 from rooda.fleet.model import Order, Run, State
 from rooda.fleet.remote.fence import BrokenRecord, Unreachable
 from rooda.fleet.remote.published_result import read_published
 from rooda.fleet.worker.budget import wait_or_end
-from rooda.fleet.worker.control import AtWork, Control
+from rooda.fleet.worker.control import ActiveTurn, Control
 from rooda.fleet.worker.durable import Steps
 from rooda.fleet.worker.next_move import Next
-from rooda.fleet.worker.slot_work import Lost, SlotWork
+from rooda.fleet.worker.slot_work import RunLost, SlotWork
 from rooda.loop.waits import AgentHold
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
@@ -39,7 +39,7 @@ _JITTER = 5.0  # seconds over which the runs of an account wake up
 _TRIES_TO_START = 2  # of rooda, before a run ends because it can't start
 
 
-class Place(Struct, frozen=True):
+class TurnPlace(Struct, frozen=True):
     """Where a turn is taken: a worker, and its words for people."""
 
     worker: str
@@ -68,10 +68,10 @@ class TurnWork:
         run: str,
         turn: int,
         *,
-        store: Store,
+        store: FleetStore,
         slot: SlotWork,
         control: Control,
-        place: Place,
+        place: TurnPlace,
     ) -> None:
         self._project = project
         self.run = run
@@ -80,7 +80,7 @@ class TurnWork:
         self._slot = slot
         self._control = control
         self._place = place
-        control.begin(AtWork(run, turn))
+        control.begin(ActiveTurn(run, turn))
 
     # -- steps -----------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class TurnWork:
         self._control.check()
         try:
             found = self._iterate()
-        except Lost as error:
+        except RunLost as error:
             self._place.on_lost(str(error))
         except BrokenRecord as error:
             found = Next("end", state=State.FAILED, reason=str(error))
@@ -167,7 +167,7 @@ class TurnWork:
             return
         told = read_published(record)
         if record.iteration > run.iteration or told.cost > run.cost:
-            progress = Progress(
+            progress = RunProgress(
                 record.iteration,
                 told.cost,
                 told.unknown_costs,
@@ -222,7 +222,7 @@ class TurnWork:
         if found is not None:
             return found
         reach("after-push", self.run, number)
-        progress = Progress(
+        progress = RunProgress(
             number,
             result.cost or 0.0,
             result.costs_unknown,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rooda.engine.outcome import LastAttempt
+from rooda.engine.run_outcome import LastAttempt
+from rooda.fleet.display.fleet_progress import Display, happenings, panel
 from rooda.fleet.display.follow import Viewer, follow_runs
-from rooda.fleet.display.progress import Display, happenings, panel
 from rooda.fleet.display.run_words import headline_of, time_of
 from rooda.fleet.display.settled import going_on
 from rooda.fleet.model import Order, Run, State, Task
