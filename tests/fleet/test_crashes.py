@@ -59,6 +59,20 @@ def test_a_crash_costs_no_iteration_and_doubles_none(
 
 
 @pytest.mark.thorough
+def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
+    """So a run that was stopped stays stopped when the database is lost."""
+    gate = fleet.folder / "gate"
+    fleet.add([Task("one", text="work")], fleet.agent(LINES, f"touch {gate}; sleep 0.5"))
+    fleet.start_slot(1)
+    fleet.until(gate.exists)
+    fleet.store.order(fleet.project, "one", Order.STOP)
+    fleet.until_ended()
+    assert fleet.run("one").state is State.STOPPED
+    subjects = fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
+    assert subjects.splitlines()[:2] == ["ended stopped", "done 1"]
+
+
+@pytest.mark.thorough
 def test_an_end_in_git_counts_more_than_a_later_order_to_stop(fleet: Fleet) -> None:
     faults = {FAULTS: f"crash:after-push:one:{LINES}", DONE: str(fleet.folder)}
     fleet.add([Task("one", text="work")], fleet.agent(LINES))

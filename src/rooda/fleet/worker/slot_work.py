@@ -123,13 +123,17 @@ class SlotWork:
                 return self._reached(run, claim)
         raise RunLost(f"the record of {run.run} is moved by others")
 
-    def published_end(self, run: Run) -> Next | None:
-        """Return how the run ended, if git knows an end that the database does not know."""
+    def end(self, run: Run, found: Next) -> Next:
+        """Return how the run ended: as git has it, else as found, which git gets to know then."""
         try:
             record = self._slot.remote.fetch(run.run)
+            if record is None:
+                return found
+            return self._end_in(run, record) or self._give_up(
+                run, record, found.state, found.reason
+            )
         except Unreachable:
-            return None
-        return None if record is None else self._end_in(run, record)
+            return found  # the database knows it
 
     def _end_in(self, run: Run, record: Record) -> Next | None:
         """Return the end of the run: it was published, and then its worker died."""

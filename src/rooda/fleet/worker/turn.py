@@ -135,9 +135,9 @@ class TurnWork:
         if run is None:
             return Next("gone")
         if (found := self._before(run)) is not None:
-            ended = self._slot.published_end(run) if found.move == "end" else None
+            ended = self._slot.end(run, found) if found.move == "end" else found
             self._catch_up(run)
-            return ended or found
+            return ended
         found = self._slot.open(run)
         self._catch_up(run)
         if found is not None:
