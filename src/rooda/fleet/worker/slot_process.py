@@ -154,8 +154,10 @@ class SlotProcess:
 
 
 def _say(words: str) -> None:
-    sys.stderr.write(f"{words}\n")
-    sys.stderr.flush()
+    """Tell the worker, which may be gone."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{words}\n")
+        sys.stderr.flush()
 
 
 def _read_plan() -> SlotPlan:

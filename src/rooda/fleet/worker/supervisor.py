@@ -12,11 +12,13 @@ from msgspec import json
 
 from rooda.fleet.worker.slot_plan import REPLACE, SlotPlan, for_slot_process
 from rooda.process.interrupts import Interrupts
+from rooda.text.controls import one_line
 
 _MODULE = "rooda.fleet.worker.slot_process"
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds before a process is started again that failed
 _HEALTHY = 60.0  # seconds after which the pauses begin with the first one again
 _LOOK_EVERY = 0.2  # seconds
+_PIECE = 65536  # bytes
 
 
 class SlotHandle:
@@ -28,6 +30,7 @@ class SlotHandle:
         self._started = 0.0
         self._pause = 0.0
         self._not_before = 0.0
+        self._unfinished = b""  # the beginning of a line that the process wrote
 
     @property
     def is_running(self) -> bool:
@@ -51,7 +54,7 @@ class SlotHandle:
 
     def _after_end(self, now: float) -> str:
         """Note how the last process ended, and when the next one may start."""
-        self._close()
+        self.close()
         process, self._process = self._process, None
         code = process.returncode if process is not None else 0
         if code == REPLACE:
@@ -69,25 +72,41 @@ class SlotHandle:
         self._process = subprocess.Popen(
             [sys.executable, "-m", _MODULE],
             stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=for_slot_process(os.environ),
             start_new_session=True,
         )
+        if self._process.stderr is not None:
+            os.set_blocking(self._process.stderr.fileno(), False)
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._process.stdin.fileno(), json.encode(self.plan) + b"\n")
+
+    def said(self) -> list[str]:
+        """Return the lines that the process has written since the last call."""
+        if self._process is None or self._process.stderr is None or self._process.stderr.closed:
+            return []
+        while piece := self._process.stderr.read(_PIECE):
+            self._unfinished += piece
+        *lines, self._unfinished = self._unfinished.split(b"\n")
+        if len(self._unfinished) > _PIECE:
+            lines, self._unfinished = [*lines, self._unfinished], b""
+        return [one_line(line.decode("utf-8", "replace")) for line in lines if line.strip()]
 
     def stop(self) -> None:
         """Let the process end after its iteration; the second time, at once."""
         if self._process is not None and self.is_running:
             self._process.send_signal(signal.SIGTERM)
         else:
-            self._close()
+            self.close()
 
-    def _close(self) -> None:
-        """Close the pipe of a process that is gone."""
-        if self._process is not None and self._process.stdin is not None:
+    def close(self) -> None:
+        """Close the pipes of a process that is gone."""
+        pipes = () if self._process is None else (self._process.stdin, self._process.stderr)
+        for pipe in pipes:
             with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
+                if pipe is not None:
+                    pipe.close()
 
 
 class Worker:
@@ -104,12 +123,20 @@ class Worker:
         return self._is_ending and not any(slot.is_running for slot in self.slots)
 
     def look_after(self) -> None:
-        """Start what is to run and does not."""
+        """Start what is to run and does not; show what the processes say."""
+        for slot in self.slots:
+            for line in slot.said():
+                self._say(line)
         if self._is_ending:
             return
         for slot in self.slots:
             if words := slot.keep_running():
                 self._say(words)
+
+    def close(self) -> None:
+        """Close the pipes of processes that are gone."""
+        for slot in self.slots:
+            slot.close()
 
     def stop(self) -> None:
         """Let all slots end after their iterations; the second time, at once."""
@@ -143,5 +170,7 @@ def run_worker(
                 done = True
                 worker.stop()
             time.sleep(_LOOK_EVERY)
+    worker.look_after()  # the last words of the processes
+    worker.close()
     show()
     return done
