@@ -166,7 +166,7 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
     assert "the-api" in user.rooda("fleet").out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> None:
     before = git(user.path, "status", "--porcelain=v1")
     words = ["TASKS.md", "-j", "2", "--ai-cmd", agent_of(user), "-c", "Mind the tests."]
@@ -212,7 +212,7 @@ def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> N
     assert gone.out == "the-api is forgotten, with its branch.\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ctrl_c_lets_the_iteration_end_and_the_runs_wait(user: Workspace, screen: Screen) -> None:
     folder = user.path.parent
     body = f"touch {folder}/started; until [ -e {folder}/go ]; do sleep 0.05; done\n{AGENT}"
@@ -234,7 +234,7 @@ def test_ctrl_c_lets_the_iteration_end_and_the_runs_wait(user: Workspace, screen
     assert "2 success" in user.rooda("fleet").out
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_demo_kills_a_process_and_its_run_is_taken_over(workspace: Workspace) -> None:
     workspace.global_config("fleet: {url: 'postgresql://nowhere/x'}\n")  # takes no part
     done = workspace.rooda("fleet", "demo", env={"TMPDIR": str(workspace.path)}, timeout=60)

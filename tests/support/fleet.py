@@ -24,6 +24,7 @@ from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.workspace.tools import Tools
 
 _TICK = 0.05
+_PATIENCE = 10.0  # seconds for a process to end
 # Each iteration adds a line to `work.txt`, and a line to a file of the test. With the last line the
 # agent says that it is done.
 AGENT = """\
@@ -230,14 +231,18 @@ class Fleet:
         return [(number, status) for _, number, _, status, *_ in record["iterations"]]
 
     def close(self) -> None:
-        """Kill everything."""
+        """End everything: a slot process ends when its worker is gone."""
         for process in self.processes:
             if process.poll() is None:
                 os.kill(process.pid, signal.SIGCONT)
-            process.kill()
-            process.wait()
             assert process.stdin is not None
             process.stdin.close()
+        for process in self.processes:
+            try:
+                process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self.store.close()
 
 

@@ -77,9 +77,15 @@ class Engines:
         return str(rows[0][0]) if rows else ""
 
     def close(self) -> None:
+        self.ask("end")
         for process in self.started:
-            process.kill()
-            process.wait()
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGCONT)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             assert process.stdin is not None
             process.stdin.close()
 

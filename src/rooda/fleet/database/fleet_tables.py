@@ -2,11 +2,14 @@
 
 import contextlib
 import os
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
+_TRIES = 300  # to switch to WAL mode, within _BUSY
 _BUSY = 30_000  # milliseconds that SQLite waits for another process
 _MAKING = 0x726F6F64  # the advisory lock of a process that makes the tables in PostgreSQL
 _POOL = 4  # connections: a slot process has four threads that use the database
@@ -128,10 +131,20 @@ def _sqlite(url: str) -> sa.Engine:
         # A transaction that reads and then writes must not lose its place in between.
         connection.isolation_level = "IMMEDIATE"
         connection.execute(f"PRAGMA busy_timeout={_BUSY}")
-        connection.execute("PRAGMA journal_mode=WAL")
+        _use_wal(connection)
         connection.execute("PRAGMA synchronous=NORMAL")
 
     return engine
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Let readers and a writer work at once. SQLite does not wait by itself for this change."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(sqlite3.OperationalError):  # another process opens or closes it
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        time.sleep(_BUSY / 1000 / _TRIES)
+    connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _postgres(url: str) -> sa.Engine:
