@@ -1,6 +1,7 @@
 """The password of the database stays with the worker: nobody else can read it anywhere."""
 
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -123,10 +124,12 @@ def fleet(admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def a_worker(fleet: Fleet, url: str, monkeypatch: pytest.MonkeyPatch) -> Worker:
     monkeypatch.setenv("ROODA_FLEET_URL", url)
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    words: list[str] = []
-    return Worker(
-        [SlotPlan(url, fleet.remote, fleet.project, 1, setup="env > env.log")], words.append
-    )
+
+    def say(words: str) -> None:
+        sys.stderr.write(f"{words}\n")
+
+    plan = SlotPlan(url, fleet.remote, fleet.project, 1, setup="env > env.log")
+    return Worker([plan], say)
 
 
 def end(worker: Worker) -> None:
@@ -142,7 +145,7 @@ def files_with_the_password(folder: Path) -> list[Path]:
     return [path for path in plain if PASSWORD.encode() in path.read_bytes()]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_password_is_in_no_argument_environment_log_table_or_file(
     fleet: Fleet, admin: Admin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,7 +181,7 @@ def test_the_password_is_in_no_argument_environment_log_table_or_file(
     assert PASSWORD not in messages
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["wrong password", "away", "no such database"])
 def test_a_database_that_refuses_is_told_without_the_password(
     fleet: Fleet,
@@ -199,6 +202,7 @@ def test_a_database_that_refuses_is_told_without_the_password(
     try:
         worker.look_after()
         fleet.until(lambda: not worker.slots[0].is_running)
+        worker.look_after()  # shows what the process said
     finally:
         end(worker)
     said = capfd.readouterr()

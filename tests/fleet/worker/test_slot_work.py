@@ -32,7 +32,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) -> None:
     """Git keeps no flag that may have a secret in it, so the context comes from the task again.
 
