@@ -23,7 +23,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     fleet.add([Task("one", text="work")], fleet.agent(2, COMMIT_KEY), environ=environ)
@@ -45,7 +45,7 @@ def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> Non
     assert fleet.git("show", "FETCH_HEAD:half.txt") == "half"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_key_that_the_flags_allow_is_pushed(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     allow = ("--git-allow-secrets", "*.pem")

@@ -1,4 +1,4 @@
-"""The password of the database stays with the worker: nobody else can read it anywhere."""
+"""The password of the database stays with the worker, and is in no file, log or command line."""
 
 import secrets
 import sys
@@ -55,7 +55,7 @@ class Admin:
         return url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     def lock_out(self) -> None:
-        """Let nobody log in with the role, and end its connections."""
+        """Let the role log in no more, and end its connections."""
         self.alter("NOLOGIN")
         ended = "pg_terminate_backend(pid)"
         self.ask(f"SELECT count({ended}) FROM pg_stat_activity WHERE usename = '{self._role}'")
@@ -145,7 +145,7 @@ def files_with_the_password(folder: Path) -> list[Path]:
     return [path for path in plain if PASSWORD.encode() in path.read_bytes()]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_password_is_in_no_argument_environment_log_table_or_file(
     fleet: Fleet, admin: Admin, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,7 +181,7 @@ def test_the_password_is_in_no_argument_environment_log_table_or_file(
     assert PASSWORD not in messages
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("trouble", ["wrong password", "away", "no such database"])
 def test_a_database_that_refuses_is_told_without_the_password(
     fleet: Fleet,

@@ -23,6 +23,7 @@ from rooda.fleet.remote.fence import scratch_remote
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.workspace.tools import Tools
 
+_SLOT_PROCESS = Path(__file__).parent / "slot_process.py"
 _TICK = 0.05
 _PATIENCE = 10.0  # seconds for a process to end
 # Each iteration adds a line to `work.txt`, and a line to a file of the test. With the last line the
@@ -134,7 +135,7 @@ class Fleet:
         )
         with (self.folder / f"slot-{number}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "rooda.fleet.worker.slot_process"],
+                [sys.executable, str(_SLOT_PROCESS)],
                 stdin=subprocess.PIPE,
                 stderr=log,
                 env=self.environ(**(more or {})),

@@ -59,7 +59,7 @@ class AgentHold(Struct, frozen=True):
     account: str  # that `--account` names, else the agent that rooda knows
     agent: str  # the name of the agent
     kind: str  # `limit`, `overloaded` or `offline`
-    until: datetime | None  # when an agent can work again; null if nobody knows
+    until: datetime | None  # when an agent can work again; null if the agent did not tell
     known: bool  # the agent itself said until when
     evidence: str  # what the agent said
 

@@ -2,7 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from rooda.fleet.database.fleet_store import Dismissed, FleetStore, KnownRun, NameTaken, RunProgress
+from rooda.fleet.database.fleet_store import Dismissed, FleetStore, NameTaken, RunProgress
+from rooda.fleet.database.run_rows import KnownRun
 from rooda.fleet.database.workers import DEAD, WorkerRow
 from rooda.fleet.model import Batch, Order, Run, State, Task
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.remote.fence import Record, Refused, Unreachable, scratch_remote
+from rooda.fleet.remote.fence import Refused, Unreachable, scratch_remote
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
+from rooda.fleet.remote.run_record import Record
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, project_folder, slots_root
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed

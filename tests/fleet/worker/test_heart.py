@@ -25,7 +25,7 @@ class Queue:
         threading.Event().wait()
 
 
-@pytest.mark.parametrize("error", [None, ValueError("an answer that nobody understands")])
+@pytest.mark.parametrize("error", [None, ValueError("an answer that rooda does not know")])
 def test_a_worker_beats_whatever_its_queue_does(
     tmp_path: Path, error: Exception | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,4 +47,4 @@ def test_a_worker_beats_whatever_its_queue_does(
     stopped.set()
     beating.join()
     store.close()
-    assert capfd.readouterr().err.count("nobody understands") == (0 if error is None else 1)
+    assert capfd.readouterr().err.count("rooda does not know") == (0 if error is None else 1)

@@ -29,7 +29,7 @@ def test_a_gap_in_the_own_contact_starts_the_time_again() -> None:
     assert looks(observer, (away + 11, 7)) == [True]
 
 
-def test_an_observer_that_was_asleep_declares_nobody_dead() -> None:
+def test_an_observer_that_was_asleep_declares_no_worker_dead() -> None:
     observer = Observer("me", 10)
     looks(observer, (0.0, 1), (1.0, 1))
     assert looks(observer, (3600.0, 1)) == [False]

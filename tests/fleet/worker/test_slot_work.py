@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.crash_points import DONE, FAULTS
 from rooda.fleet.model import Finish, State, Task
-from rooda.fleet.remote.fence import Record, scratch_remote
+from rooda.fleet.remote.fence import scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.pull_request import PullRequest
 from rooda.fleet.remote.record_commits import RecordKind
+from rooda.fleet.remote.run_record import Record
 from rooda.fleet.slots.slot import Slot
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
@@ -32,7 +33,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) -> None:
     """Git keeps no flag that may have a secret in it, so the context comes from the task again.
 

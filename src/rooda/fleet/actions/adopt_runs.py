@@ -1,6 +1,6 @@
 """Brings runs back from git into an empty database: rows for all records that it does not know.
 
-Whoever can push records to the remote decides here what workers run, as with `rooda fleet add`.
+A person who can push records to the remote decides what workers run, as with `rooda fleet add`.
 Even so rooda reads a record like any text of others: no word of it becomes an option of git.
 """
 
@@ -16,7 +16,8 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.text_kinds import LabelList
 from rooda.fleet.actions.add_tasks import TITLE, Added
 from rooda.fleet.addresses import without_credentials
-from rooda.fleet.database.fleet_store import FleetStore, KnownRun
+from rooda.fleet.database.fleet_store import FleetStore
+from rooda.fleet.database.run_rows import KnownRun
 from rooda.fleet.model import State
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FETCH, RECORD_PLACES, scratch_remote

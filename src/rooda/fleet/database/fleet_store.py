@@ -4,18 +4,25 @@ Every change names what it expects (the turn, the worker), so that a process tha
 hour changes nothing. Times are those of the database: the clock of a machine may be wrong.
 """
 
-import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.fleet.database.accounts import Accounts
 from rooda.fleet.database.fleet_tables import BATCHES, RUNS, FleetDatabase
+from rooda.fleet.database.run_rows import (
+    KnownRun,
+    known_row,
+    new_life,
+    new_row,
+    run_of,
+    text_of,
+)
 from rooda.fleet.database.workers import Workers
-from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
+from rooda.fleet.model import Batch, Order, Run, State, Task
 from rooda.text.controls import storable
 
 _STOPPED = "stopped by the user"
@@ -40,21 +47,6 @@ class RunProgress(Struct, frozen=True):
     cost: float
     unknown_costs: int
     most_iterations: int | None = None
-    headline: str = ""
-
-
-class KnownRun(Struct, frozen=True):
-    """What git tells of a run that the database has lost."""
-
-    task: Task
-    batch: Batch
-    state: State
-    turn: int
-    iteration: int = 0
-    most_iterations: int | None = None
-    cost: float = 0.0
-    unknown_costs: int = 0
-    reason: str = ""
     headline: str = ""
 
 
@@ -90,10 +82,10 @@ class FleetStore:
             last = _last_number(connection, project)
             connection.execute(
                 sa.insert(BATCHES),
-                {"project": project, "batch": batch.name, "data": _text(batch)},
+                {"project": project, "batch": batch.name, "data": text_of(batch)},
             )
             rows = [
-                _new_row(project, batch, task, last + place, now)
+                new_row(project, batch, task, last + place, now)
                 for place, task in enumerate(tasks, 1)
             ]
             connection.execute(sa.insert(RUNS), rows)
@@ -112,10 +104,10 @@ class FleetStore:
             )
             batches = {run.batch.name: run.batch for run in new}
             for name in batches.keys() - {row.batch for row in kept}:
-                data = {"project": project, "batch": name, "data": _text(batches[name])}
+                data = {"project": project, "batch": name, "data": text_of(batches[name])}
                 connection.execute(sa.insert(BATCHES), data)
             for number, run in enumerate(new, last + 1):
-                connection.execute(sa.insert(RUNS), _known_row(project, run, number, now))
+                connection.execute(sa.insert(RUNS), known_row(project, run, number, now))
         return {run.task.name for run in new}
 
     def runs(self, project: str) -> list[Run]:
@@ -152,13 +144,13 @@ class FleetStore:
                 connection,
                 _is(project, name) & RUNS.c.state.in_([state for state in State if state.is_end]),
                 state=sa.case((RUNS.c.iteration > 0, State.QUEUED), else_=first),
-                task=_text(task),
+                task=text_of(task),
                 reason="",
                 ordered=Order.NONE,
                 ended="",
                 not_before=0.0,
                 turn=RUNS.c.turn + 1,
-                life=_new_life(),
+                life=new_life(),
             )
 
     def set_budget(self, project: str, batch: Batch, most: float) -> None:
@@ -167,7 +159,7 @@ class FleetStore:
             connection.execute(
                 sa.update(BATCHES)
                 .where(BATCHES.c.project == project, BATCHES.c.batch == batch.name)
-                .values(data=_text(replace(batch, max_cost=most)))
+                .values(data=text_of(replace(batch, max_cost=most)))
             )
 
     def set_ended(self, project: str, name: str, words: str) -> None:
@@ -379,91 +371,13 @@ class FleetStore:
             .order_by(RUNS.c.number, RUNS.c.run)
         )
         with self._database.engine.connect() as connection:
-            return [_run(row) for row in connection.execute(chosen).mappings()]
+            return [run_of(row) for row in connection.execute(chosen).mappings()]
 
 
 def _is(project: str, name: str) -> sa.ColumnElement[bool]:
     return sa.and_(RUNS.c.project == project, RUNS.c.run == name)
 
 
-def _text(value: object) -> str:
-    return json.encode(value).decode()
-
-
-def _new_life() -> str:
-    return secrets.token_hex(4)
-
-
-def _new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
-    is_blocked = bool(task.after)
-    return {
-        "project": project,
-        "run": task.name,
-        "batch": batch.name,
-        "task": _text(task),
-        "account": task.account or DEFAULT_ACCOUNT,
-        "state": State.BLOCKED if is_blocked else State.QUEUED,
-        "turn": 1,
-        "life": _new_life(),
-        "enqueued": 0,
-        "iteration": 0,
-        "most_iterations": task.max_iterations,
-        "cost": 0.0,
-        "unknown_costs": 0,
-        "reason": "",
-        "headline": "",
-        "not_before": 0.0,
-        "worker": "",
-        "place": "",
-        "ordered": Order.NONE,
-        "number": number,
-        "added": now,
-        "changed": now,
-        "ended": "",
-    }
-
-
-def _known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str, Any]:
-    row = _new_row(project, run.batch, run.task, number, now)
-    is_begun = run.state.is_end or run.iteration > 0
-    return {
-        **row,
-        "state": run.state if is_begun else row["state"],
-        "turn": run.turn,
-        "iteration": run.iteration,
-        "most_iterations": run.most_iterations or run.task.max_iterations,
-        "cost": run.cost,
-        "unknown_costs": run.unknown_costs,
-        "reason": run.reason,
-        "headline": run.headline,
-    }
-
-
 def _last_number(connection: sa.Connection, project: str) -> int:
     highest = sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0))
     return int(connection.execute(highest.where(RUNS.c.project == project)).scalar_one())
-
-
-def _run(row: Any) -> Run:
-    return Run(
-        project=row["project"],
-        run=row["run"],
-        batch=json.decode(row["data"], type=Batch),
-        task=json.decode(row["task"], type=Task),
-        state=State(row["state"]),
-        turn=row["turn"],
-        life=row["life"],
-        iteration=row["iteration"],
-        most_iterations=row["most_iterations"],
-        cost=row["cost"],
-        unknown_costs=row["unknown_costs"],
-        reason=row["reason"],
-        headline=row["headline"],
-        not_before=row["not_before"],
-        worker=row["worker"],
-        where=row["place"],
-        order=Order(row["ordered"]),
-        added=row["added"],
-        changed=row["changed"],
-        ended=row["ended"],
-    )

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.fleet.addresses import absolute_address, without_credentials
@@ -28,6 +27,7 @@ from rooda.fleet.remote.record_commits import (
     read_commit,
 )
 from rooda.fleet.remote.replay import is_ancestor
+from rooda.fleet.remote.run_record import Move, Record
 from rooda.fleet.remote.transport import NAME, remove_stale_lock, transport
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names
@@ -74,63 +74,6 @@ class AlreadyThere(Exception):  # noqa: N818 - what was found
     def __init__(self, refs: Sequence[str]) -> None:
         super().__init__(f"the remote already has {first_names(refs)}")
         self.refs = tuple(refs)
-
-
-class Record(Struct, frozen=True):
-    """The record of a run as it was read, and where its branch really is."""
-
-    run: str
-    ref: str  # of the record
-    sha: str  # of the record
-    kind: RecordKind
-    branch: str | None  # where the branch is; None if there is none
-    is_torn: bool = False  # the branch has half of a push: the record does not know of its end
-    tip: str | None = None  # of the branch, as published last
-    wip: str | None = None  # a commit of the uncommitted work on top of `tip`
-    iteration: int = 0  # the last one that is done
-    claims_since: int = 0  # claims since the last commit of another kind
-    owner: str = ""  # the worker that claimed last
-    state: State | None = None  # how it ended
-    task: bytes = b""
-    result: bytes = b""
-    record: bytes = b""
-
-    @property
-    def start(self) -> str | None:
-        """The commit from which the next iteration starts; None for the base of the run.
-
-        What a person did with the branch counts; a branch that is gone comes back.
-        """
-        return self.tip if self.is_torn else self.branch or self.tip
-
-    def telling(self, facts: Facts, files: Mapping[str, bytes]) -> "Record":
-        """Return the same record with what its commit tells."""
-        return replace(
-            self,
-            kind=facts.kind,
-            tip=facts.tip,
-            wip=facts.wip,
-            iteration=facts.iteration,
-            claims_since=facts.claims,
-            owner=facts.owner,
-            state=facts.state,
-            task=files.get(TASK, b""),
-            result=files.get(RESULT, b""),
-            record=files.get(RECORD, b""),
-        )
-
-
-class Move(Struct, frozen=True):
-    """A ref on the remote that a push moves, makes or deletes."""
-
-    ref: str
-    old: str | None  # None: there is no such ref
-    new: str | None  # None: delete it
-
-    @property
-    def words(self) -> tuple[str, str]:
-        """The lease and the refspec."""
-        return f"--force-with-lease={self.ref}:{self.old or ''}", f"{self.new or ''}:{self.ref}"
 
 
 class Remote:
@@ -215,17 +158,6 @@ class Remote:
             raise Unreachable(
                 f"the commit {commit} did not come from the remote: {reason}"
             ) from None
-
-    def list_records(self) -> list[str]:
-        """Return the names of the runs that have a record on the remote. Raises Unreachable."""
-        found = self.look(*(f"{place}*" for place in RECORD_PLACES))
-        names = {
-            ref.removeprefix(place)
-            for ref in found
-            for place in RECORD_PLACES
-            if ref.startswith(place)
-        }
-        return sorted(names)
 
     # -- write -----------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rooda.fleet.model import BRANCHES, RECORDS
-from rooda.fleet.remote.fence import FALLBACK, Move, Remote, Unreachable
+from rooda.fleet.remote.fence import FALLBACK, Remote, Unreachable
 from rooda.fleet.remote.record_commits import Facts, NewCommit, RecordKind
+from rooda.fleet.remote.run_record import Move
 
 
 class Probe(Struct, frozen=True):

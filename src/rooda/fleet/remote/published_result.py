@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, MsgspecError, Struct, json
 
 from rooda.fleet.model import State
-from rooda.fleet.remote.fence import Record
 from rooda.fleet.remote.record_commits import Number
+from rooda.fleet.remote.run_record import Record
 
 
 class PublishedResult(Struct, frozen=True):

@@ -7,10 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.fleet.model import State
-from rooda.fleet.remote.fence import BranchMoved, Record
+from rooda.fleet.remote.fence import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
+from rooda.fleet.remote.run_record import Record
 from rooda.fleet.slots.slot import Slot, Snapshot
 
 

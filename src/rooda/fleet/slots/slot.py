@@ -15,8 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.config.new_secrets import NewSecrets
-from rooda.fleet.remote.fence import Record, Remote
+from rooda.fleet.remote.fence import Remote
 from rooda.fleet.remote.replay import merged_base, rebase
+from rooda.fleet.remote.run_record import Record
 from rooda.fleet.slots.slot_clone import SlotClone, remove_tree
 from rooda.fleet.slots.slot_setup import (
     Setup,

@@ -241,8 +241,8 @@ def _turn(project: str, run: str, number: int) -> str:
 
 
 def _configured(url: str, worker: str) -> DBOS:
-    # Results are JSON. The default is pickle, which runs code when it is read: DBOS would still
-    # read it from a row that says so, and a row may come from whoever can write to the database.
+    # Results are JSON. The default is pickle, which runs code when it is read, and DBOS would still
+    # read it from a row that says so. A person who can write to the database can make such a row.
     DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign, assignment]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

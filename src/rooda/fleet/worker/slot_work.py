@@ -17,12 +17,13 @@ from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
 from rooda.fleet.display.run_words import headline_of
 from rooda.fleet.model import Finish, Run, State
-from rooda.fleet.remote.fence import Record, Refused, Unreachable
+from rooda.fleet.remote.fence import Refused, Unreachable
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.published_result import PublishedResult, read_published
 from rooda.fleet.remote.pull_request import NotFinished, describe_run, open_pull_request
 from rooda.fleet.remote.record_commits import RECORD, RESULT, RecordKind
 from rooda.fleet.remote.replay import Conflict
+from rooda.fleet.remote.run_record import Record
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, Snapshot
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed

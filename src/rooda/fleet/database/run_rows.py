@@ -1,0 +1,106 @@
+"""The row of a run: made for a new run or one that git knows, and read."""
+
+import secrets
+from typing import Any
+
+from msgspec import Struct, json
+
+from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
+
+
+class KnownRun(Struct, frozen=True):
+    """What git tells of a run that the database has lost."""
+
+    task: Task
+    batch: Batch
+    state: State
+    turn: int
+    iteration: int = 0
+    most_iterations: int | None = None
+    cost: float = 0.0
+    unknown_costs: int = 0
+    reason: str = ""
+    headline: str = ""
+
+
+def text_of(value: object) -> str:
+    """Return a task or a batch as the text in its column."""
+    return json.encode(value).decode()
+
+
+def new_life() -> str:
+    """Return a name for the time from `add` or `retry` until the run has ended."""
+    return secrets.token_hex(4)
+
+
+def new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
+    """Return the row of a new run."""
+    is_blocked = bool(task.after)
+    return {
+        "project": project,
+        "run": task.name,
+        "batch": batch.name,
+        "task": text_of(task),
+        "account": task.account or DEFAULT_ACCOUNT,
+        "state": State.BLOCKED if is_blocked else State.QUEUED,
+        "turn": 1,
+        "life": new_life(),
+        "enqueued": 0,
+        "iteration": 0,
+        "most_iterations": task.max_iterations,
+        "cost": 0.0,
+        "unknown_costs": 0,
+        "reason": "",
+        "headline": "",
+        "not_before": 0.0,
+        "worker": "",
+        "place": "",
+        "ordered": Order.NONE,
+        "number": number,
+        "added": now,
+        "changed": now,
+        "ended": "",
+    }
+
+
+def known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str, Any]:
+    """Return the row of a run that git knows."""
+    row = new_row(project, run.batch, run.task, number, now)
+    is_begun = run.state.is_end or run.iteration > 0
+    return {
+        **row,
+        "state": run.state if is_begun else row["state"],
+        "turn": run.turn,
+        "iteration": run.iteration,
+        "most_iterations": run.most_iterations or run.task.max_iterations,
+        "cost": run.cost,
+        "unknown_costs": run.unknown_costs,
+        "reason": run.reason,
+        "headline": run.headline,
+    }
+
+
+def run_of(row: Any) -> Run:
+    """Return the run of a row, with its batch."""
+    return Run(
+        project=row["project"],
+        run=row["run"],
+        batch=json.decode(row["data"], type=Batch),
+        task=json.decode(row["task"], type=Task),
+        state=State(row["state"]),
+        turn=row["turn"],
+        life=row["life"],
+        iteration=row["iteration"],
+        most_iterations=row["most_iterations"],
+        cost=row["cost"],
+        unknown_costs=row["unknown_costs"],
+        reason=row["reason"],
+        headline=row["headline"],
+        not_before=row["not_before"],
+        worker=row["worker"],
+        where=row["place"],
+        order=Order(row["ordered"]),
+        added=row["added"],
+        changed=row["changed"],
+        ended=row["ended"],
+    )
