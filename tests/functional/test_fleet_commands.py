@@ -167,6 +167,24 @@ def test_a_run_is_added_shown_stopped_forgotten_and_adopted(user: Workspace) -> 
 
 
 @pytest.mark.thorough
+def test_the_diff_of_a_run_leaves_out_the_work_of_the_runs_before_it(user: Workspace) -> None:
+    user.write(
+        "fleet.yml",
+        "- {name: one, context: x}\n- {name: two, context: x}\n"
+        "- {name: three, context: x, after: [one, two]}\n",
+    )
+    write = 'name=$(git branch --show-current); echo x > "${name#rooda/}.txt"\n'
+    agent = agent_of(user, f"cat > /dev/null\n{write}echo '<promise>SUCCESS</promise>'\n")
+    done = user.rooda("fleet", "run", "fleet.yml", "-j", "2", "--ai-cmd", agent, timeout=60)
+    assert done.code == 0, done.err
+    assert git(user.path, "show", "rooda/three:one.txt") == "x"
+    shown = user.rooda("fleet", "diff", "three", "--stat").out
+    assert "three.txt" in shown
+    assert "one.txt" not in shown
+    assert "two.txt" not in shown
+
+
+@pytest.mark.thorough
 def test_a_file_of_tasks_is_worked_on_until_all_have_ended(user: Workspace) -> None:
     before = git(user.path, "status", "--porcelain=v1")
     words = ["TASKS.md", "-j", "2", "--ai-cmd", agent_of(user), "-c", "Mind the tests."]

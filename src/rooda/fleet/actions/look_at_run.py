@@ -3,11 +3,18 @@
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.model import BRANCHES, Run
 from rooda.fleet.place import TITLE, Place
-from rooda.fleet.remote.fence import Unreachable, scratch_remote
+from rooda.fleet.remote.fence import Remote, Unreachable, scratch_remote
+from rooda.fleet.remote.replay import Conflict, TooOldGit, merged_base
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 
 _DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
+# Of merge commits that exist only while two trees are compared.
+_IDENTITY = {
+    f"GIT_{role}_{kind}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for kind, value in (("NAME", "rooda"), ("EMAIL", "rooda"))
+}
 
 
 def published_record(run: Run, place: Place, tools: Tools) -> bytes:
@@ -36,24 +43,37 @@ def run_diff(run: Run, place: Place, tools: Tools, *, stat: bool) -> str:
     """Return what the run changed since the commit where it started. Raises InvalidInput."""
     words = (*_DIFF, *(["--stat"] if stat else []))
     base = run.task.base or run.batch.base
-    if place.is_own_remote:
+    if place.is_own_remote and not run.task.after:
         return _diff(Git(place.top, tools), words, base, BRANCHES + run.run)
     with scratch_remote(place.remote, tools) as remote:
+        git = Git(remote.git_dir, tools, {"GIT_DIR": str(remote.git_dir), **_IDENTITY})
         try:
             record = remote.fetch(run.run)
             remote.ensure(base)
+            start = _start_of(run, base, remote, git)
         except Unreachable as error:
             raise unreachable(place, error) from None
         branch = None if record is None else record.branch
-        git = Git(remote.git_dir, tools, {"GIT_DIR": str(remote.git_dir)})
-        return "" if branch is None else _diff(git, words, base, branch)
+        # The branch contains no commit that was merged just now: the two are compared as they are.
+        between = "..." if start == base else ".."
+        return "" if branch is None else _diff(git, words, start, branch, between)
 
 
-def _diff(git: Git, words: tuple[str, ...], base: str, tip: str) -> str:
+def _start_of(run: Run, base: str, remote: Remote, git: Git) -> str:
+    """Return the commit where a run started: the base with the work of the runs before it."""
+    records = [(name, remote.fetch(name)) for name in run.task.after]
+    tips = [(name, found.tip) for name, found in records if found and found.tip]
+    try:
+        return merged_base(git, base, tips)
+    except (Conflict, TooOldGit, GitError):
+        return base  # a branch has moved since then
+
+
+def _diff(git: Git, words: tuple[str, ...], base: str, tip: str, between: str = "...") -> str:
     try:
         if git.ask("rev-parse", "--quiet", "--verify", f"{tip}^{{commit}}") is None:
             return ""
-        return git(*words, f"{base}...{tip}", "--").decode("utf-8", "replace")
+        return git(*words, f"{base}{between}{tip}", "--").decode("utf-8", "replace")
     except GitError as error:
         problem = Problem(f"git can't compare {base[:12]} and {tip}: {error}", title=TITLE)
         raise InvalidInput([problem]) from None
