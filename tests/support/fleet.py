@@ -108,12 +108,14 @@ class Fleet:
         batch: str = "batch",
         environ: Mapping[str, str] | None = None,
     ) -> list[Run]:
-        """Add tasks for an agent."""
+        """Add tasks for an agent; return their runs."""
         words = ("--ai-cmd", agent, *flags)
         brought = Batch(batch, self.batch.base, flags=words, max_cost=self.batch_cost)
         with scratch_remote(self.remote, Tools(self.environ(**(environ or {})))) as remote:
             remote.add(records_of(brought, tasks))
-        return self.store.add(self.project, brought, tasks)
+        self.store.add(self.project, brought, tasks)
+        names = {task.name for task in tasks}
+        return [run for run in self.store.runs(self.project) if run.run in names]
 
     def start_slot(
         self,

@@ -16,7 +16,7 @@ from rooda.fleet.actions.add_tasks import (
     records_of,
     with_bases,
 )
-from rooda.fleet.model import Batch, Run, Task
+from rooda.fleet.model import Batch, Task
 from rooda.fleet.place import Place, find_place
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
@@ -92,16 +92,16 @@ def test_git_gets_no_secret_value_of_a_flag(
 def test_without_the_rows_there_are_no_records(repo: Path) -> None:
     place, tools, _ = place_of(repo)
 
-    def fail() -> list[Run]:
+    def fail() -> None:
         raise RuntimeError("the database is away")
 
     with pytest.raises(RuntimeError):
         add_tasks(place, Batch("night", "x"), TASKS, tools, fail)
     assert refs_of(repo) == ["refs/heads/main"]
 
-    def fail_without_git() -> list[Run]:
+    def fail_without_git() -> None:
         repo.rename(repo.with_name("away"))
-        return fail()
+        fail()
 
     with pytest.raises(RuntimeError, match="the database is away"):
         add_tasks(place, Batch("night", "x"), TASKS, tools, fail_without_git)

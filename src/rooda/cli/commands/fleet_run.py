@@ -68,15 +68,15 @@ class _FleetAdd(RunCommand):
 @click.pass_context
 def _add(ctx: click.Context, /, **parameters: Any) -> None:
     with fleet_here(fleet_flags(parameters), parameters["config"]) as here:
-        runs = _add_tasks(here, ctx)
+        added = _add_tasks(here, ctx)
     if parameters["as_json"]:
-        click.echo(json.dumps([{"run": run.run, "branch": run.branch} for run in runs]))
+        click.echo(json.dumps([{"run": name, "branch": f"rooda/{name}"} for name in added]))
         return
-    if not runs:
+    if not added:
         click.echo("No task is new. `rooda fleet` shows the runs.", err=True)
         return
-    names = ", ".join(run.run for run in runs[:10]) + (", ..." if len(runs) > 10 else "")  # noqa: PLR2004
-    click.echo(f"Added {count(len(runs), 'run')}: {names}")
+    names = ", ".join(added[:10]) + (", ..." if len(added) > 10 else "")  # noqa: PLR2004
+    click.echo(f"Added {count(len(added), 'run')}: {names}")
     click.echo("Next: `rooda worker` works on them, `rooda fleet` shows them.", err=True)
 
 
@@ -117,8 +117,8 @@ def _own(runs: Sequence[Run], names: frozenset[str]) -> list[Run]:
     return [run for run in runs if run.run in names]
 
 
-def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
-    """Add the runs of the files that the user named. Raises InvalidInput."""
+def _add_tasks(here: FleetHere, ctx: click.Context) -> list[str]:
+    """Add the runs of the files that the user named; return their names. Raises InvalidInput."""
     from rooda.fleet.actions.add_tasks import (
         add_tasks,
         batch_name,
@@ -154,7 +154,7 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
     )
     project = here.place.project
     try:
-        return add_tasks(
+        add_tasks(
             here.place,
             batch,
             tasks,
@@ -163,6 +163,7 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[Run]:
         )
     except NameTaken as taken:
         raise wrong(f"the project has these runs already: {taken}", "Use other names") from None
+    return [task.name for task in tasks]
 
 
 def _new(tasks: Sequence[Task], known: Collection[str]) -> list[Task]:

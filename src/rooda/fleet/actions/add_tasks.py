@@ -10,7 +10,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.fleet.model import Batch, Run, Task
+from rooda.fleet.model import Batch, Task
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import (
     RECORD_PLACES,
@@ -121,8 +121,8 @@ def add_tasks(
     batch: Batch,
     tasks: Sequence[Task],
     tools: Tools,
-    add_rows: Callable[[], list[Run]],
-) -> list[Run]:
+    add_rows: Callable[[], object],
+) -> None:
     """Add the records to git, then the rows; without the rows, the records go away again.
 
     Raises InvalidInput.
@@ -136,7 +136,7 @@ def add_tasks(
             message = f"the runs can't be added to {place.shown_remote}: {error}"
             raise _wrong(message, "Check that git can push there") from None
         try:
-            return add_rows()
+            add_rows()
         except BaseException:
             with contextlib.suppress(Unreachable, Refused, BranchMoved):
                 for task in tasks:

@@ -69,7 +69,7 @@ class FleetStore:
 
     # Runs, for the user's commands.
 
-    def add(self, project: str, batch: Batch, tasks: Sequence[Task]) -> list[Run]:
+    def add(self, project: str, batch: Batch, tasks: Sequence[Task]) -> None:
         """Add a run for each task, all or none. Raises NameTaken."""
         with self._database.engine.begin() as connection:
             names = [task.name for task in tasks]
@@ -89,7 +89,6 @@ class FleetStore:
                 for place, task in enumerate(tasks, 1)
             ]
             connection.execute(sa.insert(RUNS), rows)
-        return [run for run in self.runs(project) if run.run in set(names)]
 
     def restore(self, project: str, runs: Sequence[KnownRun]) -> set[str]:
         """Add rows for runs that are not there; return the names of those that were added."""

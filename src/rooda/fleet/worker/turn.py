@@ -207,7 +207,7 @@ class TurnWork:
         seconds = _OUTAGE
         if limit.kind == "limit":
             seconds = _seconds_until(limit.until)
-            reason = f"usage limit of {run.account}: {one_line(limit.evidence)}"
+            reason = f"the account {run.account} has a usage limit: {one_line(limit.evidence)}"
             self._ask(lambda: self._store.accounts.set_hold(run.account, seconds, reason))
         elif limit.kind == "overloaded":
             self._ask(lambda: self._store.accounts.lower(run.account, _LOWERED, reason))
