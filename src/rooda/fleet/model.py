@@ -48,6 +48,7 @@ class Batch(Struct, frozen=True, omit_defaults=True):
     flags: tuple[str, ...] = ()
     max_cost: float | None = None  # of all runs of the batch together
     finish: Finish = Finish.BRANCH
+    forgotten_cost: float = 0.0  # of its runs that the user has removed from the table
 
 
 class State(StrEnum):

@@ -238,6 +238,9 @@ def test_the_cost_of_a_batch_is_the_sum_of_its_runs(store: FleetStore) -> None:
             store.advance(P, name, "w", RunProgress(number, 0.25 * number, number))
         store.advance(P, name, "w", RunProgress(1, 0.25, 1))  # an old one changes nothing
     assert store.spent(P, "b1") == (1.0, 4)
+    store.end(P, "a", 1, "w", State.SUCCESS, "done")
+    assert store.forget(P, "a")  # its cost stays: the money is spent
+    assert store.spent(P, "b1") == (1.0, 2)
 
 
 def test_a_hold_is_of_one_account_and_the_longest_counts(store: FleetStore) -> None:

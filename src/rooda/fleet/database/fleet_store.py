@@ -15,6 +15,7 @@ from rooda.fleet.database.accounts import Accounts
 from rooda.fleet.database.fleet_tables import BATCHES, RUNS, FleetDatabase
 from rooda.fleet.database.run_rows import (
     KnownRun,
+    batch_of,
     known_row,
     new_life,
     new_row,
@@ -155,11 +156,7 @@ class FleetStore:
     def set_budget(self, project: str, batch: Batch, most: float) -> None:
         """Set what all runs of a batch may cost together."""
         with self._database.engine.begin() as connection:
-            connection.execute(
-                sa.update(BATCHES)
-                .where(BATCHES.c.project == project, BATCHES.c.batch == batch.name)
-                .values(data=text_of(replace(batch, max_cost=most)))
-            )
+            _write_batch(connection, project, replace(batch, max_cost=most))
 
     def set_ended(self, project: str, name: str, words: str) -> None:
         """Note what became of the branch of a run: merged, a pull request, a conflict."""
@@ -169,8 +166,9 @@ class FleetStore:
     def forget(self, project: str, name: str) -> bool:
         """Delete the row of a run that is not at work; return whether it was there.
 
-        The last run of a batch takes the batch with it.
+        The last run of a batch takes the batch with it. Until then, the batch remembers the cost.
         """
+        gone = self.run(project, name)
         with self._database.engine.begin() as connection:
             done = connection.execute(
                 sa.delete(RUNS).where(_is(project, name), RUNS.c.state != State.WORKING)
@@ -181,6 +179,9 @@ class FleetStore:
                     BATCHES.c.project == project, ~sa.exists().where(same).correlate(BATCHES)
                 )
             )
+            if done.rowcount and gone is not None and gone.cost:
+                cost = gone.batch.forgotten_cost + gone.cost
+                _write_batch(connection, project, replace(gone.batch, forgotten_cost=cost))
             return done.rowcount > 0
 
     # Runs, for workers.
@@ -317,13 +318,17 @@ class FleetStore:
 
     def spent(self, project: str, batch: str) -> tuple[float, int]:
         """Return the known cost of a batch so far, and how many iterations told none."""
+        data = sa.select(BATCHES.c.data).where(
+            BATCHES.c.project == project, BATCHES.c.batch == batch
+        )
         sums = sa.select(
             sa.func.coalesce(sa.func.sum(RUNS.c.cost), 0.0),
             sa.func.coalesce(sa.func.sum(RUNS.c.unknown_costs), 0),
         ).where(RUNS.c.project == project, RUNS.c.batch == batch)
         with self._database.engine.connect() as connection:
             cost, unknown = connection.execute(sums).one()
-            return float(cost), int(unknown)
+            forgotten = batch_of(connection.execute(data).scalar_one()).forgotten_cost
+            return forgotten + float(cost), int(unknown)
 
     # What the methods above share.
 
@@ -380,3 +385,11 @@ def _is(project: str, name: str) -> sa.ColumnElement[bool]:
 def _last_number(connection: sa.Connection, project: str) -> int:
     highest = sa.select(sa.func.coalesce(sa.func.max(RUNS.c.number), 0))
     return int(connection.execute(highest.where(RUNS.c.project == project)).scalar_one())
+
+
+def _write_batch(connection: sa.Connection, project: str, batch: Batch) -> None:
+    connection.execute(
+        sa.update(BATCHES)
+        .where(BATCHES.c.project == project, BATCHES.c.batch == batch.name)
+        .values(data=text_of(batch))
+    )

@@ -80,12 +80,17 @@ def known_row(project: str, run: KnownRun, number: int, now: float) -> dict[str,
     }
 
 
+def batch_of(data: str) -> Batch:
+    """Return the batch of a row of the batches."""
+    return json.decode(data, type=Batch)
+
+
 def run_of(row: Any) -> Run:
     """Return the run of a row, with its batch."""
     return Run(
         project=row["project"],
         run=row["run"],
-        batch=json.decode(row["data"], type=Batch),
+        batch=batch_of(row["data"]),
         task=json.decode(row["task"], type=Task),
         state=State(row["state"]),
         turn=row["turn"],

@@ -167,7 +167,7 @@ def budget_words(runs: Sequence[Run]) -> list[str]:
         if batch.max_cost is None:
             continue
         own = [run for run in runs if run.batch.name == batch.name]
-        cost = sum(run.cost for run in own)
+        cost = batch.forgotten_cost + sum(run.cost for run in own)
         unknown = sum(run.unknown_costs for run in own)
         told = f"; {count(unknown, 'iteration')} told no cost" if unknown else ""
         words = f"{money(cost)} of {money(batch.max_cost)}{told}"
