@@ -7,22 +7,22 @@ import pytest
 from rooda.fleet.actions.merge_runs import MergeOutcome
 from rooda.fleet.database.fleet_tables import METADATA
 from rooda.fleet.display.fleet_table import Sight, as_object, run_object
-from rooda.fleet.model import BRANCHES, RECORDS, Batch, Run, State, Task
 from rooda.fleet.remote.fence import FALLBACK
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.record_commits import FILES, Facts, RecordKind
+from rooda.fleet.run_model import BRANCHES, RECORDS, Batch, FleetTask, Run, RunState
 from rooda.fleet.slots.slot import Slot
 from rooda.workspace.tools import Tools
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/fleet.md").read_text()
-RUN = Run("project", "auth", Batch("b", "0" * 40), Task("auth"))
+RUN = Run("project", "auth", Batch("b", "0" * 40), FleetTask("auth"))
 SLOT = Slot(Path("/nowhere/project/1"), 1, "/nowhere", Tools({}), -1)
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(tuple(State), id="states"),
+        pytest.param(tuple(RunState), id="states"),
         pytest.param(tuple(MergeOutcome), id="outcomes of a merge"),
         pytest.param((*RecordKind, *FILES, *Facts.__struct_fields__), id="record commits"),
         pytest.param(PublishedResult.__struct_fields__, id="result.json"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.model import State, Task
+from rooda.fleet.run_model import FleetTask, RunState
 from rooda.fleet.slots.slot_clone import PUSH_NOWHERE
 from support.fleet import Fleet
 from support.fleetwork import changes_since, fingerprint
@@ -78,7 +78,7 @@ def test_the_repository_of_the_user_gets_branches_and_records_and_nothing_else(
     before, refs, modes = fingerprint(repo), refs_of(fleet), modes_of_folders(fleet.repo)
     fleet.batch = type(fleet.batch)("batch", fleet.git("rev-parse", "HEAD"))
     careless = "[ -e work.txt ] || sed -n 's/^do: //p' ../task.md | sh >> ../careless.log 2>&1"
-    tasks = [Task(name, text=f"do: {command}") for name, command in CARELESS.items()]
+    tasks = [FleetTask(name, text=f"do: {command}") for name, command in CARELESS.items()]
     fleet.add(tasks, fleet.agent(2, careless))
     for number in (1, 2, 3):
         fleet.start_slot(number)
@@ -96,7 +96,9 @@ def test_the_repository_of_the_user_gets_branches_and_records_and_nothing_else(
     records = {f"refs/rooda/fleet/{name}" for name in CARELESS}
     assert records <= added <= records | {f"refs/heads/rooda/{name}" for name in CARELESS}
     fleet.git("fsck", "--strict", "--no-dangling")
-    assert {name: run.state for name, run in runs.items()} == dict.fromkeys(CARELESS, State.SUCCESS)
+    assert {name: run.state for name, run in runs.items()} == dict.fromkeys(
+        CARELESS, RunState.SUCCESS
+    )
     for name in CARELESS:
         assert fleet.git("show", f"rooda/{name}:work.txt").splitlines() == ["line"] * 2
     assert fleet.git("stash", "list", "--format=%gs").startswith("WIP on main")

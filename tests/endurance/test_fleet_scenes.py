@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rooda.fleet.crash_points import DONE, FAULTS
-from rooda.fleet.model import State, Task
+from rooda.fleet.run_model import FleetTask, RunState
 from support.fleet import Fleet
 from support.postgres import Postgres
 from support.socket_proxy import SocketProxy
@@ -56,7 +56,7 @@ def test_without_the_database_agents_work_on_and_no_worker_takes_over(
     fleet: Fleet, server: Postgres
 ) -> None:
     """It is away for five TTLs while both workers have an agent at work."""
-    fleet.add([Task(name, text="work") for name in "ab"], fleet.agent(3, "sleep 0.3"))
+    fleet.add([FleetTask(name, text="work") for name in "ab"], fleet.agent(3, "sleep 0.3"))
     for number in (1, 2):
         fleet.start_slot(number, TTL)
     fleet.until(lambda: fleet.agent_starts >= 2)
@@ -80,7 +80,7 @@ def test_a_worker_without_the_database_loses_its_run_although_it_reaches_git(
     gate = fleet.folder / "gate"
     wait = f"touch {gate}; while [ ! -e {gate}.open ]; do sleep 0.05; done"
     wait = f"if [ $ROODA_SLOT = 1 ]; then {wait}; fi"
-    fleet.add([Task("one", text="work")], fleet.agent(3, wait))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(3, wait))
     first = fleet.start_slot(1, TTL, url=proxy.url)
     fleet.until(gate.exists)
     proxy.cut(silently=how == "silently")
@@ -99,7 +99,7 @@ def test_a_worker_without_the_database_loses_its_run_although_it_reaches_git(
 def test_a_worker_whose_clock_is_wrong_is_a_worker_like_any_other(fleet: Fleet) -> None:
     (fleet.folder / "wrong").mkdir()
     (fleet.folder / "wrong" / "sitecustomize.py").write_text(WRONG_CLOCK)
-    fleet.add([Task(name, text="work") for name in "abcd"], fleet.agent(3, "sleep 0.2"))
+    fleet.add([FleetTask(name, text="work") for name in "abcd"], fleet.agent(3, "sleep 0.2"))
     fleet.store.accounts.set_hold("default", 4.0, "a limit")
     until = fleet.store.accounts.hold("default").until
     wrong = fleet.start_slot(1, TTL, {"PYTHONPATH": str(fleet.folder / "wrong")})
@@ -119,7 +119,7 @@ def test_a_worker_whose_clock_is_wrong_is_a_worker_like_any_other(fleet: Fleet) 
 @pytest.mark.thorough
 def test_a_worker_that_is_to_end_hands_its_run_over_at_once(fleet: Fleet) -> None:
     """The other worker does not wait for a takeover, which would be after an hour here."""
-    fleet.add([Task("one", text="work")], fleet.agent(4, "sleep 0.5"))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(4, "sleep 0.5"))
     first = fleet.start_slot(1, HOUR)
     fleet.until(lambda: fleet.agent_starts == 1)
     fleet.start_slot(2, HOUR)
@@ -135,13 +135,13 @@ def test_a_worker_that_is_to_end_hands_its_run_over_at_once(fleet: Fleet) -> Non
 def test_a_worker_that_must_end_at_once_does_not_wait_for_the_database(
     fleet: Fleet, server: Postgres
 ) -> None:
-    fleet.add([Task("one", text="work")], fleet.agent(1, "sleep 60"))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(1, "sleep 60"))
     first = fleet.start_slot(1, TTL)
     fleet.until(lambda: fleet.agent_starts == 1)
     server.halt()
     assert fleet.hurry(first) == 0
     server.go_on()
-    assert fleet.run("one").state is State.WORKING  # until others notice
+    assert fleet.run("one").state is RunState.WORKING  # until others notice
 
 
 @pytest.mark.thorough
@@ -152,7 +152,7 @@ def test_work_is_published_while_the_database_is_away_and_not_done_again(
     faults = {FAULTS: "crash:after-push:one:2", DONE: str(fleet.folder)}
     gate = fleet.folder / "gate"
     wait = f"if [ -e work.txt ]; then touch {gate}; sleep 1; fi"
-    fleet.add([Task("one", text="work")], fleet.agent(3, wait))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(3, wait))
     first = fleet.start_slot(1, TTL, faults)
     fleet.until(gate.exists)
     server.halt()
@@ -161,6 +161,6 @@ def test_work_is_published_while_the_database_is_away_and_not_done_again(
     assert fleet.run("one").iteration == 1
     fleet.start_slot(2, TTL)
     fleet.until_ended()
-    assert fleet.run("one").state is State.SUCCESS
+    assert fleet.run("one").state is RunState.SUCCESS
     fleet.check_exactly_once("one", 3)
     assert fleet.agent_starts == 3

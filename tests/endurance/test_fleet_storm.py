@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.model import Task
+from rooda.fleet.run_model import FleetTask
 from support.postgres import Postgres
 from support.storms import Storm, storm_at
 
@@ -56,7 +56,9 @@ def test_every_iteration_is_done_exactly_once(
         fleet = storm.fleet
         for name, iterations in RUNS.items():
             agent = fleet.agent(iterations, "sleep 0.$(($$ % 9))")
-            task = Task(name, text="work", max_iterations=50)  # a killed agent costs one of them
+            task = FleetTask(
+                name, text="work", max_iterations=50
+            )  # a killed agent costs one of them
             fleet.add([task], agent, batch=f"batch-{name}")
         try:
             storm.rage(SECONDS)

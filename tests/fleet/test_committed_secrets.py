@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.model import State, Task
+from rooda.fleet.run_model import FleetTask, RunState
 from support.fleet import Fleet, hub_elsewhere
 
 COMMIT_KEY = """\
@@ -26,11 +26,11 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 @pytest.mark.thorough
 def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
-    fleet.add([Task("one", text="work")], fleet.agent(2, COMMIT_KEY), environ=environ)
+    fleet.add([FleetTask("one", text="work")], fleet.agent(2, COMMIT_KEY), environ=environ)
     fleet.start_slot(1, more=environ)
     fleet.until_ended()
     run = fleet.run("one")
-    assert run.state is State.FAILED
+    assert run.state is RunState.FAILED
     assert "look like secrets: server.pem" in run.reason
     hub = fleet.folder / "hub.git"
     objects = fleet.git("-C", str(hub), "cat-file", "--batch-all-objects", "--batch-check")
@@ -49,18 +49,18 @@ def test_a_key_in_a_commit_is_not_pushed_to_another_machine(fleet: Fleet) -> Non
 def test_a_key_that_the_flags_allow_is_pushed(fleet: Fleet) -> None:
     environ = hub_elsewhere(fleet)
     allow = ("--git-allow-secrets", "*.pem")
-    fleet.add([Task("one", text="work")], fleet.agent(1, COMMIT_KEY), *allow, environ=environ)
+    fleet.add([FleetTask("one", text="work")], fleet.agent(1, COMMIT_KEY), *allow, environ=environ)
     fleet.start_slot(1, more=environ)
     fleet.until_ended()
-    assert fleet.run("one").state is State.SUCCESS, fleet.story()
+    assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
     hub = str(fleet.folder / "hub.git")
     assert fleet.git("-C", hub, "show", "rooda/one:server.pem") == "hush"
 
 
 @pytest.mark.thorough
 def test_the_users_own_repository_gets_the_work_as_it_is(fleet: Fleet) -> None:
-    fleet.add([Task("one", text="work")], fleet.agent(1, COMMIT_KEY))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(1, COMMIT_KEY))
     fleet.start_slot(1)
     fleet.until_ended()
-    assert fleet.run("one").state is State.SUCCESS
+    assert fleet.run("one").state is RunState.SUCCESS
     assert fleet.git("show", "rooda/one:server.pem") == "hush"

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from rooda.fleet.crash_points import DONE, FAULTS
-from rooda.fleet.model import Order, State, Task
+from rooda.fleet.run_model import FleetTask, Order, RunState
 from support.fleet import Fleet, rooda_in
 
 LINES = 3
@@ -47,7 +47,7 @@ def test_a_crash_costs_no_iteration_and_doubles_none(
     fleet: Fleet, point: str, iteration: int
 ) -> None:
     faults = {FAULTS: f"crash:{point}:one:{iteration}", DONE: str(fleet.folder)}
-    fleet.add([Task("one", text="work")], fleet.agent(LINES))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES))
     first = fleet.start_slot(1, more=faults)
     assert first.wait(30) == -signal.SIGKILL
     fleet.start_slot(2, takeover=1.0)
@@ -62,12 +62,12 @@ def test_a_crash_costs_no_iteration_and_doubles_none(
 def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
     """So a run that was stopped stays stopped when the database is lost."""
     gate = fleet.folder / "gate"
-    fleet.add([Task("one", text="work")], fleet.agent(LINES, f"touch {gate}; sleep 0.5"))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES, f"touch {gate}; sleep 0.5"))
     fleet.start_slot(1)
     fleet.until(gate.exists)
     fleet.store.order(fleet.project, "one", Order.STOP)
     fleet.until_ended()
-    assert fleet.run("one").state is State.STOPPED
+    assert fleet.run("one").state is RunState.STOPPED
     subjects = fleet.git("log", "--first-parent", "--format=%s", "refs/rooda/fleet/one")
     assert subjects.splitlines()[:2] == ["ended stopped", "done 1"]
 
@@ -75,7 +75,7 @@ def test_git_knows_that_the_user_stopped_a_run(fleet: Fleet) -> None:
 @pytest.mark.thorough
 def test_an_end_in_git_counts_more_than_a_later_order_to_stop(fleet: Fleet) -> None:
     faults = {FAULTS: f"crash:after-push:one:{LINES}", DONE: str(fleet.folder)}
-    fleet.add([Task("one", text="work")], fleet.agent(LINES))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES))
     assert fleet.start_slot(1, more=faults).wait(30) == -signal.SIGKILL
     fleet.store.order(fleet.project, "one", Order.STOP)
     fleet.start_slot(2, takeover=1.0)
@@ -92,7 +92,7 @@ def test_a_worker_that_dies_while_the_check_runs_is_replaced(fleet: Fleet) -> No
     kill = f"kill -9 $(cat {fleet.folder}/pid)"
     verify.write_text(f"#!/bin/sh\nmkdir {killed} 2>/dev/null || exit 0\n{kill}\nsleep 60\n")
     verify.chmod(0o755)
-    fleet.add([Task("one", text="work")], fleet.agent(LINES), "--verify", str(verify))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES), "--verify", str(verify))
     first = fleet.start_slot(1)
     (fleet.folder / "pid").write_text(str(first.pid))
     assert first.wait(30) == -signal.SIGKILL
@@ -104,7 +104,7 @@ def test_a_worker_that_dies_while_the_check_runs_is_replaced(fleet: Fleet) -> No
 @pytest.mark.thorough
 def test_no_agent_outlives_its_worker(fleet: Fleet) -> None:
     marker = fleet.folder / "agent-pid"
-    fleet.add([Task("one", text="work")], fleet.agent(1, f"echo $$ > {marker}; sleep 300"))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(1, f"echo $$ > {marker}; sleep 300"))
     first = fleet.start_slot(1)
     fleet.until(lambda: marker.exists() and marker.read_text().strip() != "")
     pid = int(marker.read_text())
@@ -118,7 +118,9 @@ def test_an_agent_whose_rooda_was_killed_spoils_nothing(sqlite_fleet: Fleet) -> 
     fleet = sqlite_fleet
     gate = fleet.folder / "gate"
     write = f"trap '' TERM; touch {gate}.open; while :; do echo bad >> work.txt; sleep 0.01; done"
-    fleet.add([Task("one", text="work")], fleet.agent(LINES, f"mkdir {gate} && {{ {write}; }}"))
+    fleet.add(
+        [FleetTask("one", text="work")], fleet.agent(LINES, f"mkdir {gate} && {{ {write}; }}")
+    )
     first = fleet.start_slot(1)
     fleet.until((fleet.folder / "gate.open").exists)
     rooda_in(psutil.Process(first.pid).children())[0].kill()
@@ -136,7 +138,7 @@ def test_a_git_that_was_killed_does_not_end_a_run(sqlite_fleet: Fleet) -> None:
     die = f'[ -z "$ROODA_SLOT_FOLDER" ] || ! mkdir {fleet.folder}/died 2>/dev/null || kill -9 $$'
     (folder / "git").write_text(f'#!/bin/sh\n{die}\nexec {git} "$@"\n')
     (folder / "git").chmod(0o755)
-    fleet.add([Task("one", text="work")], fleet.agent(2))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(2))
     fleet.start_slot(1, more={"PATH": f"{folder}:{os.environ['PATH']}"})
     fleet.until_ended()
     assert (fleet.folder / "died").exists()
@@ -149,7 +151,7 @@ def test_a_woken_owner_publishes_nothing(fleet: Fleet) -> None:
     gate = fleet.folder / "gate"
     wait = f"touch {gate}; while [ ! -e {gate}.open ]; do sleep 0.05; done"
     wait = f"if [ $ROODA_SLOT = 1 ]; then {wait}; fi"
-    fleet.add([Task("one", text="work")], fleet.agent(LINES, wait))
+    fleet.add([FleetTask("one", text="work")], fleet.agent(LINES, wait))
     first = fleet.start_slot(1, more={FAULTS: "off:self-check", DONE: str(fleet.folder)})
     fleet.until(gate.exists)
     os.kill(first.pid, signal.SIGSTOP)
@@ -180,12 +182,14 @@ def test_a_slot_process_that_waits_for_its_slot_ends_with_its_worker(sqlite_flee
 def test_a_worker_that_must_end_while_git_is_away_hands_its_run_back(sqlite_fleet: Fleet) -> None:
     fleet = sqlite_fleet
     git, hidden = fleet.repo / ".git", fleet.repo / "hidden"
-    fleet.add([Task("one", text="work")], fleet.agent(2, f"[ -e work.txt ] || mv {git} {hidden}"))
+    fleet.add(
+        [FleetTask("one", text="work")], fleet.agent(2, f"[ -e work.txt ] || mv {git} {hidden}")
+    )
     first = fleet.start_slot(1)
     fleet.until(lambda: "next try" in fleet.run("one").reason)
     assert fleet.hurry(first) == 0
     run = fleet.run("one")
-    assert run.state is State.QUEUED
+    assert run.state is RunState.QUEUED
     assert "its last iteration is not published" in run.reason
     hidden.rename(git)
     fleet.agent(2)  # the same one, but it moves nothing
@@ -198,7 +202,7 @@ def test_a_worker_that_must_end_while_git_is_away_hands_its_run_back(sqlite_flee
 def test_a_run_whose_workers_die_again_and_again_is_set_aside(fleet: Fleet) -> None:
     kill = f"kill -9 $(cat {fleet.folder}/pid)\nsleep 60"
     fleet.add(
-        [Task("bad", text="work"), Task("good", text="work")],
+        [FleetTask("bad", text="work"), FleetTask("good", text="work")],
         fleet.agent(1, f"if grep -q bad .git/HEAD; then {kill}; fi"),
     )
     for _ in range(20):
@@ -208,7 +212,7 @@ def test_a_run_whose_workers_die_again_and_again_is_set_aside(fleet: Fleet) -> N
         if fleet.run("bad").state.is_end:
             break
     run = fleet.run("bad")
-    assert run.state is State.SET_ASIDE
+    assert run.state is RunState.SET_ASIDE
     assert "iteration 1 was begun 8 times" in run.reason
     fleet.until_ended()
-    assert fleet.run("good").state is State.SUCCESS
+    assert fleet.run("good").state is RunState.SUCCESS

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from rooda.fleet.database.fleet_tables import engine_for
-from rooda.fleet.model import State, Task
+from rooda.fleet.run_model import FleetTask, RunState
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.fleet.worker.supervisor import Worker
 from support.fleet import Fleet
@@ -152,7 +152,9 @@ def test_the_password_is_in_no_argument_environment_log_table_or_file(
     """Also while the database refuses the worker for a while, in the middle of an iteration."""
     watch = Watch()
     fleet.repo.joinpath(".git/info/exclude").write_text("*.log\n")
-    fleet.add([Task("one", text="work")], fleet.agent(2, SEEN_BY_AGENT.format(folder=fleet.folder)))
+    fleet.add(
+        [FleetTask("one", text="work")], fleet.agent(2, SEEN_BY_AGENT.format(folder=fleet.folder))
+    )
     worker = a_worker(fleet, fleet.url, monkeypatch)
     try:
         worker.look_after()
@@ -166,7 +168,7 @@ def test_the_password_is_in_no_argument_environment_log_table_or_file(
     finally:
         end(worker)
         watch.stop()
-    assert fleet.run("one").state is State.SUCCESS
+    assert fleet.run("one").state is RunState.SUCCESS
     assert (watch.found, watch.looks > 50) == (set(), True)
     said = capfd.readouterr()
     assert PASSWORD not in said.out + said.err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.model import State, Task
+from rooda.fleet.run_model import FleetTask, RunState
 from support.fleet import Fleet
 
 STREAM = "-p --output-format stream-json"
@@ -41,21 +41,21 @@ def claude(fleet: Fleet, lines: int, words: str, status: int) -> str:
 @pytest.mark.thorough
 def test_a_limit_stops_all_runs_of_its_account_and_no_others(fleet: Fleet) -> None:
     command = claude(fleet, 2, "usage limit reached, resets in 6 seconds", 429)
-    tasks = [Task(f"x-{number}", text="work", account="x") for number in (1, 2)]
-    fleet.add([*tasks, Task("y-1", text="work", account="y")], command)
+    tasks = [FleetTask(f"x-{number}", text="work", account="x") for number in (1, 2)]
+    fleet.add([*tasks, FleetTask("y-1", text="work", account="y")], command)
     fleet.start_slot(1)
-    fleet.until(lambda: fleet.run("y-1").state is State.SUCCESS)
+    fleet.until(lambda: fleet.run("y-1").state is RunState.SUCCESS)
     hold = fleet.store.accounts.hold("x")
     assert hold.until > 0
     assert "usage limit" in hold.reason
     assert fleet.store.accounts.hold("y").until == 0
     fleet.until(lambda: all(fleet.run(f"x-{number}").not_before > 0 for number in (1, 2)))
     assert len(list(fleet.folder.glob("met-*"))) == 1  # the other one did not even try
-    assert all(fleet.run(f"x-{number}").state is State.QUEUED for number in (1, 2))
+    assert all(fleet.run(f"x-{number}").state is RunState.QUEUED for number in (1, 2))
     (fleet.folder / "open").touch()
     fleet.until_ended()  # they wake up by themselves
     for name in ("x-1", "x-2", "y-1"):
-        assert fleet.run(name).state is State.SUCCESS
+        assert fleet.run(name).state is RunState.SUCCESS
     met = next(fleet.folder.glob("met-*")).name.removeprefix("met-")
     # What the agent did before the limit is not lost: it is in the first commit after it.
     assert fleet.git("show", f"rooda/{met}:half.txt") == "half"
@@ -64,7 +64,7 @@ def test_a_limit_stops_all_runs_of_its_account_and_no_others(fleet: Fleet) -> No
 @pytest.mark.thorough
 def test_an_overload_lowers_the_number_at_work(fleet: Fleet) -> None:
     command = claude(fleet, 1, "API Error: 529 Overloaded", 529)
-    fleet.add([Task(name, text="work", account="x") for name in ("x-1", "x-2")], command)
+    fleet.add([FleetTask(name, text="work", account="x") for name in ("x-1", "x-2")], command)
     fleet.start_slot(1)
     fleet.until(lambda: fleet.store.accounts.hold("x").most is not None)
     assert fleet.store.accounts.hold("x").most == 1
@@ -79,10 +79,10 @@ def test_the_budget_of_a_batch_ends_its_runs_before_the_next_iteration(fleet: Fl
     named = agent.with_name("claude")
     agent.rename(named)
     fleet.batch_cost = 1.0
-    fleet.add([Task(name, text="work") for name in ("one", "two")], f"{named} {STREAM}")
+    fleet.add([FleetTask(name, text="work") for name in ("one", "two")], f"{named} {STREAM}")
     fleet.start_slot(1)
     fleet.until_ended()
     runs = [fleet.run(name) for name in ("one", "two")]
     assert [run.iteration for run in runs] == [2, 0]
-    assert all(run.state is State.FAILED for run in runs)
+    assert all(run.state is RunState.FAILED for run in runs)
     assert all(run.reason == "the batch has cost $1.20 of $1.00 (max_cost)" for run in runs)

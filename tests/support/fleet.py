@@ -17,9 +17,9 @@ from msgspec import json
 from rooda.fleet.actions.add_tasks import records_of
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.fleet_tables import FleetDatabase
-from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.place import project_key
 from rooda.fleet.remote.fence import scratch_remote
+from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.workspace.tools import Tools
 
@@ -102,7 +102,7 @@ class Fleet:
 
     def add(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[FleetTask],
         agent: str,
         *flags: str,
         batch: str = "batch",
@@ -213,7 +213,7 @@ class Fleet:
     def check_work(self, name: str, lines: int) -> None:
         """The run did its work once: its lines, its commits, its record. An agent may have died."""
         run = self.run(name)
-        assert run.state is State.SUCCESS, self.story()
+        assert run.state is RunState.SUCCESS, self.story()
         rows = self.recorded(name)
         numbers = [number for number, _ in rows]
         assert numbers == list(range(1, len(rows) + 1)), rows

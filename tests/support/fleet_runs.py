@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rooda.fleet.model import Batch, Run, Task
+from rooda.fleet.run_model import Batch, FleetTask, Run
 
 NOW = 1_800_000_000.0
 BATCH = Batch("night", "abc", max_cost=40.0)
@@ -15,5 +15,5 @@ def a_run(
     **fields: Any,
 ) -> Run:
     """Return a run of the project `app-1`."""
-    task = Task(name, name, "words", after=after, labels=labels)
+    task = FleetTask(name, name, "words", after=after, labels=labels)
     return Run("app-1", name, BATCH, task, **fields)

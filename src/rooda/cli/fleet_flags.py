@@ -23,7 +23,7 @@ from rooda.console.command_table import RESERVED
 from rooda.console.flags import PROMPT, RULES, PathHint, given_flags, run_options
 from rooda.console.options import RunOption
 from rooda.console.program_options import NAMES as FOR_PROGRAMS
-from rooda.fleet.model import Task
+from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.read_tasks import By
 from rooda.prompts.parts import PHASES
 
@@ -157,7 +157,7 @@ def _missing_agent(layers: Layers, choice: AgentChoice, world: World) -> list[Pr
 
 
 def check_run_flags(
-    parameters: Mapping[str, Any], tasks: Sequence[Task], world: World, config: str | None
+    parameters: Mapping[str, Any], tasks: Sequence[FleetTask], world: World, config: str | None
 ) -> None:
     """Raise InvalidInput if the runs of these tasks could not start: no agent, no procedure.
 

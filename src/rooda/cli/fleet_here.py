@@ -13,8 +13,8 @@ from rooda.config.problems import InvalidInput, Problem
 from rooda.config.resolve import Values
 from rooda.config.world import World, this_world
 from rooda.fleet.display.fleet_table import Sight
-from rooda.fleet.model import Run
 from rooda.fleet.place import TITLE, Place, find_place, make_database_folder
+from rooda.fleet.run_model import Run
 from rooda.text.lookup import did_you_mean
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools

@@ -16,11 +16,11 @@ from rooda.config.resolve import Values
 from rooda.config.world import World
 from rooda.doctor.findings import Finding, Mark
 from rooda.doctor.machine_checks import check_free_space
-from rooda.fleet.model import BRANCHES, Finish
 from rooda.fleet.place import Place, find_place
 from rooda.fleet.remote.fence import scratch_remote
 from rooda.fleet.remote.probe import Probe, probe
 from rooda.fleet.remote.replay import TooOldGit, check_version
+from rooda.fleet.run_model import BRANCHES, Finish
 from rooda.fleet.slots.slot import slots_root
 from rooda.text.controls import one_line
 from rooda.text.times import format_seconds

@@ -16,14 +16,14 @@ from rooda.fleet.actions.add_tasks import (
     records_of,
     with_bases,
 )
-from rooda.fleet.model import Batch, Task
 from rooda.fleet.place import Place, find_place
+from rooda.fleet.run_model import Batch, FleetTask
 from rooda.workspace.git import Git
 from rooda.workspace.tools import Tools
 from support.config import world
 from support.gitrepo import git
 
-TASKS = [Task("auth", "Auth", "Write auth."), Task("api", "API", "Write the API.")]
+TASKS = [FleetTask("auth", "Auth", "Write auth."), FleetTask("api", "API", "Write the API.")]
 
 
 @pytest.fixture
@@ -115,9 +115,9 @@ def test_the_base_is_a_commit_and_its_branch(repo: Path) -> None:
     assert find_base(here, None).branch == "main"
     assert (find_base(here, "old").commit, find_base(here, "old").branch) == (first, "old")
     assert (find_base(here, "HEAD~1").commit, find_base(here, "HEAD~1").branch) == (first, "")
-    assert with_bases([Task("a", base="old"), Task("b")], here)[0].base == first
+    assert with_bases([FleetTask("a", base="old"), FleetTask("b")], here)[0].base == first
     with pytest.raises(InvalidInput, match="the task a: there is no commit 'gone'"):
-        with_bases([Task("a", base="gone")], here)
+        with_bases([FleetTask("a", base="gone")], here)
     for wrong in ("gone", "--all", "HEAD:file"):
         with pytest.raises(InvalidInput, match="there is no commit"):
             find_base(here, wrong)

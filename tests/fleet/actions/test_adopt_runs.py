@@ -12,10 +12,10 @@ from rooda.config.problems import InvalidInput
 from rooda.fleet.actions.add_tasks import Added, records_of
 from rooda.fleet.actions.adopt_runs import Adopted, adopt, needed_flags
 from rooda.fleet.database.fleet_store import FleetStore
-from rooda.fleet.model import Batch, State, Task
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FALLBACK, scratch_remote
 from rooda.fleet.remote.record_commits import RecordKind
+from rooda.fleet.run_model import Batch, FleetTask, RunState
 from rooda.workspace.tools import Tools
 from support.fleet import Fleet
 
@@ -54,10 +54,10 @@ def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Flee
     )
     (fleet.folder / "gate").touch()
     names = ("ended", "middle", "first", "new")
-    fleet.add([Task(name, text="work") for name in names], fleet.agent(LINES, stages))
+    fleet.add([FleetTask(name, text="work") for name in names], fleet.agent(LINES, stages))
     slots = [fleet.start_slot(number) for number in (1, 2)]
     reached = [fleet.folder / "at-middle", fleet.folder / "at-first"]
-    fleet.until(lambda: fleet.run("ended").state is State.SUCCESS)
+    fleet.until(lambda: fleet.run("ended").state is RunState.SUCCESS)
     fleet.until(lambda: all(path.exists() for path in reached))
     for slot in slots:
         slot.kill()
@@ -65,10 +65,10 @@ def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Flee
     lose_the_database(fleet)
     (fleet.folder / "gate").unlink()
     assert adopted(fleet) == [
-        Adopted("ended", State.SUCCESS, LINES),
-        Adopted("middle", State.QUEUED, 1),
-        Adopted("first", State.QUEUED, 0),
-        Adopted("new", State.QUEUED, 0),
+        Adopted("ended", RunState.SUCCESS, LINES),
+        Adopted("middle", RunState.QUEUED, 1),
+        Adopted("first", RunState.QUEUED, 0),
+        Adopted("new", RunState.QUEUED, 0),
     ]
     assert adopted(fleet) == []  # rows that are there are left alone
     fleet.start_slot(3)
@@ -78,14 +78,14 @@ def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Flee
 
 
 def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet) -> None:
-    fleet.add([Task("good", text="work")], "agent")
+    fleet.add([FleetTask("good", text="work")], "agent")
     git = fleet.git
     git("update-ref", "refs/rooda/fleet/plain", "HEAD")
     git("update-ref", "refs/rooda/fleet/blob", git("rev-parse", "HEAD:README"))
     git("update-ref", "refs/rooda/fleet/other", "refs/rooda/fleet/good")
-    evil = Added(Task("evil", text="x"), Batch("b", "--upload-pack=touch owned"))
+    evil = Added(FleetTask("evil", text="x"), Batch("b", "--upload-pack=touch owned"))
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
-        huge = {**dict(records_of(fleet.batch, [Task("huge")]))["huge"], "result.json": HUGE}
+        huge = {**dict(records_of(fleet.batch, [FleetTask("huge")]))["huge"], "result.json": HUGE}
         remote.add([("evil", {"task.json": json.encode(evil)}), ("torn", {"task.json": b"{"})])
         remote.add([("huge", huge)])
     lose_the_database(fleet)
@@ -101,18 +101,18 @@ def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet)
 @pytest.mark.parametrize(
     "task",
     [
-        Task("odd", labels=("gpu+big",)),
-        Task("odd", labels=("a\0b",)),
-        Task("odd", account="a\0b"),
-        Task("odd", after=("../x",)),
-        Task("odd", max_iterations=10**20),
+        FleetTask("odd", labels=("gpu+big",)),
+        FleetTask("odd", labels=("a\0b",)),
+        FleetTask("odd", account="a\0b"),
+        FleetTask("odd", after=("../x",)),
+        FleetTask("odd", max_iterations=10**20),
     ],
 )
 def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
-    fleet: Fleet, task: Task
+    fleet: Fleet, task: FleetTask
 ) -> None:
     """The name of a queue has the labels in it: the queue of all would stop."""
-    fleet.add([Task("good", text="work")], "agent")
+    fleet.add([FleetTask("good", text="work")], "agent")
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
         remote.add(records_of(fleet.batch, [task]))
     lose_the_database(fleet)
@@ -122,7 +122,9 @@ def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
 
 
 def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
-    fleet.add([Task("b", text="work"), Task("a", text="work")], "agent", "--env", "MODE=hush")
+    fleet.add(
+        [FleetTask("b", text="work"), FleetTask("a", text="work")], "agent", "--env", "MODE=hush"
+    )
     lose_the_database(fleet)
     refused = adopted(fleet)
     assert needed_flags(refused) == {"--env MODE": ["a", "b"]}
@@ -133,7 +135,9 @@ def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
 
 
 def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fleet) -> None:
-    fleet.add([Task("aside"), Task("again"), Task("later", after=("again",))], "agent")
+    fleet.add(
+        [FleetTask("aside"), FleetTask("again"), FleetTask("later", after=("again",))], "agent"
+    )
     result = b'{"turn": 4, "state": "set-aside", "reason": "why", "iteration": 2, "cost": 1.5}'
     with scratch_remote(fleet.remote, Tools(fleet.environ())) as remote:
         remote.ensure(fleet.batch.base)
@@ -148,21 +152,21 @@ def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fle
                 tip=fleet.batch.base,
                 wip=None,
                 files={"result.json": result},
-                state=State.SET_ASIDE,
+                state=RunState.SET_ASIDE,
             )
         remote.claim("again", ended, "a worker")
     lose_the_database(fleet)
     adopted(fleet)
     aside, again, later = (fleet.run(name) for name in ("aside", "again", "later"))
-    assert (aside.state, aside.reason, aside.cost) == (State.SET_ASIDE, "why", 1.5)
-    assert (again.state, again.turn, again.iteration) == (State.QUEUED, 5, 2)
-    assert later.state is State.BLOCKED
+    assert (aside.state, aside.reason, aside.cost) == (RunState.SET_ASIDE, "why", 1.5)
+    assert (again.state, again.turn, again.iteration) == (RunState.QUEUED, 5, 2)
+    assert later.state is RunState.BLOCKED
 
 
 def test_records_among_the_branches_are_found_too(fleet: Fleet) -> None:
     base = fleet.batch.base
     with scratch_remote(fleet.remote, Tools(fleet.environ()), records=FALLBACK) as remote:
-        remote.add(records_of(Batch("b", base), [Task("one")]))
+        remote.add(records_of(Batch("b", base), [FleetTask("one")]))
     assert adopted(fleet) == [Adopted("one")]
 
 

@@ -12,16 +12,16 @@ from rooda.fleet.display.fleet_progress import Display, happenings, panel
 from rooda.fleet.display.follow import Viewer, follow_runs
 from rooda.fleet.display.run_words import headline_of, time_of
 from rooda.fleet.display.settled import going_on
-from rooda.fleet.model import Order, Run, State, Task
+from rooda.fleet.run_model import FleetTask, Order, Run, RunState
 from rooda.process.interrupts import Interrupts
 from rooda.text.widths import width
 from rooda.views.terminal import Sink, Terminal
 from support.fleet_runs import BATCH, NOW, a_run
 from support.screen import Screen
 
-AT_WORK = a_run(state=State.WORKING, worker="w1", where="host, slot 1", most_iterations=20)
+AT_WORK = a_run(state=RunState.WORKING, worker="w1", where="host, slot 1", most_iterations=20)
 THIRD = a_run(
-    state=State.WORKING, worker="w1", iteration=2, most_iterations=20, cost=1.0, changed=NOW
+    state=RunState.WORKING, worker="w1", iteration=2, most_iterations=20, cost=1.0, changed=NOW
 )
 
 
@@ -53,12 +53,12 @@ FAILED_ATTEMPT = LastAttempt(3, 1, "failed", "exit", "half of it", reason="exit 
         (THIRD, changed(THIRD, order=Order.STOP), ["stops after this iteration"]),
         (
             THIRD,
-            changed(THIRD, state=State.QUEUED, not_before=NOW + 60, reason="usage limit"),
+            changed(THIRD, state=RunState.QUEUED, not_before=NOW + 60, reason="usage limit"),
             [f"waiting until {time_of(NOW + 60, NOW)}: usage limit"],
         ),
         (
             THIRD,
-            changed(THIRD, iteration=3, cost=1.5, state=State.SUCCESS),
+            changed(THIRD, iteration=3, cost=1.5, state=RunState.SUCCESS),
             [
                 "iteration 3/20 done, $0.50",
                 "branch only: git merge rooda/auth (success, 3 iterations, $1.50)",
@@ -66,12 +66,12 @@ FAILED_ATTEMPT = LastAttempt(3, 1, "failed", "exit", "half of it", reason="exit 
         ),
         (
             THIRD,
-            changed(THIRD, state=State.FAILED, reason="3 failures in a row"),
+            changed(THIRD, state=RunState.FAILED, reason="3 failures in a row"),
             ["failed: 3 failures in a row (2 iterations, $1.00)"],
         ),
         (
-            changed(THIRD, state=State.SUCCESS),
-            changed(THIRD, state=State.SUCCESS, ended="PR #12"),
+            changed(THIRD, state=RunState.SUCCESS),
+            changed(THIRD, state=RunState.SUCCESS, ended="PR #12"),
             ["PR #12"],
         ),
     ],
@@ -88,8 +88,8 @@ def test_the_panel_has_a_line_for_each_run_at_work_and_a_summary() -> None:
     runs = [
         changed(THIRD, changed=NOW - 65, headline="Wrote \x1b[31mthe form"),
         a_run("api"),
-        a_run("docs", state=State.SUCCESS, cost=0.5),
-        a_run("ui", state=State.FAILED),
+        a_run("docs", state=RunState.SUCCESS, cost=0.5),
+        a_run("ui", state=RunState.FAILED),
     ]
     assert panel(runs, NOW, 100, "Ctrl+C: stop", 3729) == [
         "auth  iteration 3/20  1:05  $1.00  Wrote the form",
@@ -100,7 +100,14 @@ def test_the_panel_has_a_line_for_each_run_at_work_and_a_summary() -> None:
 @pytest.mark.parametrize("columns", [1, 10, 40, 80])
 def test_no_line_of_the_panel_is_wider_than_the_terminal(columns: int) -> None:
     runs = [
-        Run("p", f"run-{number}" * 9, BATCH, Task("x"), state=State.WORKING, headline="\u4e2d" * 99)
+        Run(
+            "p",
+            f"run-{number}" * 9,
+            BATCH,
+            FleetTask("x"),
+            state=RunState.WORKING,
+            headline="\u4e2d" * 99,
+        )
         for number in range(40)
     ]
     lines = panel(runs, NOW, columns, "Ctrl+C: stop", 1)
@@ -181,27 +188,27 @@ def test_the_first_signal_lets_iterations_end_and_the_second_stops_them(screen: 
 
 
 def test_following_ends_with_the_runs_or_with_ctrl_c(screen: Screen) -> None:
-    done = changed(AT_WORK, state=State.SUCCESS)
+    done = changed(AT_WORK, state=RunState.SUCCESS)
     assert followed(screen, [(done, [])], with_worker=False).runs == [done]
     assert followed(screen, [(AT_WORK, [signal.SIGINT])], with_worker=False).runs == [AT_WORK]
 
 
 def test_runs_that_wait_for_a_lost_one_do_not_go_on() -> None:
     runs = [
-        a_run("a", state=State.FAILED),
-        a_run("b", state=State.BLOCKED, after=("a",)),
-        a_run("c", state=State.BLOCKED, after=("b",)),
-        a_run("d", state=State.BLOCKED, after=("gone",)),
+        a_run("a", state=RunState.FAILED),
+        a_run("b", state=RunState.BLOCKED, after=("a",)),
+        a_run("c", state=RunState.BLOCKED, after=("b",)),
+        a_run("d", state=RunState.BLOCKED, after=("gone",)),
         a_run("e"),
-        a_run("f", state=State.BLOCKED, after=("e",)),
-        a_run("g", state=State.SUCCESS),
+        a_run("f", state=RunState.BLOCKED, after=("e",)),
+        a_run("g", state=RunState.SUCCESS),
     ]
     assert [run.run for run in going_on(runs)] == ["e", "f"]
 
 
 def test_a_worker_without_the_label_leaves_a_run_to_others() -> None:
-    needy = Run("p", "g", BATCH, Task("g", labels=("gpu",)))
-    after = Run("p", "h", BATCH, Task("h", after=("g",)), state=State.BLOCKED)
+    needy = Run("p", "g", BATCH, FleetTask("g", labels=("gpu",)))
+    after = Run("p", "h", BATCH, FleetTask("h", after=("g",)), state=RunState.BLOCKED)
     assert going_on([needy, after], ()) == []
     assert going_on([needy, after], ("gpu", "big")) == [needy, after]
     assert going_on([needy, after]) == [needy, after]
@@ -210,5 +217,5 @@ def test_a_worker_without_the_label_leaves_a_run_to_others() -> None:
 @pytest.mark.parametrize("columns", [20, 60, 100, 160])
 def test_the_echo_of_two_ctrl_c_fits_behind_the_last_line(columns: int) -> None:
     hint = "Ctrl+C: finish the iterations at work, then stop"
-    lines = panel([a_run(state=State.WORKING, headline="x" * 200)], NOW, columns, hint, 0.0)
+    lines = panel([a_run(state=RunState.WORKING, headline="x" * 200)], NOW, columns, hint, 0.0)
     assert len(f"{lines[-1]}^C^C") < columns

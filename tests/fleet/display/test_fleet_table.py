@@ -8,7 +8,7 @@ from rooda.fleet.database.accounts import Hold
 from rooda.fleet.database.workers import WorkerRow
 from rooda.fleet.display.fleet_table import Sight, as_object, table_text
 from rooda.fleet.display.run_words import BATCH_SPENT, next_words, state_words, time_of
-from rooda.fleet.model import Batch, Order, Run, State, Task
+from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunState
 from rooda.text.colors import Painter
 from support.fleet_runs import NOW, a_run
 
@@ -23,37 +23,37 @@ from support.fleet_runs import NOW, a_run
         ),
         (a_run(not_before=NOW - 60), "queued"),
         (a_run(labels=("gpu",)), "queued for a worker with the label gpu"),
-        (a_run(state=State.WORKING), "working"),
+        (a_run(state=RunState.WORKING), "working"),
         (
-            a_run(state=State.WORKING, reason="git is away"),
+            a_run(state=RunState.WORKING, reason="git is away"),
             "waiting: git is away",
         ),
-        (a_run(state=State.WORKING, order=Order.STOP), "stops after this iteration"),
-        (a_run(state=State.WORKING, order=Order.NOW), "stops now"),
-        (a_run(state=State.BLOCKED, after=("db", "api")), "after api"),
-        (a_run(state=State.BLOCKED, after=("ui",)), "blocked: ui failed"),
-        (a_run(state=State.BLOCKED, after=("old",)), "blocked: old was stopped"),
-        (a_run(state=State.BLOCKED, after=("gone",)), "blocked: gone is gone"),
-        (a_run(state=State.SUCCESS), "branch only: git merge rooda/auth"),
-        (a_run(state=State.SUCCESS, ended="merged"), "merged"),
-        (a_run(state=State.SUCCESS, ended="PR #12"), "PR #12"),
+        (a_run(state=RunState.WORKING, order=Order.STOP), "stops after this iteration"),
+        (a_run(state=RunState.WORKING, order=Order.NOW), "stops now"),
+        (a_run(state=RunState.BLOCKED, after=("db", "api")), "after api"),
+        (a_run(state=RunState.BLOCKED, after=("ui",)), "blocked: ui failed"),
+        (a_run(state=RunState.BLOCKED, after=("old",)), "blocked: old was stopped"),
+        (a_run(state=RunState.BLOCKED, after=("gone",)), "blocked: gone is gone"),
+        (a_run(state=RunState.SUCCESS), "branch only: git merge rooda/auth"),
+        (a_run(state=RunState.SUCCESS, ended="merged"), "merged"),
+        (a_run(state=RunState.SUCCESS, ended="PR #12"), "PR #12"),
         (
-            a_run(state=State.SUCCESS, ended="conflict with db: src/api.py"),
+            a_run(state=RunState.SUCCESS, ended="conflict with db: src/api.py"),
             "conflict with db: src/api.py",
         ),
-        (a_run(state=State.CONFLICT, reason="conflict with db: a.py"), "conflict with db: a.py"),
-        (a_run(state=State.FAILED, reason="3 failures in a row"), "failed: 3 failures in a row"),
-        (a_run(state=State.FAILED), "failed"),
-        (a_run(state=State.STOPPED, reason="stopped by the user"), "stopped by the user"),
-        (a_run(state=State.SET_ASIDE, reason="4 workers died"), "set aside: 4 workers died"),
+        (a_run(state=RunState.CONFLICT, reason="conflict with db: a.py"), "conflict with db: a.py"),
+        (a_run(state=RunState.FAILED, reason="3 failures in a row"), "failed: 3 failures in a row"),
+        (a_run(state=RunState.FAILED), "failed"),
+        (a_run(state=RunState.STOPPED, reason="stopped by the user"), "stopped by the user"),
+        (a_run(state=RunState.SET_ASIDE, reason="4 workers died"), "set aside: 4 workers died"),
     ],
 )
 def test_each_state_has_its_words(run: Run, words: str) -> None:
     others = {
-        "db": State.SUCCESS,
-        "api": State.WORKING,
-        "ui": State.FAILED,
-        "old": State.STOPPED,
+        "db": RunState.SUCCESS,
+        "api": RunState.WORKING,
+        "ui": RunState.FAILED,
+        "old": RunState.STOPPED,
     }
     assert state_words(run, others, NOW) == words
 
@@ -62,17 +62,20 @@ def test_each_state_has_its_words(run: Run, words: str) -> None:
     "run, words",
     [
         (a_run(), ""),
-        (a_run(state=State.SUCCESS), ""),
-        (a_run(state=State.SUCCESS, ended="verify failed"), "retry auth --onto BRANCH"),
+        (a_run(state=RunState.SUCCESS), ""),
+        (a_run(state=RunState.SUCCESS, ended="verify failed"), "retry auth --onto BRANCH"),
         (
-            a_run(state=State.SUCCESS, ended="no pull request: gh is not installed"),
+            a_run(state=RunState.SUCCESS, ended="no pull request: gh is not installed"),
             "git push origin rooda/auth && gh pr create --head rooda/auth",
         ),
-        (a_run(state=State.STOPPED), "retry auth"),
-        (a_run(state=State.FAILED, reason="the maximum of iterations was reached"), "auth -n N"),
-        (a_run(state=State.FAILED, reason="$1 of $1 spent (max_cost)"), "auth --run-max-cost USD"),
+        (a_run(state=RunState.STOPPED), "retry auth"),
+        (a_run(state=RunState.FAILED, reason="the maximum of iterations was reached"), "auth -n N"),
         (
-            a_run(state=State.FAILED, reason=f"{BATCH_SPENT} $2 of $2 (max_cost)"),
+            a_run(state=RunState.FAILED, reason="$1 of $1 spent (max_cost)"),
+            "auth --run-max-cost USD",
+        ),
+        (
+            a_run(state=RunState.FAILED, reason=f"{BATCH_SPENT} $2 of $2 (max_cost)"),
             "auth --max-cost USD (of all runs that were added with it)",
         ),
     ],
@@ -85,11 +88,20 @@ def test_after_its_end_each_run_names_the_command_that_goes_on(run: Run, words: 
 def a_sight() -> Sight:
     runs = [
         a_run(
-            "auth", state=State.WORKING, iteration=3, most_iterations=20, cost=1.2, where="host 1"
+            "auth",
+            state=RunState.WORKING,
+            iteration=3,
+            most_iterations=20,
+            cost=1.2,
+            where="host 1",
         ),
-        a_run("api", state=State.BLOCKED, after=("auth",)),
-        a_run("docs", state=State.SUCCESS, iteration=2, cost=0.5, unknown_costs=1, ended="PR #12"),
-        a_run("ui", state=State.FAILED, iteration=1, unknown_costs=1, reason="\x1b[31mred\nline"),
+        a_run("api", state=RunState.BLOCKED, after=("auth",)),
+        a_run(
+            "docs", state=RunState.SUCCESS, iteration=2, cost=0.5, unknown_costs=1, ended="PR #12"
+        ),
+        a_run(
+            "ui", state=RunState.FAILED, iteration=1, unknown_costs=1, reason="\x1b[31mred\nline"
+        ),
     ]
     holds = [Hold("claude", NOW + 60, "usage limit", 2, NOW + 120)]
     workers = [
@@ -128,14 +140,16 @@ def test_a_narrow_terminal_keeps_the_name_and_the_state() -> None:
 
 
 def test_a_long_name_leaves_room_for_the_state() -> None:
-    run = a_run("a-very-long-name-of-a-run-that-goes-on-and-on", state=State.FAILED, reason="red")
+    run = a_run(
+        "a-very-long-name-of-a-run-that-goes-on-and-on", state=RunState.FAILED, reason="red"
+    )
     assert "failed: red" in table_text(Sight([run], NOW), room=40)
     assert run.run in table_text(Sight([run], NOW))
 
 
 def test_runs_that_wait_without_a_worker_say_how_to_start_one() -> None:
     assert "`rooda worker --drain`" in table_text(Sight([a_run()], NOW))
-    ended = Sight([a_run(state=State.SUCCESS)], NOW)
+    ended = Sight([a_run(state=RunState.SUCCESS)], NOW)
     assert "rooda worker" not in table_text(ended)
 
 
@@ -158,7 +172,7 @@ def test_colors_are_those_of_the_states() -> None:
 
 def test_json_has_the_same_without_the_flags() -> None:
     secret = Batch("night", "abc", flags=("--env", "TOKEN=hush"))
-    run = Run("app-1", "auth", secret, Task("auth", "Auth"), not_before=NOW + 60)
+    run = Run("app-1", "auth", secret, FleetTask("auth", "Auth"), not_before=NOW + 60)
     found = as_object(Sight([run], NOW, a_sight().holds, a_sight().workers))
     assert "hush" not in json.dumps(found)
     assert found["runs"][0]["state"] == "queued"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.model import State
 from rooda.fleet.remote.fence import (
     FALLBACK,
     RECORD_PLACES,
@@ -25,6 +24,7 @@ from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.probe import probe
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Move, Record
+from rooda.fleet.run_model import RunState
 from rooda.workspace.tools import Tools
 from support.fleetwork import TASK, changes_since, fingerprint, remote_of, user_repository
 from support.gitrepo import Repo, repository
@@ -119,7 +119,7 @@ def test_a_limit_does_not_count_as_an_iteration_and_an_end_tells_its_state(
     for kind, iteration, state, last in (
         (RecordKind.DONE, 1, None, 1),
         (RecordKind.WAITING, 2, None, 1),
-        (RecordKind.ENDED, 2, State.SUCCESS, 2),
+        (RecordKind.ENDED, 2, RunState.SUCCESS, 2),
     ):
         record = remote.publish(
             *("api", record),
@@ -213,7 +213,7 @@ def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server:
         tip=tip,
         wip=None,
         files={},
-        state=State.CONFLICT,
+        state=RunState.CONFLICT,
         keep_branch=True,
     )
     assert (kept.branch, seen(remote).branch, seen(remote).tip) == (None, theirs, tip)

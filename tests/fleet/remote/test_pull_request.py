@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rooda.fleet.model import Task
 from rooda.fleet.remote.pull_request import (
     Description,
     NotFinished,
@@ -16,6 +15,7 @@ from rooda.fleet.remote.pull_request import (
     describe_run,
     open_pull_request,
 )
+from rooda.fleet.run_model import FleetTask
 from rooda.workspace.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
 from support.gitrepo import Repo
@@ -136,7 +136,7 @@ def test_a_failure_is_a_reason_in_words_without_credentials(user: Repo, tmp_path
 
 
 def test_the_words_of_an_agent_are_nothing_but_text() -> None:
-    task = Task("api", "Add\x1b[31m an API", "Please add it.")
+    task = FleetTask("api", "Add\x1b[31m an API", "Please add it.")
     said = "done ```\n@everyone closes #1 API_KEY=abcdef\x1b]0;x\x07"
     found = describe_run(task, "api", iterations=1, cost=1.5, words=said)
     assert found.title == "Add an API"
@@ -144,5 +144,5 @@ def test_the_words_of_an_agent_are_nothing_but_text() -> None:
     assert "## Task\n\nPlease add it.\n" in found.body
     block = found.body.partition("## What the agent said\n\n")[2]
     assert block == "````text\ndone ```\n@everyone closes #1 API_KEY=...\n````\n"
-    plain = describe_run(Task("api"), "api", iterations=2)
+    plain = describe_run(FleetTask("api"), "api", iterations=2)
     assert (plain.title, plain.body) == ("api", "Made by rooda in run `api`: 2 iterations.\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rooda.config.problems import InvalidInput
-from rooda.fleet.model import Task
+from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks
 from rooda.fleet.tasks.task_names import is_run_name, run_name
 
@@ -33,7 +33,9 @@ With a form.
 """
 
 
-def tasks_of(folder: Path, *names: str, known: tuple[str, ...] = (), **more: object) -> list[Task]:
+def tasks_of(
+    folder: Path, *names: str, known: tuple[str, ...] = (), **more: object
+) -> list[FleetTask]:
     texts = dict.fromkeys(known, "another text")
     return read_tasks(Wanted(names, folder, **more), texts)  # type: ignore[arg-type]
 
@@ -84,10 +86,10 @@ def test_a_list_of_tasks_has_order_limits_and_labels(tmp_path: Path) -> None:
         "  account: night\n"
     )
     auth, api = tasks_of(tmp_path, "fleet.yml")
-    assert auth == Task(
+    assert auth == FleetTask(
         "auth", "Auth", "Write auth.", priority=2, max_cost=5.0, labels=("gpu", "big")
     )
-    assert api == Task(
+    assert api == FleetTask(
         "api",
         "api",
         "Write auth.\n\nand mind the tests",

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.crash_points import DONE, FAULTS
-from rooda.fleet.model import Finish, State, Task
 from rooda.fleet.remote.fence import scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.pull_request import PullRequest
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.run_model import Finish, FleetTask, RunState
 from rooda.fleet.slots.slot import Slot
 from rooda.fleet.worker import slot_work
 from rooda.fleet.worker.control import Control
@@ -42,12 +42,12 @@ def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) ->
     prompts = fleet.folder / "prompts"
     agent = fleet.agent(2, f"cat >> {prompts}")
     text = "Rename TOKEN=abc123.\n" + 5000 * "A line of forty characters in a long task.\n"
-    fleet.add([Task("one", text=text, procedure="build")], agent)
+    fleet.add([FleetTask("one", text=text, procedure="build")], agent)
     faults = {FAULTS: "crash:after-step:one:1", DONE: str(fleet.folder)}
     fleet.start_slot(1, more=faults).wait(30)
     fleet.start_slot(2, takeover=1.0)
     fleet.until_ended()
-    assert fleet.run("one").state is State.SUCCESS, fleet.story()
+    assert fleet.run("one").state is RunState.SUCCESS, fleet.story()
     assert prompts.read_text().count("Rename TOKEN=abc123.") == 2
     kept = fleet.git("show", "refs/rooda/fleet/one:record.json")
     assert "abc123" not in kept
@@ -64,7 +64,7 @@ def work(fleet: Fleet) -> Iterator[SlotWork]:
 
 
 def published(
-    fleet: Fleet, name: str, told: PublishedResult, state: State | None, file: str = "work.txt"
+    fleet: Fleet, name: str, told: PublishedResult, state: RunState | None, file: str = "work.txt"
 ) -> Record:
     """Let another worker publish a commit of its own, with one file, for a run."""
     blob = fleet.git("hash-object", "-w", "--stdin", given="hush\n")
@@ -103,12 +103,12 @@ def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slo
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that takes over a run after its last iteration has another run in its slot."""
-    mine, other = fleet.add([Task("mine"), Task("other")], "agent")
-    record = published(fleet, "other", PublishedResult(iteration=1), State.SUCCESS)
+    mine, other = fleet.add([FleetTask("mine"), FleetTask("other")], "agent")
+    record = published(fleet, "other", PublishedResult(iteration=1), RunState.SUCCESS)
     assert work.open(mine) is None
     tips = pull_requests(monkeypatch)
     ended = replace(other, batch=replace(other.batch, finish=Finish.PR))
-    assert work.finish(ended, State.SUCCESS) == "PR #7"
+    assert work.finish(ended, RunState.SUCCESS) == "PR #7"
     assert tips == [record.tip]
 
 
@@ -116,27 +116,27 @@ def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slo
 def test_a_key_that_the_users_repository_has_goes_to_no_server_with_a_pull_request(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run,) = fleet.add([Task("one")], "agent")
-    published(fleet, "one", PublishedResult(iteration=1), State.SUCCESS, "server.pem")
+    (run,) = fleet.add([FleetTask("one")], "agent")
+    published(fleet, "one", PublishedResult(iteration=1), RunState.SUCCESS, "server.pem")
     tips = pull_requests(monkeypatch)
     ended = replace(run, batch=replace(run.batch, finish=Finish.PR))
     assert "no pull request: new files in the commits look like secrets: server.pem" in (
-        work.finish(ended, State.SUCCESS)
+        work.finish(ended, RunState.SUCCESS)
     )
     assert tips == []
     flags = ("--git-allow-secrets", "*.pem")
     allowed = replace(ended, batch=replace(ended.batch, flags=flags))
-    assert work.finish(allowed, State.SUCCESS) == "PR #7"
+    assert work.finish(allowed, RunState.SUCCESS) == "PR #7"
 
 
 @pytest.mark.thorough
 def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
     fleet: Fleet, work: SlotWork
 ) -> None:
-    (run,) = fleet.add([Task("one")], "agent")
-    told = PublishedResult(life=run.life, state=State.WORKING, iteration=1)
-    published(fleet, "one", told, State.CONFLICT)
-    assert work.open(run) == Next("end", state=State.CONFLICT)
+    (run,) = fleet.add([FleetTask("one")], "agent")
+    told = PublishedResult(life=run.life, state=RunState.WORKING, iteration=1)
+    published(fleet, "one", told, RunState.CONFLICT)
+    assert work.open(run) == Next("end", state=RunState.CONFLICT)
 
 
 @pytest.mark.thorough
@@ -144,7 +144,7 @@ def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To work on it again would cost the same again, and end the same way."""
-    (run,) = fleet.add([Task("one")], "agent")
+    (run,) = fleet.add([FleetTask("one")], "agent")
     assert work.open(run) is None
     (work.log.parent / "work" / "new.txt").write_text("work\n")
 
@@ -152,8 +152,8 @@ def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
         raise TransferError("run one is too large")
 
     monkeypatch.setattr(slot_work, "export_run", refuse)
-    found = work.publish(run, RunOutcome("one", "paused", iteration=1), State.WORKING)
+    found = work.publish(run, RunOutcome("one", "paused", iteration=1), RunState.WORKING)
     reason = "its record can't be published: run one is too large"
-    assert found == Next("end", state=State.FAILED, reason=reason)
+    assert found == Next("end", state=RunState.FAILED, reason=reason)
     assert work.open(replace(run, turn=2)) == found  # also if the worker dies now
     assert fleet.git("show", "refs/rooda/fleet/one^3:new.txt") == "work"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rooda.fleet.model import State, Task
+from rooda.fleet.run_model import FleetTask, RunState
 from support.fleet import Fleet
 
 DAYS = 2 * 24 * 3600 * 1000
@@ -22,11 +22,13 @@ def fleet(url: str, tmp_path: Path) -> Iterator[Fleet]:
 def test_a_run_that_the_queue_has_lost_is_queued_again(fleet: Fleet) -> None:
     gate = fleet.folder / "gate"
     wait = f"touch {gate}; while [ ! -e {gate}.open ]; do sleep 0.05; done"
-    fleet.add([Task(name, text="work") for name in "abc"], fleet.agent(1, wait))
+    fleet.add([FleetTask(name, text="work") for name in "abc"], fleet.agent(1, wait))
     first = fleet.start_slot(1)
     fleet.until(gate.exists)
     first.kill()
-    (working,) = (run.run for run in fleet.store.runs(fleet.project) if run.state is State.WORKING)
+    (working,) = (
+        run.run for run in fleet.store.runs(fleet.project) if run.state is RunState.WORKING
+    )
     cancelled, deleted = sorted({"a", "b", "c"} - {working})
     for name, status in ((working, "ERROR"), (cancelled, "CANCELLED")):
         fleet.sql(
@@ -46,7 +48,7 @@ def test_a_run_that_the_queue_has_lost_is_queued_again(fleet: Fleet) -> None:
 @pytest.mark.thorough
 def test_a_name_can_be_used_again_and_old_turns_are_deleted(fleet: Fleet) -> None:
     for _ in range(2):
-        fleet.add([Task("one", text="work")], fleet.agent(1))
+        fleet.add([FleetTask("one", text="work")], fleet.agent(1))
         slot = fleet.start_slot(1, takeover=1.0)
         fleet.until_ended()
         fleet.check_exactly_once("one", 1)

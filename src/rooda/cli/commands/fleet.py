@@ -23,7 +23,7 @@ from rooda.console.command_table import HELP_FLAGS
 from rooda.console.options import JSON, PlainGroup
 from rooda.console.pager import print_paged
 from rooda.fleet.display.fleet_table import as_object, has_worker, table_text
-from rooda.fleet.model import Order, Run
+from rooda.fleet.run_model import Order, Run
 from rooda.text.numbers import count
 
 _EXAMPLES = """\

@@ -22,7 +22,7 @@ from rooda.console.command_table import CliContext
 from rooda.demo import demo_repository
 from rooda.demo.fleet_agent import TASKS
 from rooda.fleet.display.fleet_table import table_text
-from rooda.fleet.model import Batch, Run, State
+from rooda.fleet.run_model import Batch, Run, RunState
 from rooda.fleet.tasks.read_tasks import Wanted, read_tasks
 from rooda.process.interrupts import INTERRUPTED
 from rooda.workspace.git import GitError
@@ -121,7 +121,7 @@ def _killer(
     def kill(worker: "Worker", runs: Sequence[Run], say: Callable[[str], object]) -> None:
         nonlocal has_killed
         victim = next((run for run in runs if run.run == _VICTIM), None)
-        if has_killed or victim is None or victim.state is not State.WORKING:
+        if has_killed or victim is None or victim.state is not RunState.WORKING:
             return
         own = {slot.pid for slot in worker.slots}
         pids = [

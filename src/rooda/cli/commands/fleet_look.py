@@ -25,7 +25,7 @@ from rooda.fleet.display.run_words import (
     time_of,
 )
 from rooda.fleet.display.settled import going_on
-from rooda.fleet.model import Run, State
+from rooda.fleet.run_model import Run, RunState
 from rooda.loop.stops import StopRule
 from rooda.record.rows import RunRow
 from rooda.text.controls import clean
@@ -87,7 +87,7 @@ def show(*, run: str, color: str, as_json: bool) -> None:
         print_paged(pieces, here.place.top, is_colored=page.paint.is_on)
 
 
-def _facts(run: Run, states: dict[str, State], now: float) -> Iterator[tuple[str | Cell, str]]:
+def _facts(run: Run, states: dict[str, RunState], now: float) -> Iterator[tuple[str | Cell, str]]:
     yield "Run", f"{run.run} ({run.task.title})" if run.task.title != run.run else run.run
     yield Cell("State", color_of(run)), state_words(run, states, now)
     yield "Iteration", iteration_words(run) or "none yet"

@@ -13,8 +13,8 @@ from rooda.fleet.actions.merge_runs import (
     MergeResult,
     merge_runs,
 )
-from rooda.fleet.model import Run, State
 from rooda.fleet.remote.replay import TooOldGit
+from rooda.fleet.run_model import Run, RunState
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import clean
 from rooda.text.numbers import count
@@ -74,7 +74,7 @@ def _chosen(here: FleetHere, names: tuple[str, ...]) -> list[Run]:
     found = [
         run
         for run in here.runs()
-        if run.run in wanted or (not wanted and run.state is State.SUCCESS)
+        if run.run in wanted or (not wanted and run.state is RunState.SUCCESS)
     ]
     if not found:
         raise wrong("no run has ended as success yet", "See their states with `rooda fleet`")

@@ -31,7 +31,7 @@ from rooda.console.options import RunCommand
 from rooda.fleet.display.fleet_table import table_text
 from rooda.fleet.display.run_words import state_words
 from rooda.fleet.display.settled import going_on
-from rooda.fleet.model import Batch, Finish, Run, State, Task
+from rooda.fleet.run_model import Batch, Finish, FleetTask, Run, RunState
 from rooda.fleet.tasks.read_tasks import By, Wanted, read_tasks
 from rooda.process.interrupts import INTERRUPTED
 from rooda.text.controls import one_line
@@ -98,7 +98,7 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
         ended = _own(here.runs(), names)
         text = table_text(here.sight(ended), room=room(), paint=painter("auto"))
         click.echo(f"\n{text}", nl=False)
-    if code == 0 and any(run.state is not State.SUCCESS for run in ended):
+    if code == 0 and any(run.state is not RunState.SUCCESS for run in ended):
         return 1
     return code
 
@@ -166,7 +166,7 @@ def _add_tasks(here: FleetHere, ctx: click.Context) -> list[str]:
     return [task.name for task in tasks]
 
 
-def _new(tasks: Sequence[Task], known: Collection[str]) -> list[Task]:
+def _new(tasks: Sequence[FleetTask], known: Collection[str]) -> list[FleetTask]:
     """Return the tasks that are no runs yet, and tell the user of the others."""
     there = [task.name for task in tasks if task.name in known]
     if there:
@@ -175,7 +175,9 @@ def _new(tasks: Sequence[Task], known: Collection[str]) -> list[Task]:
     return [task for task in tasks if task.name not in known]
 
 
-def _with_context(tasks: list[Task], contexts: Sequence[str], here: FleetHere) -> list[Task]:
+def _with_context(
+    tasks: list[FleetTask], contexts: Sequence[str], here: FleetHere
+) -> list[FleetTask]:
     """Return the tasks with the texts of `--context` before their own."""
     problems: list[Problem] = []
     found = choose_contexts(contexts, here.world.folder, problems, _LARGEST_CONTEXT)

@@ -10,7 +10,6 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.fleet.model import Batch, Task
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import (
     RECORD_PLACES,
@@ -21,6 +20,7 @@ from rooda.fleet.remote.fence import (
     scratch_remote,
 )
 from rooda.fleet.remote.record_commits import TASK
+from rooda.fleet.run_model import Batch, FleetTask
 from rooda.record.given_flags import split_flags
 from rooda.text.paths import first_names
 from rooda.workspace.git import Git, GitError
@@ -37,13 +37,13 @@ class Added(Struct, frozen=True, omit_defaults=True):
     place of the task in its batch.
     """
 
-    task: Task
+    task: FleetTask
     batch: Batch
     left_out: tuple[str, ...] = ()
     number: int = 0
 
 
-def records_of(batch: Batch, tasks: Sequence[Task]) -> list[tuple[str, dict[str, bytes]]]:
+def records_of(batch: Batch, tasks: Sequence[FleetTask]) -> list[tuple[str, dict[str, bytes]]]:
     """Return the names of new runs with the first files of their records, for `Remote.add`."""
     given = split_flags(batch.flags).without_secrets()
     kept = replace(batch, flags=tuple(word for words in given.flags for word in words))
@@ -79,7 +79,7 @@ def find_base(git: Git, wanted: str | None) -> Base:
     return Base(commit, full.removeprefix(_HEADS) if full.startswith(_HEADS) else "")
 
 
-def with_bases(tasks: Sequence[Task], git: Git) -> list[Task]:
+def with_bases(tasks: Sequence[FleetTask], git: Git) -> list[FleetTask]:
     """Return the tasks with commits as their bases: on other machines, branches are elsewhere."""
     return [
         task if task.base is None else replace(task, base=_base_of(task.name, task.base, git))
@@ -119,7 +119,7 @@ def check_is_shared(place: Place, git: Git, commits: Sequence[str]) -> None:
 def add_tasks(
     place: Place,
     batch: Batch,
-    tasks: Sequence[Task],
+    tasks: Sequence[FleetTask],
     tools: Tools,
     add_rows: Callable[[], object],
 ) -> None:

@@ -18,12 +18,12 @@ from rooda.fleet.actions.add_tasks import TITLE, Added
 from rooda.fleet.addresses import without_credentials
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.database.run_rows import KnownRun
-from rooda.fleet.model import State
 from rooda.fleet.place import Place
 from rooda.fleet.remote.fence import FETCH, RECORD_PLACES, scratch_remote
 from rooda.fleet.remote.published_result import PublishedResult
 from rooda.fleet.remote.record_commits import MOST, RESULT, TASK, Facts, read_commit
 from rooda.fleet.remote.transport import NAME, transport
+from rooda.fleet.run_model import RunState
 from rooda.fleet.tasks.task_names import is_run_name
 from rooda.record.given_flags import missing_now, split_flags
 from rooda.text.controls import one_line
@@ -41,7 +41,7 @@ class Adopted(Struct, frozen=True):
     """
 
     run: str
-    state: State = State.QUEUED
+    state: RunState = RunState.QUEUED
     iteration: int = 0
     trouble: str = ""
     needs: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ def _trouble(name: str, added: Added) -> str:
 
 
 def _known(added: Added, facts: Facts, result: PublishedResult) -> KnownRun:
-    state = facts.state or State.QUEUED
+    state = facts.state or RunState.QUEUED
     return KnownRun(
         task=added.task,
         batch=added.batch,

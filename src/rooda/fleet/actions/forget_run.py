@@ -4,10 +4,10 @@ from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.actions.look_at_run import unreachable
-from rooda.fleet.model import BRANCHES, Run
 from rooda.fleet.place import TITLE, Place
 from rooda.fleet.remote.fence import BranchMoved, Refused, Unreachable, scratch_remote
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.run_model import BRANCHES, Run
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 

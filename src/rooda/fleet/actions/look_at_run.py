@@ -1,10 +1,10 @@
 """Reads what a run has published in git: its record, and what it changed."""
 
 from rooda.config.problems import InvalidInput, Problem
-from rooda.fleet.model import BRANCHES, Run
 from rooda.fleet.place import TITLE, Place
 from rooda.fleet.remote.fence import Remote, Unreachable, scratch_remote
 from rooda.fleet.remote.replay import Conflict, TooOldGit, merged_base
+from rooda.fleet.run_model import BRANCHES, Run
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Tools
 

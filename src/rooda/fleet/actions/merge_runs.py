@@ -14,8 +14,8 @@ from typing import Self
 from msgspec import Struct
 
 from rooda.config.sensitive import without_secret_values
-from rooda.fleet.model import BRANCHES
 from rooda.fleet.remote.replay import check_version, commit_merge, is_ancestor, merge_trees
+from rooda.fleet.run_model import BRANCHES
 from rooda.fleet.slots.slot_clone import remove_tree
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from rooda.config.problems import InvalidInput, Problem
 from rooda.fleet.actions.add_tasks import Base, batch_name
 from rooda.fleet.display.run_words import NO_REQUEST, next_words
-from rooda.fleet.model import Batch, Run, State, Task
 from rooda.fleet.place import TITLE
+from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
 from rooda.fleet.tasks.task_names import run_name
 from rooda.text.controls import one_line
 from rooda.text.times import local_now
@@ -26,7 +26,7 @@ The task was:
 
 def refuse_success(run: Run) -> None:
     """Raise InvalidInput if the run ended as success: it has nothing left to do."""
-    if run.state is State.SUCCESS:
+    if run.state is RunState.SUCCESS:
         message = f"{run.run} ended as success: it has nothing left to do"
         advice = f"To bring its work onto a branch: rooda fleet retry {run.run} --onto BRANCH"
         if run.ended.startswith(NO_REQUEST):
@@ -34,13 +34,13 @@ def refuse_success(run: Run) -> None:
         raise InvalidInput([Problem(message, advice, title=TITLE)])
 
 
-def with_limits(task: Task, most: int | None, cost: float | None) -> Task:
+def with_limits(task: FleetTask, most: int | None, cost: float | None) -> FleetTask:
     """Return the task with other limits; None leaves a limit as it is."""
     task = task if most is None else replace(task, max_iterations=most)
     return task if cost is None else replace(task, max_cost=cost)
 
 
-def task_onto(run: Run, tip: str, onto: str, base: Base) -> tuple[Batch, Task]:
+def task_onto(run: Run, tip: str, onto: str, base: Base) -> tuple[Batch, FleetTask]:
     """Return an ordinary run, in a batch of its own, that brings the work of a run onto a branch.
 
     `tip` is the last commit of the run. The new run starts from the branch.

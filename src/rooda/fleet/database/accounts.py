@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from rooda.fleet.database.fleet_tables import HOLDS, RUNS, FleetDatabase
-from rooda.fleet.model import State
+from rooda.fleet.run_model import RunState
 
 # Both databases know this form; the row of an account is made when it is needed.
 _KEEP = sa.text(
@@ -66,7 +66,7 @@ class Accounts:
             at_work = connection.execute(
                 sa.select(sa.func.count())
                 .select_from(RUNS)
-                .where(RUNS.c.account == account, RUNS.c.state == State.WORKING)
+                .where(RUNS.c.account == account, RUNS.c.state == RunState.WORKING)
             ).scalar_one()
             most = max(1, int(at_work) // 2)
             connection.execute(
@@ -81,7 +81,7 @@ class Accounts:
         with self._database.engine.connect() as connection:
             rows = connection.execute(
                 sa.select(RUNS.c.project, RUNS.c.run)
-                .where(RUNS.c.account == account, RUNS.c.state == State.WORKING)
+                .where(RUNS.c.account == account, RUNS.c.state == RunState.WORKING)
                 .order_by(RUNS.c.added, RUNS.c.number, RUNS.c.project)
             )
             order = [(row.project, row.run) for row in rows.mappings()]

@@ -23,7 +23,7 @@ from rooda.fleet.database.run_rows import (
     text_of,
 )
 from rooda.fleet.database.workers import Workers
-from rooda.fleet.model import Batch, Order, Run, State, Task
+from rooda.fleet.run_model import Batch, FleetTask, Order, Run, RunState
 from rooda.text.controls import storable
 
 _STOPPED = "stopped by the user"
@@ -70,7 +70,7 @@ class FleetStore:
 
     # Runs, for the user's commands.
 
-    def add(self, project: str, batch: Batch, tasks: Sequence[Task]) -> None:
+    def add(self, project: str, batch: Batch, tasks: Sequence[FleetTask]) -> None:
         """Add a run for each task, all or none. Raises NameTaken."""
         with self._database.engine.begin() as connection:
             names = [task.name for task in tasks]
@@ -121,29 +121,31 @@ class FleetStore:
 
     def order(self, project: str, name: str, order: Order) -> None:
         """Ask for the stop of a run. One that waits is stopped at once."""
-        is_at_work = RUNS.c.state == State.WORKING
+        is_at_work = RUNS.c.state == RunState.WORKING
         with self._database.engine.begin() as connection:
             # One change: between two, the run could go from the queue to a worker.
             self._update(
                 connection,
-                _is(project, name) & (is_at_work | RUNS.c.state.in_([State.QUEUED, State.BLOCKED])),
+                _is(project, name)
+                & (is_at_work | RUNS.c.state.in_([RunState.QUEUED, RunState.BLOCKED])),
                 ordered=sa.case((is_at_work, order), else_=Order.NONE),
                 reason=sa.case((is_at_work, RUNS.c.reason), else_=_STOPPED),
                 turn=sa.case((is_at_work, RUNS.c.turn), else_=RUNS.c.turn + 1),
-                state=sa.case((is_at_work, RUNS.c.state), else_=State.STOPPED),
+                state=sa.case((is_at_work, RUNS.c.state), else_=RunState.STOPPED),
             )
 
-    def retry(self, project: str, name: str, task: Task) -> bool:
+    def retry(self, project: str, name: str, task: FleetTask) -> bool:
         """Queue a run again that has ended, with this task; return whether it had.
 
         One that has done nothing yet waits for the runs in `after`.
         """
-        first = State.BLOCKED if task.after else State.QUEUED
+        first = RunState.BLOCKED if task.after else RunState.QUEUED
         with self._database.engine.begin() as connection:
             return self._update(
                 connection,
-                _is(project, name) & RUNS.c.state.in_([state for state in State if state.is_end]),
-                state=sa.case((RUNS.c.iteration > 0, State.QUEUED), else_=first),
+                _is(project, name)
+                & RUNS.c.state.in_([state for state in RunState if state.is_end]),
+                state=sa.case((RUNS.c.iteration > 0, RunState.QUEUED), else_=first),
                 task=text_of(task),
                 reason="",
                 ordered=Order.NONE,
@@ -171,7 +173,7 @@ class FleetStore:
         gone = self.run(project, name)
         with self._database.engine.begin() as connection:
             done = connection.execute(
-                sa.delete(RUNS).where(_is(project, name), RUNS.c.state != State.WORKING)
+                sa.delete(RUNS).where(_is(project, name), RUNS.c.state != RunState.WORKING)
             )
             same = sa.and_(RUNS.c.project == BATCHES.c.project, RUNS.c.batch == BATCHES.c.batch)
             connection.execute(
@@ -195,7 +197,7 @@ class FleetStore:
         return self._runs(
             sa.and_(
                 RUNS.c.project == project,
-                RUNS.c.state == State.QUEUED,
+                RUNS.c.state == RunState.QUEUED,
                 RUNS.c.enqueued < RUNS.c.turn,
                 RUNS.c.not_before <= self.now(),
             )
@@ -216,7 +218,7 @@ class FleetStore:
         return self._runs(
             sa.and_(
                 RUNS.c.project == project,
-                RUNS.c.state.in_([State.QUEUED, State.WORKING]),
+                RUNS.c.state.in_([RunState.QUEUED, RunState.WORKING]),
                 RUNS.c.enqueued >= RUNS.c.turn,
             )
         )
@@ -228,8 +230,8 @@ class FleetStore:
                 connection,
                 _is(project, name)
                 & (RUNS.c.turn == turn)
-                & RUNS.c.state.in_([State.QUEUED, State.WORKING]),
-                state=State.QUEUED,
+                & RUNS.c.state.in_([RunState.QUEUED, RunState.WORKING]),
+                state=RunState.QUEUED,
                 turn=turn + 1,
                 reason="queued again: the queue had lost it",
             )
@@ -239,12 +241,12 @@ class FleetStore:
 
         Raises Dismissed if the worker was declared dead: another one may have the turn.
         """
-        may_start = RUNS.c.state.in_([State.QUEUED, State.WORKING])
+        may_start = RUNS.c.state.in_([RunState.QUEUED, RunState.WORKING])
         with self._database.engine.begin() as connection:
             if not self._update(
                 connection,
                 _is(project, name) & (RUNS.c.turn == turn) & may_start,
-                state=State.WORKING,
+                state=RunState.WORKING,
                 worker=worker,
                 place=where,
                 reason="",
@@ -287,7 +289,7 @@ class FleetStore:
             return self._update(
                 connection,
                 _is(project, name) & (RUNS.c.turn == turn) & (RUNS.c.worker == worker),
-                state=sa.case((is_stopped, State.STOPPED), else_=State.QUEUED),
+                state=sa.case((is_stopped, RunState.STOPPED), else_=RunState.QUEUED),
                 reason=sa.case((is_stopped, _STOPPED), else_=storable(reason)),
                 ordered=Order.NONE,
                 turn=turn + 1,
@@ -300,7 +302,7 @@ class FleetStore:
         name: str,
         turn: int,
         worker: str,
-        state: State,
+        state: RunState,
         reason: str,
         ended: str = "",
     ) -> bool:
@@ -344,13 +346,13 @@ class FleetStore:
 
     def _release(self, project: str) -> None:
         """Queue the runs that wait for others which have all ended as success."""
-        blocked = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.state == State.BLOCKED))
+        blocked = self._runs(sa.and_(RUNS.c.project == project, RUNS.c.state == RunState.BLOCKED))
         if not blocked:
             return
         with self._database.engine.begin() as connection:
             rows = connection.execute(
                 sa.select(RUNS.c.run).where(
-                    RUNS.c.project == project, RUNS.c.state == State.SUCCESS
+                    RUNS.c.project == project, RUNS.c.state == RunState.SUCCESS
                 )
             )
             done = {row.run for row in rows}
@@ -358,8 +360,8 @@ class FleetStore:
                 if done.issuperset(run.task.after):
                     self._update(
                         connection,
-                        _is(project, run.run) & (RUNS.c.state == State.BLOCKED),
-                        state=State.QUEUED,
+                        _is(project, run.run) & (RUNS.c.state == RunState.BLOCKED),
+                        state=RunState.QUEUED,
                         reason="",
                     )
 

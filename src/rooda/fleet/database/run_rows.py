@@ -5,15 +5,15 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from rooda.fleet.model import DEFAULT_ACCOUNT, Batch, Order, Run, State, Task
+from rooda.fleet.run_model import DEFAULT_ACCOUNT, Batch, FleetTask, Order, Run, RunState
 
 
 class KnownRun(Struct, frozen=True):
     """What git tells of a run that the database has lost."""
 
-    task: Task
+    task: FleetTask
     batch: Batch
-    state: State
+    state: RunState
     turn: int
     iteration: int = 0
     most_iterations: int | None = None
@@ -33,7 +33,7 @@ def new_life() -> str:
     return secrets.token_hex(4)
 
 
-def new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> dict[str, Any]:
+def new_row(project: str, batch: Batch, task: FleetTask, number: int, now: float) -> dict[str, Any]:
     """Return the row of a new run."""
     is_blocked = bool(task.after)
     return {
@@ -42,7 +42,7 @@ def new_row(project: str, batch: Batch, task: Task, number: int, now: float) -> 
         "batch": batch.name,
         "task": text_of(task),
         "account": task.account or DEFAULT_ACCOUNT,
-        "state": State.BLOCKED if is_blocked else State.QUEUED,
+        "state": RunState.BLOCKED if is_blocked else RunState.QUEUED,
         "turn": 1,
         "life": new_life(),
         "enqueued": 0,
@@ -91,8 +91,8 @@ def run_of(row: Any) -> Run:
         project=row["project"],
         run=row["run"],
         batch=batch_of(row["data"]),
-        task=json.decode(row["task"], type=Task),
-        state=State(row["state"]),
+        task=json.decode(row["task"], type=FleetTask),
+        state=RunState(row["state"]),
         turn=row["turn"],
         life=row["life"],
         iteration=row["iteration"],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from rooda.fleet.display.run_words import FAILED, cost_words, iteration_words, state_words
-from rooda.fleet.model import Run, State
+from rooda.fleet.run_model import Run, RunState
 from rooda.text.controls import one_line
 from rooda.text.numbers import count, money
 from rooda.text.widths import cut, width
@@ -33,7 +33,9 @@ def happenings(before: Sequence[Run], after: Sequence[Run], now: float) -> list[
     ]
 
 
-def _changes(old: Run | None, new: Run, states: Mapping[str, State], now: float) -> Iterator[str]:
+def _changes(
+    old: Run | None, new: Run, states: Mapping[str, RunState], now: float
+) -> Iterator[str]:
     if old is None:
         yield f"added: {state_words(new, states, now)}"
         return
@@ -44,14 +46,17 @@ def _changes(old: Run | None, new: Run, states: Mapping[str, State], now: float)
         return
     if new.ended != old.ended and new.ended:
         yield new.ended
-    if new.state is State.WORKING:
+    if new.state is RunState.WORKING:
         yield from _at_work(old, new, states, now)
-    elif new.state is State.QUEUED and (new.not_before, new.state) != (old.not_before, old.state):
+    elif new.state is RunState.QUEUED and (new.not_before, new.state) != (
+        old.not_before,
+        old.state,
+    ):
         yield state_words(new, states, now)
 
 
-def _at_work(old: Run, new: Run, states: Mapping[str, State], now: float) -> Iterator[str]:
-    if old.state is not State.WORKING:
+def _at_work(old: Run, new: Run, states: Mapping[str, RunState], now: float) -> Iterator[str]:
+    if old.state is not RunState.WORKING:
         yield f"starts on {new.where}"
     elif old.worker != new.worker:
         yield f"taken over on {new.where}"
@@ -76,8 +81,8 @@ def _iterations(old: Run, new: Run) -> str:
     return f"{what} {how}{f', {told}' if told else ''}{f': {said}' if said else ''}"
 
 
-def _end(run: Run, states: Mapping[str, State], now: float) -> str:
-    what = "success" if run.state is State.SUCCESS else ""
+def _end(run: Run, states: Mapping[str, RunState], now: float) -> str:
+    what = "success" if run.state is RunState.SUCCESS else ""
     words = ", ".join(
         word
         for word in (
@@ -102,7 +107,7 @@ def panel(runs: Sequence[Run], now: float, columns: int, hint: str, elapsed: flo
     a line that wraps there could not be removed. `hint` says what Ctrl+C does.
     """
     room = max(1, columns - _ECHO)
-    at_work = [run for run in runs if run.state is State.WORKING]
+    at_work = [run for run in runs if run.state is RunState.WORKING]
     shown = at_work[:_MOST_ROWS]
     wide = min(_LONGEST_NAME, max((width(run.run) for run in shown), default=0))
     lines = [cut(_row(run, now, wide), room) for run in shown]
@@ -125,10 +130,10 @@ def _row(run: Run, now: float, wide: int) -> str:
 
 def _summary(runs: Sequence[Run], elapsed: float, hint: str) -> str:
     names = {
-        "at work": (State.WORKING,),
-        "waiting": (State.QUEUED, State.BLOCKED),
-        "done": (State.SUCCESS,),
-        "not done": (State.FAILED, State.STOPPED, State.CONFLICT, State.SET_ASIDE),
+        "at work": (RunState.WORKING,),
+        "waiting": (RunState.QUEUED, RunState.BLOCKED),
+        "done": (RunState.SUCCESS,),
+        "not done": (RunState.FAILED, RunState.STOPPED, RunState.CONFLICT, RunState.SET_ASIDE),
     }
     counts = {name: sum(run.state in states for run in runs) for name, states in names.items()}
     words = ", ".join(f"{number} {name}" for name, number in counts.items() if number)

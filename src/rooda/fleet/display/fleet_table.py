@@ -16,7 +16,7 @@ from rooda.fleet.display.run_words import (
     time_of,
     total_words,
 )
-from rooda.fleet.model import Run, State
+from rooda.fleet.run_model import Run, RunState
 from rooda.text.colors import Color, Painter
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -50,7 +50,7 @@ class Sight(Struct, frozen=True):
     workers: "Sequence[WorkerRow]" = ()
 
     @property
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, RunState]:
         """The state of each run, by its name."""
         return {run.run: run.state for run in self.runs}
 
@@ -63,7 +63,7 @@ def table_text(sight: Sight, *, room: int | None = None, paint: Painter = _PLAIN
             Cell(run.run if room is None else cut(run.run, max(_NAME, room // 3)), Color.NAME),
             Cell(iteration_words(run)),
             Cell(cost_words(run.cost, run.unknown_costs, run.iteration)),
-            Cell(run.where if run.state is State.WORKING else ""),
+            Cell(run.where if run.state is RunState.WORKING else ""),
             Cell(run.branch if run.iteration else ""),
             Cell(state_words(run, states, sight.now), color_of(run)),
         )
@@ -109,7 +109,7 @@ def worker_words(sight: Sight) -> list[str]:
         f"No worker has {label_words(run.task.labels)}, which {run.run} needs. Start one with "
         f"`rooda worker --labels {','.join(run.task.labels)}`"
         for run in sight.runs
-        if run.state is State.QUEUED
+        if run.state is RunState.QUEUED
         and not any(set(run.task.labels) <= set(one.labels) for one in alive)
     ]
     return [f"Workers: {places}", *lacking]
@@ -117,7 +117,7 @@ def worker_words(sight: Sight) -> list[str]:
 
 def _labels_needed(runs: Sequence[Run]) -> str:
     """Return the flag without which a worker could take none of the runs that wait."""
-    queued = [run for run in runs if run.state is State.QUEUED]
+    queued = [run for run in runs if run.state is RunState.QUEUED]
     if not queued or not all(run.task.labels for run in queued):
         return ""
     return f" --labels {','.join(queued[0].task.labels)}"
@@ -154,7 +154,7 @@ def as_object(sight: Sight) -> dict[str, Any]:
     }
 
 
-def run_object(run: Run, states: dict[str, State], now: float) -> dict[str, Any]:
+def run_object(run: Run, states: dict[str, RunState], now: float) -> dict[str, Any]:
     """Return one run for programs. The flags of its batch may have secrets, and are left out."""
     return {
         "run": run.run,
@@ -167,7 +167,7 @@ def run_object(run: Run, states: dict[str, State], now: float) -> dict[str, Any]
         "unknown_costs": run.unknown_costs,
         "reason": run.reason,
         "headline": run.headline,
-        "until": _iso(run.not_before) if run.state is State.QUEUED else None,
+        "until": _iso(run.not_before) if run.state is RunState.QUEUED else None,
         "where": run.where,
         "worker": run.worker,
         "order": str(run.order),

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from rooda.fleet.display.fleet_progress import Display
-from rooda.fleet.model import Run
+from rooda.fleet.run_model import Run
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 
 _PACE = 0.5  # seconds between two looks at the database

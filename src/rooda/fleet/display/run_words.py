@@ -7,26 +7,26 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rooda.engine.run_outcome import LastAttempt
-from rooda.fleet.model import Order, Run, State
+from rooda.fleet.run_model import Order, Run, RunState
 from rooda.iteration.types import IterationStatus
 from rooda.text.colors import Color
 from rooda.text.numbers import count, money
 from rooda.text.times import DAY
 
 _ENDS = {
-    State.FAILED: "failed",
-    State.STOPPED: "stopped",
-    State.CONFLICT: "conflict",
-    State.SET_ASIDE: "set aside",
+    RunState.FAILED: "failed",
+    RunState.STOPPED: "stopped",
+    RunState.CONFLICT: "conflict",
+    RunState.SET_ASIDE: "set aside",
 }
 _COLORS = {
-    State.SUCCESS: Color.GOOD,
-    State.FAILED: Color.BAD,
-    State.CONFLICT: Color.BAD,
-    State.SET_ASIDE: Color.BAD,
-    State.STOPPED: Color.WARNING,
-    State.QUEUED: Color.QUIET,
-    State.BLOCKED: Color.QUIET,
+    RunState.SUCCESS: Color.GOOD,
+    RunState.FAILED: Color.BAD,
+    RunState.CONFLICT: Color.BAD,
+    RunState.SET_ASIDE: Color.BAD,
+    RunState.STOPPED: Color.WARNING,
+    RunState.QUEUED: Color.QUIET,
+    RunState.BLOCKED: Color.QUIET,
 }
 FAILED = "failed: "  # the beginning of the headline of an iteration that failed
 NO_REQUEST = "no pull request"
@@ -40,17 +40,17 @@ _NEW_LIMITS = {
 _ORDERS = {Order.STOP: "stops after this iteration", Order.NOW: "stops now"}
 
 
-def state_words(run: Run, states: Mapping[str, State], now: float) -> str:
+def state_words(run: Run, states: Mapping[str, RunState], now: float) -> str:
     """Return where a run is; `states` are those of all runs of the project, by their names."""
     match run.state:
-        case State.WORKING:
+        case RunState.WORKING:
             words = f"waiting: {run.reason}" if run.reason else "working"
             return _ORDERS.get(run.order, words)
-        case State.QUEUED:
+        case RunState.QUEUED:
             return _queued(run, now)
-        case State.BLOCKED:
+        case RunState.BLOCKED:
             return _blocked(run, states)
-        case State.SUCCESS:
+        case RunState.SUCCESS:
             return run.ended or f"branch only: git merge {run.branch}"
         case ended:
             words = _ENDS[ended]
@@ -74,23 +74,23 @@ def label_words(labels: Sequence[str]) -> str:
     return f"the {'label' if len(labels) == 1 else 'labels'} {', '.join(labels)}"
 
 
-def _blocked(run: Run, states: Mapping[str, State]) -> str:
+def _blocked(run: Run, states: Mapping[str, RunState]) -> str:
     """Return what a run waits for, and why it will not start by itself."""
-    left = [name for name in run.task.after if states.get(name) is not State.SUCCESS]
+    left = [name for name in run.task.after if states.get(name) is not RunState.SUCCESS]
     lost = [f"{name} {_lost(states.get(name))}" for name in left if _is_lost(states.get(name))]
     if lost:
         return f"blocked: {', '.join(lost)}"
     return f"after {', '.join(left or run.task.after)}"
 
 
-def _is_lost(state: State | None) -> bool:
-    return state is None or (state.is_end and state is not State.SUCCESS)
+def _is_lost(state: RunState | None) -> bool:
+    return state is None or (state.is_end and state is not RunState.SUCCESS)
 
 
-def _lost(state: State | None) -> str:
+def _lost(state: RunState | None) -> str:
     if state is None:
         return "is gone"
-    return {State.FAILED: "failed", State.CONFLICT: "has a conflict"}.get(
+    return {RunState.FAILED: "failed", RunState.CONFLICT: "has a conflict"}.get(
         state, f"was {_ENDS.get(state, state)}"
     )
 
@@ -98,7 +98,7 @@ def _lost(state: State | None) -> str:
 def next_words(run: Run) -> str:
     """Return the command that goes on after the end of a run; empty if there is none to name."""
     name = run.run
-    if run.state is State.SUCCESS:
+    if run.state is RunState.SUCCESS:
         if run.ended.startswith(NO_REQUEST):
             return f"git push origin {run.branch} && gh pr create --head {run.branch}"
         is_out = run.ended.startswith(("conflict", "verify failed"))
@@ -111,14 +111,14 @@ def next_words(run: Run) -> str:
 
 def color_of(run: Run) -> Color | None:
     """Return the color of the state."""
-    if run.state is State.SUCCESS and run.ended.startswith("conflict"):
+    if run.state is RunState.SUCCESS and run.ended.startswith("conflict"):
         return Color.BAD
     return _COLORS.get(run.state)
 
 
 def iteration_words(run: Run) -> str:
     """Return `3/20`, or `3` if there is no limit; "" before the first one."""
-    if not run.iteration and (run.state is not State.WORKING or not run.most_iterations):
+    if not run.iteration and (run.state is not RunState.WORKING or not run.most_iterations):
         return ""
     return f"{run.iteration}/{run.most_iterations}" if run.most_iterations else f"{run.iteration}"
 
@@ -140,11 +140,11 @@ def cost_words(cost: float, unknown: int, iterations: int = 0) -> str:
 def total_words(runs: Sequence[Run]) -> str:
     """Return `12 runs: 3 at work, 2 waiting, 5 success, 2 failed; $12.34 in all`."""
     groups = {
-        "at work": [State.WORKING],
-        "waiting": [State.QUEUED, State.BLOCKED],
-        **{str(state): [state] for state in (State.SUCCESS, State.FAILED, State.STOPPED)},
-        "conflict": [State.CONFLICT],
-        "set aside": [State.SET_ASIDE],
+        "at work": [RunState.WORKING],
+        "waiting": [RunState.QUEUED, RunState.BLOCKED],
+        **{str(state): [state] for state in (RunState.SUCCESS, RunState.FAILED, RunState.STOPPED)},
+        "conflict": [RunState.CONFLICT],
+        "set aside": [RunState.SET_ASIDE],
     }
     counts = {name: sum(run.state in states for run in runs) for name, states in groups.items()}
     parts = ", ".join(f"{number} {name}" for name, number in counts.items() if number)

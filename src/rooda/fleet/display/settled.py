@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from rooda.fleet.model import Run, State
+from rooda.fleet.run_model import Run, RunState
 
 
 def going_on(runs: Iterable[Run], labels: Collection[str] | None = None) -> list[Run]:
@@ -15,14 +15,14 @@ def going_on(runs: Iterable[Run], labels: Collection[str] | None = None) -> list
     while more := [
         run.run
         for run in every.values()
-        if run.state is State.BLOCKED and run.run not in stuck and _is_lost(run, every, stuck)
+        if run.state is RunState.BLOCKED and run.run not in stuck and _is_lost(run, every, stuck)
     ]:
         stuck.update(more)
     return [run for run in every.values() if not run.state.is_end and run.run not in stuck]
 
 
 def _fits(run: Run, labels: Collection[str] | None) -> bool:
-    is_elsewhere = run.state is State.WORKING  # a worker has it already
+    is_elsewhere = run.state is RunState.WORKING  # a worker has it already
     return labels is None or is_elsewhere or set(run.task.labels) <= set(labels)
 
 
@@ -31,6 +31,6 @@ def _is_lost(run: Run, every: Mapping[str, Run], stuck: Collection[str]) -> bool
         other = every.get(name)
         if other is None or name in stuck:
             return True
-        if other.state.is_end and other.state is not State.SUCCESS:
+        if other.state.is_end and other.state is not RunState.SUCCESS:
             return True
     return False

@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rooda.fleet.addresses import absolute_address, without_credentials
-from rooda.fleet.model import BRANCHES, RECORDS, State
 from rooda.fleet.remote.record_commits import (
     RECORD,
     RESULT,
@@ -29,6 +28,7 @@ from rooda.fleet.remote.record_commits import (
 from rooda.fleet.remote.replay import is_ancestor
 from rooda.fleet.remote.run_record import Move, Record
 from rooda.fleet.remote.transport import NAME, remove_stale_lock, transport
+from rooda.fleet.run_model import BRANCHES, RECORDS, RunState
 from rooda.text.controls import one_line
 from rooda.text.paths import first_names
 from rooda.workspace.git import INHERITED, Git, GitError
@@ -201,7 +201,7 @@ class Remote:
         tip: str | None,
         wip: str | None,
         files: Mapping[str, bytes],
-        state: State | None = None,
+        state: RunState | None = None,
         keep_branch: bool = False,
     ) -> Record:
         """Move the branch to `tip` and add to the record, both or neither; return the new record.

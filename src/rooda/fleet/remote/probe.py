@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from rooda.fleet.model import BRANCHES, RECORDS
 from rooda.fleet.remote.fence import FALLBACK, Remote, Unreachable
 from rooda.fleet.remote.record_commits import Facts, NewCommit, RecordKind
 from rooda.fleet.remote.run_record import Move
+from rooda.fleet.run_model import BRANCHES, RECORDS
 
 
 class Probe(Struct, frozen=True):

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta, MsgspecError, Struct, json
 
-from rooda.fleet.model import State
 from rooda.fleet.remote.record_commits import Number
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.run_model import RunState
 
 
 class PublishedResult(Struct, frozen=True):
@@ -14,7 +14,7 @@ class PublishedResult(Struct, frozen=True):
 
     turn: Number = 0
     life: str = ""  # of the run, when this was published
-    state: State = State.WORKING
+    state: RunState = RunState.WORKING
     reason: str = ""
     iteration: Number = 0
     max_iterations: Number | None = None

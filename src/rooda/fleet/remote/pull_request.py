@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from rooda.config.sensitive import without_secret_values
 from rooda.fleet.addresses import local_folder, without_credentials
-from rooda.fleet.model import BRANCHES, Task
 from rooda.fleet.remote.transport import NAME, transport
+from rooda.fleet.run_model import BRANCHES, FleetTask
 from rooda.process.exits import Exited, describe
 from rooda.text.controls import clean, one_line
 from rooda.text.numbers import count, money
@@ -63,7 +63,7 @@ class Description(Struct, frozen=True):
 
 
 def describe_run(
-    task: Task, run: str, *, iterations: int, cost: float | None = None, words: str = ""
+    task: FleetTask, run: str, *, iterations: int, cost: float | None = None, words: str = ""
 ) -> Description:
     """Return title and text: what the user wanted, what it took, and the agent's last words.
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from rooda.fleet.model import State
+from rooda.fleet.run_model import RunState
 from rooda.workspace.git import Git, GitError
 
 TASK, RESULT, RECORD = "task.json", "result.json", "record.json"
@@ -51,7 +51,7 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     wip: Commit | None = None  # a commit of the uncommitted work on top of it
     claims: Number = 0  # in a row, without any other commit between them
     owner: str = ""  # the worker that claimed last
-    state: State | None = None  # how it ended
+    state: RunState | None = None  # how it ended
     maker: str = ""  # differs between two processes that write the same in the same second
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.fleet.model import State
 from rooda.fleet.remote.record_commits import RECORD, RESULT, TASK, Facts, RecordKind
+from rooda.fleet.run_model import RunState
 
 
 class Record(Struct, frozen=True):
@@ -23,7 +23,7 @@ class Record(Struct, frozen=True):
     iteration: int = 0  # the last one that is done
     claims_since: int = 0  # claims since the last commit of another kind
     owner: str = ""  # the worker that claimed last
-    state: State | None = None  # how it ended
+    state: RunState | None = None  # how it ended
     task: bytes = b""
     result: bytes = b""
     record: bytes = b""

@@ -6,12 +6,12 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.fleet.model import State
 from rooda.fleet.remote.fence import BranchMoved
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.record_commits import RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.run_model import RunState
 from rooda.fleet.slots.slot import Slot, Snapshot
 
 
@@ -21,7 +21,7 @@ class Publication(Struct, frozen=True):
     kind: RecordKind
     iteration: int
     files: Mapping[str, bytes]
-    state: State | None = None  # how the run ended
+    state: RunState | None = None  # how the run ended
 
 
 class PublishedConflict(Exception):  # noqa: N818 - what happened
@@ -83,5 +83,5 @@ def publish_work(
         try:
             work = slot.rebase(work, actual, run)
         except Conflict as conflict:
-            what = replace(what, kind=RecordKind.ENDED, state=State.CONFLICT)
+            what = replace(what, kind=RecordKind.ENDED, state=RunState.CONFLICT)
             raise PublishedConflict(conflict, push(keep_branch=True)) from None

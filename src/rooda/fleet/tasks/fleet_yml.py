@@ -8,7 +8,7 @@ from rooda.config.document import Entry, Mapping, Node, Sequence, parse, plain
 from rooda.config.kinds import Dollars, Integer, Kind, WrongValue, brief
 from rooda.config.problems import Problem
 from rooda.config.text_kinds import LabelList, Text, TextList
-from rooda.fleet.model import Task
+from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.task_checks import Placed
 from rooda.fleet.tasks.task_names import run_name
 from rooda.prompts.parts import (
@@ -87,7 +87,7 @@ class _Reader:
             return None
         title = str(values.pop("name"))
         after = tuple(run_name(name) for name in values.pop("after", ()))
-        task = Task(run_name(title), title, context, after=after, **values)
+        task = FleetTask(run_name(title), title, context, after=after, **values)
         return Placed(task, self._file, node.line, lines)
 
     def _value(self, entry: Entry) -> Any:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rooda.config.problems import InvalidInput, Problem, in_order
-from rooda.fleet.model import Task
+from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.fleet_yml import read_list
 from rooda.fleet.tasks.task_checks import Placed, check_names, check_order
 from rooda.fleet.tasks.task_names import run_name
@@ -43,7 +43,7 @@ class Wanted(Struct, frozen=True):
     procedure: str | None = None
 
 
-def read_tasks(wanted: Wanted, known: Mapping[str, str] | None = None) -> list[Task]:
+def read_tasks(wanted: Wanted, known: Mapping[str, str] | None = None) -> list[FleetTask]:
     """Return the tasks in their order, also those that are runs already.
 
     `known` are the texts of the runs that the project has, by their names.
@@ -75,7 +75,7 @@ def by_heading(text: str, shown: str) -> list[Placed]:
     for line, end in zip(headings, ends[1:], strict=True):
         title = plain(line.text)
         own = "\n".join(rows[line.number - 1 : end]).strip()
-        task = Task(run_name(title), title, f"{shared}\n\n{own}".strip())
+        task = FleetTask(run_name(title), title, f"{shared}\n\n{own}".strip())
         found.append(Placed(task, shown, line.number))
     return found
 
@@ -110,7 +110,7 @@ def _folder(path: Path, name: str, problems: list[Problem]) -> Iterator[Placed]:
 
 
 def _whole(path: Path, shown: str, text: str) -> Placed:
-    return Placed(Task(run_name(path.stem), path.stem, text.strip()), shown)
+    return Placed(FleetTask(run_name(path.stem), path.stem, text.strip()), shown)
 
 
 def _text(path: Path, shown: str, problems: list[Problem]) -> str | None:

@@ -6,14 +6,14 @@ from graphlib import CycleError, TopologicalSorter
 from msgspec import Struct
 
 from rooda.config.problems import Problem
-from rooda.fleet.model import Task
+from rooda.fleet.run_model import FleetTask
 from rooda.text.lookup import did_you_mean
 
 
 class Placed(Struct, frozen=True):
     """A task, and where the user wrote it; `lines` are those of its keys."""
 
-    task: Task
+    task: FleetTask
     file: str
     line: int | None = None
     lines: Mapping[str, int] = {}

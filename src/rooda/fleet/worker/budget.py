@@ -2,7 +2,7 @@
 
 from rooda.fleet.database.fleet_store import FleetStore
 from rooda.fleet.display.run_words import BATCH_SPENT
-from rooda.fleet.model import Run, State
+from rooda.fleet.run_model import Run, RunState
 from rooda.fleet.worker.next_move import Next
 from rooda.text.numbers import count, money
 
@@ -24,7 +24,7 @@ def _spent(store: FleetStore, run: Run) -> Next | None:
     reason = f"{BATCH_SPENT} {money(cost)} of {money(most)} (max_cost)"
     if unknown:
         reason += f"; {count(unknown, 'iteration')} told no cost"
-    return Next("end", state=State.FAILED, reason=reason)
+    return Next("end", state=RunState.FAILED, reason=reason)
 
 
 def _held(store: FleetStore, run: Run) -> Next | None:

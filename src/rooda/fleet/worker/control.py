@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from rooda.fleet.model import Order
+from rooda.fleet.run_model import Order
 from rooda.fleet.worker.child import Child
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rooda.fleet.model import State
+from rooda.fleet.run_model import RunState
 
 
 class Next(Struct, frozen=True):
@@ -13,5 +13,5 @@ class Next(Struct, frozen=True):
     move: Literal["again", "wait", "end", "gone"]
     seconds: float = 0.0  # how long to wait
     reason: str = ""
-    state: State = State.QUEUED  # for an end
+    state: RunState = RunState.QUEUED  # for an end
     iteration: int = 0

@@ -16,7 +16,6 @@ from rooda.engine.run_outcome import RunOutcome
 from rooda.fleet.addresses import local_folder
 from rooda.fleet.crash_points import reach
 from rooda.fleet.display.run_words import headline_of
-from rooda.fleet.model import Finish, Run, State
 from rooda.fleet.remote.fence import Refused, Unreachable
 from rooda.fleet.remote.patience import until_reached
 from rooda.fleet.remote.published_result import PublishedResult, read_published
@@ -24,6 +23,7 @@ from rooda.fleet.remote.pull_request import NotFinished, describe_run, open_pull
 from rooda.fleet.remote.record_commits import RECORD, RESULT, RecordKind
 from rooda.fleet.remote.replay import Conflict
 from rooda.fleet.remote.run_record import Record
+from rooda.fleet.run_model import Finish, Run, RunState
 from rooda.fleet.slots.publishing import Publication, PublishedConflict, publish_work
 from rooda.fleet.slots.slot import Slot, Snapshot
 from rooda.fleet.slots.slot_setup import Setup, SetupFailed
@@ -101,9 +101,9 @@ class SlotWork:
         try:
             self._bring(run, found)
         except Conflict as conflict:
-            return self._give_up(run, found, State.CONFLICT, str(conflict))
+            return self._give_up(run, found, RunState.CONFLICT, str(conflict))
         except (SetupFailed, TransferError) as error:
-            return self._give_up(run, found, State.FAILED, one_line(str(error)))
+            return self._give_up(run, found, RunState.FAILED, one_line(str(error)))
         self._record = found
         return None
 
@@ -112,13 +112,13 @@ class SlotWork:
             record = self._reached(run, lambda: self._slot.remote.fetch(run.run))
             if record is None:
                 reason = f"its record is gone from {self._slot.remote.shown}"
-                return Next("end", state=State.FAILED, reason=reason)
+                return Next("end", state=RunState.FAILED, reason=reason)
             if (ended := self._end_in(run, record)) is not None:
                 return ended
             if record.claims_since >= self._plan.most_claims:
                 tries = count(record.claims_since, "time")
                 reason = f"iteration {record.iteration + 1} was begun {tries}, and never came back"
-                return self._give_up(run, record, State.SET_ASIDE, reason)
+                return self._give_up(run, record, RunState.SET_ASIDE, reason)
             with contextlib.suppress(Refused):  # an earlier owner published meanwhile: look again
                 claim = partial(self._slot.remote.claim, run.run, record, self._worker)
                 return self._reached(run, claim)
@@ -175,13 +175,13 @@ class SlotWork:
             return base
         return self._reached(run, lambda: self._slot.merged_base(base, tips))
 
-    def give_up(self, run: Run, state: State, reason: str) -> Next:
+    def give_up(self, run: Run, state: RunState, reason: str) -> Next:
         """Note in git that the run in this slot has ended, without any new work."""
         if self._record is None:
             return Next("end", state=state, reason=reason)
         return self._give_up(run, self._record, state, reason)
 
-    def _give_up(self, run: Run, record: Record, state: State, reason: str) -> Next:
+    def _give_up(self, run: Run, record: Record, state: RunState, reason: str) -> Next:
         result = json.encode(
             self._result(run, RunOutcome(run.run, "", iteration=record.iteration), state, reason)
         )
@@ -255,7 +255,7 @@ class SlotWork:
         self,
         run: Run,
         result: RunOutcome,
-        state: State,
+        state: RunState,
         *,
         reason: str = "",
         is_done: bool = True,
@@ -270,12 +270,15 @@ class SlotWork:
         allowed = _allowed_secrets(run.batch.flags)
         work = self._reached(run, lambda: self._slot.snapshot(allowed))
         if words := self._hold_back(run, work, allowed):
-            return self._give_up(run, record, State.FAILED, words)
+            return self._give_up(run, record, RunState.FAILED, words)
         files = {}
         try:
             files[RECORD] = export_run(self._slot.record_folder, run.run)
         except TransferError as error:  # without its record a run can't go on
-            state, reason = State.FAILED, f"its record can't be published: {one_line(str(error))}"
+            state, reason = (
+                RunState.FAILED,
+                f"its record can't be published: {one_line(str(error))}",
+            )
         files[RESULT] = json.encode(self._result(run, result, state, reason))
         kind = RecordKind.DONE if is_done else RecordKind.WAITING
         try:
@@ -291,7 +294,7 @@ class SlotWork:
         except Refused as error:
             raise RunLost(str(error)) from None
         except PublishedConflict as conflict:
-            return Next("end", state=State.CONFLICT, reason=one_line(str(conflict)))
+            return Next("end", state=RunState.CONFLICT, reason=one_line(str(conflict)))
         except Unreachable as error:
             raise Unreachable(f"its last iteration is not published: {error}") from None
         if RECORD not in files:
@@ -317,7 +320,9 @@ class SlotWork:
             f"pushed, name them with {GIT_ALLOW_SECRETS.flag_name}"
         )
 
-    def _result(self, run: Run, result: RunOutcome, state: State, reason: str) -> PublishedResult:
+    def _result(
+        self, run: Run, result: RunOutcome, state: RunState, reason: str
+    ) -> PublishedResult:
         return PublishedResult(
             turn=run.turn,
             life=run.life,
@@ -330,9 +335,9 @@ class SlotWork:
             headline=headline_of(result.last),
         )
 
-    def finish(self, run: Run, state: State) -> str:
+    def finish(self, run: Run, state: RunState) -> str:
         """Open a pull request, if the batch wants one; return words about it, or none."""
-        if run.batch.finish is not Finish.PR or state is not State.SUCCESS:
+        if run.batch.finish is not Finish.PR or state is not RunState.SUCCESS:
             return ""
         try:
             record = self._reached(run, lambda: self._slot.remote.fetch(run.run))

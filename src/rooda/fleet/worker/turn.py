@@ -17,9 +17,9 @@ from rooda.engine.run_outcome import NOT_STARTED, RunOutcome
 from rooda.fleet.crash_points import reach
 from rooda.fleet.database.fleet_store import Dismissed, FleetStore, RunProgress
 from rooda.fleet.display.run_words import headline_of
-from rooda.fleet.model import Order, Run, State
 from rooda.fleet.remote.fence import BrokenRecord, Unreachable
 from rooda.fleet.remote.published_result import read_published
+from rooda.fleet.run_model import Order, Run, RunState
 from rooda.fleet.worker.budget import wait_or_end
 from rooda.fleet.worker.control import ActiveTurn, Control
 from rooda.fleet.worker.durable import Steps
@@ -92,7 +92,7 @@ class TurnWork:
         except RunLost as error:
             self._place.on_lost(str(error))
         except BrokenRecord as error:
-            found = Next("end", state=State.FAILED, reason=str(error))
+            found = Next("end", state=RunState.FAILED, reason=str(error))
         except Unreachable as error:  # the turn is to end, and git is away
             found = self._interrupted(f": {one_line(str(error))}")
         except Exception as error:  # noqa: BLE001 - the run must not be stuck in any case
@@ -179,7 +179,7 @@ class TurnWork:
     def _before(self, run: Run) -> Next | None:
         """Return why no further iteration begins now; None if it may."""
         if run.order is not Order.NONE or self._control.order is not Order.NONE:
-            return Next("end", state=State.STOPPED, reason="stopped by the user")
+            return Next("end", state=RunState.STOPPED, reason="stopped by the user")
         if self._control.is_draining:
             return Next("wait", reason="handed back by its worker")
         return self._ask(lambda: wait_or_end(self._store, run))
@@ -189,7 +189,7 @@ class TurnWork:
         self._control.check()
         self._slot.leave()  # the next try claims the run again, and claims are counted
         if self._control.order is Order.NOW:
-            return Next("end", state=State.STOPPED, reason=f"stopped by the user{why}")
+            return Next("end", state=RunState.STOPPED, reason=f"stopped by the user{why}")
         if self._control.is_draining:
             return Next("wait", reason=f"handed back by its worker{why}")
         return Next("again")
@@ -199,7 +199,7 @@ class TurnWork:
         if self._slot.claims < _TRIES_TO_START:
             self._slot.leave()
             return Next("again")
-        return self._slot.give_up(run, State.FAILED, one_line(result.reason))
+        return self._slot.give_up(run, RunState.FAILED, one_line(result.reason))
 
     def _held(self, run: Run, result: RunOutcome, limit: AgentHold) -> Next:
         """The account has a limit, or its service is away: keep what the agent did, and wait."""
@@ -211,14 +211,14 @@ class TurnWork:
             self._ask(lambda: self._store.accounts.set_hold(run.account, seconds, reason))
         elif limit.kind == "overloaded":
             self._ask(lambda: self._store.accounts.lower(run.account, _LOWERED, reason))
-        found = self._slot.publish(run, result, State.QUEUED, is_done=False)
+        found = self._slot.publish(run, result, RunState.QUEUED, is_done=False)
         return found or Next("wait", seconds=seconds, reason=reason)
 
     def _published(self, run: Run, result: RunOutcome) -> Next:
         state, reason = _end_of(result)
         number = result.iteration
         reach("after-commit", self.run, number)
-        found = self._slot.publish(run, result, state or State.WORKING, reason=reason)
+        found = self._slot.publish(run, result, state or RunState.WORKING, reason=reason)
         if found is not None:
             return found
         reach("after-push", self.run, number)
@@ -249,17 +249,17 @@ class TurnWork:
                 self._control.rest(_RETRY)
 
 
-def _end_of(result: RunOutcome) -> tuple[State | None, str]:
+def _end_of(result: RunOutcome) -> tuple[RunState | None, str]:
     """Return the state in which the run ended and why; None if it goes on."""
     match result.status, result.rule:
         case _, "paused":
             return None, ""
         case "success", _:
-            return State.SUCCESS, result.reason
+            return RunState.SUCCESS, result.reason
         case "interrupted", _:
-            return State.STOPPED, result.reason or "interrupted"
+            return RunState.STOPPED, result.reason or "interrupted"
         case _:
-            return State.FAILED, result.reason or result.rule or "failed"
+            return RunState.FAILED, result.reason or result.rule or "failed"
 
 
 def _seconds_until(end: datetime | None) -> float:

@@ -9,7 +9,7 @@ RECORDS = "refs/rooda/fleet/"  # so is its record
 DEFAULT_ACCOUNT = "default"  # of the agents of a task that names no account
 
 
-class Task(Struct, frozen=True, omit_defaults=True):
+class FleetTask(Struct, frozen=True, omit_defaults=True):
     """What the user wants done: a heading of a file, a spec, or an entry of fleet.yml.
 
     `text` is the prompt of the run; with a `procedure` it is the context of that procedure. None
@@ -51,7 +51,7 @@ class Batch(Struct, frozen=True, omit_defaults=True):
     forgotten_cost: float = 0.0  # of its runs that the user has removed from the table
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """Where a run is."""
 
     QUEUED = "queued"  # ready, or soon: see `not_before`
@@ -66,7 +66,7 @@ class State(StrEnum):
     @property
     def is_end(self) -> bool:
         """Whether no worker takes up the run any more by itself."""
-        return self not in (State.QUEUED, State.BLOCKED, State.WORKING)
+        return self not in (RunState.QUEUED, RunState.BLOCKED, RunState.WORKING)
 
 
 class Order(StrEnum):
@@ -83,8 +83,8 @@ class Run(Struct, frozen=True):
     project: str
     run: str
     batch: Batch
-    task: Task
-    state: State = State.QUEUED
+    task: FleetTask
+    state: RunState = RunState.QUEUED
     turn: int = 1
     life: str = ""  # an end that was published in an earlier life does not count any more
     iteration: int = 0  # the last one that was published
