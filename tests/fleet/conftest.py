@@ -25,3 +25,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/fleet.sqlite"
     server: Postgres = request.getfixturevalue("postgres")
     return server.database()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of workers with PostgreSQL as slow: the same code runs with SQLite, measured."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "fleet" in item.fixturenames:
+            chosen = getattr(item, "callspec", None)
+            if chosen is not None and chosen.params.get("url") == "postgres":
+                item.add_marker(pytest.mark.slow)

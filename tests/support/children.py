@@ -96,7 +96,7 @@ def started_at(process: Process, started: float) -> Process:
     return other
 
 
-def until(done: Callable[[], bool], what: str, timeout: float = 20) -> None:
+def until(done: Callable[[], bool], what: str, timeout: float = 60) -> None:
     """Wait until `done` returns true."""
     end = time.monotonic() + timeout
     while not done():

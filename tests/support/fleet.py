@@ -174,14 +174,14 @@ class Fleet:
         database.close()
         return rows
 
-    def until(self, holds: Callable[[], bool], timeout: float = 40) -> None:
+    def until(self, holds: Callable[[], bool], timeout: float = 120) -> None:
         """Wait for a sign."""
         end = time.monotonic() + timeout
         while not holds():
             assert time.monotonic() < end, self.story()
             time.sleep(_TICK)
 
-    def until_ended(self, timeout: float = 40) -> None:
+    def until_ended(self, timeout: float = 120) -> None:
         """Wait until all runs have ended."""
         self.until(lambda: all(run.state.is_end for run in self.store.runs(self.project)), timeout)
 

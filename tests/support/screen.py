@@ -71,14 +71,14 @@ class Screen:
             return bool(data)
         return False
 
-    def wait_for(self, words: str, timeout: float = 20) -> None:
+    def wait_for(self, words: str, timeout: float = 60) -> None:
         """Read until the words have been sent."""
         end = time.monotonic() + timeout
         while words.encode() not in self.sent:
             assert time.monotonic() < end, f"{words!r} was not shown: {bytes(self.sent)!r}"
             self.read(0.1)
 
-    def finish(self, timeout: float = 20) -> int:
+    def finish(self, timeout: float = 60) -> int:
         """Read until rooda has exited, and return its exit code."""
         assert self.process is not None
         end = time.monotonic() + timeout

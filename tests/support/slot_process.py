@@ -24,5 +24,8 @@ def _save_and_leave(code: int) -> None:
 if __name__ == "__main__":
     from rooda.fleet.worker.slot_process import main
 
+    # Its children are ordinary runs, which many other tests measure.
+    for _name in [name for name in os.environ if name.startswith("COVERAGE_")]:
+        del os.environ[_name]
     save_coverage_at_exit()
     main()

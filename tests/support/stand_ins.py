@@ -63,7 +63,7 @@ class StandInGit:
         manner = "stubborn" if stubborn else "obedient"
         (self._tools / "wish").write_text(f"{command} {number} {manner}\n")
 
-    def wait_until_it_hangs(self, timeout: float = 40) -> int:
+    def wait_until_it_hangs(self, timeout: float = 120) -> int:
         """Return the pid of the git that hangs."""
         return int(wait_for(self._tools / "hung", timeout=timeout))
 

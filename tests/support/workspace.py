@@ -55,7 +55,7 @@ class Running:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def finish(self, timeout: float = 20) -> Finished:
+    def finish(self, timeout: float = 60) -> Finished:
         try:
             out, err = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -152,7 +152,7 @@ class Workspace:
         return Running(process, time.monotonic())
 
     def rooda(
-        self, *args: str, env: Mapping[str, str | None] | None = None, timeout: float = 30
+        self, *args: str, env: Mapping[str, str | None] | None = None, timeout: float = 90
     ) -> Finished:
         """Run the installed command until it exits."""
         return self.start(*args, env=env).finish(timeout)
@@ -172,7 +172,7 @@ def kept_in(state: Path, iteration: int = 1, attempt: int = 1) -> Path:
     return state / place_of(newest.name, iteration, attempt)
 
 
-def wait_for(path: Path, timeout: float = 20) -> str:
+def wait_for(path: Path, timeout: float = 60) -> str:
     """Wait until a file exists and has content; return the content."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
