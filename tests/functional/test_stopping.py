@@ -298,7 +298,7 @@ def test_pause_during_the_grace_does_not_count(tmp_path: Path) -> None:
             found = table.find(child.pid)
             return [found] if found is not None and not found.ended else []
 
-        stopping = TreeStop(table, members, child.pid)
+        stopping = TreeStop(table, members)
         stopping.within(1)
         assert not stopping.step()
         stopping.hold()

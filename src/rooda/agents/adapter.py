@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Form, Usage
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.flag_rules import FlagRule, ToolPermissions, flag_value
 from rooda.agents.json_events import Event
@@ -34,6 +35,7 @@ class Adapter:
     `name` is the name of the adapter, of the program and of the built-in alias.
     `output_flags` are the flags that set the form of the output, `output_forms` are their values.
     `rooda doctor` checks command lines with `permissions` and `flag_rules`.
+    `needs` are the files and variables that the CLI gets in the sandbox.
     """
 
     name: ClassVar[str]
@@ -42,11 +44,16 @@ class Adapter:
     output_forms: ClassVar[Mapping[str, Form]] = {}
     permissions: ClassVar[ToolPermissions] = ToolPermissions()
     flag_rules: ClassVar[tuple[FlagRule, ...]] = ()
+    needs: ClassVar[SandboxNeeds] = SandboxNeeds()
 
     def form(self, words: Sequence[str]) -> Form:
         """Return the form of the output that the flags of a command line select."""
         chosen = flag_value(words, *self.output_flags)
         return self.output_forms.get(chosen or "", Form.TEXT)
+
+    def in_sandbox(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return a command line with the CLI's own sandbox switched off."""
+        return tuple(words)
 
     def read(self, event: Event, notes: AgentNotes, /) -> None:
         """Record the content of an output event in the notes."""

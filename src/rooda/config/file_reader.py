@@ -21,7 +21,7 @@ from rooda.config.settings import (
     SHORT_FORMS,
     TAKEN_AWAY_WHOLE,
 )
-from rooda.config.text_kinds import OneOf, PathText, Text, TextMap
+from rooda.config.text_kinds import OneOf, Text, TextMap, with_folder
 from rooda.prompts import builtin
 from rooda.prompts.parts import PHASES, BuiltinPart, FilePart, Part, Source, TextPart
 from rooda.text.lookup import did_you_mean, near_miss
@@ -146,8 +146,7 @@ class _Reader:
         except WrongValue as wrong:
             self._found.problem(str(wrong), wrong.suggestion, entry.line, name)
             return None
-        if isinstance(setting.kind, PathText) and value is not None:
-            value = str(anchored(self._file.folder, value, self._file.home))
+        value = with_folder(setting.kind, value, self._file.folder, self._file.home)
         return Valued(value, self._origin(entry.line), name)
 
     def _fleet(self, section: Entry) -> None:

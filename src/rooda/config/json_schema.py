@@ -68,6 +68,8 @@ def _short_form(section: str) -> Schema:
     if short is None:
         return {"type": ["object", "null"]}
     kind = short.kind.schema()  # its other keywords do not apply to objects
+    if "enum" in kind:
+        return {"anyOf": [{"type": "object"}, kind], "description": short.help}
     return kind | {"type": ["object", "null", kind["type"]], "description": short.help}
 
 

@@ -9,10 +9,9 @@ from rooda.config.origin import Origin, Tier
 from rooda.config.problems import Problem
 from rooda.config.setting import Setting, variable_prefix
 from rooda.config.settings import BY_KEY, GIT_COMMIT, SETTINGS
-from rooda.config.text_kinds import PathText
+from rooda.config.text_kinds import with_folder
 from rooda.config.world import World
 from rooda.text.lookup import near_miss
-from rooda.text.paths import anchored
 
 
 def from_environment(world: World, problems: list[Problem]) -> Layer:
@@ -89,6 +88,5 @@ def _add(
     except WrongValue as wrong:
         problems.append(Problem(str(wrong), wrong.suggestion, field=origin.source))
         return
-    if isinstance(setting.kind, PathText) and value is not None:
-        value = str(anchored(world.folder, value, world.home))
+    value = with_folder(setting.kind, value, world.folder, world.home)
     found[setting.key] = Valued(value, origin, origin.source)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
@@ -22,6 +22,9 @@ from rooda.config.settings import (
 from rooda.prompts.compose import assemble, assemble_file, check_size, notes_section
 from rooda.prompts.parts import Context, Part, size_of
 from rooda.workspace.tools import Tools
+
+if TYPE_CHECKING:
+    from rooda.sandbox.sandbox_plan import SandboxPlan
 
 
 class CurrentTask(Struct, frozen=True):
@@ -83,7 +86,8 @@ class Plan(Struct, frozen=True):
     `file` of `rooda loop`, replaces the phases. `notes` are lines for the summary of the session
     log, `tools` are rooda's own programs, `flag_names` are the flags that advice may name.
     `workspace` has the record; the user started the run there or in `started_in`, a folder below.
-    If the record is apart (`--record`), `project` is the folder that would have had it.
+    If the record is apart (`--record`), `project` is the folder that would have had it. Without a
+    `sandbox`, programs run as the user.
     """
 
     procedure: str
@@ -103,6 +107,7 @@ class Plan(Struct, frozen=True):
     flag_names: FlagNames = FlagNames()
     started_in: Path | None = None
     project: Path | None = None
+    sandbox: "SandboxPlan | None" = None
 
     @property
     def root(self) -> Path:

@@ -37,6 +37,7 @@ from rooda.config.problems import Problem, Severity, errors, in_order
 from rooda.config.prompting import choose_contexts, choose_file, choose_phases
 from rooda.config.publish_checks import check_publishing
 from rooda.config.resolve import Values, resolve
+from rooda.config.sandbox_checks import find_sandbox
 from rooda.config.settings import (
     AI_CMD_FALLBACKS,
     ENV,
@@ -181,6 +182,10 @@ def prepare(request: RunRequest, world: World) -> Prepared:
     problems += check_publishing(values, working_dir, tools)
     problems += check_verify(values, working_dir, environ, tools)
     problems += check_branch(values, working_dir, tools, resumed=request.resumed)
+    folders = (root, workspace, *([project] if project else []))
+    sandbox = find_sandbox(values, world, working_dir, folders, tools)
+    problems += sandbox.problems
+    checks.append(sandbox.check)
 
     plan = None
     if agents and _has_prompt(own, phases, file):
@@ -202,6 +207,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
             flag_names=request.flag_names,
             started_in=world.folder,
             project=project,
+            sandbox=sandbox.plan,
         )
         problems += _check_whole_prompt(plan, checks)
     names = request.flag_names

@@ -15,7 +15,9 @@ from rooda.config.kinds import Age, Boolean, Dollars, Integer, Seconds, Size, Ti
 from rooda.config.setting import Setting, optional, setting
 from rooda.config.text_kinds import (
     FolderText,
+    NameList,
     OneOf,
+    PathList,
     PathText,
     ShellCommand,
     SignalWord,
@@ -32,6 +34,9 @@ MESSAGE_NAMES = ("headline", "mode", "procedure", "iteration", "run", "summary",
 RUN, AGENT, OUTPUT, POLICY = "Iterations", "Agent", "Output", "Policy"
 LIMITS = "Limits of agents"
 GIT, HOOKS, RECORD = "Verify and git", "Hooks", "Record"
+SANDBOX = "Sandbox"
+SANDBOXES = ("none", "bwrap", "command")
+SANDBOX_NAMES = ("workspace", "cwd", "home")
 
 OFF, ON = False, True
 KB, MB = 1024, 1024 * 1024
@@ -117,6 +122,25 @@ WORKING_DIR = optional("working_dir", FolderText(), None, AGENT,
     "Folder in which the agent runs (default: where rooda was started)")
 ENV = setting("env", TextMap(), {}, AGENT,
     "Variables to add to the agent's environment; in a config file, `NAME: null` removes one")
+
+# -- the sandbox -------------------------------------------------------------------------------
+
+SANDBOX_KIND = setting("sandbox.kind", OneOf(SANDBOXES), "none", SANDBOX,
+    "Where the agent, verify, hooks and commits run: none (as you, with all your files), bwrap "
+    "(Linux), or command (behind sandbox.command)",
+    flag="--sandbox", common=True, old_variables=("ROODA_LOOP_SANDBOX",))
+SANDBOX_NETWORK = setting("sandbox.network", Boolean(), ON, SANDBOX,
+    "Let programs in the sandbox bwrap use the network")
+SANDBOX_READABLE = setting("sandbox.readable", PathList(), (), SANDBOX,
+    "Files and folders that programs in the sandbox bwrap can read, besides the work tree")
+SANDBOX_WRITABLE = setting("sandbox.writable", PathList(), (), SANDBOX,
+    "Files and folders that programs in the sandbox bwrap can change, besides the work tree")
+SANDBOX_ENV = setting("sandbox.env", NameList(), (), SANDBOX,
+    "Variables that pass into the sandbox, by name, with *",
+    fix="Write a list of names, such as [DATABASE_URL, 'MY_*']")
+SANDBOX_COMMAND = optional("sandbox.command", TemplateText(SANDBOX_NAMES), None, SANDBOX,
+    "Words to put before a command with sandbox command, with {workspace}, {cwd} and {home} (a "
+    "private home folder)", placeholder="CMD")
 
 # -- verify and git ----------------------------------------------------------------------------
 
@@ -274,8 +298,8 @@ SECTIONS: Mapping[str, tuple[Setting[Any], ...]] = {
     section: tuple(row for row in SETTINGS if row.key.startswith(f"{section}."))
     for section in dict.fromkeys(key.partition(".")[0] for key in BY_KEY if "." in key)
 }
-# Sections for which a value sets one row: `verify: make test`, `verify: null`.
-SHORT_FORMS: Mapping[str, Setting[Any]] = {"verify": VERIFY_COMMAND}
+# Sections for which a value sets one row: `verify: make test`, `verify: null`, `sandbox: bwrap`.
+SHORT_FORMS: Mapping[str, Setting[Any]] = {"verify": VERIFY_COMMAND, "sandbox": SANDBOX_KIND}
 # Sections that a null unsets as a whole, because each of their rows can be unset: `hooks: null`.
 TAKEN_AWAY_WHOLE: Mapping[str, tuple[str, ...]] = {
     section: tuple(row.key for row in rows)

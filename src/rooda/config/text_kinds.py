@@ -3,10 +3,13 @@
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from rooda.config.kinds import Kind, Schema, WrongValue, brief
 from rooda.config.sensitive import masked_url
 from rooda.text.lookup import did_you_mean
+from rooda.text.paths import anchored
 from rooda.text.templates import has_lone_brace, names_in, template_pattern
 
 _DATABASES = ("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")
@@ -180,6 +183,29 @@ class TextList(Kind[tuple[str, ...]], frozen=True):
     def schema(self) -> Schema:
         item = Text().schema()
         return {"anyOf": [item, {"type": "array", "items": item}]}
+
+
+class PathList(TextList, frozen=True):
+    """Several names of files or folders, relative to the file that declares them."""
+
+    metavar = "PATH"
+
+
+def with_folder(kind: Kind[Any], value: Any, folder: Path, home: Path | None) -> Any:
+    """Return a value whose paths are complete: those of a setting are relative to a folder."""
+    if value is None:
+        return None
+    if isinstance(kind, PathText):
+        return str(anchored(folder, value, home))
+    if isinstance(kind, PathList):
+        return tuple(str(anchored(folder, one, home)) for one in value)
+    return value
+
+
+class NameList(TextList, frozen=True):
+    """Several names of variables."""
+
+    metavar = "NAME"
 
 
 class LabelList(TextList, frozen=True):

@@ -33,6 +33,7 @@ from rooda.engine.branch import switch_branch
 from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
+from rooda.engine.open_sandbox import open_sandbox
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
@@ -105,6 +106,9 @@ def start_run(
         runner = closing.enter_context(plan.tools.runner)
         runner.name, runner.token = lock.run, lock.token
         switched = switch_branch(plan)
+        sandbox = open_sandbox(plan)
+        if sandbox is not None:
+            closing.callback(sandbox.close)
         pin = Pin.of(plan.working_dir, plan.tools)
         if pin is not None:
             closing.callback(pin.close)
@@ -141,6 +145,7 @@ def start_run(
             untracked=recording.untracked(lock.run, pin, is_new=resumed is None),
             rest=interrupts.rest,
             notes=notes,
+            sandbox=sandbox,
         )
         if invocation is not None:
             services = _as_started(services, invocation, plan)

@@ -30,10 +30,11 @@ from rooda.loop.context import IterationContext
 from rooda.loop.failure import room_advice
 from rooda.loop.run_events import StateUnwritable
 from rooda.loop.state import Limits, State
+from rooda.process.capture.buffers import Captured
 from rooda.process.clocks import Clock, Since
 from rooda.process.events import Output, ProcessStarted
-from rooda.process.exits import Canceled, Signalled, TimedOut
-from rooda.process.request import ProcessRequest, ProcessResult, Transcript
+from rooda.process.exits import Canceled, NotStarted, Signalled, TimedOut
+from rooda.process.request import ProcessRequest, ProcessResult, Transcript, Wrapped
 from rooda.prompts.parts import PromptError
 from rooda.text.event import Event
 from rooda.workspace.state_folder import ORDER, keep_file, open_prompt, open_transcript
@@ -212,10 +213,16 @@ class _AgentRun:
         plan, values = self._plan, self._plan.values
         interrupts = self._services.interrupts
         hurried = len(interrupts.received)
+        try:
+            started = self._as_started()
+        except OSError as error:  # the sandbox can't protect a path any more
+            nothing = Captured(b"", b"", 0)
+            end = NotStarted(error.strerror or str(error), error.errno or 0)
+            return ProcessResult(end, nothing, nothing, 0.0)
         request = ProcessRequest(
-            argv=self._agent.argv,
+            argv=started.program,
             cwd=plan.working_dir,
-            environ=plan.environ_of(self._agent),
+            environ=started.environ,
             stdin=stdin,
             output_limit=values[MAX_OUTPUT_BUFFER],
             transcript=transcript,
@@ -228,5 +235,16 @@ class _AgentRun:
             changed_within=lambda seconds: changed_within(
                 work_tree(plan.working_dir), seconds, lambda: len(interrupts.received) > hurried
             ),
+            jail=started.jail,
         )
         return self._services.execute(request, interrupts, self._hear)
+
+    def _as_started(self) -> Wrapped:
+        """Return the command line of the agent, in the sandbox if the run has one."""
+        agent, sandbox = self._agent, self._services.sandbox
+        environ = self._plan.environ_of(agent)
+        if sandbox is None:
+            return Wrapped((), agent.argv, environ)
+        adapter = agent.program.adapter
+        argv = adapter.in_sandbox(agent.argv)
+        return sandbox.wrap(argv, self._plan.working_dir, environ, adapter.needs)

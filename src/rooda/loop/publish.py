@@ -208,6 +208,12 @@ class Publisher:
                 "HEAD is detached: there is no branch to push",
                 "Switch to a branch: git switch -c NAME",
             )
+        if self._services.sandbox is not None and branch != pin.branch:
+            return Refusal(
+                f"the branch is {branch} now, and the run started on {pin.branch or 'no branch'}; "
+                "nothing was pushed",
+                f"Push it by hand if you want it: git push origin {branch}",
+            )
         upstream = self._git.ask("config", f"branch.{branch}.remote")
         remote = push_remote(self._git.ask, branch)
         if not remote:

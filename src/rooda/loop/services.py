@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -21,6 +22,9 @@ from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Command, Tools
 from rooda.workspace.untracked_files import UntrackedFiles
+
+if TYPE_CHECKING:  # a run without a sandbox does not load it
+    from rooda.sandbox.sandbox import Sandbox
 
 Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
@@ -67,7 +71,8 @@ class Services(Struct, frozen=True):
     prompt. `now` is the wall clock, `rest` lets time pass, `chance` is anything from 0 to 1.
     `continuing` says which command continues a run that a rule has ended, if there is one, and
     `next_commands` which commands the user may want then. `accounts` has the account of each
-    agent's command. The run pauses after `pause_after` more iterations.
+    agent's command. The run pauses after `pause_after` more iterations. The agent, and the commands
+    of the user, run in the `sandbox`, if there is one.
     """
 
     emit: Callable[[Event], None]
@@ -90,12 +95,14 @@ class Services(Struct, frozen=True):
     notes: NoteBox | None = None
     accounts: Mapping[str, str] = field(default_factory=dict)
     pause_after: int | None = None
+    sandbox: "Sandbox | None" = None
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""
         given: Tools | None = self.tools
         tools = Tools(execute=self.execute) if given is None else given
         tools.interrupts, tools.tick, tools.listener = self.interrupts, self.tick, self._tell
+        tools.sandbox = self.sandbox
         force_setattr(self, "tools", tools)
 
     def _tell(self, command: Command, event: Event) -> None:

@@ -1,4 +1,8 @@
-"""The user's own git in the repository of a run: with hooks, signing and all, unattended."""
+"""The user's own git in the repository of a run: with hooks, signing and all, unattended.
+
+With a sandbox, staging and the commit run inside, with the user's hooks. A push runs outside,
+without hooks: it needs the user's credentials, and hooks may be programs that the agent has made.
+"""
 
 import os
 import time
@@ -8,7 +12,13 @@ from pathlib import Path
 
 from rooda.config.plan import Plan
 from rooda.config.settings import GIT_COMMIT_TIMEOUT, KILL_GRACE
-from rooda.workspace.git import Git, GitError, GitStoppedError, unattended
+from rooda.workspace.git import (
+    OUTSIDE_OF_SANDBOX,
+    Git,
+    GitError,
+    GitStoppedError,
+    unattended,
+)
 from rooda.workspace.pin import Pin
 from rooda.workspace.tools import Command, Finished, Tools
 
@@ -43,7 +53,7 @@ class UserGit:
             return ""
 
     def run(self, *arguments: str, limit: float | None = None) -> Finished:
-        """Run git to its end; `limit` is its time in seconds."""
+        """Run git to its end, outside of a sandbox; `limit` is its time in seconds."""
         return self._tools.run(self._command(*arguments, limit=limit))
 
     def stream(self, take: Callable[[bytes], object], *arguments: str, limit: float) -> Finished:
@@ -56,7 +66,7 @@ class UserGit:
         self, *arguments: str, stdin: bytes = b"", folder: Path | None = None
     ) -> Finished:
         """Try again while another program (an editor) has locked the index."""
-        command = self._command(*arguments, stdin=stdin, folder=folder)
+        command = self._command(*arguments, stdin=stdin, folder=folder, contained=True)
         done = self._tools.run(command)
         for _ in range(_PATIENCE):
             if b"index.lock" not in done.output or done.passed or done.was_interrupted:
@@ -71,17 +81,20 @@ class UserGit:
         stdin: bytes = b"",
         limit: float | None = None,
         folder: Path | None = None,
+        contained: bool = False,
     ) -> Command:
         values, tools = self._plan.values, self._tools
+        guard = () if contained or tools.sandbox is None else OUTSIDE_OF_SANDBOX
         return Command(
             what=f"git {arguments[0]}",
-            argv=(tools.program("git"), *_IN_FRONT, *self._signing, *arguments),
+            argv=(tools.program("git"), *_IN_FRONT, *guard, *self._signing, *arguments),
             cwd=folder or self._plan.working_dir,
             environ={**unattended(tools), **self._ceiling},
             timeout=limit or values[GIT_COMMIT_TIMEOUT],
             stdin=stdin,
             kill_grace=values[KILL_GRACE],
             closing=True,
+            contained=contained,
         )
 
     @property

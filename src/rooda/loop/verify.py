@@ -64,6 +64,7 @@ def _run(plan: Plan, services: Services, timeout: float | None) -> Finished:
             kill_grace=plan.values[KILL_GRACE],
             shown=without_secret_values(plan.values[VERIFY_COMMAND] or ""),
             streams=plan.values[SHOW_AI_OUTPUT],
+            contained=True,
         )
     )
 

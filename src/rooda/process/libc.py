@@ -1,4 +1,4 @@
-"""Calls of the C library that Python's `os` lacks: fallocate, inotify, mallopt and prctl."""
+"""Calls of the C library and the kernel that Python's `os` lacks."""
 
 import ctypes
 import errno
@@ -14,6 +14,13 @@ _IN_MODIFY, _IN_CLOEXEC, _IN_NONBLOCK = 0x02, 0o2000000, 0o4000
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt(3)
 _LARGE = 256 * 1024
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_KEYCTL = {"x86_64": 250, "aarch64": 219}  # the number of the system call
+_JOIN_SESSION_KEYRING = 1
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
+_LANDLOCK_VERSION = 1  # a flag: return the version instead
+_LANDLOCK_SCOPES = 6  # the first version that has them, in Linux 6.12
+_SCOPE_ABSTRACT_UNIX_SOCKET = 1
 
 
 def punch_hole(fd: int, start: int, end: int) -> bool:
@@ -78,6 +85,36 @@ def become_subreaper() -> bool:
     """Make this process the parent of every orphan below it; False where there is no such thing."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     return prctl is not None and bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def join_new_keyring() -> None:
+    """Leave the session keyring of the user, whose keys every child would inherit."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)
+
+
+def has_socket_scopes() -> bool:
+    """Return whether the kernel can keep a process from abstract unix sockets of others."""
+    if sys.platform != "linux":
+        return False
+    call = ctypes.CDLL(None).syscall
+    return bool(call(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION) >= _LANDLOCK_SCOPES)
+
+
+def scope_abstract_sockets() -> None:
+    """Keep this process and its children from abstract unix sockets of others, if possible."""
+    if not has_socket_scopes():
+        return
+    libc = ctypes.CDLL(None)
+    # struct landlock_ruleset_attr: files, network, scopes
+    rules = (ctypes.c_uint64 * 3)(0, 0, _SCOPE_ABSTRACT_UNIX_SOCKET)
+    ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, rules, ctypes.sizeof(rules), 0)
+    if ruleset < 0:
+        return
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
 
 
 def _fallocate(mode: int, fd: int, offset: int, length: int) -> None:

@@ -50,7 +50,8 @@ class ProcessRequest(Struct, frozen=True):
     `result_is_in` is called after each piece of output; while it is true, clocks that count from
     the result run. `canceled` is called then too, and may cancel the program. `changed_within`
     returns how many seconds ago a file changed, if that was within the given time: a change
-    counts as activity. The first `earlier_signals` that rooda has received do not stop the program.
+    counts as activity. `jail` are the words of bubblewrap that start a sandbox, up to `--`: the
+    program runs in it. The first `earlier_signals` that rooda has received do not stop the program.
     """
 
     argv: tuple[str, ...]
@@ -68,6 +69,23 @@ class ProcessRequest(Struct, frozen=True):
     changed_within: Callable[[float], float | None] = _no_change
     umask: int = -1  # -1: rooda's own
     earlier_signals: int = 0
+    jail: tuple[str, ...] = ()
+
+
+class Wrapped(Struct, frozen=True):
+    """A program as it is started in a sandbox: the words before it, its own words, its variables.
+
+    With a `jail` the warden knows that these words start bubblewrap.
+    """
+
+    jail: tuple[str, ...]
+    program: tuple[str, ...]
+    environ: Mapping[str, str]
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The whole command line."""
+        return (*self.jail, *self.program)
 
 
 class ProcessResult(Struct, frozen=True):

@@ -21,7 +21,7 @@ from rooda.process.capture.disk import BoundedTranscript, KeptBytes
 from rooda.process.capture.files import FileCapture
 from rooda.process.capture.pipes import PipeCapture
 from rooda.process.events import NamedProcess, Stream
-from rooda.process.exits import Exit, Lost, NotStarted
+from rooda.process.exits import Exit, Exited, Lost, NotStarted
 from rooda.process.interrupts import Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.libc import become_subreaper
@@ -110,9 +110,12 @@ class Runner:
             # An error in rooda must not leave the program running: the warden stops it.
             self.close()
             raise
-        started = not isinstance(ending.exit, NotStarted)
+        end = ending.exit
+        if ending.unready and isinstance(end, Exited):
+            end = _not_in_sandbox(ending.unready, request, buffer)
+        started = not isinstance(end, NotStarted)
         return ProcessResult(
-            exit=ending.exit,
+            exit=end,
             stdout=buffer.captured("stdout"),
             stderr=buffer.captured("stderr"),
             duration=now() - began if started else 0.0,
@@ -136,7 +139,8 @@ class Runner:
             leaders = ((pid, started),)
             watch = ProcessWatch(pid, request, interrupts, listener, warden, output)
             listener(happened.ProcessStarted(pid, started))
-            return _Ending(watch.until_the_end(), watch.cleaned_up, watch.survivors)
+            end = watch.until_the_end()
+            return _Ending(end, watch.cleaned_up, watch.survivors, watch.unready)
         except ChannelClosed as lost:
             # The warden was killed. rooda finds and stops its processes as after a crash.
             self.close()
@@ -165,7 +169,7 @@ class Runner:
         files = (request.stdin.fileno(), *output.capture.files)
         arguments = (
             *(request.argv, request.cwd, environ, files),
-            *(request.keep, self._mark, request.umask),
+            *(request.keep, self._mark, request.umask, request.jail),
         )
         try:
             if self._warden is not None:
@@ -192,6 +196,7 @@ class _Ending(Struct, frozen=True):
     exit: Exit
     cleaned_up: tuple[NamedProcess, ...] = ()
     survivors: tuple[NamedProcess, ...] = ()
+    unready: str = ""  # why the program did not run in its sandbox
 
 
 class _NoRoom(Exception):  # noqa: N818 - the state of the machine
@@ -278,6 +283,15 @@ def _is_full(fd: int) -> bool:
     except OSError:
         return False
     return disk.f_bavail == 0 and disk.f_blocks > 0  # some file systems report no size at all
+
+
+def _not_in_sandbox(why: str, request: ProcessRequest, buffer: OutputBuffer) -> NotStarted:
+    """Return why a program did not start in its sandbox; bubblewrap says it on standard error."""
+    if why == "missing":
+        return NotStarted(f"{request.argv[0]} is not in the sandbox, or not executable there")
+    said = buffer.captured("stderr").tail.decode("utf-8", "replace").strip().splitlines()
+    last = said[-1].removeprefix("bwrap: ") if said else "bubblewrap gave no reason"
+    return NotStarted(f"the sandbox could not be set up: {last}", errno.ENOSYS)
 
 
 def _reason(refused: StartRefused, request: ProcessRequest) -> str:

@@ -87,6 +87,7 @@ class ProcessWatch:
     ) -> None:
         self.cleaned_up: tuple[NamedProcess, ...] = ()
         self.survivors: tuple[NamedProcess, ...] = ()
+        self.unready = ""  # why the program did not run in its sandbox
         self._pid = pid
         self._request = request
         self._interrupts = interrupts
@@ -225,6 +226,8 @@ class ProcessWatch:
                 case ("exited", int(code), bool(alone), bool(held)):
                     self._returncode, self._held = code, held
                     self._gone = self._gone or alone
+                case ("unready", str(why)):
+                    self.unready = why
                 case ("alone",):
                     self._gone = True
                 case ("killing",):

@@ -78,6 +78,12 @@ _QUIET: Mapping[str, str] = {
     "gc.auto": "0",
     "log.showSignature": "false",  # it would run the program that gpg.program names
 }
+# For git outside of the sandbox of a run: no program that the agent could have put into a hook, a
+# monitor of files or a repository within the work tree.
+OUTSIDE_OF_SANDBOX: tuple[str, ...] = (
+    *("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "diff.ignoreSubmodules=all"),
+)
 
 
 class GitError(Exception):
@@ -176,6 +182,10 @@ class Git:
             raise GitError(_refusal(arguments, code, errors))
         return code, printed
 
+    @property
+    def _guard(self) -> tuple[str, ...]:
+        return () if self._tools.sandbox is None else OUTSIDE_OF_SANDBOX
+
     def _run(
         self, arguments: tuple[str, ...], given: bytes, umask: int
     ) -> tuple[int, bytes, bytes]:
@@ -198,7 +208,7 @@ class Git:
         name = _name(arguments)
         command = Command(
             what="",
-            argv=(program, *self._options, *arguments),
+            argv=(program, *self._options, *self._guard, *arguments),
             cwd=self.folder,
             environ=self.environ,
             timeout=self._patience(name),

@@ -54,6 +54,7 @@ class Pin:
         self.settings = _watched_settings(Git(folder, tools))
         self._published = _remote_branches(Git(folder, tools))
         self._checked: dict[str, str] = {}
+        self.branch = Git(folder, tools).ask("symbolic-ref", "-q", "--short", "HEAD") or ""
 
     @classmethod
     def of(cls, folder: Path, tools: Tools) -> "Pin | None":

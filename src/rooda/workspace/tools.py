@@ -12,7 +12,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ from rooda.process.exits import (
     succeeded,
 )
 from rooda.process.interrupts import Interrupts
-from rooda.process.request import Listener, ProcessRequest, ProcessResult
+from rooda.process.request import Listener, ProcessRequest, ProcessResult, Wrapped
 from rooda.process.runner import Runner
 from rooda.text.controls import clean
 from rooda.text.event import Event
@@ -58,7 +58,8 @@ class Command(Struct, frozen=True):
     `what` is its name in messages, and `shown` the command line of the user, if it is one. A
     `closing` command may run for a moment beyond the end of the run (`max_duration`, or a signal
     that came before it started); an `ending` one, which is the last of the run, for a few seconds.
-    With `streams`, listeners hear its output while it runs.
+    With `streams`, listeners hear its output while it runs. A `contained` command runs in the
+    sandbox of the run, if it has one; `jail` are the words that start a sandbox of its own.
     """
 
     what: str
@@ -73,6 +74,15 @@ class Command(Struct, frozen=True):
     ending: bool = False
     shown: str = ""
     streams: bool = False
+    contained: bool = False
+    jail: tuple[str, ...] = ()
+
+
+class Container(Protocol):
+    """A sandbox, as far as the tools know it."""
+
+    def wrap(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], /) -> Wrapped:
+        """Return what starts a program inside. Raises OSError."""
 
 
 class Finished(Struct, frozen=True):
@@ -123,8 +133,8 @@ def _ignore(command: Command, event: Event) -> None:
 class Tools:
     """Finds rooda's own programs and runs them.
 
-    `listener` hears the events of every command that has a name. The run sets `deadline`, `tick`
-    and `keep`; outside of a run there is none of them.
+    `listener` hears the events of every command that has a name. The run sets `deadline`, `tick`,
+    `keep` and `sandbox`; outside of a run there is none of them.
     """
 
     def __init__(
@@ -144,6 +154,7 @@ class Tools:
         self.tick: float | None = None
         # Patterns of processes that no command stops: the agent has left them behind on purpose.
         self.keep: tuple[str, ...] = ()
+        self.sandbox: Container | None = None
         self.hung: set[str] = set()  # commands of git that ran into their time limit
         self._closing_since: float | None = None  # when the first closing act after a signal began
         self._execute = execute or self.runner.run
@@ -212,11 +223,12 @@ class Tools:
         if left is not None and left <= 0:
             return _never_started(interrupts.received[0])
         try:
+            started = self._as_started(command)
             with _standard_input(command.stdin) as stdin:
                 request = ProcessRequest(
-                    argv=command.argv,
+                    argv=started.program,
                     cwd=command.cwd,
-                    environ=command.environ,
+                    environ=started.environ,
                     stdin=stdin,
                     output_limit=limit,
                     clocks=tuple(self._clocks(command, left)),
@@ -225,14 +237,21 @@ class Tools:
                     tick=self.tick,
                     umask=command.umask,
                     earlier_signals=earlier,
+                    jail=started.jail,
                 )
                 result = self._execute(request, interrupts, listen)
-        except OSError as error:  # no room for a temporary file
+        except OSError as error:  # no room for a temporary file, or no sandbox
             return NotStarted(error.strerror or str(error), error.errno or 0)
         is_over = isinstance(result.exit, TimedOut) and result.exit.clock == _SIGNAL_CLOCK
         if is_over and not command.ending:
             return replace(result, exit=Interrupted(interrupts.received[0]))
         return result
+
+    def _as_started(self, command: Command) -> Wrapped:
+        """Return the words and variables with which a command is started."""
+        if command.contained and self.sandbox is not None:
+            return self.sandbox.wrap(command.argv, command.cwd, command.environ)
+        return Wrapped(command.jail, command.argv, command.environ)
 
     def _left_after_a_signal(self, command: Command) -> float:
         """Return how many seconds a closing command gets after a signal; 0: do not start it."""

@@ -14,21 +14,30 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.005, 0.1  # seconds between two checks of a stoppi
 _ROUNDS = 20  # of SIGSTOP for processes that are new
 
 Members = Callable[[], list[Process]]
+Some = Callable[[list[Process]], set[tuple[int, float]]]  # the keys of some of the members
+
+
+def _none(_: list[Process]) -> set[tuple[int, float]]:
+    return set()
 
 
 class TreeStop:
     """Stops one tree. Call `step` whenever it is `due`, until it returns True.
 
-    `stopped` are the processes that had to be stopped, except for the leader.
+    `stopped` are the processes that had to be stopped, except for the `unnamed` ones. The processes
+    that make up a sandbox (`own`) get no SIGTERM.
     """
 
-    def __init__(self, table: ProcessTable, members: Members, leader: int | None = None) -> None:
+    def __init__(
+        self, table: ProcessTable, members: Members, unnamed: Some = _none, own: Some = _none
+    ) -> None:
         self.killing = False  # the grace period is over
         self.stopped: dict[tuple[int, float], tuple[int, str]] = {}
         self.due = 0.0
         self._table = table
         self._members = members
-        self._leader = leader
+        self._unnamed = unnamed
+        self._own = own
         self._asked: set[tuple[int, float]] = set()
         self._told_at = table.now()
         self._kill_at = float("inf")
@@ -73,16 +82,17 @@ class TreeStop:
         self._kill_at += held
         self._give_up_at += held
 
-    def _ask(self, members: Iterable[Process]) -> None:
+    def _ask(self, members: list[Process]) -> None:
         """Send SIGTERM, once each, to the processes that existed when the stop was decided.
 
         Processes started later are treated as cleanup: they get no SIGTERM, only the grace period.
         """
         was_there = self._told_at if self._asked else float("inf")  # all, in the first step
-        old = (member for member in members if member.started < was_there)
+        own = self._own(members)
+        old = (one for one in members if one.started < was_there and one.key not in own)
         new = [member for member in old if member.key not in self._asked]
         self._asked.update(member.key for member in new)
-        self._note(new)
+        self._note(new, self._unnamed(members))
         for member in new:
             send_signal(self._table, member, signal.SIGTERM)
             # A stopped process receives its SIGTERM only after SIGCONT.
@@ -92,13 +102,13 @@ class TreeStop:
         """Halt all processes first, so that none can fork while others are killed."""
         frozen = freeze(self._table, self._members)
         processes = {member.key: member for member in (*members, *frozen)}.values()
-        self._note(processes)
+        self._note(processes, self._unnamed(members))
         for member in processes:
             send_signal(self._table, member, signal.SIGKILL)
 
-    def _note(self, members: Iterable[Process]) -> None:
+    def _note(self, members: Iterable[Process], unnamed: set[tuple[int, float]]) -> None:
         for member in members:
-            if member.pid != self._leader and len(self.stopped) < MOST_NAMES:
+            if member.key not in unnamed and len(self.stopped) < MOST_NAMES:
                 self.stopped.setdefault(member.key, named(self._table, member))
 
 

@@ -106,15 +106,16 @@ class WardenClient:
         keep: Sequence[str],
         mark: str,
         umask: int = -1,
+        jail: Sequence[str] = (),
     ) -> tuple[int, float]:
-        """Start a program; returns its pid and start time.
+        """Start a program, in a sandbox if there is a `jail`; returns its pid and start time.
 
         Raises StartRefused with the system's reason, WardenDead if nothing can have been started,
         and ChannelClosed if that is not known.
         """
-        request = ("start", tuple(argv), str(folder), dict(environ), tuple(keep), mark, umask)
+        given = (tuple(argv), str(folder), dict(environ), tuple(keep), mark, umask, tuple(jail))
         try:
-            self._channel.send(request, files)
+            self._channel.send(("start", *given), files)
         except ChannelClosed as closed:
             raise WardenDead(str(closed)) from None
         match self._answer("started", "refused"):

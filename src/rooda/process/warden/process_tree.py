@@ -14,6 +14,7 @@ from rooda.process.tree.processes import (
     without_kept,
 )
 from rooda.process.tree.stopping import TreeStop, freeze, send_signal
+from rooda.process.warden.jail import Jail
 
 
 class ProcessTree:
@@ -33,14 +34,17 @@ class ProcessTree:
         *,
         adopts: bool,
         given_up: set[tuple[int, float]],
+        jail: Jail | None = None,
     ) -> None:
         found = table.find(leader)
         self.leader = leader
         self.started = found.started if found else 0
-        self.status: int | None = None  # of the leader, after the warden has waited for it
+        self.status: int | None = None  # of the program, after its end
+        self.leader_status: int | None = None  # after the warden has waited for the leader
         self.ended = False  # the warden has reported the leader's end
         self.stop: TreeStop | None = None
         self.is_paused = False
+        self.jail = jail
         self._table = table
         self._keep = tuple(keep)
         self._mark = mark
@@ -77,7 +81,7 @@ class ProcessTree:
         if process.started < self.started or process.pid == os.getpid():
             return False
         if process.pid == self.leader:
-            return not self.ended  # later, another process may have the pid
+            return self.leader_status is None  # later, another process may have the pid
         return (
             self.leader in (process.session, process.group)
             or process.key in self._known
@@ -96,7 +100,21 @@ class ProcessTree:
 
     def is_held(self) -> bool:
         """Whether a process of the tree has the program's output open for writing."""
-        return any(self._table.writes_to(one.pid, self._outputs) for one in self.members())
+        members = self.members()
+        own = self.own_processes(members)
+        others = (one for one in members if one.key not in own)
+        return any(self._table.writes_to(one.pid, self._outputs) for one in others)
+
+    def own_processes(self, members: Sequence[Process]) -> set[tuple[int, float]]:
+        """The keys of the processes that only make up the sandbox."""
+        return set() if self.jail is None else self.jail.own(members, self.leader)
+
+    def unnamed(self, members: Sequence[Process]) -> set[tuple[int, float]]:
+        """The keys of the processes that are no leftovers: the program itself, and its sandbox."""
+        if self.jail is None:
+            return {one.key for one in members if one.pid == self.leader}
+        own, program = self.own_processes(members), self.jail.program(members, self.leader)
+        return own | program
 
     def cpu(self) -> float:
         """The CPU seconds of all processes, those that have ended included."""
@@ -120,6 +138,6 @@ class ProcessTree:
 
     def signal_group(self, number: int) -> None:
         """Signal the leader's process group: the fallback where no process can be seen."""
-        if not self.ended:  # later, the group's number may be reused
+        if self.leader_status is None:  # later, the group's number may be reused
             with contextlib.suppress(OSError):
                 os.killpg(self.leader, number)

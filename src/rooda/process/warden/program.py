@@ -4,12 +4,12 @@ On Linux the warden is a child subreaper: every process that the program starts,
 fork or setsid, stays below it, and ECHILD from `waitpid` proves that none is left. Elsewhere the
 warden finds what it can by session, group, parent and a mark in the environment.
 
-Messages in:  ("start", argv, folder, environ, keep, mark, umask) with three descriptors
+Messages in:  ("start", argv, folder, environ, keep, mark, umask, jail) with three descriptors
               ("stop", grace) ("pause",) ("resume",) ("cpu",) ("held",)
 Messages out: ("started", pid, start time) ("refused", errno, file, text)
-              ("exited", status, alone, held) ("alone",) ("stopping", whether it still ran)
-              ("killing",) ("gone", stopped, left) ("paused",) ("cpu", seconds)
-              ("held", whether its output is) ("failed", text)
+              ("unready", why) ("exited", status, alone, held) ("alone",)
+              ("stopping", whether it still ran) ("killing",) ("gone", stopped, left) ("paused",)
+              ("cpu", seconds) ("held", whether its output is) ("failed", text)
 
 The warden imports as little as possible: it lives as long as rooda, and its memory counts too.
 """
@@ -32,6 +32,14 @@ from rooda.process.tree.linux import OwnChildren
 from rooda.process.tree.processes import ProcessTable, named
 from rooda.process.tree.stopping import MOST_NAMES, TreeStop
 from rooda.process.warden.channel import Channel, ChannelClosed, Message
+from rooda.process.warden.jail import (
+    STATUS_FD,
+    Jail,
+    away_from_status_fd,
+    command_line,
+    isolate,
+    reserve_status_fd,
+)
 from rooda.process.warden.process_tree import ProcessTree
 
 ADOPT = "adopt"  # how to keep a tree together; the other way is "sweep"
@@ -53,7 +61,8 @@ def main(arguments: Sequence[str]) -> None:
         if signal.getsignal(name) is not signal.SIG_IGN:
             signal.signal(name, _do_nothing)
     os.chdir("/")
-    channel = Channel(socket.socket(fileno=int(number)))
+    channel = Channel(socket.socket(fileno=away_from_status_fd(int(number))))
+    reserve_status_fd()
     os.set_inheritable(channel.fileno(), False)  # noqa: FBT003 - the signature of os
     try:
         warden = Warden(channel, *_containment(contain))
@@ -129,7 +138,7 @@ class Warden:
             if key.fd == self._wake:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake, 4096)
-            else:
+            elif key.fileobj is self._channel:
                 self._listen()
         self._reap()
         tree = self._tree
@@ -171,8 +180,16 @@ class Warden:
 
     def _end_tree(self, *message: object) -> None:
         """Tell rooda that the tree is gone."""
+        if self._tree is not None and self._tree.jail is not None:
+            self._forget(self._tree.jail)
+            self._tree.jail.close()
         self._tree = None
         self._say(*message)
+
+    def _forget(self, jail: Jail) -> None:
+        """Wait for no more words of a keeper."""
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(jail)
 
     def _is_unheard(self) -> bool:
         """Return whether rooda has not read all messages yet."""
@@ -212,8 +229,9 @@ class Warden:
                 tuple(keep),
                 str(mark),
                 int(umask),
+                tuple(prefix),
             ):
-                self._start(argv, folder, environ, keep, mark, umask)
+                self._start(argv, folder, environ, keep, mark, umask, prefix)
             case ("stop", int(grace) | float(grace)):
                 self._say("stopping", tree is not None and not tree.ended)
                 if tree is not None:
@@ -242,16 +260,19 @@ class Warden:
         keep: Sequence[str],
         mark: str,
         umask: int,
+        prefix: Sequence[str],
     ) -> None:
         files, self._channel.files = self._channel.files, []
+        jail = None
         try:
             for fd in files:
                 os.set_inheritable(fd, False)  # noqa: FBT003 - as above
             if len(files) < _STANDARD_STREAMS:  # the warden had no room for the others
                 self._say("refused", errno.EMFILE, "", os.strerror(errno.EMFILE))
                 return
+            jail = Jail() if prefix else None
             child = subprocess.Popen(
-                argv,
+                command_line(prefix, argv) if prefix else argv,
                 bufsize=0,
                 stdin=files[0],
                 stdout=files[1],
@@ -260,12 +281,15 @@ class Warden:
                 env=environ,
                 start_new_session=True,
                 umask=umask,
+                pass_fds=(STATUS_FD,) if prefix else (),
+                preexec_fn=isolate if prefix else None,  # noqa: PLW1509 - the warden has one thread
             )
-        except OSError as error:
-            self._say("refused", error.errno or 0, str(error.filename or ""), error.strerror or "")
-            return
-        except ValueError as error:
-            self._say("refused", 0, "", str(error))
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            if jail is not None:
+                jail.close()
+            number, file = getattr(error, "errno", 0), getattr(error, "filename", "")
+            text = getattr(error, "strerror", "") or str(error)
+            self._say("refused", number or 0, str(file or ""), text)
             return
         else:
             child.returncode = 0  # the warden waits for it itself, and Popen must not
@@ -273,6 +297,10 @@ class Warden:
         finally:
             for fd in files:
                 os.close(fd)
+            if prefix:
+                reserve_status_fd()
+        if jail is not None:
+            self._selector.register(jail, selectors.EVENT_READ)
         self._tree = ProcessTree(
             self._table,
             child.pid,
@@ -281,6 +309,7 @@ class Warden:
             outputs,
             adopts=self._adopts,
             given_up=self._given_up,
+            jail=jail,
         )
         self._say("started", child.pid, self._tree.started)
 
@@ -290,7 +319,11 @@ class Warden:
         """Wait for every child that has ended, adopted ones too, and report what follows."""
         none_left = self._wait_for_children()
         tree = self._tree
-        if tree is None or tree.status is None:
+        if tree is None:
+            return
+        if tree.jail is not None:
+            self._hear_keeper(tree, tree.jail)
+        if tree.status is None:
             return
         if tree.may_leave_some:
             # Twice: one scan can miss a process that is just forking.
@@ -310,7 +343,22 @@ class Warden:
             if pid == 0:
                 return False
             if self._tree is not None and pid == self._tree.leader:
-                self._tree.status = os.waitstatus_to_exitcode(status)
+                self._tree.leader_status = os.waitstatus_to_exitcode(status)
+                if self._tree.jail is None:
+                    self._tree.status = self._tree.leader_status
+
+    def _hear_keeper(self, tree: ProcessTree, jail: Jail) -> None:
+        """Take from the keeper how the program ended; without a keeper, from the sandbox."""
+        jail.listen()
+        if jail.is_silent:
+            self._forget(jail)
+        if tree.status is not None:
+            return
+        tree.status = jail.code
+        if tree.status is None and tree.leader_status is not None:
+            tree.status = tree.leader_status
+            if jail.trouble and tree.status > 0:
+                self._say("unready", jail.trouble)
 
     def _leader_ended(self, tree: ProcessTree, code: int, *, none_left: bool) -> None:
         tree.ended = True
@@ -334,8 +382,8 @@ class Warden:
     def _stop(self, tree: ProcessTree, grace: float) -> None:
         """SIGTERM now, SIGKILL after the grace; a second call can only shorten the grace."""
         if tree.stop is None:
-            tree.stop = TreeStop(self._table, tree.members, tree.leader)
-            if not self._table.all_processes():
+            tree.stop = TreeStop(self._table, tree.members, tree.unnamed, tree.own_processes)
+            if not self._table.all_processes() and tree.jail is None:
                 tree.signal_group(signal.SIGTERM)
         tree.stop.within(grace)
 

@@ -1,0 +1,177 @@
+"""The sandbox of a run, from its settings; and what speaks against it before the first iteration.
+
+A run without a sandbox does not load `rooda.sandbox`.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from rooda.config.checks import Check
+from rooda.config.origin import Tier
+from rooda.config.problems import Problem
+from rooda.config.resolve import Values
+from rooda.config.setting import Setting
+from rooda.config.settings import (
+    ENV,
+    GIT_COMMIT,
+    KEEP_PROCESSES,
+    SANDBOX_COMMAND,
+    SANDBOX_ENV,
+    SANDBOX_KIND,
+    SANDBOX_NETWORK,
+    SANDBOX_READABLE,
+    SANDBOX_WRITABLE,
+)
+from rooda.config.world import World
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import work_tree
+
+if TYPE_CHECKING:
+    from rooda.sandbox.sandbox_plan import SandboxError, SandboxPlan
+
+TITLE = "Sandbox not possible"
+NO_SANDBOX = "the agent runs as you: it can read and change all your files, and use your logins"
+_OTHERS: tuple[Setting[Any], ...] = (
+    SANDBOX_NETWORK,
+    SANDBOX_READABLE,
+    SANDBOX_WRITABLE,
+    SANDBOX_ENV,
+    SANDBOX_COMMAND,
+)
+_OF_BWRAP: tuple[Setting[Any], ...] = (SANDBOX_NETWORK, SANDBOX_READABLE, SANDBOX_WRITABLE)
+
+
+class SandboxFound(Struct, frozen=True):
+    """The plan of the sandbox, if the run has one; a line for the dry run; what is wrong."""
+
+    plan: "SandboxPlan | None"
+    check: Check
+    problems: tuple[Problem, ...] = ()
+
+
+def find_sandbox(
+    values: Values, world: World, working_dir: Path, folders: tuple[Path, ...], tools: Tools
+) -> SandboxFound:
+    """Return the sandbox of a run, and try bubblewrap out. Changes nothing."""
+    kind = values[SANDBOX_KIND]
+    if kind == "none":
+        unused = tuple(_check_unused(values))
+        return SandboxFound(None, Check(f"Sandbox: none: {NO_SANDBOX}"), unused)
+    from rooda.sandbox.home import home_of  # noqa: PLC0415 - see above
+    from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan  # noqa: PLC0415
+
+    given: Mapping[str, str | None] = values[ENV]
+    problems = list(_check_values(values, working_dir, tools))
+    check = Check(f"Sandbox: {kind}: {_described(values)}")
+    try:
+        home = home_of(world.environ)
+        words = _split(values[SANDBOX_COMMAND] or "")
+    except SandboxError as error:
+        return SandboxFound(None, check, (*problems, _problem(error, values)))
+    plan = SandboxPlan(
+        kind=SandboxKind(kind),
+        tree=work_tree(working_dir),
+        folders=(working_dir, *folders),
+        home=home,
+        outside=dict(world.environ),
+        tools=tools,
+        network=values[SANDBOX_NETWORK],
+        readable=tuple(Path(os.path.normpath(path)) for path in values[SANDBOX_READABLE]),
+        writable=tuple(Path(os.path.normpath(path)) for path in values[SANDBOX_WRITABLE]),
+        env=values[SANDBOX_ENV],
+        given=tuple(given),
+        command=words,
+    )
+    return SandboxFound(plan, check, (*problems, *_check_plan(plan, values)))
+
+
+def _described(values: Values) -> str:
+    if values[SANDBOX_KIND] == "command":
+        return f"the agent, verify, hooks and commits run behind `{values[SANDBOX_COMMAND]}`"
+    network = "with the network" if values[SANDBOX_NETWORK] else "without the network"
+    return (
+        "the agent, verify, hooks and commits see the work tree, a private home folder and the "
+        f"system's programs, {network}"
+    )
+
+
+def _check_values(values: Values, working_dir: Path, tools: Tools) -> Iterator[Problem]:
+    if values[SANDBOX_KIND] == "command":
+        if values[SANDBOX_COMMAND] is None:
+            fix = (
+                "Set sandbox.command, such as 'docker run --rm -i -v {workspace}:{workspace} IMAGE'"
+            )
+            yield _at(SANDBOX_KIND, values, "sandbox command needs a command", fix)
+        yield from (
+            _at(
+                row,
+                values,
+                f"{row.key} has no effect with sandbox command",
+                "Say it in the command",
+            )
+            for row in _OF_BWRAP
+            if values[row] != row.default
+        )
+    elif values[KEEP_PROCESSES]:
+        text = "keep_processes has no effect: no process outlives the sandbox bwrap"
+        yield _at(KEEP_PROCESSES, values, text, "Remove it, or use sandbox: none")
+    if values[GIT_COMMIT] and _signs(working_dir, tools):
+        text = "git signs commits here (commit.gpgsign), and there is no key in the sandbox"
+        fix = "Turn it off for this repository: `git config commit.gpgsign false`, sign later"
+        yield _at(GIT_COMMIT, values, text, fix)
+
+
+def _check_unused(values: Values) -> Iterator[Problem]:
+    """Yield settings of a sandbox that was never switched on. `--sandbox none` switches it off."""
+    if values.origin(SANDBOX_KIND).tier > Tier.PRESET:
+        return
+    for row in _OTHERS:
+        if values[row] != row.default:
+            text = f"{row.key} has no effect without a sandbox"
+            yield _at(row, values, text, "Set sandbox.kind to bwrap or command")
+
+
+def _check_plan(plan: "SandboxPlan", values: Values) -> Iterator[Problem]:
+    from rooda.sandbox.checks import check_plan  # noqa: PLC0415 - see above
+    from rooda.sandbox.probe import try_bwrap  # noqa: PLC0415
+    from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind  # noqa: PLC0415
+
+    yield from (_problem(error, values) for error in check_plan(plan))
+    if plan.kind is SandboxKind.BWRAP:
+        try:
+            try_bwrap(plan.tools)
+        except SandboxError as error:
+            yield _problem(error, values)
+
+
+def _split(command: str) -> tuple[str, ...]:
+    from rooda.sandbox.sandbox_plan import SandboxError  # noqa: PLC0415 - see above
+
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        text = f"sandbox.command can't be split into words: {error}"
+        raise SandboxError(text, "Check the quotes") from None
+
+
+def _signs(folder: Path, tools: Tools) -> bool:
+    if tools.git is None:
+        return False
+    try:
+        return Git(folder, tools).ask("config", "--type=bool", "commit.gpgsign") == "true"
+    except GitError:
+        return False
+
+
+def _at(row: Setting[Any], values: Values, message: str, fix: str) -> Problem:
+    return Problem.at(values.origin(row), values.field(row), message, fix, title=TITLE)
+
+
+def _problem(error: "SandboxError", values: Values) -> Problem:
+    return _at(SANDBOX_KIND, values, str(error), error.fix)

@@ -1,0 +1,171 @@
+"""The sandbox of a run: turns the command line of a program into one that runs it inside."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from rooda.agents.agent_program import own_words
+from rooda.agents.containment import SandboxNeeds
+from rooda.process.request import Wrapped
+from rooda.sandbox.checks import check_plan
+from rooda.sandbox.environment import inside, with_git_settings
+from rooda.sandbox.git_mounts import GitMounts
+from rooda.sandbox.home import make_private_home, private_home, show_program, show_toolchains
+from rooda.sandbox.mounts import Mounts, ProtectedMounts
+from rooda.sandbox.probe import OPTIONS, find_bwrap, try_out
+from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
+from rooda.sandbox.system_mounts import is_shown, show_system
+from rooda.sandbox.user_git_settings import UserGitSettings
+from rooda.text.templates import fill
+from rooda.workspace.git import GitError
+from rooda.workspace.snapshots.repository import Repository
+from rooda.workspace.state_folder import STATE_FOLDER
+
+__all__ = ["Sandbox", "SandboxError", "Wrapped"]
+
+# Files of rooda, ralph and the agent CLIs that name programs. In every folder up to the top.
+PROTECTED = (
+    *("rooda-config.yml", ".ralph/config"),
+    *(".claude", ".mcp.json", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc"),
+    *(".qwen", ".cursor", ".kiro"),
+)
+
+
+class Sandbox:
+    """A sandbox for all programs of a run. The caller holds the lock of the run."""
+
+    def __init__(self, plan: SandboxPlan, repository: Repository | None) -> None:
+        self.plan = plan
+        self.home = private_home(plan.tree, plan.outside, plan.home)
+        self._git = None if repository is None else GitMounts(repository)
+        self._settings = UserGitSettings.read(plan.tree, plan.home, plan.tools)
+
+    @classmethod
+    def of(cls, plan: SandboxPlan) -> "Sandbox":
+        """Set up the sandbox of a run, and try it out. Raises SandboxError."""
+        for problem in check_plan(plan):
+            raise problem
+        try:
+            repository = Repository.find(plan.tree, plan.tools)
+        except GitError as error:
+            fix = "Check that `git status` works here"
+            raise SandboxError(f"the sandbox can't protect the repository: {error}", fix) from None
+        sandbox = cls(plan, repository)
+        make_private_home(sandbox.home)
+        if plan.kind is SandboxKind.BWRAP:
+            try:
+                program = (plan.tools.program("true"),)
+                try_out(plan.tools, sandbox.wrap(program, plan.tree, plan.tools.environ))
+            except BaseException:
+                sandbox.close()
+                raise
+        return sandbox
+
+    def close(self) -> None:
+        """Delete what only the sandbox needs; the private HOME stays."""
+        if self._git is not None:
+            self._git.tidy()
+
+    def wrap(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        needs: SandboxNeeds = SandboxNeeds(),  # noqa: B008 - it is frozen
+    ) -> Wrapped:
+        """Return what starts a program inside. Raises SandboxError if a path can't be protected."""
+        plan = self.plan
+        variables = inside(environ, plan.outside, (*plan.env, *plan.given), needs)
+        git = with_git_settings({**variables, **self._settings.identity}, self._settings.settings)
+        if plan.kind is SandboxKind.COMMAND:
+            return Wrapped((), (*self._prefix(cwd), *argv), git)
+        git |= {"HOME": str(plan.home), "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"}
+        words = self._bwrap(argv, Path(os.path.realpath(cwd)), git, needs)
+        return Wrapped((find_bwrap(plan.tools), *words, "--"), tuple(argv), git)
+
+    def _prefix(self, cwd: Path) -> Iterator[str]:
+        values = {"workspace": str(self.plan.tree), "cwd": str(cwd), "home": str(self.home)}
+        for word in self.plan.command:
+            yield fill(word, values)
+
+    def _bwrap(
+        self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], needs: SandboxNeeds
+    ) -> list[str]:
+        plan, mounts = self.plan, Mounts()
+        mounts.add(*OPTIONS)
+        if not plan.network:
+            mounts.add("--unshare-net")
+        show_system(mounts)
+        mounts.writable(self.home, plan.home)
+        show_toolchains(mounts, plan.home, environ)
+        self._settings.show(mounts)
+        self._show_needs(mounts, needs)
+        self._show_programs(mounts, argv, cwd, environ)
+        for path in plan.readable:
+            if not path.is_relative_to(plan.tree):
+                mounts.read_only(path)
+        for path in plan.writable:
+            mounts.writable(path)
+        self._show_tree(mounts)
+        mounts.add("--remount-ro", "/", "--chdir", str(cwd))
+        return mounts.words
+
+    def _show_needs(self, mounts: Mounts, needs: SandboxNeeds) -> None:
+        """Show the files of an agent CLI. A link of the user leads to the real file."""
+        home = self.plan.home
+        for name in needs.settings:
+            if (home / name).exists():
+                mounts.read_only(os.path.realpath(home / name), home / name)
+        for name in needs.credentials:
+            if (home / name).exists():
+                mounts.writable(os.path.realpath(home / name), home / name)
+
+    def _show_programs(
+        self, mounts: Mounts, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]
+    ) -> None:
+        """Show the program that the user has chosen, and the files on its command line."""
+        plan = self.plan
+        for word in dict.fromkeys((argv[0], *own_words(argv)[:1])):
+            name = str(cwd / word) if "/" in word else word
+            found = shutil.which(name, path=environ.get("PATH", os.defpath))
+            if found and not is_shown(Path(os.path.realpath(found))):
+                show_program(mounts, Path(found), plan.home, plan.tree)
+        for word in argv[1:]:
+            path = Path(word)
+            if path.is_absolute() and self._is_file_to_show(path):
+                mounts.read_only(path)
+
+    def _is_file_to_show(self, path: Path) -> bool:
+        try:
+            real = Path(os.path.realpath(path))
+            return path.is_file() and not (is_shown(real) or path.is_relative_to(self.plan.tree))
+        except (OSError, ValueError):  # words that are no path
+            return False
+
+    def _show_tree(self, mounts: Mounts) -> None:
+        plan = self.plan
+        mounts.writable(plan.tree)
+        tree = ProtectedMounts(plan.tree, mounts)
+        if self._git is not None:
+            self._git.show(mounts, tree)
+        for folder in self.own_folders:
+            tree.hide(folder / STATE_FOLDER)
+            for name in PROTECTED:
+                tree.protect(folder / name)
+        for path in plan.readable:
+            if path.is_relative_to(plan.tree):
+                tree.protect(path)
+
+    @cached_property
+    def own_folders(self) -> tuple[Path, ...]:
+        """The folders of the work tree in which rooda and agent CLIs look for their files."""
+        tree = self.plan.tree
+        found: dict[Path, None] = {tree: None}
+        for folder in self.plan.folders:
+            real = Path(os.path.realpath(folder))
+            for place in (real, *real.parents):
+                if place.is_relative_to(tree):
+                    found[place] = None
+        return tuple(found)

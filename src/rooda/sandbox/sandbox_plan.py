@@ -1,0 +1,55 @@
+"""What a sandbox is made from: the settings of the run, its folders, and the user's variables."""
+
+import errno
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.workspace.tools import Tools
+
+COMMAND_NAMES = ("workspace", "cwd", "home")  # in the template of `sandbox: command`
+
+
+class SandboxKind(StrEnum):
+    """How programs are kept in."""
+
+    NONE = "none"
+    BWRAP = "bwrap"
+    COMMAND = "command"
+
+
+class SandboxError(OSError):
+    """Why the sandbox can't be set up, and what the user can do (`fix`)."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(errno.ENOSYS, message)
+        self.fix = fix
+
+    def __str__(self) -> str:
+        """Return the message without the number of the error."""
+        return str(self.strerror)
+
+
+class SandboxPlan(Struct, frozen=True):
+    """What the user asked for, and where.
+
+    `tree` is the work tree, links resolved. `folders` are those below it that rooda and the agent
+    work in: config files are looked for there and in the folders above. `outside` is the
+    environment that rooda was started with, `given` the names that the setting `env` sets, `env`
+    names (with *) of other variables that pass in. `command` is a prefix, with names in braces.
+    """
+
+    kind: SandboxKind
+    tree: Path
+    folders: tuple[Path, ...]
+    home: Path
+    outside: Mapping[str, str]
+    tools: Tools
+    network: bool = True
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    env: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
