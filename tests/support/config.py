@@ -157,7 +157,8 @@ def sample(setting: Setting[Any]) -> Sample:  # noqa: C901, PLR0912 - a table, o
             word = setting.key.rpartition(".")[2].upper() + "-WORD"
             return Sample(word, word, word)
         case TemplateText():
-            return Sample("'{{x}} of {task}'", "{{x}} of {task}", "{{x}} of {task}")
+            text = f"{{{{x}}}} of {{{setting.kind.names[-1]}}}"
+            return Sample(f"'{text}'", text, text)
         case Dollars():
             return Sample("2.5", "2.5", 2.5)
         case HookList():

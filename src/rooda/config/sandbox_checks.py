@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rooda.config.checks import Check
 from rooda.config.origin import Tier
-from rooda.config.problems import Problem
+from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
 from rooda.config.settings import (
@@ -108,16 +108,10 @@ def _check_values(values: Values, working_dir: Path, tools: Tools) -> Iterator[P
                 "Set sandbox.command, such as 'docker run --rm -i -v {workspace}:{workspace} IMAGE'"
             )
             yield _at(SANDBOX_KIND, values, "sandbox command needs a command", fix)
-        yield from (
-            _at(
-                row,
-                values,
-                f"{row.key} has no effect with sandbox command",
-                "Say it in the command",
-            )
-            for row in _OF_BWRAP
-            if values[row] != row.default
-        )
+        for row in _OF_BWRAP:
+            if values[row] != row.default:
+                text = f"{row.key} has no effect with sandbox command"
+                yield _at(row, values, text, "Say it in the command", Severity.WARNING)
     elif values[KEEP_PROCESSES]:
         text = "keep_processes has no effect: no process outlives the sandbox bwrap"
         yield _at(KEEP_PROCESSES, values, text, "Remove it, or use sandbox: none")
@@ -169,8 +163,14 @@ def _signs(folder: Path, tools: Tools) -> bool:
         return False
 
 
-def _at(row: Setting[Any], values: Values, message: str, fix: str) -> Problem:
-    return Problem.at(values.origin(row), values.field(row), message, fix, title=TITLE)
+def _at(
+    row: Setting[Any],
+    values: Values,
+    message: str,
+    fix: str,
+    severity: Severity = Severity.ERROR,
+) -> Problem:
+    return Problem.at(values.origin(row), values.field(row), message, fix, severity, TITLE)
 
 
 def _problem(error: "SandboxError", values: Values) -> Problem:

@@ -17,6 +17,7 @@ from rooda.doctor.doctor_context import DoctorContext, DoctorOptions
 from rooda.doctor.findings import Finding, Mark, has_problem
 from rooda.doctor.fleet_checks import check_fleet
 from rooda.doctor.programs import VERSION_TIMEOUT
+from rooda.doctor.sandbox_checks import check_sandbox
 
 SCHEMA_VERSION = 1
 
@@ -78,6 +79,7 @@ def examine(
             machine_checks.check_lock(world.folder),
             machine_checks.check_free_space(world.folder),
             *machine_checks.check_permissions(context.values, context.working_dir, world),
+            *check_sandbox(context.values, context.tools),
             *machine_checks.check_config(found.layers, found.problems),
         ),
         fleet=tuple(check_fleet(world, options.config, context.tools)) if options.fleet else (),

@@ -52,6 +52,9 @@ class Sandbox:
         except GitError as error:
             fix = "Check that `git status` works here"
             raise SandboxError(f"the sandbox can't protect the repository: {error}", fix) from None
+        if repository is None and os.path.lexists(plan.tree / ".git"):
+            text = f"git does not work with {plan.tree / '.git'}, so the sandbox can't protect it"
+            raise SandboxError(text, "Check that `git status` works here, or move it away")
         sandbox = cls(plan, repository)
         make_private_home(sandbox.home)
         if plan.kind is SandboxKind.BWRAP:

@@ -1,0 +1,237 @@
+"""What programs in the sandbox see, and what they can change. Real bubblewrap, real git."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from rooda.agents.containment import SandboxNeeds
+from rooda.sandbox.sandbox import Sandbox
+from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind
+from support.gitrepo import git
+from support.sandboxes import Inside, require_bwrap
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+
+# `mv` would copy the folder, and delete all that it can.
+READ_ONLY = "Read-only file system"
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Inside:
+    require_bwrap()
+    home, tree = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    git(tree, "init", "-q", "-b", "main")
+    git(tree, "config", "user.name", "A User")
+    git(tree, "config", "user.email", "user@example.org")
+    (tree / "a.txt").write_text("alpha\n")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "first")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "SECRET": "s3cret", "LANG": "C"}
+    return Inside(tree, home, environ)
+
+
+def test_home_is_private_empty_and_kept_and_the_rest_of_the_machine_is_absent(
+    inside: Inside,
+) -> None:
+    (inside.home / ".ssh").mkdir()
+    (inside.home / ".ssh/id").write_text("key")
+    outside = inside.tree.parent / "outside"
+    outside.write_text("other")
+    assert inside.sh("ls -A ~; echo cache > ~/.cache-of-npm") == ""
+    assert inside.sh("cat ~/.cache-of-npm") == "cache"
+    assert not (inside.home / ".cache-of-npm").exists()
+    assert "No such file" in inside.sh(f"cat {outside}")
+    assert "No such file" in inside.sh("cat /etc/shadow")
+    assert inside.sh("ls /root /sys 2>&1 | grep -vc 'No such file'") == "0"
+    assert READ_ONLY in inside.sh("touch /x /usr/x /etc/x")
+    assert inside.sh("touch /tmp/x /var/tmp/x ~/x x && ls -A /run") == "user"
+    homes = list((inside.home / ".local/state/rooda/homes").iterdir())
+    assert [oct(home.stat().st_mode)[-3:] for home in homes] == ["700"]
+
+
+def test_environment_has_only_what_a_shell_the_adapter_and_the_user_let_in(inside: Inside) -> None:
+    inside.environ |= {"MY_TOKEN": "1", "ACME_API_KEY": "2", "ROODA_FLEET_DATABASE": "pw"}
+    look = "env; cat /proc/*/environ | tr '\\0' '\\n'"
+    plain = inside.sh(look)
+    for secret in ("s3cret", "MY_TOKEN", "ACME_API_KEY", "ROODA_FLEET"):
+        assert secret not in plain
+    assert f"HOME={inside.home}" in plain
+    needs = SandboxNeeds(variables=("ACME_*",), environ={"IS_SANDBOX": "1"})
+    chosen = inside.sh(look, needs, env=("MY_TOKEN",))
+    assert {"MY_TOKEN=1", "ACME_API_KEY=2", "IS_SANDBOX=1"} <= set(chosen.splitlines())
+    assert "s3cret" not in chosen
+
+
+def test_credentials_of_a_cli_are_writable_and_its_settings_read_only(inside: Inside) -> None:
+    for name in (".cli/auth.json", ".cli/settings.json", ".cli/plugin.js"):
+        (inside.home / name).parent.mkdir(exist_ok=True)
+        (inside.home / name).write_text("old")
+    needs = SandboxNeeds(credentials=(".cli/auth.json",), settings=(".cli/settings.json", ".none"))
+    said = inside.sh("cd ~/.cli; ls; echo new > auth.json; echo x > settings.json", needs)
+    assert said.splitlines()[:2] == ["auth.json", "settings.json"]
+    assert READ_ONLY in said
+    assert (inside.home / ".cli/auth.json").read_text() == "new\n"
+    assert (inside.home / ".cli/settings.json").read_text() == "old"
+
+
+def test_git_commits_inside_but_what_git_executes_is_read_only(inside: Inside) -> None:
+    tree = inside.tree
+    (tree / ".claude").mkdir()
+    (tree / ".rooda").mkdir()
+    (tree / ".rooda/rooda.db").write_text("record")
+    (tree / "rooda-config.yml").write_text("loop: {}\n")
+    said = inside.sh(
+        """echo b > b.txt; git add -A; git commit -qm second; git log --format='%an <%ae> %s'
+        git branch other; git worktree list | wc -l
+        for file in .git/config .git/hooks/x .git/info/attributes .git/objects/info/alternates \\
+            .git/commondir rooda-config.yml .claude/settings.json .rooda/x; do
+            (echo x >> $file) 2>/dev/null && echo "wrote $file"
+        done
+        for name in .git .git/objects .git/hooks .rooda .git/commondir rooda-config.yml; do
+            perl -e 'rename shift, "away" and print "moved\\n"' $name
+        done; rm -rf .rooda/rooda.db; ls -A .rooda"""
+    )
+    assert said.splitlines() == ["A User <user@example.org> second", "me <me@localhost> first", "1"]
+    assert git(tree, "log", "--format=%s") == "second\nfirst"
+    assert (tree / ".rooda/rooda.db").read_text() == "record"
+    assert not (tree / ".git/commondir").exists()
+
+
+def test_commondir_of_a_killed_run_is_accepted_and_another_one_is_refused(inside: Inside) -> None:
+    file = inside.tree / ".git/commondir"
+    file.write_text(".\n")
+    assert inside.sh("git log --format=%s") == "first"
+    assert not file.exists()
+    file.write_text("../evil\n")
+    with pytest.raises(SandboxError, match="git does not work with"):
+        Sandbox.of(inside.plan())
+    assert file.read_text() == "../evil\n"
+
+
+def test_linked_work_tree_can_commit_but_not_touch_the_main_one_or_others(inside: Inside) -> None:
+    main, linked = inside.tree, inside.tree.parent / "linked tree"
+    git(main, "worktree", "add", "-q", "-b", "side", str(linked))
+    git(main, "worktree", "add", "-q", "-b", "third", str(main.parent / "third"))
+    inside.tree = linked
+    said = inside.sh(
+        f"""echo c > c.txt; git add -A; git commit -qm linked; git log -1 --format=%s
+        for file in .git {main}/.git/config {main}/.git/HEAD {main}/.git/index \\
+            {main}/.git/hooks/x {main}/.git/commondir {main}/.git/objects/info/alternates \\
+            {main}/.git/worktrees/third/HEAD {main}/.git/worktrees/linked*/commondir; do
+            (echo x >> "$file") 2>/dev/null && echo "wrote $file"
+        done; ls {main}; git worktree prune; true"""
+    )
+    assert said.splitlines()[0] == "linked"
+    assert "wrote" not in said
+    assert git(main, "log", "-1", "--format=%s", "side") == "linked"
+    assert len(git(main, "worktree", "list").splitlines()) == 3
+
+
+def test_submodule_can_be_committed_to_but_its_settings_are_read_only(inside: Inside) -> None:
+    tree, sub = inside.tree, inside.tree.parent / "sub"
+    shutil.copytree(tree, sub)
+    git(tree, "submodule", "add", "-q", str(sub), "libs/sub")
+    git(tree, "commit", "-qm", "with a submodule")
+    module = tree / ".git/modules/libs/sub"
+    said = inside.sh(
+        """cd libs/sub; echo d > d.txt; git add -A; git commit -qm inner; git log -1 --format=%s
+        cd ../..; for file in libs/sub/.git .git/modules/libs/sub/config \\
+            .git/modules/libs/sub/hooks/x .git/modules/libs/sub/commondir; do
+            (echo x >> $file) 2>/dev/null && echo "wrote $file"
+        done; for name in libs libs/sub .git/modules/libs .git/modules/libs/sub; do
+            perl -e 'rename shift, "away" and print "moved\\n"' $name
+        done"""
+    )
+    assert said == "inner"
+    assert not (module / "commondir").exists()
+    assert git(tree / "libs/sub", "log", "-1", "--format=%s") == "inner"
+
+
+def test_objects_that_a_clone_borrows_can_be_read(inside: Inside) -> None:
+    lender, clone = inside.tree, inside.tree.parent / "clone"
+    git(lender.parent, "clone", "-q", "--shared", str(lender), str(clone))
+    git(clone, "config", "user.name", "B")
+    git(clone, "config", "user.email", "b@example.org")
+    inside.tree = clone
+    said = inside.sh(
+        f"git log --format=%s; git commit -q --allow-empty -m own; git log --format=%s | wc -l; "
+        f"touch {lender}/.git/objects/x {lender}/none/x"
+    )
+    assert said.splitlines()[:2] == ["first", "2"]
+    assert READ_ONLY in said
+    assert (lender / "a.txt").read_text() == "alpha\n"
+
+
+def test_links_that_a_program_has_planted_are_not_mounted(inside: Inside) -> None:
+    outside = inside.tree.parent / "outside"
+    outside.mkdir()
+    inside.sh(f"ln -s {outside} .claude")
+    with pytest.raises(SandboxError, match=r"\.claude is a symbolic link"):
+        Sandbox.of(inside.plan())
+    assert not (inside.tree / ".git/commondir").exists()
+
+
+def test_readable_and_writable_folders_and_no_network(inside: Inside) -> None:
+    base = inside.tree.parent
+    for name in ("docs", "shared"):
+        (base / name).mkdir()
+        (base / name / "x").write_text("x")
+    (inside.tree / "fixed").mkdir()
+    said = inside.sh(
+        f"cat {base}/docs/x {base}/shared/x; echo; echo y > {base}/docs/y; echo y > fixed/y; "
+        f"echo y > {base}/shared/y; grep -c : /proc/net/dev",
+        readable=(base / "docs", inside.tree / "fixed"),
+        writable=(base / "shared",),
+        network=False,
+    )
+    assert said.splitlines()[0] == "xx"
+    assert said.count(READ_ONLY) == 2
+    assert said.splitlines()[-1] == "1"  # the loopback alone
+    assert (base / "shared/y").exists()
+
+
+def test_program_that_is_reached_by_links_runs_inside(inside: Inside) -> None:
+    package = inside.home / "tools/node_modules/cli"
+    package.mkdir(parents=True)
+    (package / "cli.sh").write_text('#!/bin/sh\n. "$(dirname "$(readlink -f "$0")")"/part\n')
+    (package / "cli.sh").chmod(0o755)
+    (package / "part").write_text("echo found\n")
+    (inside.home / "bin").mkdir()
+    (inside.home / "bin/cli").symlink_to(package / "cli.sh")
+    inside.environ["PATH"] = f"{inside.home}/bin:{inside.environ['PATH']}"
+    with inside.sandbox() as sandbox:
+        assert inside.run(("cli",), sandbox).stdout.tail == b"found\n"
+
+
+@pytest.mark.parametrize("kind", ["home", "readable", "writable", "state"])
+def test_folders_that_would_show_too_much_are_refused(inside: Inside, kind: str) -> None:
+    base = inside.tree.parent
+    more: dict[str, object] = {}
+    if kind == "home":
+        inside.home = inside.tree / "home"
+    elif kind == "state":
+        inside.environ["XDG_STATE_HOME"] = str(inside.tree / "state")
+    else:
+        more[kind] = (base,)
+    with pytest.raises(SandboxError, match="home folder"):
+        Sandbox.of(inside.plan(**more))
+
+
+def test_path_that_does_not_exist_is_refused(inside: Inside) -> None:
+    with pytest.raises(SandboxError, match=r"sandbox\.readable does not exist"):
+        Sandbox.of(inside.plan(readable=(inside.tree / "nowhere",)))
+
+
+def test_command_is_put_before_the_program(inside: Inside) -> None:
+    words = ("run", "-v", "{workspace}:/w", "--home={home}", "{cwd}", "{{x}}")
+    with inside.sandbox(kind=SandboxKind.COMMAND, command=words) as sandbox:
+        wrapped = sandbox.wrap(("cli", "-p"), inside.tree / "sub", inside.environ)
+    tree = inside.tree
+    start = ("run", "-v", f"{tree}:/w", f"--home={sandbox.home}", f"{tree}/sub", "{x}")
+    assert wrapped.argv == (*start, "cli", "-p")
+    assert wrapped.jail == ()
+    assert "SECRET" not in wrapped.environ
