@@ -19,7 +19,14 @@ from rooda.agents.failure_kinds import FailureKind
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
 from rooda.iteration.types import IterationResult
-from rooda.loop import agent_events, iteration_events, publish_events, run_events, work_events
+from rooda.loop import (
+    agent_events,
+    iteration_events,
+    publish_events,
+    run_events,
+    tree_events,
+    work_events,
+)
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import Segment
 from rooda.loop.stats import Stats
@@ -52,7 +59,7 @@ def _setting_row(setting: Setting[Any]) -> str:
 
 # The modules of events, in the order of docs/reference/events.md.
 _EVENT_MODULES = (
-    *(run_events, iteration_events, work_events, publish_events, agent_events),
+    *(run_events, iteration_events, work_events, tree_events, publish_events, agent_events),
     process_events,
 )
 

@@ -56,6 +56,7 @@ from rooda.loop.run_events import (
 from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
+from rooda.loop.tree_events import HardLinksFound, UnsafeTree
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
@@ -77,6 +78,7 @@ from rooda.loop.work_events import (
     VerifyEnded,
 )
 from rooda.process import events as process
+from rooda.sandbox.tree_findings import Action, Finding
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.text.event import EVENTS, Event, LogLevel
 from rooda.views.log import DEFAULT_TIMES, TIME_FORMATS, Log
@@ -397,6 +399,11 @@ SAMPLES: tuple[Event, ...] = (
     SecretsLeftOut(1, (".env",), 1),
     SecretsLeftOut(1, tuple(f"{number}.pem" for number in range(9)), 9, is_new=False),
     RepositoriesLeftOut(1, ("vendored/",), 1),
+    UnsafeTree(
+        1, Finding.CLI_SETTINGS, Action.REMOVED, (".mcp.json",), 1, ".rooda/runs/r/1/removed"
+    ),
+    UnsafeTree(2, Finding.HOOK, Action.REFUSED, (".husky/pre-push",), 1),
+    HardLinksFound(("node_modules/a/index.js",), 2000),
     Pushed(1, "origin", "main", COMMIT),
     PushFailed(1, "rejected (fetch first)", "Pull, then push by hand"),
     PushFailed(1, "nothing was pushed: .env", "Take it out", secrets=(".env",)),
@@ -482,6 +489,8 @@ EVIL_EVENTS: tuple[Event, ...] = (
     CommitFailed(1, EVIL, EVIL),
     SecretsLeftOut(1, (EVIL,), 1),
     RepositoriesLeftOut(1, (EVIL,), 1),
+    UnsafeTree(1, Finding.CLI_SETTINGS, Action.REMOVED, (EVIL,), 1, EVIL),
+    HardLinksFound((EVIL,), 1),
     Pushed(1, EVIL, EVIL, EVIL),
     PushFailed(1, EVIL, EVIL, secrets=(EVIL,)),
     PublishEnded(1, EVIL, 1, EVIL, 1.0, EVIL, EVIL, (process.NamedProcess(2, EVIL),)),

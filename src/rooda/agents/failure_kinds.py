@@ -120,6 +120,13 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="git",
     )
+    UNSAFE_TREE = FailureRow(
+        "unsafe-tree",
+        "the work tree has something that would act outside of the sandbox",
+        settings=("sandbox.kind",),
+        advice="Read the reason above; put the files back as they were at the start of the run",
+        has_output=False,
+    )
     PUBLISH = FailureRow(
         "publish",
         "the command that publishes the work refused it",

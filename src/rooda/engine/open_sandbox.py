@@ -8,6 +8,8 @@ from rooda.config.sandbox_checks import TITLE
 
 if TYPE_CHECKING:
     from rooda.sandbox.sandbox import Sandbox
+    from rooda.sandbox.tree_check import TreeCheck
+    from rooda.workspace.pin import Pin
 
 
 def open_sandbox(plan: Plan) -> "Sandbox | None":
@@ -20,3 +22,16 @@ def open_sandbox(plan: Plan) -> "Sandbox | None":
         return Sandbox.of(plan.sandbox)
     except SandboxError as error:
         raise InvalidInput([Problem(str(error), error.fix, title=TITLE)]) from None
+
+
+def check_tree_of(plan: Plan, sandbox: "Sandbox | None", pin: "Pin | None") -> "TreeCheck | None":
+    """Return the checks of what programs leave in the work tree; None without a sandbox."""
+    if sandbox is None:
+        return None
+    from rooda.sandbox.sandbox_plan import SandboxKind  # noqa: PLC0415 - see above
+    from rooda.sandbox.tree_check import TreeCheck  # noqa: PLC0415
+
+    protects_git = sandbox.plan.kind is SandboxKind.BWRAP
+    return TreeCheck.of(
+        plan.workspace, plan.working_dir, plan.tools, pin, protects_git=protects_git
+    )

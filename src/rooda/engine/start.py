@@ -33,7 +33,7 @@ from rooda.engine.branch import switch_branch
 from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
-from rooda.engine.open_sandbox import open_sandbox
+from rooda.engine.open_sandbox import check_tree_of, open_sandbox
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
@@ -146,6 +146,7 @@ def start_run(
             rest=interrupts.rest,
             notes=notes,
             sandbox=sandbox,
+            tree_check=check_tree_of(plan, sandbox, pin),
         )
         if invocation is not None:
             services = _as_started(services, invocation, plan)

@@ -53,6 +53,7 @@ class IterationContext(Struct):
     headline: str = ""  # what the agent says that it did, on one line
     commit: str | None = None  # rooda's commit of the work
     feedback: str = ""
+    refusal: str = ""  # why nothing of this iteration may leave the work tree
     segments: list[Segment] = field(default_factory=list)
 
     @property

@@ -74,6 +74,7 @@ def run(moment: Moment, plan: Plan, services: Services, story: HookPayload) -> O
     for hook in _hooks(plan, moment):
         if len(services.interrupts.received) > services.interrupts.acknowledged:
             return Outcome(Verdict.INTERRUPTED, reason="interrupted")
+        services.note_program()
         finished = services.tools.run(_command(hook, moment, plan, services, story))
         services.emit(_ended(hook, moment, finished))
         objection = judge(hook, moment, finished)

@@ -43,6 +43,7 @@ from rooda.loop.publish import Publisher
 from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
+from rooda.loop.tree_check import check_tree
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.process.request import ProcessResult
@@ -155,6 +156,7 @@ def start_agent(context: IterationContext) -> None:
     if context.services.interrupts.received:
         interrupted(context)
         return
+    context.services.note_program()
     try:
         run_agent(context)
     except PromptError as error:  # no room on the disk for the prompt
@@ -188,7 +190,7 @@ def run_verify(context: IterationContext) -> None:
     finished = verify.run(context.plan, context.number, context.services)
     keep_file(context.plan.workspace, f"{context.place}/{VERIFY}", finished.output)
     find_tests(context, finished.output)
-    context.feedback = verify.feedback(context.plan, finished)
+    context.add_feedback(verify.feedback(context.plan, finished))
     command = context.plan.values[VERIFY_COMMAND] or ""
     context.outcome = verify.judge(outcome, finished, command)
 
@@ -229,6 +231,7 @@ def commit(context: IterationContext) -> None:
     if not context.plan.values[GIT_COMMIT] or not context.decided.is_good:
         return
     context.others_may_change_files()
+    context.services.note_program()  # a hook of the commit is one
     publisher = Publisher(context.plan, context.number, context.services)
     context.outcome, words = publisher.commit(
         context.decided, _message(context), context.seen.left_out
@@ -254,14 +257,14 @@ def _message(context: IterationContext) -> str:
 
 def push(context: IterationContext) -> None:
     """Push after every iteration that ran, a failed one too."""
-    if context.plan.values[GIT_PUSH] and _ran(context.decided):
+    if context.plan.values[GIT_PUSH] and _ran(context.decided) and not context.refusal:
         publisher = Publisher(context.plan, context.number, context.services)
         context.add_feedback(publisher.push(is_last=_is_last(context)))
 
 
 def publish(context: IterationContext) -> None:
     """Let the user's command publish every iteration that ran; if it refuses, the run ends."""
-    if context.plan.values[GIT_PUBLISH] is None or not _ran(context.decided):
+    if context.plan.values[GIT_PUBLISH] is None or not _ran(context.decided) or context.refusal:
         return
     context.others_may_change_files()
     commit = context.commit or context.seen.head
@@ -320,18 +323,24 @@ def _with_objection(outcome: Outcome, objection: Outcome | None) -> Outcome:
 
 STAGES: tuple[Callable[[IterationContext], None], ...] = (
     pre_hooks,
+    check_tree,
     assemble_prompt,
     start_agent,
+    check_tree,
     find_changes,
     read_signals,
+    check_tree,  # what the first look has refused makes a good outcome a failure
     run_verify,
+    check_tree,
     require_changes,
     require_file,
     commit,
+    check_tree,
     push,
     publish,
     post_hooks,
     failure_hooks,
+    check_tree,
 )
 _SHORTEST_SEGMENT = 0.001  # seconds
 _SEGMENTS: Mapping[Callable[[IterationContext], None], SegmentKind] = {

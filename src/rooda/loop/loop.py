@@ -25,11 +25,13 @@ from rooda.loop.run_events import RunEnded, RunStarted, StopRequested, TasksLeft
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
+from rooda.loop.tree_check import look, report_hard_links
 from rooda.loop.waiting import next_wait, note_outage, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.testresults.results import TestResults
+from rooda.workspace.state_folder import place_of
 from rooda.workspace.tools import Deadline
 
 
@@ -57,6 +59,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             state.cost,
         )
     )
+    report_hard_links(services)
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
     is_new = (state.iteration, state.attempt) == (0, 1)  # no agent has started in this run
     if is_new and state.last is None and not plan.missing_file():
@@ -98,6 +101,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
         services.tracker.close()
     story = HookPayload(state.iteration or None, str(ended.status), _story_of(ended))
     hooks.run(Moment.LOOP_END, plan, services, story)
+    look(services, state.iteration, place_of(services.run, state.iteration, state.attempt))
     _report_tasks(plan, services, found)
     _report_notes(services)
     services.emit(ended)

@@ -226,7 +226,11 @@ class Publisher:
             return checked
         upstream_flag = () if upstream else ("--set-upstream",)
         refspec = f"HEAD:refs/heads/{branch}"
-        done = self._git.run("push", *upstream_flag, "--", remote, refspec, limit=timeout)
+        # A submodule has settings and hooks of its own, which the agent may have made.
+        is_contained = self._services.sandbox is not None
+        own_flag = ("--no-recurse-submodules",) if is_contained else ()
+        push = ("push", *own_flag, *upstream_flag, "--", remote, refspec)
+        done = self._git.run(*push, limit=timeout)
         if not done.passed:
             return refusal_of(done)
         return Pushed(self._number, remote, branch, self._git.ask("rev-parse", "HEAD"))

@@ -25,6 +25,7 @@ from rooda.workspace.untracked_files import UntrackedFiles
 
 if TYPE_CHECKING:  # a run without a sandbox does not load it
     from rooda.sandbox.sandbox import Sandbox
+    from rooda.sandbox.tree_check import TreeCheck
 
 Execute = Callable[[ProcessRequest, Interrupts, Listener], ProcessResult]
 
@@ -72,7 +73,8 @@ class Services(Struct, frozen=True):
     `continuing` says which command continues a run that a rule has ended, if there is one, and
     `next_commands` which commands the user may want then. `accounts` has the account of each
     agent's command. The run pauses after `pause_after` more iterations. The agent, and the commands
-    of the user, run in the `sandbox`, if there is one.
+    of the user, run in the `sandbox`, if there is one; `tree_check` then looks at what they have
+    left in the work tree.
     """
 
     emit: Callable[[Event], None]
@@ -96,6 +98,7 @@ class Services(Struct, frozen=True):
     accounts: Mapping[str, str] = field(default_factory=dict)
     pause_after: int | None = None
     sandbox: "Sandbox | None" = None
+    tree_check: "TreeCheck | None" = None
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""
@@ -104,6 +107,11 @@ class Services(Struct, frozen=True):
         tools.interrupts, tools.tick, tools.listener = self.interrupts, self.tick, self._tell
         tools.sandbox = self.sandbox
         force_setattr(self, "tools", tools)
+
+    def note_program(self) -> None:
+        """Note that a program runs in the sandbox: the tree needs a check before git uses it."""
+        if self.tree_check is not None:
+            self.tree_check.is_due = True
 
     def _tell(self, command: Command, event: Event) -> None:
         """Pass on the events of a command that rooda runs itself."""

@@ -44,6 +44,9 @@ class Staging:
         self._secrets = NewSecrets(self._reader, plan.values[GIT_ALLOW_SECRETS])
         self._own = pathspecs(plan.values, str(pin.top))
         self._of_user = services.untracked
+        # Repositories that a program in the sandbox made or changed: git must not enter them.
+        check = services.tree_check
+        self._unsafe = frozenset() if check is None else check.excluded
 
     def stage(self, left_out: LeftOut) -> Finished:
         """Stage the work, and add what stays out to `left_out`. Raises GitError.
@@ -60,7 +63,7 @@ class Staging:
         left_out.repositories.update(found)
         others = chain(untracked, tracked_files(self._reader)) if left else ()
         paths = covering(left, (name for name in others if name not in left))
-        done = self._add_all_but([*paths, *_fitting(left_out)])
+        done = self._add_all_but([*paths, *self._unsafe, *_fitting(left_out)])
         if done.passed:
             done = self._unstage_own_files() or done
         # The agent may have staged some, and there may be too many to exclude.

@@ -54,6 +54,7 @@ def run(plan: Plan, number: int, services: Services) -> Finished:
 
 
 def _run(plan: Plan, services: Services, timeout: float | None) -> Finished:
+    services.note_program()
     return services.tools.run(
         Command(
             what="verify",

@@ -33,6 +33,7 @@ from rooda.loop.run_events import (
 )
 from rooda.loop.state import State
 from rooda.loop.stops import recorded_reason
+from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.work_events import (
     BaselineEnded,
     ChangesUnknown,
@@ -306,6 +307,7 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     Committed: ("commit", _itself),
     CommitFailed: ("commit_failed", _itself),
     SecretsLeftOut: ("secrets_left_out", _itself),
+    UnsafeTree: ("unsafe_tree", _itself),
     Pushed: ("push", _itself),
     PushFailed: ("push_failed", _itself),
     PublishEnded: ("publish", _itself),
@@ -315,4 +317,4 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     TranscriptTrimmed: ("trimmed", _itself),
     LeftoversStopped: ("left_behind", lambda event: event.processes),
 }
-_LISTS = frozenset({"hooks", "trimmed", "pruned"})
+_LISTS = frozenset({"hooks", "trimmed", "pruned", "unsafe_tree"})

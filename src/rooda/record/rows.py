@@ -29,6 +29,7 @@ from rooda.loop.iteration_events import Segment
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
 from rooda.loop.state import SavedState
+from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.work_events import (
     BaselineEnded,
     CommitFailed,
@@ -219,6 +220,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     commit: Committed | None = None
     commit_failed: CommitFailed | None = None
     secrets_left_out: SecretsLeftOut | None = None  # new files that rooda did not commit
+    unsafe_tree: tuple[UnsafeTree, ...] = ()  # what could act outside of the sandbox
     push: Pushed | None = None
     push_failed: PushFailed | None = None
     publish: PublishEnded | None = None  # the user's command that publishes the work

@@ -194,6 +194,8 @@ class _Builder:
         if one.stopped and not one.is_failed:
             names = [f"{process.name} (pid {process.pid})" for process in one.stopped]
             yield sentences.stopped_note(one.number, names)
+        if row.unsafe_tree and not one.is_failed:
+            yield sentences.unsafe_tree_note(one.number, row.unsafe_tree)
         for title, error in (
             ("commit failed", row.commit_failed and row.commit_failed.error),
             ("push failed", row.push_failed and row.push_failed.error),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rooda.loop.iteration_detail import SHORT_COMMIT
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
+from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.work_events import BaselineEnded
 from rooda.record.rows import RunRow, moment_of
 from rooda.summary.labels import clock, date_and_time
@@ -272,6 +273,12 @@ def stopped_note(number: int, names: Sequence[str]) -> Note:
     """Return the note of processes that rooda stopped after an iteration."""
     title = "process ended" if len(names) == 1 else "processes ended"
     return Note(number, title, f"Left running by the agent: {_some(names)}")
+
+
+def unsafe_tree_note(number: int, found: Sequence[UnsafeTree]) -> Note:
+    """Return the note of what could have acted outside of the sandbox."""
+    words = [f"{one.sentence}: {_some(one.files)}." for one in found[:_NAMES]]
+    return Note(number, "left by the agent", " ".join(words))
 
 
 def _some(names: Sequence[str]) -> str:

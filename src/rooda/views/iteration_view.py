@@ -112,6 +112,9 @@ def _work_tree(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, 
         yield "Snapshot", snapshot.commit[:12]
         if snapshot.left_out:
             yield "Left out", ", ".join(snapshot.left_out[:_FILES])
+    for found in row.unsafe_tree:
+        kept = f" (kept in {found.place})" if found.place else ""
+        yield "Sandbox", f"{found.sentence}: {found.names or 'not all files'}{kept}"
     if row.returned_to is not None:
         yield "Tree", f"the same as after iteration {row.returned_to}"
     if row.changes_unknown:

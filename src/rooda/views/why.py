@@ -97,6 +97,7 @@ def _verdict(one: IterationRow) -> str:
         lines.append(f"Exit code of the agent: {exit_code}{name}{against}")
     if one.signal:
         lines.append(f"Signal of the agent: {one.signal}")
+    lines += [f"Sandbox: {one_line(found.sentence)}: {found.names}" for found in one.unsafe_tree]
     lines += [*_passed(one), *_advice(one), *_attempts(one)]
     before, after, most = one.failures_before, one.failures_after, one.threshold
     lines.append(f"Failures in a row: {before} before, {after} after, of {most}")

@@ -43,7 +43,7 @@ class Pin:
     def __init__(self, folder: Path, tools: Tools, found: Repository) -> None:
         self.top = found.top
         self.git_dir = found.git_dir
-        self._common = found.common
+        self.common = found.common
         self._folder = folder
         self._tools = tools
         self._held = [
@@ -85,11 +85,11 @@ class Pin:
         if now is None:
             return f"{self.git_dir} is not a repository any more"
         places = (now.top, now.git_dir, now.common)
-        for then, place in zip((self.top, self.git_dir, self._common), places, strict=True):
+        for then, place in zip((self.top, self.git_dir, self.common), places, strict=True):
             if then != place:
                 return f"git now works with {place} instead of {then}"
         try:
-            links = links_in([self.git_dir, self._common], index=True)
+            links = links_in([self.git_dir, self.common], index=True)
         except GitError as error:
             return str(error)
         if moved := changed_link(self._links, links):

@@ -1,0 +1,184 @@
+"""Checks a work tree after programs ran in the sandbox, and makes it safe for programs outside."""
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.sandbox.tree_findings import Action, Finding, Found, compare
+from rooda.sandbox.tree_walk import Places, look
+from rooda.workspace.git import Git, GitError
+from rooda.workspace.pin import Pin
+from rooda.workspace.state_folder import STATE_FOLDER, make_folders
+from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import work_tree
+
+REMOVED = "removed"  # the folder for what was removed, in the folder of the iteration
+_HUSKY = ".husky"
+_SET_ID = stat.S_ISUID | stat.S_ISGID
+
+
+class Handled(Struct, frozen=True):
+    """What rooda found and what it did. Names are relative to the work tree where they can be.
+
+    `place` is the folder with what was removed, relative to the workspace; empty if there is none.
+    """
+
+    finding: Finding
+    action: Action
+    names: tuple[str, ...]
+    place: str = ""
+
+
+class TreeCheck:
+    """The checks of one work tree during a run.
+
+    `is_due` says that a program ran in the sandbox since the last check.
+    """
+
+    def __init__(
+        self, workspace: Path, places: Places, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Remember the tree as it is now. Everything that differs later is a finding."""
+        self._workspace = workspace
+        self._places = places
+        self._is_over = is_over
+        self._before = look(places)
+        self._told: set[str] = set()
+        self.is_due = False
+        self.hard_links = self._before.hard_links
+        self.hard_link_count = self._before.hard_link_count
+        self.excluded: frozenset[str] = frozenset()  # repositories, relative to the top
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Path,
+        folder: Path,
+        tools: Tools,
+        pin: Pin | None,
+        *,
+        protects_git: bool,
+    ) -> "TreeCheck":
+        """Return the checks for a run in a folder.
+
+        `protects_git`: the sandbox lets no program change the settings and hooks of git.
+        """
+        top = pin.top if pin is not None else work_tree(folder)
+        own = str(workspace.resolve() / STATE_FOLDER)
+        places = Places(str(top), own, writes_git_settings=not protects_git)
+        if pin is not None:
+            git_folder, shared = str(pin.git_dir), str(pin.common)
+            places = Places(
+                top=str(top),
+                skipped=own,
+                git_folder=git_folder,
+                shared=shared if shared != git_folder else "",
+                hooks=tuple(_hook_folders(top, tools)),
+                writes_git_settings=not protects_git,
+            )
+        return cls(workspace, places, lambda: tools.is_over)
+
+    def run(self, place: str) -> list[Handled]:
+        """Look at the tree, act on what is new, and return that.
+
+        `place` is the folder of the iteration below `.rooda`. The same excluded repository is
+        returned once. What could not be removed is refused.
+        """
+        self.is_due, self.excluded = False, frozenset()
+        after = look(self._places, self._is_over)
+        handled: list[Handled] = []
+        for found in compare(self._before, after):
+            handled += self._act(found, place)
+        return handled
+
+    def _act(self, found: Found, place: str) -> list[Handled]:
+        match found.action:
+            case Action.REMOVED:
+                return self._remove(found, f"{place}/{REMOVED}")
+            case Action.CLEARED:
+                return self._settle(found, _clear_bits)
+            case Action.EXCLUDED:
+                self.excluded = frozenset(map(self._name, found.paths))
+                new = [path for path in found.paths if path not in self._told]
+                self._told.update(new)
+                return [self._handled(found, Action.EXCLUDED, new)] if new else []
+            case Action.REFUSED:
+                return [self._handled(found, Action.REFUSED, found.paths)]
+
+    def _remove(self, found: Found, place: str) -> list[Handled]:
+        return self._settle(found, lambda path: self._move(path, place), f"{STATE_FOLDER}/{place}")
+
+    def _settle(self, found: Found, act: Callable[[str], None], place: str = "") -> list[Handled]:
+        """Act on each path; refuse the iteration for those with which that is not possible."""
+        done, failed = [], []
+        for path in found.paths:
+            try:
+                act(path)
+                done.append(path)
+            except OSError:
+                failed.append(path)
+        handled = [self._handled(found, found.action, done, place)] if done else []
+        return handled + ([self._handled(found, Action.REFUSED, failed)] if failed else [])
+
+    def _move(self, path: str, place: str) -> None:
+        """Move a file, a link or a folder into the record, below its name in the work tree."""
+        name = self._name(path).strip("/").replace("../", "")
+        above = os.path.dirname(name)  # noqa: PTH120 - text
+        target = os.path.join(make_folders(self._workspace, place), above)  # noqa: PTH118
+        Path(target).mkdir(mode=0o700, parents=True, exist_ok=True)
+        target = _free(f"{target}/{os.path.basename(name)}")  # noqa: PTH119
+        found = os.lstat(path)
+        if stat.S_ISDIR(found.st_mode):
+            os.chmod(path, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)  # noqa: PTH101
+        try:
+            os.rename(path, target)  # noqa: PTH104
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.move(path, target)  # git's folder is on another file system
+
+    def _handled(
+        self, found: Found, action: Action, paths: Sequence[str], place: str = ""
+    ) -> Handled:
+        return Handled(found.finding, action, tuple(map(self._name, paths)), place)
+
+    def _name(self, path: str) -> str:
+        """Return the name of a path, relative to the top if it is below it."""
+        return path.removeprefix(f"{self._places.top}/")
+
+
+def _clear_bits(path: str) -> None:
+    mode = stat.S_IMODE(os.lstat(path).st_mode)
+    os.chmod(path, mode & ~_SET_ID)  # noqa: PTH101
+
+
+def _free(path: str) -> str:
+    """Return the path, or one with a number if there is something already."""
+    number, free = 1, path
+    while os.path.lexists(free):
+        number += 1
+        free = f"{path}.{number}"
+    return free
+
+
+def _hook_folders(top: Path, tools: Tools) -> Iterator[str]:
+    """Yield the folders of the work tree in which git looks for hooks (core.hooksPath).
+
+    The scripts of husky are in the folder above the one that git knows.
+    """
+    values: list[str] = []
+    with contextlib.suppress(GitError):
+        asked = Git(top, tools).ask("config", "--type=path", "--get-all", "core.hooksPath") or ""
+        values = asked.splitlines()[:-1]  # the last one is rooda's own
+    if not values:
+        return
+    path = os.path.normpath(top / values[-1])
+    below = path.removeprefix(f"{top}/")
+    if below != path:
+        yield f"{top}/{_HUSKY}" if below.split("/")[0] == _HUSKY else path
