@@ -155,6 +155,7 @@ REMOVED = {
         "mkdir .ralph; echo AGENT_CLI=evil > .ralph/config",
         ".ralph/config",
     ),
+    "folder of ralph elsewhere": (Finding.CONFIG, "ln -s ../evil .ralph", ".ralph"),
     "hook of husky": (Finding.HOOK, "echo evil > .husky/pre-push", ".husky/pre-push"),
     "hook in the hooks path": (Finding.HOOK, "echo evil > .husky/_/pre-push", ".husky/_/pre-push"),
 }
@@ -361,7 +362,7 @@ def test_files_with_hard_links_are_counted(repo: Repo) -> None:
     os.link(outside, repo.path / "linked")
     check = check_of(repo)
     assert check.hard_link_count == 1
-    assert check.hard_links == (str(repo.path / "linked"),)
+    assert check.hard_links == ("linked",)
 
 
 def test_links_are_not_followed(repo: Repo) -> None:

@@ -37,7 +37,13 @@ from rooda.process.exits import Canceled, NotStarted, Signalled, TimedOut
 from rooda.process.request import ProcessRequest, ProcessResult, Transcript, Wrapped
 from rooda.prompts.parts import PromptError
 from rooda.text.event import Event
-from rooda.workspace.state_folder import ORDER, keep_file, open_prompt, open_transcript
+from rooda.workspace.state_folder import (
+    ORDER,
+    keep_file,
+    open_prompt,
+    open_transcript,
+    sealed_file,
+)
 from rooda.workspace.work_tree import changed_within, work_tree
 
 _NOTE_START = 4000  # characters of a note in the record; the prompt is in the record too
@@ -114,6 +120,8 @@ class _AgentRun:
             stdin = open_prompt(self._plan.workspace, place, context.prompt, self._trouble)
         except OSError as error:
             raise PromptError(str(error), hint=room_advice(error)) from None
+        if self._services.sandbox is not None:
+            stdin = self._sealed(stdin)
         context.agent_started, began = time.time(), time.monotonic()
         with stdin, self._transcript() as transcript:
             result = self._execute(stdin, transcript)
@@ -122,6 +130,19 @@ class _AgentRun:
             keep_file(self._plan.workspace, f"{place}/{ORDER}", result.order.dump())
         context.process = result
         context.response = self._response(result)
+
+    def _sealed(self, kept: IO[bytes]) -> IO[bytes]:
+        """Return the prompt as a file in memory, where the system has such files.
+
+        A program can open its standard input again for writing (/proc/self/fd/0), and so change
+        the prompt in the record, although it does not see the record.
+        """
+        try:
+            sealed = sealed_file(self._context.prompt)
+        except OSError:
+            return kept
+        kept.close()
+        return sealed
 
     def _response(self, result: ProcessResult) -> Response:
         response = response_of(result.exit, Printed(result.stdout.tail, result.stderr.tail))

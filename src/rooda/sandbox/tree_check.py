@@ -51,7 +51,7 @@ class TreeCheck:
         self._before = look(places)
         self._told: set[str] = set()
         self.is_due = False
-        self.hard_links = self._before.hard_links
+        self.hard_links = tuple(map(self._name, self._before.hard_links))
         self.hard_link_count = self._before.hard_link_count
         self.excluded: frozenset[str] = frozenset()  # repositories, relative to the top
 

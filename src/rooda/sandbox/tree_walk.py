@@ -132,7 +132,7 @@ def _walk_tree(places: Places, found: _Facts, clock: _Clock) -> None:
     # A folder, and the kind of the guarded files below it (None: they are not guarded).
     waiting: list[tuple[str, Finding | None]] = [(places.top, None)]
     own = {places.skipped, places.git_folder, places.shared}
-    names = {".git", *CLI_SETTINGS, *CONFIG_NAMES, *map(os.path.basename, places.hooks)}
+    names = {".git", ".ralph", *CLI_SETTINGS, *CONFIG_NAMES, *map(os.path.basename, places.hooks)}
     while waiting:
         folder, inside = waiting.pop()
         for entry, status in _entries(folder, clock):
@@ -158,6 +158,8 @@ def _note_name(
     if name == ".git" and (folder != places.top or not places.git_folder):
         found.repositories[folder] = _repository_mark(path, status)
     kind = inside or _kind(path, name, places)
+    if name == ".ralph" and stat.S_ISLNK(status.st_mode):
+        kind = Finding.CONFIG  # its config would be that of another folder
     if kind is Finding.CONFIG and stat.S_ISDIR(status.st_mode):
         return None  # no program reads a folder as a config file
     if kind is not None:

@@ -6,6 +6,7 @@ it reads, and stays as evidence. What the agent prints is in files beside the pr
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import stat
@@ -125,6 +126,17 @@ def open_prompt(
             return _filled(tempfile.TemporaryFile(), prompt)
         except OSError:
             raise error from None  # the first error says more
+
+
+def sealed_file(content: bytes) -> IO[bytes]:
+    """Return a file in memory that no program can change. Raises OSError if there is none."""
+    if not hasattr(fcntl, "F_ADD_SEALS"):
+        raise OSError(errno.ENOSYS, "the system has no sealed files")
+    fd = os.memfd_create("prompt", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    file = _filled(os.fdopen(fd, "r+b", buffering=0), content)
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+    return file
 
 
 def _read_only(file: IO[bytes], path: Path) -> IO[bytes]:

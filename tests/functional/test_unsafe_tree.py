@@ -1,0 +1,67 @@
+"""What programs in the sandbox leave behind does not act outside: it is removed, or refused."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from support.gitwork import GitWork, git_work
+from support.workspace import Workspace
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+
+
+@pytest.fixture
+def work(workspace: Workspace) -> Iterator[GitWork]:
+    with git_work(workspace) as found:
+        found.write("lib/.claude/settings.json", "{}\n")
+        found.commit()
+        yield found
+
+
+def test_changed_settings_fail_the_iteration_and_nothing_leaves_the_tree(work: GitWork) -> None:
+    """Then the agent puts them back, and a check of the user plants a link before the commit."""
+    agent = work.agent(
+        "cat > prompt.txt\n"
+        "if test -e b; then echo '{}' > lib/.claude/settings.json; touch c\n"
+        "else echo '{\"hooks\": 1}' > lib/.claude/settings.json; touch b; fi"
+    )
+    verify = "touch ../victim 2>/dev/null; ln -sf ../../../victim .git/logs/HEAD; true"
+    victim = work.path.parent / "victim"
+    victim.write_text("mine\n")
+    before = work.git("rev-parse", "HEAD")
+    flags = ("-n", "2", "--sandbox", "bwrap", "--commit", "--push", "--verify", verify)
+    done = work.work(agent, *flags, "--no-verify-baseline")
+
+    first, second = work.record()
+    assert first["status"] == "failed"
+    assert first["kind"] == "unsafe-tree"
+    assert "lib/.claude/settings.json" in first["reason"]
+    assert (first["commit"], first["push"], first["push_failed"]) == (None, None, None)
+    (found,) = first["unsafe_tree"]
+    assert (found["finding"], found["action"]) == ("cli-settings", "refused")
+    assert "ERROR: Nothing is committed or pushed: settings of agent CLIs" in done.err
+
+    assert second["status"] == "completed"
+    (found,) = second["unsafe_tree"]
+    assert (found["finding"], found["files"]) == ("git-link", [".git/logs/HEAD"])
+    kept = work.path / found["place"] / ".git/logs/HEAD"
+    assert kept.is_symlink(), "it is in the record"
+    assert victim.read_text() == "mine\n", "git wrote no log through the link"
+    assert second["commit"] is not None
+    assert work.git("rev-parse", "main", cwd=work.remote) == second["commit"]["commit"] != before
+    prompt = (work.path / "prompt.txt").read_text()
+    assert "because these must not change" in prompt
+    assert "lib/.claude/settings.json" in prompt
+    why = work.rooda("why", "1").out
+    assert "Kind: unsafe-tree" in why
+
+
+def test_without_a_sandbox_nothing_is_checked(work: GitWork) -> None:
+    agent = work.agent("mkdir .claude; echo '{}' > .claude/settings.json; ln -s x .git/logs/new")
+    work.work(agent, "-n", "1", "--commit")
+    assert work.record()[0]["unsafe_tree"] == []
+    assert (work.path / ".claude/settings.json").exists()
