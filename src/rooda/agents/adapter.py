@@ -1,6 +1,7 @@
 """The base class of the adapters. An adapter holds all that rooda knows about one agent CLI."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import ClassVar, Final
 
 from msgspec import Struct
@@ -52,8 +53,19 @@ class Adapter:
         return self.output_forms.get(chosen or "", Form.TEXT)
 
     def in_sandbox(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Return a command line with the CLI's own sandbox switched off."""
+        """Return a command line with the CLI's own sandbox switched off.
+
+        A sandbox inside of rooda's sandbox often fails, and the CLI still exits with 0. The command
+        line of a script that starts the CLI is unchanged: the flags of the script are unknown.
+        """
+        for place, word in enumerate(words, 1):
+            if PurePath(word).name == self.name:
+                return (*words[:place], *self.without_own_sandbox(words[place:]))
         return tuple(words)
+
+    def without_own_sandbox(self, flags: Sequence[str], /) -> tuple[str, ...]:
+        """Return the flags of the CLI that switch its own sandbox off."""
+        return tuple(flags)
 
     def read(self, event: Event, notes: AgentNotes, /) -> None:
         """Record the content of an output event in the notes."""

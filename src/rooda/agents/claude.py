@@ -1,12 +1,15 @@
 """Claude Code (`claude`)."""
 
 import re
+from collections.abc import Sequence
 
+from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Form
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts, is_enabled
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
@@ -17,6 +20,7 @@ from rooda.agents.flag_rules import (
     flag_value,
     has_flag,
     needs_flag,
+    without_flags,
 )
 from rooda.agents.json_events import (
     Event,
@@ -119,6 +123,35 @@ class Claude(Adapter):
             is_fatal=True,
         ),
     )
+    needs = SandboxNeeds(
+        credentials=(".claude/.credentials.json",),
+        settings=(".claude/settings.json", ".claude/CLAUDE.md", ".claude/rules"),
+        # Without IS_SANDBOX, claude refuses to skip its permissions for root.
+        environ={"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"},
+        variables=(
+            *("ANTHROPIC_*", "CLAUDE_CODE_*", "CLAUDE_CONFIG_DIR"),
+            *("AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION", "CLOUD_ML_REGION", "VERTEX_REGION_*"),
+            *("API_TIMEOUT_MS", "BASH_*_TIMEOUT_MS", "MAX_THINKING_TOKENS", "MCP_*TIMEOUT"),
+            *("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING"),
+        ),
+    )
+
+    def without_own_sandbox(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the flags with settings that switch the sandbox off.
+
+        claude uses only its last `--settings`. A value that is JSON is merged; a file is kept,
+        because it may have settings that the run depends on.
+        """
+        settings: dict[str, object] = {}
+        given = flag_value(flags, "--settings")
+        if given is not None:
+            try:
+                settings = json.decode(given, type=dict[str, object])
+            except DecodeError:
+                return tuple(flags)
+        sandbox = {**part(settings, "sandbox"), "enabled": False}
+        merged = json.encode({**settings, "sandbox": sandbox}).decode()
+        return ("--settings", merged, *without_flags(flags, "--settings"))
 
     def read(self, event: Event, notes: AgentNotes) -> None:
         """Record the content of an event in the notes."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Form, Tokens, Usage
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in, last_plain_line
@@ -15,6 +16,7 @@ from rooda.agents.flag_rules import (
     ToolPermissions,
     has_flag,
     needs_flag,
+    without_flags,
 )
 from rooda.agents.json_events import Event, count, label, part, parts, text
 
@@ -28,16 +30,20 @@ _FLAGS_WITH_VALUE = frozenset(
     | {"--profile", "-s", "--sandbox", "-a", "--ask-for-approval", "-C", "--cd", "--add-dir"}
     | {"--local-provider", "--output-schema", "--color", "-o", "--output-last-message"}
 )
+_BYPASS = "--dangerously-bypass-approvals-and-sandbox"
 _TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call")
 # Codex also prints an event when one of these starts.
 _STARTED = ("command_execution", "mcp_tool_call", "collab_tool_call")
 
 
+def _after_exec(words: Sequence[str]) -> int:
+    """Return the place after the word `exec`; the end if there is none."""
+    return next((at for at, word in enumerate(words, 1) if word in ("exec", "e")), len(words))
+
+
 def _has_own_prompt(line: CommandLine) -> bool:
     """Return whether a word after `exec` is a prompt: no flag, no flag's value and not `-`."""
-    words = list(line.words)
-    start = next((at for at, word in enumerate(words) if word in ("exec", "e")), len(words))
-    rest = iter(words[start + 1 :])
+    rest = iter(line.words[_after_exec(line.words) :])
     for word in rest:
         if word in _FLAGS_WITH_VALUE:
             next(rest, None)
@@ -65,7 +71,7 @@ class Codex(Adapter):
     )
     permissions = ToolPermissions(
         all_tools=(
-            "--dangerously-bypass-approvals-and-sandbox",
+            _BYPASS,
             "--yolo",
             "--sandbox=danger-full-access",
             "-s=danger-full-access",
@@ -90,6 +96,22 @@ class Codex(Adapter):
             "Write `-` in place of the prompt, or nothing",
         ),
     )
+
+    needs = SandboxNeeds(
+        credentials=(".codex/auth.json",),
+        settings=(".codex/config.toml", ".codex/AGENTS.md", ".codex/rules", ".codex/.env"),
+        variables=("CODEX_*", "OPENAI_*", "AZURE_OPENAI_API_KEY"),
+    )
+
+    def without_own_sandbox(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the flags with the one that switches the sandbox off."""
+        kept = without_flags(
+            flags,
+            *("-s", "--sandbox", "-a", "--ask-for-approval"),
+            switches=(_BYPASS, "--yolo", "--full-auto", "--approve-for-me"),
+        )
+        place = _after_exec(kept)
+        return (*kept[:place], _BYPASS, *kept[place:])
 
     def form(self, words: Sequence[str]) -> Form:
         """Return the form of the output; codex's output flags have no value."""

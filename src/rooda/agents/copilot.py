@@ -5,6 +5,7 @@ from typing import ClassVar
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Form
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in
@@ -41,6 +42,13 @@ class Copilot(Adapter):
     flag_rules = (
         *rejects_flags("-i", "--interactive"),
         *rejects_flags("-p", "--prompt", because="takes the prompt from the command line"),
+    )
+
+    # The login is in the user's keyring, or in config.json if there is none.
+    needs = SandboxNeeds(
+        settings=(".copilot/config.json", ".copilot/copilot-instructions.md"),
+        environ={"COPILOT_AUTO_UPDATE": "false"},
+        variables=("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"),
     )
 
     def read(self, event: Event, notes: AgentNotes) -> None:

@@ -1,14 +1,15 @@
 """Cursor's agent (`cursor-agent`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Tokens
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
-from rooda.agents.flag_rules import ToolPermissions, needs_flag
+from rooda.agents.flag_rules import ToolPermissions, has_flag, needs_flag, without_flags
 from rooda.agents.json_events import Event, count, label, part, read_assistant, says_error, text
 
 
@@ -27,6 +28,21 @@ class Cursor(Adapter):
     output_forms = JSON_FORMS
     permissions = ToolPermissions(all_tools=("-f", "--force", "--yolo"))
     flag_rules = (needs_flag("-p", "--print", write="cursor-agent -p"),)
+
+    needs = SandboxNeeds(
+        credentials=(".config/cursor/auth.json",),
+        settings=(".cursor/cli-config.json", ".cursor/rules"),
+        variables=("CURSOR_API_*",),
+    )
+
+    def without_own_sandbox(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the flags with the sandbox off, if the command line has the flag for it.
+
+        Older versions don't have the flag.
+        """
+        if not has_flag(flags, "--sandbox"):
+            return tuple(flags)
+        return ("--sandbox", "disabled", *without_flags(flags, "--sandbox"))
 
     def read(self, event: Event, notes: AgentNotes) -> None:
         """Record the content of an event in the notes."""

@@ -33,6 +33,23 @@ def has_flag(words: Sequence[str], *names: str) -> bool:
     return any(word.partition("=")[0] in names for word in words)
 
 
+def without_flags(
+    words: Sequence[str], *names: str, switches: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return a command line without flags that have a value, and without switches."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            return (*kept, word, *rest)
+        if name in names and not equals:
+            next(rest, None)
+        elif name not in (*names, *switches):
+            kept.append(word)
+    return tuple(kept)
+
+
 def matches(words: Sequence[str], pattern: str) -> bool:
     """Return whether a command line has a flag.
 

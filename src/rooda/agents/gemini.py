@@ -1,10 +1,12 @@
 """Gemini CLI (`gemini`)."""
 
 import re
+from collections.abc import Sequence
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Tokens
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts, is_enabled
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in, last_lines
@@ -15,6 +17,7 @@ from rooda.agents.flag_rules import (
     ToolPermissions,
     has_flag,
     rejects_flags,
+    without_flags,
 )
 from rooda.agents.json_events import Event, amount, count, label, part, status_code, text
 
@@ -69,6 +72,24 @@ class Gemini(Adapter):
             "Add --skip-trust",
         ),
     )
+
+    needs = SandboxNeeds(
+        credentials=(
+            ".gemini/oauth_creds.json",
+            ".gemini/google_accounts.json",
+            ".gemini/gemini-credentials.json",
+        ),
+        settings=(
+            *(".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env"),
+            *(".gemini/policies", ".gemini/trustedFolders.json"),
+        ),
+        environ={"GEMINI_SANDBOX": "false"},
+        variables=("GEMINI_*", "GOOGLE_*"),
+    )
+
+    def without_own_sandbox(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the flags without the sandbox; GEMINI_SANDBOX overrides the user's settings."""
+        return without_flags(flags, switches=("-s", "--sandbox"))
 
     def read(self, event: Event, notes: AgentNotes) -> None:
         """Record the content of an event, or of the single document, in the notes."""

@@ -4,6 +4,7 @@ import re
 
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_report import Fault
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in, is_complaint
@@ -32,6 +33,12 @@ class Kiro(Adapter):
     flag_rules = (
         needs_flag("chat", write="kiro-cli chat --no-interactive"),
         needs_flag("--no-interactive", write="kiro-cli chat --no-interactive"),
+    )
+
+    # The login is in a database beside scripts that the user's shell runs at its start, so the
+    # folder stays outside: in the sandbox, kiro-cli needs an API key.
+    needs = SandboxNeeds(
+        settings=(".kiro/settings/cli.json", ".kiro/steering"), variables=("KIRO_API_*",)
     )
 
     def last_words(self, printed: LastOutput) -> Fault | None:

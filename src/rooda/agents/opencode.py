@@ -6,6 +6,7 @@ from typing import ClassVar
 from rooda.agents.adapter import Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Form, Tokens, Usage
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import fault_in, last_plain_line
@@ -47,6 +48,20 @@ class Opencode(Adapter):
     flag_rules = (
         needs_flag("run", write="opencode run"),
         *rejects_flags("-i", "--interactive"),
+    )
+
+    needs = SandboxNeeds(
+        credentials=(".local/share/opencode/auth.json",),
+        settings=tuple(
+            f".config/opencode/{name}"
+            for name in ("opencode.json", "opencode.jsonc", "config.json", "AGENTS.md")
+        ),
+        environ={"OPENCODE_DISABLE_AUTOUPDATE": "1"},
+        variables=(
+            *("OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_API_KEY"),
+            *("GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "XAI_API_KEY"),
+            *("DEEPSEEK_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_REGION"),
+        ),
     )
 
     def read(self, event: Event, notes: AgentNotes) -> None:

@@ -1,14 +1,16 @@
 """Qwen Code (`qwen`)."""
 
 import re
+from collections.abc import Sequence
 
 from rooda.agents.adapter import JSON_FORMS, Adapter, LastOutput
 from rooda.agents.agent_notes import AgentNotes
 from rooda.agents.agent_report import Fault, Tokens
+from rooda.agents.containment import SandboxNeeds
 from rooda.agents.facts import AgentFacts
 from rooda.agents.failure_kinds import FailureKind
 from rooda.agents.faults import complaint, fault_in
-from rooda.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags
+from rooda.agents.flag_rules import ADDS_WORDS, ToolPermissions, rejects_flags, without_flags
 from rooda.agents.json_events import Event, count, label, part, read_assistant, read_user, text
 
 # qwen prints an error in place of the answer, in an event that is not marked as an error.
@@ -40,6 +42,17 @@ class Qwen(Adapter):
         some_tools=("--approval-mode=auto-edit", "--allowed-tools"),
     )
     flag_rules = (*rejects_flags("-i", "--prompt-interactive"), ADDS_WORDS)
+
+    needs = SandboxNeeds(
+        credentials=(".qwen/oauth_creds.json",),
+        settings=(".qwen/settings.json", ".qwen/QWEN.md", ".qwen/.env"),
+        environ={"QWEN_SANDBOX": "false", "GEMINI_SANDBOX": "false"},
+        variables=("QWEN_*", "OPENAI_*", "DASHSCOPE_*"),
+    )
+
+    def without_own_sandbox(self, flags: Sequence[str]) -> tuple[str, ...]:
+        """Return the flags without the sandbox; QWEN_SANDBOX overrides the user's settings."""
+        return without_flags(flags, "--sandbox-image", switches=("-s", "--sandbox"))
 
     def read(self, event: Event, notes: AgentNotes) -> None:
         """Record the content of an event in the notes."""
