@@ -16,6 +16,7 @@ from msgspec.structs import fields
 
 from rooda.agents.agent_report import Tokens, Usage
 from rooda.agents.failure_kinds import FailureKind
+from rooda.agents.registry import KNOWN
 from rooda.config.setting import Setting
 from rooda.config.settings import SETTINGS
 from rooda.iteration.types import IterationResult
@@ -192,6 +193,21 @@ def stop_rules_table() -> str:
     return "\n".join(rows)
 
 
+def sandbox_table() -> str:
+    """One row an agent CLI: what it gets in the sandbox."""
+    rows = [
+        "| CLI | credentials, writable | settings, read-only | your variables | rooda sets |",
+        "|---|---|---|---|---|",
+    ]
+    for name, adapter in KNOWN.items():
+        needs = adapter.needs
+        flags = " ".join(adapter.in_sandbox([name])[1:])
+        switches = (flags, *(f"{key}={value}" for key, value in needs.environ.items()))
+        cells = (f"`{name}`", *map(_keys, (needs.credentials, needs.settings, needs.variables)))
+        rows.append(f"| {' | '.join(cells)} | {_keys(list(filter(None, switches)))} |")
+    return "\n".join(rows)
+
+
 def _keys(settings: Sequence[str]) -> str:
     return ", ".join(f"`{key}`" for key in settings)
 
@@ -201,6 +217,7 @@ GENERATED = {
     "reference/events.md": ("events", events_pages),
     "reference/agents.md": ("failure kinds", failure_kinds_table),
     "reference/record.md": ("stop rules", stop_rules_table),
+    "reference/sandbox-agents.md": ("sandbox", sandbox_table),
 }
 
 
