@@ -28,9 +28,14 @@ class SandboxNeeds(Struct, frozen=True):
 
 # How programs reach the network; programs read some of these names in lower case, too.
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+# Files and folders with certificates, such as that of a company; programs inside read them.
+CERTIFICATE_VARIABLES: Final = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
+    *("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"),
+)
 NETWORK_VARIABLES: Final = (
     *_PROXIES,
     *(name.lower() for name in _PROXIES),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA"),
-    *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"),
+    *CERTIFICATE_VARIABLES,
+    "NODE_USE_SYSTEM_CA",
 )

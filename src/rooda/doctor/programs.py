@@ -23,13 +23,11 @@ from rooda.process.runner import Runner
 from rooda.text.controls import one_line
 from rooda.text.event import Event
 from rooda.text.paths import file_mode
-from rooda.text.plain_files import read_plain_file
 from rooda.text.times import format_seconds
+from rooda.workspace.interpreter import interpreter_of
 
 # -- where a program is ----------------------------------------------------------------------
 
-_FIRST_LINE = 512  # bytes of a script
-_SHEBANG = re.compile(rb"#![ \t]*(\S+)[ \t]*([^\r\n]*)")
 _ADVICE = {"node": "Install Node.js, 20 or newer (22 for qwen and copilot), and put it on the PATH"}
 
 
@@ -67,29 +65,14 @@ def interpreter_trouble(path: str, environ: Mapping[str, str]) -> Finding | None
 
     The OS would report that the script itself is missing.
     """
-    try:
-        first = read_plain_file(Path(path), _FIRST_LINE, follow=True)
-    except (OSError, RuntimeError):
-        return None  # a program may be executable but unreadable
-    found = _SHEBANG.match(first)
-    if found is None:
-        return None
-    name = _interpreter(os.fsdecode(found[1]), os.fsdecode(found[2]).split())
-    if shutil.which(name, path=environ.get("PATH", os.defpath)) is not None:
+    name = interpreter_of(Path(path))
+    if name is None or shutil.which(name, path=environ.get("PATH", os.defpath)) is not None:
         return None
     known = Path(name).name
     advice = _ADVICE.get(known, f"Install {known}, or correct the first line of {path}")
     return Finding(
         "interpreter", Mark.PROBLEM, f"it is a {known} script, and {name} is missing", advice
     )
-
-
-def _interpreter(program: str, arguments: list[str]) -> str:
-    """Return the program that runs a script: `node` for `#!/usr/bin/env -S node --flag`."""
-    if Path(program).name != "env":
-        return program
-    rest = (word for word in arguments if not word.startswith("-") and "=" not in word)
-    return next(rest, program)
 
 
 # -- which version it is ---------------------------------------------------------------------

@@ -95,6 +95,13 @@ def show_program(mounts: Mounts, found: Path, home: Path, tree: Path) -> None:
                 mounts.read_only(shown)
 
 
+def show_certificates(mounts: Mounts, path: Path, home: Path) -> None:
+    """Show a file or folder with certificates, read-only, unless it holds more than that."""
+    real = Path(os.path.realpath(path))
+    if not _is_too_much(real, home):
+        mounts.read_only(real, path)
+
+
 def _links_to(path: Path) -> Iterator[Path]:
     for _ in range(10):
         yield path

@@ -12,6 +12,7 @@ class Mounts:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.shown: list[tuple[Path, Path]] = []  # sources and their places
 
     def add(self, *words: str) -> None:
         """Add an option of bubblewrap."""
@@ -19,11 +20,15 @@ class Mounts:
 
     def writable(self, source: Path | str, place: Path | str | None = None) -> None:
         """Show a file or folder, at its own place or at another one."""
-        self.add("--bind", str(source), str(place or source))
+        self._show("--bind", Path(source), Path(place or source))
 
     def read_only(self, source: Path | str, place: Path | str | None = None) -> None:
         """Show a file or folder that can't be changed."""
-        self.add("--ro-bind", str(source), str(place or source))
+        self._show("--ro-bind", Path(source), Path(place or source))
+
+    def _show(self, option: str, source: Path, place: Path) -> None:
+        self.add(option, str(source), str(place))
+        self.shown.append((source, place))
 
     def folder(self, place: str) -> None:
         """Make a folder that others can read too."""

@@ -7,12 +7,19 @@ from functools import cached_property
 from pathlib import Path
 
 from rooda.agents.agent_program import own_words
-from rooda.agents.containment import SandboxNeeds
+from rooda.agents.containment import CERTIFICATE_VARIABLES, SandboxNeeds
 from rooda.process.request import Wrapped
 from rooda.sandbox.checks import check_plan
 from rooda.sandbox.environment import inside, with_git_settings
 from rooda.sandbox.git_mounts import GitMounts
-from rooda.sandbox.home import make_private_home, private_home, show_program, show_toolchains
+from rooda.sandbox.home import (
+    make_private_home,
+    private_home,
+    show_certificates,
+    show_program,
+    show_toolchains,
+)
+from rooda.sandbox.home_places import clear_places, forget_place
 from rooda.sandbox.mounts import Mounts, ProtectedMounts
 from rooda.sandbox.probe import OPTIONS, find_bwrap, try_out
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
@@ -20,6 +27,7 @@ from rooda.sandbox.system_mounts import is_shown, show_system
 from rooda.sandbox.user_git_settings import UserGitSettings
 from rooda.text.templates import fill
 from rooda.workspace.git import GitError
+from rooda.workspace.interpreter import interpreter_of
 from rooda.workspace.snapshots.repository import Repository
 from rooda.workspace.state_folder import STATE_FOLDER
 
@@ -105,6 +113,7 @@ class Sandbox:
         show_toolchains(mounts, plan.home, environ)
         self._settings.show(mounts)
         self._show_needs(mounts, needs)
+        self._show_certificates(mounts, environ)
         self._show_programs(mounts, argv, cwd, environ)
         for path in plan.readable:
             if not path.is_relative_to(plan.tree):
@@ -112,6 +121,7 @@ class Sandbox:
         for path in plan.writable:
             mounts.writable(path)
         self._show_tree(mounts)
+        clear_places(self.home, plan.home, mounts.shown)
         mounts.add("--remount-ro", "/", "--chdir", str(cwd))
         return mounts.words
 
@@ -124,6 +134,15 @@ class Sandbox:
         for name in needs.credentials:
             if (home / name).exists():
                 mounts.writable(os.path.realpath(home / name), home / name)
+        for name in (*needs.settings, *needs.credentials):
+            if not (home / name).exists():
+                forget_place(self.home / name)
+
+    def _show_certificates(self, mounts: Mounts, environ: Mapping[str, str]) -> None:
+        for name in CERTIFICATE_VARIABLES:
+            path = Path(environ.get(name, ""))
+            if path.is_absolute() and path.exists() and not is_shown(path):
+                show_certificates(mounts, path, self.plan.home)
 
     def _show_programs(
         self, mounts: Mounts, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]
@@ -133,8 +152,9 @@ class Sandbox:
         for word in dict.fromkeys((argv[0], *own_words(argv)[:1])):
             name = str(cwd / word) if "/" in word else word
             found = shutil.which(name, path=environ.get("PATH", os.defpath))
-            if found and not is_shown(Path(os.path.realpath(found))):
-                show_program(mounts, Path(found), plan.home, plan.tree)
+            for program in _with_interpreters(found, environ):
+                if not is_shown(Path(os.path.realpath(program))):
+                    show_program(mounts, program, plan.home, plan.tree)
         for word in argv[1:]:
             path = Path(word)
             if path.is_absolute() and self._is_file_to_show(path):
@@ -172,3 +192,15 @@ class Sandbox:
                 if place.is_relative_to(tree):
                     found[place] = None
         return tuple(found)
+
+
+def _with_interpreters(found: str | None, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield a program, and the interpreter of a script, such as a node of the user's own."""
+    if found is None:
+        return
+    yield Path(found)
+    interpreter = shutil.which(
+        interpreter_of(Path(found)) or "", path=environ.get("PATH", os.defpath)
+    )
+    if interpreter is not None:
+        yield Path(interpreter)
