@@ -1,5 +1,6 @@
 """What an agent CLI finds in the sandbox, and what it can change of it."""
 
+import json
 import os
 import shutil
 
@@ -86,3 +87,16 @@ def test_interpreter_and_certificates_of_the_user_are_there(workspace: Workspace
     variables = {"PATH": path, "NODE_EXTRA_CA_CERTS": str(certificate)}
     done = _run(versioned(workspace), str(program), **variables)
     assert done.code == 0, done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="claude refuses only root")
+@pytest.mark.parametrize("kind,topics", [("bwrap", []), ("none", ["root"])])
+def test_doctor_knows_that_claude_runs_as_root_in_a_sandbox(
+    workspace: Workspace, kind: str, topics: list[str]
+) -> None:
+    _as_claude(workspace, "echo 2.1.197")
+    path = os.pathsep.join([str(workspace.home / "programs"), os.environ["PATH"]])
+    workspace.config(f"loop:\n  sandbox: {kind}\n  ai_cmd_alias: claude\n")
+    done = workspace.rooda("doctor", "--json", env={"PATH": path, "IS_SANDBOX": None})
+    (found,) = [one for one in json.loads(done.out)["agents"] if one["name"] == "claude"]
+    assert [one["topic"] for one in found["findings"] if one["topic"] == "root"] == topics

@@ -51,8 +51,8 @@ _LONGEST_ERROR = 2000
 _LARGEST_SECONDS = 1e11  # larger unix times are in milliseconds
 _ROOT = re.compile(r"\broot\b")
 _AS_ROOT = (
-    "Run rooda as an ordinary user; in a container that is itself a sandbox, "
-    "set IS_SANDBOX=1 (--env IS_SANDBOX=1)"
+    "Run rooda as an ordinary user, or with --sandbox bwrap; in a container that is itself "
+    "a sandbox, set IS_SANDBOX=1 (--env IS_SANDBOX=1)"
 )
 
 
@@ -118,8 +118,9 @@ class Claude(Adapter):
             "root",
             _refuses_root,
             "it refuses to skip permissions for root, and you are root",
-            "Run rooda as an ordinary user; in a container that is itself a sandbox, set "
-            "IS_SANDBOX=1 (or CLAUDE_CODE_BUBBLEWRAP=1), for example below `loop.env`",
+            "Run rooda as an ordinary user, or with `sandbox: bwrap`; in a container that is "
+            "itself a sandbox, set IS_SANDBOX=1 (or CLAUDE_CODE_BUBBLEWRAP=1), for example below "
+            "`loop.env`",
             is_fatal=True,
         ),
     )

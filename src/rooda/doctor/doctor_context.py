@@ -13,7 +13,7 @@ from rooda.config.layers import Alias, Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import Problem
 from rooda.config.resolve import Values, resolve
-from rooda.config.settings import AI_CMD_FALLBACKS, ENV, WORKING_DIR
+from rooda.config.settings import AI_CMD_FALLBACKS, ENV, SANDBOX_KIND, WORKING_DIR
 from rooda.config.world import World, with_changes
 from rooda.workspace.tools import Tools
 
@@ -58,7 +58,9 @@ class DoctorContext(Struct, frozen=True):
     def environ_of(self, agent: Agent) -> dict[str, str]:
         """Return the environment of an agent, with the changes made by its command line."""
         passed = passed_on(agent.program.adapter.facts, self.environ, self._own_variables)
-        return with_changes(passed, variables(agent.argv))
+        environ = with_changes(passed, variables(agent.argv))
+        has_sandbox = self.values[SANDBOX_KIND] != SANDBOX_KIND.default
+        return {**environ, **agent.program.adapter.needs.environ} if has_sandbox else environ
 
     def dropped(self, agent: Agent) -> tuple[str, ...]:
         """Return the variables that rooda does not pass on to the agent."""
