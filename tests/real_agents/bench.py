@@ -8,18 +8,19 @@ from typing import Any
 import psutil
 import pytest
 
-from real_agents.programs import Program, environment
+from real_agents.programs import KEY_NAME, Program, environment
 from real_agents.scripted_api import ScriptedApi
 from support.recorded import asked
 from support.workspace import Finished, Running, Workspace
 
 # A program usually starts within seconds, but takes longer on a busy machine.
 _RUN_TIMEOUT = 100.0
+SANDBOXED = "-in-a-sandbox"
 AT_ONCE = ("--failure-threshold", "1")
 
 
 def only(*names: str) -> pytest.MarkDecorator:
-    """Run a test only with these programs."""
+    """Run a test only with these programs; add SANDBOXED to a name for its run in a sandbox."""
     return pytest.mark.parametrize("bench", names, indirect=True)
 
 
@@ -54,10 +55,13 @@ class Bench:
     program: Program
     workspace: Workspace
     api: ScriptedApi
+    sandboxed: bool = False
 
     def environment(self, scenario: str) -> dict[str, str | None]:
         """Return the environment of rooda and the program."""
-        return environment(self.program, self.workspace.home, self.api.url, scenario)
+        found = environment(self.program, self.workspace.home, self.api.url, scenario)
+        # rooda itself tells a program that it runs in a sandbox.
+        return {**found, "IS_SANDBOX": None} if self.sandboxed else found
 
     def start(
         self,
@@ -69,7 +73,9 @@ class Bench:
         """Start a run of one iteration, unless the flags ask for more."""
         agent = ("--ai-cmd", command) if command else ("--ai-cmd-alias", self.program.name)
         wanted = {**self.environment(scenario), **(env or {})}
-        return self.workspace.start("run", "work", "-n", "1", *agent, *flags, env=wanted)
+        sandbox = ("--sandbox", "bwrap", "--sandbox-env", KEY_NAME) if self.sandboxed else ()
+        words = ("run", "work", "-n", "1", *sandbox, *agent, *flags)
+        return self.workspace.start(*words, env=wanted)
 
     def run(
         self,

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from real_agents.bench import Bench
+from real_agents.bench import SANDBOXED, Bench
 from real_agents.programs import PROGRAMS
 from real_agents.scripted_api import ScriptedApi
 from support.recorded import versioned
@@ -29,16 +29,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skipif(not _WANTED, reason="run by `make test-agents`"))
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture(params=[*PROGRAMS, *(name + SANDBOXED for name in PROGRAMS)])
 def bench(request: pytest.FixtureRequest, workspace: Workspace) -> Iterator[Bench]:
-    """A program, a git repository and the API; no process may survive the test."""
-    program = PROGRAMS[request.param]
+    """A program, a git repository and the API; no process may survive the test.
+
+    Each program runs with and without the sandbox.
+    """
+    name = request.param
+    program = PROGRAMS[name.removesuffix(SANDBOXED)]
     if shutil.which("npm") is None:
         pytest.skip("npm is missing; it installs the agents")
     if not program.path.exists():
         pytest.skip(f"{program.name} is not installed: `make test-agents` installs it")
+    if name.endswith(SANDBOXED) and shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is missing")
     with ScriptedApi() as api:
-        found = Bench(program, versioned(workspace), api)
+        found = Bench(program, versioned(workspace), api, sandboxed=name.endswith(SANDBOXED))
         yield found
         left = found.survivors()
         for process in left:

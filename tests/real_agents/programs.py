@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".agents/node_modules/.bin"
+KEY_NAME = "SCRIPTED_KEY"  # codex: the variable that its config names
 KEY = "dummy-key-of-a-test"
 # The variables that the programs inherit: no keys, no settings, no sessions.
 _INHERITED = ("PATH", "LANG", "LC_ALL", "USER", "LOGNAME", "SHELL")
@@ -53,7 +54,7 @@ enabled = false
 [model_providers.scripted]
 name = "scripted"
 base_url = "{base}/v1"
-env_key = "SCRIPTED_KEY"
+env_key = "{key_name}"
 wire_api = "responses"
 request_max_retries = 1
 stream_max_retries = 1
@@ -61,8 +62,8 @@ stream_max_retries = 1
 
 
 def _codex(home: Path, base: str) -> dict[str, str]:
-    _write(home / ".codex/config.toml", _CODEX.format(base=base))
-    return {"SCRIPTED_KEY": KEY}
+    _write(home / ".codex/config.toml", _CODEX.format(base=base, key_name=KEY_NAME))
+    return {KEY_NAME: KEY}
 
 
 def _gemini(home: Path, base: str) -> dict[str, str]:

@@ -74,6 +74,7 @@ _LEFT = (
     "setsid -f sh -c 'echo $$ > left.pid; exec sleep 600' > /dev/null 2>&1 < /dev/null;"
     " until test -s left.pid; do :; done"
 )
+_COMMITS = "echo made > made.txt; git add made.txt; git commit -qm 'Made by a tool'; env > env.txt"
 _LIMIT_WORDS = (
     "echo 'HTTP 429 rate_limit_error: usage limit reached, resets 3am (UTC)';"
     " echo 'HTTP 529 overloaded_error; 401 invalid x-api-key' >&2"
@@ -83,6 +84,7 @@ SCENARIOS = {
     "auth": Scenario(Refuse(Refusal.AUTH)),
     "background": Scenario(Run(_LEFT), Say(f"The server runs. {SUCCESS}")),
     "big": Scenario(Say(f"{BIG}\n{SUCCESS}\n")),
+    "commit": Scenario(Run(_COMMITS), Say(f"The commit is there.\n{SUCCESS}\n")),
     "context": Scenario(Refuse(Refusal.CONTEXT)),
     "empty": Scenario(Say("")),
     "failure": Scenario(Say(f"I am stuck.\n{FAILURE}\n")),

@@ -11,14 +11,14 @@ from support.workspace import alive, wait_for
 pytestmark = pytest.mark.timeout(150)
 
 # Timeouts that are long enough for the program to start and call a tool.
-_HANGS = {"claude": "8s", "codex": "6s", "gemini": "12s", "opencode": "16s"}
+_HANGS = {"claude": "12s", "codex": "10s", "gemini": "18s", "opencode": "28s"}
 
 
 def test_iteration_timeout_kills_a_hanging_tool(bench: Bench) -> None:
     after = _HANGS[bench.program.name]
     ran = bench.run("hang-in-tool", "--iteration-timeout", after, *AT_ONCE)
     tool = int((bench.workspace.path / "tool.pid").read_text())
-    assert not alive(tool)
+    assert bench.sandboxed or not alive(tool)  # a sandbox has pids of its own
     assert not bench.survivors()
     assert (ran.done.code, ran.run["status"]) == (1, "aborted"), ran
     assert ran.only["kind"] == "timeout"
@@ -38,7 +38,7 @@ def test_ctrl_c_during_a_tool_leaves_no_processes(bench: Bench) -> None:
     tool = int(wait_for(bench.workspace.path / "tool.pid", timeout=60))
     running.signal(signal.SIGINT)
     ran = bench.ended(running)
-    assert not alive(tool)
+    assert bench.sandboxed or not alive(tool)
     assert not bench.survivors()
     assert (ran.done.code, ran.run["status"]) == (130, "interrupted"), ran
 
@@ -47,6 +47,8 @@ def test_ctrl_c_during_a_tool_leaves_no_processes(bench: Bench) -> None:
 def test_background_process_of_a_tool_is_recorded_and_stopped(bench: Bench) -> None:
     ran = bench.run("background")
     left = int((bench.workspace.path / "left.pid").read_text())
-    assert not alive(left)
+    assert not bench.survivors()
     assert ran.run["status"] == "success", ran
-    assert left in [one["pid"] for one in ran.only["cleaned_up"]]
+    stopped = ran.only["cleaned_up"]
+    assert "sleep" in " ".join(one["name"] for one in stopped), stopped
+    assert bench.sandboxed or left in [one["pid"] for one in stopped]
