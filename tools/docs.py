@@ -35,6 +35,7 @@ from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
+from rooda.selftest.run_trials import all_trials
 from rooda.testresults.results import TestDetail, TestResults
 from rooda.text.event import EVENTS, Event
 from rooda.workspace.tree_changes import LineCount, LineCounts
@@ -208,6 +209,15 @@ def sandbox_table() -> str:
     return "\n".join(rows)
 
 
+def trials_table() -> str:
+    """One row a trial of the self-test."""
+    rows = ["| trial | the agent | what must hold | needs |", "|---|---|---|---|"]
+    for trial in all_trials():
+        needs = ", ".join(map(str, trial.needs))
+        rows.append(f"| {trial.name} | {trial.does} | {trial.promise} | {needs} |")
+    return "\n".join(rows)
+
+
 def _keys(settings: Sequence[str]) -> str:
     return ", ".join(f"`{key}`" for key in settings)
 
@@ -218,6 +228,7 @@ GENERATED = {
     "reference/agents.md": ("failure kinds", failure_kinds_table),
     "reference/record.md": ("stop rules", stop_rules_table),
     "reference/sandbox-agents.md": ("sandbox", sandbox_table),
+    "reference/selftest.md": ("trials", trials_table),
 }
 
 

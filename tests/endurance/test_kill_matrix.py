@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
-from rooda.workspace.lock_note import LockNote, here
-from support.children import Nursery, until
-from support.misbehaviour import (
+from rooda.selftest.misbehaviour import (
     AT_MAXIMUM,
     CAPTURES,
     ENDS,
@@ -25,11 +23,10 @@ from support.misbehaviour import (
     End,
     Kept,
     Misbehaviour,
-    end_all,
-    is_alive,
-    record,
-    survivors,
 )
+from rooda.selftest.survivors import end_all, is_alive, record, survivors
+from rooda.workspace.lock_note import LockNote, here
+from support.children import Nursery, until
 from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
 
 GRACE = "0.3"

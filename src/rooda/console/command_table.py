@@ -61,6 +61,8 @@ COMMANDS: Mapping[str, CommandRow] = {
         "Show, check and describe the configuration."),
     "doctor": CommandRow("doctor", "doctor", "Set up",
         "Check agents, git, disk and configuration, and advise what to do."),
+    "selftest": CommandRow("selftest", "selftest", "Set up",
+        "Let misbehaving agents loose on this machine, and show which promises of rooda hold."),
     "completion": CommandRow("setup", "completion", "Set up",
         "Print the completion script for a shell."),
     "version": CommandRow("setup", "version", "Set up",

@@ -48,6 +48,11 @@ def make(folder: Path, tools: Tools) -> None:
     }
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
+    make_repository(folder, tools, "greet, and a list of tasks")
+
+
+def make_repository(folder: Path, tools: Tools, message: str) -> None:
+    """Commit the files of a folder as the first commit of a repository. Raises GitError."""
     _git(folder, tools, "init", "-q", "-b", "main")
     # The demo must work if git has no user name and email yet.
     for key, value in (
@@ -58,7 +63,7 @@ def make(folder: Path, tools: Tools) -> None:
     ):
         _git(folder, tools, "config", key, value)
     _git(folder, tools, "add", "-A")
-    _git(folder, tools, "commit", "-q", "-m", "greet, and a list of tasks")
+    _git(folder, tools, "commit", "-q", "-m", message)
 
 
 def _quoted(command: Sequence[str]) -> str:
@@ -68,10 +73,14 @@ def _quoted(command: Sequence[str]) -> str:
 
 def look(folder: Path, *words: str) -> int:
     """Run a command of rooda about the run, on the user's terminal; return its exit code."""
-    # -P: the files of the agent are no part of rooda.
-    argv = [sys.executable, "-P", "-m", "rooda", *words]
     environ = environment(os.environ) | {"PAGER": "cat", "GIT_PAGER": "cat"}
-    return subprocess.run(argv, cwd=folder, env=environ, check=False).returncode
+    return subprocess.run(own_command(*words), cwd=folder, env=environ, check=False).returncode
+
+
+def own_command(*words: str) -> list[str]:
+    """Return the command line of a command of this rooda."""
+    # -P: the files of the agent are no part of rooda.
+    return [sys.executable, "-P", "-m", "rooda", *words]
 
 
 def _git(folder: Path, tools: Tools, *words: str) -> None:

@@ -15,7 +15,10 @@ from rooda.views.table import plain_table
 
 _TITLES = ("", "AGENT", "VERSION", "READ AS", "PROGRAM")
 _WIDTH = max(len(mark) for mark in Mark)
-_TRY = "`rooda doctor --canary ALIAS` runs an agent once, to be sure."
+_TRY = (
+    "`rooda doctor --canary ALIAS` runs an agent once, to be sure; `rooda selftest` tries what "
+    "rooda does about misbehaving agents on this machine."
+)
 _CHOOSE = (
     "No agent is chosen yet: choose one for each run with `rooda PROCEDURE -a NAME`, or as "
     "`loop.ai_cmd_alias` in rooda-config.yml (`rooda init` writes that file)."
