@@ -1,6 +1,7 @@
 """The trials of `rooda selftest`: verdicts from evidence, and trials against a broken rooda."""
 
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from rooda.process.interrupts import Interrupts
 from rooda.selftest import run_trials as running
+from rooda.selftest import sandbox_trials
 from rooda.selftest import scratch as scratches
 from rooda.selftest.misbehaviour import MISBEHAVIOURS
 from rooda.selftest.results import Results, progress_line, results_text
@@ -184,6 +186,36 @@ def test_trials_find_out_that_a_careless_rooda_breaks_the_promises(
     assert "daemon: pid" in rows["daemon"].found
     assert "escaped: pid" in rows["setsid"].found
     assert "destroyed: good" in rows["destroys work"].found, "there was no second iteration"
+
+
+@pytest.mark.slow
+def test_trials_of_the_sandbox_find_out_that_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sandbox_trials, "_SANDBOX", ())
+    monkeypatch.setattr(running, "missing", lambda _: {})
+    names = ("writes outside", "reads a secret", "reads variables", "kills outside", "sockets")
+    rows = rows_of(*(TRIALS[f"sandbox: {name}"] for name in names))
+    assert {str(one.verdict) for one in rows.values()} == {"broken"}
+    assert ".profile" in rows["sandbox: writes outside"].found
+    assert "post-commit" in rows["sandbox: writes outside"].found
+    assert rows["sandbox: reads a secret"].found == "secret: read"
+    assert rows["sandbox: reads variables"].found == "secret: read"
+    assert rows["sandbox: kills outside"].found == "bystander: killed"
+    assert rows["sandbox: sockets"].found == "socket: reached"
+
+
+def test_promises_of_the_sandbox_cannot_be_made_without_bubblewrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("git", "sh", "true"):
+        (tmp_path / name).symlink_to(shutil.which(name) or name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    trials = [one for one in all_trials() if Need.BWRAP in one.needs]
+    rows = rows_of(*trials)
+    assert len(rows) >= 9
+    assert {str(one.verdict) for one in rows.values()} == {"cannot be promised here"}
+    assert all("needs bubblewrap, which is not installed" in one.found for one in rows.values())
 
 
 @pytest.mark.thorough

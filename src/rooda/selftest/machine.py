@@ -6,7 +6,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from rooda.process.libc import has_socket_scopes
+from rooda.sandbox.probe import try_bwrap
+from rooda.sandbox.sandbox_plan import SandboxError
 from rooda.selftest.trial import Need
+from rooda.workspace.tools import Tools
 
 
 def missing(environ: Mapping[str, str]) -> dict[Need, str]:
@@ -16,6 +20,8 @@ def missing(environ: Mapping[str, str]) -> dict[Need, str]:
         Need.SUBREAPER: _subreaper(),
         Need.PROC: _proc(),
         Need.PIDFD: _pidfd(),
+        Need.BWRAP: _bwrap(environ),
+        Need.SCOPE: _scope(),
     }
     return {need: reason for need, reason in found.items() if reason}
 
@@ -51,3 +57,20 @@ def _pidfd() -> str:
             "belong to another process a moment later"
         )
     return ""
+
+
+def _bwrap(environ: Mapping[str, str]) -> str:
+    try:
+        try_bwrap(Tools(environ))
+    except SandboxError as error:
+        return f"{error}. {error.fix}"
+    return ""
+
+
+def _scope() -> str:
+    if has_socket_scopes():
+        return ""
+    return (
+        "this kernel has no Landlock scopes (Linux 6.12): with a network, the sandbox does not "
+        "keep an agent from abstract sockets, such as those of a desktop"
+    )

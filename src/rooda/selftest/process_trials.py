@@ -86,11 +86,12 @@ def _matrix_trial(one: Misbehaviour, end_name: str, needs: tuple[Need, ...], doe
         # The last words do not count if they did not fit into the pipe.
         codes = {end.code, AT_MAXIMUM} if one.in_pipe.cut else {end.code}
         claims = (ends_with(*sorted(codes)), NOTHING_LIVES, NOTHING_LOST, NO_CRASH)
-    return Trial(one.name, does, claims, partial(_misbehave, one, end), needs)
+    return Trial(one.name, does, claims, partial(misbehave, one, end), needs)
 
 
-def _misbehave(one: Misbehaviour, end: End, scratch: Scratch) -> Evidence:
-    flags = (*scratch.python_agent(one.script, end.word), "--capture", "pipe")
+def misbehave(one: Misbehaviour, end: End, scratch: Scratch, *more: str) -> Evidence:
+    """Run an agent of the kill matrix to its end; return what is left of it."""
+    flags = (*scratch.python_agent(one.script, end.word), "--capture", "pipe", *more)
     if end.is_timeout:
         evidence = scratch.within_limit("--iteration-timeout", partial(scratch.start, *flags))
     else:

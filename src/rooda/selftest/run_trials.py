@@ -14,6 +14,7 @@ from rooda.process.interrupts import Interrupts
 from rooda.selftest.machine import missing
 from rooda.selftest.process_trials import attack_trials, matrix_trials
 from rooda.selftest.results import Results
+from rooda.selftest.sandbox_trials import sandbox_trials
 from rooda.selftest.scratch import Canceled, TrialFailed, scratch_folder
 from rooda.selftest.trial import Need, Row, Trial, failed, judge, not_here
 from rooda.selftest.work_trials import work_trials
@@ -26,7 +27,7 @@ _LOOK = 0.1  # seconds between two looks at the signals
 
 def all_trials() -> tuple[Trial, ...]:
     """Return all trials in the order of the table."""
-    return (*work_trials(), *attack_trials(), *matrix_trials())
+    return (*work_trials(), *attack_trials(), *matrix_trials(), *sandbox_trials())
 
 
 def run_trials(

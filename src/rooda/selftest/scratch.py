@@ -92,6 +92,7 @@ class Scratch:
         self._template, self._canceled, self._environ = template, canceled, environ
         self._runs: list[Rooda] = []
         self._trees: list[Path] = []
+        self.variables: dict[str, str] = {}  # more of them for rooda
         self.home = folder / "home"
         for one in (self.home, folder / "tmp"):
             one.mkdir(parents=True)
@@ -143,6 +144,7 @@ class Scratch:
             "ROODA_LOOP_KEEP_AWAKE": "false",
             "GIT_CONFIG_NOSYSTEM": "1",
             "PAGER": "cat",
+            **self.variables,
         }
 
     def start(self, *words: str) -> Rooda:
