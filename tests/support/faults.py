@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from support.children import until
-from support.workspace import Finished, Workspace, alive
+from support.workspace import FLOOR, Finished, Workspace, alive
 
 
 def agent_by_turns(workspace: Workspace, *bodies: str) -> str:
@@ -154,13 +154,15 @@ def _why_no_disk() -> str:
 def small_disk(workspace: Workspace, size: str, then: str = ":") -> tuple[str, ...]:
     """A command prefix that mounts a disk of this size as the workspace.
 
-    Only the command sees the disk. The workspace is copied to it, and `then` runs there.
+    Only the command sees the disk. The workspace is copied to it, and `then` runs there. The disk
+    is smaller than what a run asks for, so there is no floor unless a flag sets one.
     """
     if reason := _why_no_disk():
         pytest.skip(f"no small disk: {reason}")
     folder, copy = (shlex.quote(str(workspace.path.parent / name)) for name in ("work", "copy"))
     script = (
-        f"cp -a {folder} {copy} && mount -t tmpfs -o size={size},mode=755 tmpfs {folder} && "
+        f"export {FLOOR}=0; cp -a {folder} {copy} && "
+        f"mount -t tmpfs -o size={size},mode=755 tmpfs {folder} && "
         f'cp -a {copy}/. {folder} && cd {folder} && {{ {then}; }} && exec "$@"'
     )
     return ("unshare", "-m", "sh", "-c", script, "sh")

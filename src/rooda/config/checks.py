@@ -15,10 +15,11 @@ from rooda.config.layers import PhaseValue
 from rooda.config.problems import Problem, Severity
 from rooda.config.resolve import Values
 from rooda.config.setting import Setting
-from rooda.config.settings import LOG_FILE, WORKING_DIR
+from rooda.config.settings import LOG_FILE, MIN_FREE_DISK, WORKING_DIR
 from rooda.prompts.parts import Context, Part, PromptError, TextPart
 from rooda.text.numbers import approximate_size
 from rooda.text.paths import file_mode, is_folder
+from rooda.workspace.free_space import find_shortage
 from rooda.workspace.state_folder import STATE_FOLDER
 from rooda.workspace.work_tree import OUTSIDE, leads_out
 
@@ -170,6 +171,16 @@ def _unwritable_file(path: Path, workspace: Path) -> str:
         return os.strerror(errno.EISDIR)
     right = _writable_folder(path.parent) if mode == 0 else os.access(path, os.W_OK)
     return "" if right else os.strerror(errno.EACCES)
+
+
+def check_floor(values: Values, places: Mapping[str, Path]) -> list[Problem]:
+    """Refuse to start if there is less disk space than the settings ask for."""
+    shortage = find_shortage(values[MIN_FREE_DISK], places)
+    if shortage is None:
+        return []
+    advice = f"Free some space, or lower the floor with {MIN_FREE_DISK.flag_name} (0: no floor)"
+    place = values.origin(MIN_FREE_DISK), values.field(MIN_FREE_DISK)
+    return [Problem.at(*place, str(shortage), advice, title="Too little disk space")]
 
 
 def check_disk(folder: Path) -> list[Problem]:

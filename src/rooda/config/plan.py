@@ -14,6 +14,7 @@ from rooda.config.settings import (
     CAPTURE,
     ENV,
     MAX_PROMPT_SIZE,
+    MIN_FREE_DISK,
     REQUIRED_FILE,
     REQUIRED_MESSAGE,
     SIGNALS_FAILURE,
@@ -21,6 +22,7 @@ from rooda.config.settings import (
 )
 from rooda.prompts.compose import assemble, assemble_file, check_size, notes_section
 from rooda.prompts.parts import Context, Part, size_of
+from rooda.workspace.free_space import DiskShortage, disk_places, find_shortage
 from rooda.workspace.tools import Tools
 
 if TYPE_CHECKING:
@@ -128,6 +130,11 @@ class Plan(Struct, frozen=True):
         """Return the agent's environment, without variables that make it refuse to run."""
         meant: Mapping[str, str | None] = self.values[ENV]
         return passed_on(agent.program.adapter.facts, self.environ, meant)
+
+    def disk_shortage(self) -> DiskShortage | None:
+        """Return the disk with too little free space for the next iteration, if there is one."""
+        floor = self.values[MIN_FREE_DISK]
+        return find_shortage(floor, disk_places(self.working_dir, self.workspace))
 
     def missing_file(self) -> str:
         """Return what to say if the required file is missing now; "" if it is there."""

@@ -13,6 +13,7 @@ from rooda.config.checks import (
     Check,
     check_contexts,
     check_disk,
+    check_floor,
     check_part,
     check_places,
     check_program,
@@ -59,6 +60,7 @@ from rooda.config.work_checks import warn_of_no_work
 from rooda.config.world import World, with_changes
 from rooda.prompts.compose import promise_tag
 from rooda.prompts.parts import PHASES, Context, PromptError
+from rooda.workspace.free_space import disk_places
 from rooda.workspace.tools import Tools
 
 _ANY_TAG = re.compile(r"<promise>\s*([A-Za-z0-9_-]{1,40})\s*</promise>")
@@ -175,7 +177,7 @@ def prepare(request: RunRequest, world: World) -> Prepared:
         at_start = tuple(warn_of_no_work(request.procedure, phases, contexts, working_dir))
     problems += warn_of_agents(agents, values)
     checks += check_places(values, working_dir, workspace, project)
-    problems += check_disk(workspace)
+    problems += check_floor(values, disk_places(working_dir, workspace)) or check_disk(workspace)
     problems += check_git(values, working_dir, tools, is_needed=own is not None)
     if not request.resumed:
         problems += check_clean(values, working_dir, tools)

@@ -83,6 +83,8 @@ FAILURE_THRESHOLD = setting("failure_threshold", Integer(1), 3, RUN,
     "Abort after this many failures in a row", always_in_dry_run=True, common=True)
 STALL_THRESHOLD = optional("stall_threshold", Integer(1), None, RUN,
     "Abort after this many iterations in a row without progress")
+MIN_FREE_DISK = optional("min_free_disk", Size(0), 1024 * MB, RUN,
+    "Free disk space that a run needs: to start, and to go on (it waits at most max_outage_wait)")
 KEEP_AWAKE = setting("keep_awake", AutoBoolean(), "auto", RUN,
     "Keep the machine from sleeping during a run (auto: if systemd-inhibit or caffeinate can)")
 AI_CMD = optional("ai_cmd", Text(), None, AGENT,

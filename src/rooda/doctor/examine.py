@@ -9,7 +9,7 @@ from rooda import __version__
 from rooda.config.inspect import inspect
 from rooda.config.origin import Tier
 from rooda.config.resolve import Values
-from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES
+from rooda.config.settings import GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES, MIN_FREE_DISK
 from rooda.config.world import World
 from rooda.doctor import machine_checks
 from rooda.doctor.agent_checks import AgentExamination, check_agents
@@ -77,7 +77,7 @@ def examine(
                 context.working_dir, context.tools, needed=_needs_git(context.values)
             ),
             machine_checks.check_lock(world.folder),
-            machine_checks.check_free_space(world.folder),
+            machine_checks.check_free_space(world.folder, context.values[MIN_FREE_DISK]),
             *machine_checks.check_permissions(context.values, context.working_dir, world),
             *check_sandbox(context.values, context.tools),
             *machine_checks.check_config(found.layers, found.problems),

@@ -17,6 +17,7 @@ from rooda.doctor.findings import Finding, Mark
 from rooda.text.controls import one_line
 from rooda.text.numbers import approximate_size, count
 from rooda.text.paths import is_folder
+from rooda.workspace.free_space import find_shortage
 from rooda.workspace.git import Git, GitError, unfinished
 from rooda.workspace.identity import unknown_identity
 from rooda.workspace.lock import LockHolder, is_locked, lock_holders
@@ -119,13 +120,16 @@ def _described(pid: int | None, note: LockNote | None) -> str:
     return f"{note.procedure}, {named} on {note.host} since {since}"
 
 
-def check_free_space(folder: Path) -> Finding:
-    """Check the free disk space."""
+def check_free_space(folder: Path, floor: int | None = None) -> Finding:
+    """Check the free disk space; with less than the floor, no run starts."""
     try:
         usage = shutil.disk_usage(folder)
     except OSError as error:
         text = f"rooda could not read the free disk space: {error.strerror}"
         return Finding("disk", Mark.UNKNOWN, text, f"Check that {folder} exists")
+    if (shortage := find_shortage(floor, {"a run": folder})) is not None:
+        advice = "Free some space, or lower loop.min_free_disk"
+        return Finding("disk", Mark.PROBLEM, str(shortage), advice)
     if found := check_disk(folder):
         return Finding("disk", Mark.WARNING, found[0].message, found[0].suggestion)
     if usage.total == 0 and usage.free < LITTLE_DISK:

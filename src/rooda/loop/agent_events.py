@@ -119,13 +119,13 @@ class AgentChanged(Event, frozen=True):
 
 
 class WaitStarted(Event, frozen=True):
-    """The run waits: for the end of a usage limit or of an outage, or before the next try."""
+    """The run waits: for the end of a limit or of an outage, for disk space, or before a retry."""
 
     level = LogLevel.WARN
     iteration: int  # the number of the next iteration
-    kind: WaitKind  # `limit`, `outage` or `backoff`
-    what: str  # the agent, or before the next try the kind of the failure
-    reason: str  # what the agent said
+    kind: WaitKind  # `limit`, `outage`, `backoff` or `disk`
+    what: str  # the agent, before the next try the kind of the failure, else what needs disk space
+    reason: str  # what the agent said, or how much disk space is free where
     until: datetime  # when the wait ends
     seconds: float  # how many seconds it takes
     tries: int  # how often in a row that happened
@@ -142,6 +142,8 @@ class WaitStarted(Event, frozen=True):
             return f"Usage limit of {self.what}: waiting"
         if self.kind is WaitKind.OUTAGE:
             return f"Outage of {self.what} ({self.outage}): waiting"
+        if self.kind is WaitKind.DISK:
+            return "Too little disk space: waiting for more"
         return f"Waiting before the next try ({self.what})"
 
     def what_for(self) -> str:
@@ -150,6 +152,8 @@ class WaitStarted(Event, frozen=True):
             return f"the usage limit of {self.what}"
         if self.kind is WaitKind.OUTAGE:
             return f"the outage of {self.what} ({self.outage})"
+        if self.kind is WaitKind.DISK:
+            return f"disk space for {self.what}"
         return f"the next try ({self.what})"
 
     def describe(self) -> Message:
@@ -168,14 +172,15 @@ class WaitStarted(Event, frozen=True):
         """Leave out what the line above says: why the agent stopped."""
         began = self.until - timedelta(seconds=self.seconds)
         time = "%H:%M:%S" if began.date() == self.until.date() else "%Y-%m-%d %H:%M:%S"
-        words = f"{one_line(self.waits_for())} until {self.until:{time}}"
+        until = "at most until" if self.kind is WaitKind.DISK else "until"
+        words = f"{one_line(self.waits_for())} {until} {self.until:{time}}"
         facts = [format_duration(self.seconds)]
         if self.lasted:
             facts.append(f"it has lasted {format_duration(self.lasted)}")
         if note := self._note():
             facts.append(note)
         line = f"WARN: {words} ({', '.join(facts)})"
-        is_told = self.kind is not WaitKind.LIMIT or not self.reason
+        is_told = self.kind not in (WaitKind.LIMIT, WaitKind.DISK) or not self.reason
         return line if is_told else f"{line}\n  Reason: {one_line(self.reason)}"
 
     def _note(self) -> str | None:
@@ -193,7 +198,7 @@ class StillWaiting(Event, frozen=True):
     """The run still waits."""
 
     iteration: int  # the number of the next iteration
-    kind: WaitKind  # `limit`, `outage` or `backoff`
+    kind: WaitKind  # `limit`, `outage`, `backoff` or `disk`
     left: float  # how many seconds are left
 
     def describe(self) -> Message:
@@ -205,7 +210,7 @@ class WaitEnded(Event, frozen=True):
 
     text_level = LogLevel.DEBUG
     iteration: int  # the number of the next iteration
-    kind: WaitKind  # `limit`, `outage` or `backoff`
+    kind: WaitKind  # `limit`, `outage`, `backoff` or `disk`
     seconds: float  # how many seconds it waited
     is_over: bool = True  # the time has passed; false: a signal, `rooda stop` or a limit ended it
 

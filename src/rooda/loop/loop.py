@@ -26,7 +26,7 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State, Status, limits_of
 from rooda.loop.stops import ExitCodes, Stop, StopRule, exit_code, stop
 from rooda.loop.tree_check import look, report_hard_links
-from rooda.loop.waiting import next_wait, note_outage, wait
+from rooda.loop.waiting import next_wait, note_disk, note_outage, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
@@ -74,6 +74,7 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
             stopping=services.interrupts.end_wanted,
             missing=plan.missing_file(),
         )
+        state = note_disk(state, plan.disk_shortage())
         state = note_outage(
             state, plan.agents[state.agent], limits.patience, now, services.chance()
         )

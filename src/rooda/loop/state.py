@@ -28,6 +28,7 @@ from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
 from rooda.testresults.results import TestResults
+from rooda.workspace.free_space import DiskShortage
 
 _MOST_TREES = 100  # the record gets them with every iteration, so there must be a limit
 
@@ -137,11 +138,18 @@ class State(Struct, frozen=True):
     limit_waited: float = 0.0  # seconds that the run waited for limits since an agent last worked
     blocked: UsageLimit | None = None  # the limit that ends first, if no agent can work
     outage_since: float | None = None  # the value of `elapsed` when the outage began
+    disk: DiskShortage | None = None  # there is too little disk space for the next iteration
+    disk_since: float | None = None  # the value of `elapsed` when rooda noticed that
     outage_due: bool = False  # the pause after the last try in the outage is not chosen yet
     agent: int = 0  # which of the plan's agents works
     task: CurrentTask = CurrentTask()
     tests: TestResults | None = None  # the last test results that rooda read
     skipped: int = 0  # how many iterations ended before an agent ran
+
+    @property
+    def disk_lasted(self) -> float:
+        """Seconds that the run has had too little disk space."""
+        return 0.0 if self.disk_since is None else self.elapsed - self.disk_since
 
     @property
     def outage_lasted(self) -> float:

@@ -112,6 +112,13 @@ def _max_outage_wait(state: State, limits: Limits) -> str | None:
     )
 
 
+def _min_free_disk(state: State, limits: Limits) -> str | None:
+    most = limits.patience.max_outage_wait
+    if state.disk is None or most is None or state.disk_lasted < most:
+        return None
+    return f"{state.disk}; waited {format_duration(most)} (max_outage_wait)"
+
+
 class StopRow(Struct, frozen=True):
     """One stop rule.
 
@@ -295,11 +302,19 @@ class StopRule(StrEnum):
     PAUSED = StopRow(
         "paused",
         Status.INTERRUPTED,
-        _paused,  # the last one: no other rule ends the run here
+        _paused,  # no rule above ends the run here
         "The program that started rooda asked for so many iterations (`--pause-after`).",
         exit_code="zero",
         recorded="paused after the iterations that were asked for",
         logged="paused",
+    )
+    MIN_FREE_DISK = StopRow(
+        "min-free-disk",
+        Status.ABORTED,
+        _min_free_disk,  # the last one: a run that pauses here needs no disk space now
+        "There was too little disk space for the next iteration, for longer than the run waits "
+        "for that. Free some space, then resume.",
+        settings=("min_free_disk", "max_outage_wait"),
     )
 
 

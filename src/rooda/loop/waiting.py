@@ -1,6 +1,7 @@
 """Wait for the end of a limit, an outage or a pause, or until the user ends the run."""
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -15,8 +16,10 @@ from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.loop.waits import Patience, UsageLimit, WaitKind, backoff, limited
 from rooda.process.events import Tick
+from rooda.workspace.free_space import DiskShortage
 
 _LOOK = 1.0  # seconds between two looks at the clock: the machine may have slept
+_LONG = 86400.0  # seconds of a wait without a limit; then the next one begins
 _TELL = 900.0  # seconds between two log lines about the wait
 
 
@@ -62,6 +65,8 @@ def next_wait(state: State, patience: Patience, services: Services) -> WaitStart
         return _for_the_next_try(state, patience, services)
     if state.blocked is not None:
         return _for_the_agent(state, state.blocked, patience, services)
+    if state.disk is not None:
+        return _for_the_disk(state, state.disk, patience, services)
     return None
 
 
@@ -88,6 +93,32 @@ def _for_the_agent(
         lasted=spent if is_outage else None,
         account=services.accounts.get(first.agent, ""),
         ends=_moment(now, seconds) if math.isfinite(seconds) else None,
+    )
+
+
+def note_disk(state: State, shortage: DiskShortage | None) -> State:
+    """Return the state with the lack of disk space, and since when there is one."""
+    if shortage is None:
+        return replace(state, disk=None, disk_since=None)
+    since = state.elapsed if state.disk_since is None else state.disk_since
+    return replace(state, disk=shortage, disk_since=since)
+
+
+def _for_the_disk(
+    state: State, shortage: DiskShortage, patience: Patience, services: Services
+) -> WaitStarted:
+    """Return the wait for free disk space, at most so long as for an outage."""
+    most = patience.max_outage_wait
+    seconds = _LONG if most is None else max(0.0, most - state.disk_lasted)
+    return WaitStarted(
+        iteration=state.iteration + 1,
+        kind=WaitKind.DISK,
+        what=shortage.what,
+        reason=str(shortage),
+        until=_moment(services.now(), seconds),
+        seconds=seconds,
+        tries=1,
+        known=False,
     )
 
 
@@ -118,11 +149,14 @@ def wait(plan: Plan, services: Services, state: State, what: WaitStarted, limits
     if objection is not None and objection.verdict is Verdict.ABORT:
         return replace(state, last=objection)
     left = None if limits.max_duration is None else limits.max_duration - state.elapsed
-    is_over = _rest(services, what, began, left)
+    ends_early = None if what.kind is not WaitKind.DISK else lambda: plan.disk_shortage() is None
+    is_over = _rest(services, what, began, left, ends_early)
     waited = services.monotonic() - began
     services.emit(WaitEnded(what.iteration, what.kind, waited, is_over))
     if what.kind is WaitKind.BACKOFF:
         return replace(state, backoff_due=False)
+    if what.kind is WaitKind.DISK:
+        return state  # the loop looks at the disk again
     if what.kind is WaitKind.LIMIT:
         # The time that the machine slept counts too.
         counted = what.seconds if is_over else waited
@@ -144,7 +178,13 @@ def _over(limit: UsageLimit, latest: float) -> UsageLimit:
     return replace(limit, until=0.0) if is_over else limit
 
 
-def _rest(services: Services, what: WaitStarted, began: float, most: float | None) -> bool:
+def _rest(
+    services: Services,
+    what: WaitStarted,
+    began: float,
+    most: float | None,
+    ends_early: Callable[[], bool] | None = None,
+) -> bool:
     """Wait until the time has passed; return False if a signal or `max_duration` came first."""
     told = began
     while not services.interrupts.received and not services.interrupts.end_wanted:
@@ -152,7 +192,7 @@ def _rest(services: Services, what: WaitStarted, began: float, most: float | Non
         # The wall clock goes on while the machine sleeps; the monotonic clock is the bound if
         # the user sets the wall clock back.
         left = min((what.until - services.now()).total_seconds(), what.seconds - passed)
-        if left <= 0:
+        if left <= 0 or (ends_early is not None and ends_early()):
             return True
         if most is not None and passed >= most:
             return False

@@ -24,6 +24,7 @@ class WaitKind(StrEnum):
     LIMIT = "limit"
     OUTAGE = "outage"
     BACKOFF = "backoff"
+    DISK = "disk"
 
 
 class Patience(Struct, frozen=True):

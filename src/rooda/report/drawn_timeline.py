@@ -20,6 +20,7 @@ _NAMES = {
     SpanKind.LIMIT: "usage limit",
     SpanKind.OUTAGE: "outage",
     SpanKind.BACKOFF: "pause",
+    SpanKind.DISK: "disk full",
     SpanKind.ASLEEP: "asleep",
     SpanKind.STOPPED: "not running",
 }

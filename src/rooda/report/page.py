@@ -42,6 +42,7 @@ _WAITED = {
     SpanKind.LIMIT: "waited {} for the usage limit",
     SpanKind.OUTAGE: "waited {} for the end of an outage",
     SpanKind.BACKOFF: "waited {} after a failure",
+    SpanKind.DISK: "waited {} for disk space",
     SpanKind.ASLEEP: "the machine slept {}",
     SpanKind.STOPPED: "rooda did not run for {}",
 }

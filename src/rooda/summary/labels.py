@@ -21,6 +21,7 @@ WAIT_NAMES: Mapping[SpanKind, str] = {
     SpanKind.LIMIT: "usage limit",
     SpanKind.OUTAGE: "outage",
     SpanKind.BACKOFF: "after a failure",
+    SpanKind.DISK: "disk space",
 }
 # The names in a table of all times, see `times_of`.
 KIND_NAMES: Mapping[str, str] = {

@@ -26,11 +26,12 @@ class SpanKind(StrEnum):
     LIMIT = "limit"  # the run waited for the end of a usage limit
     OUTAGE = "outage"  # the run waited for the end of an outage
     BACKOFF = "backoff"  # the run waited after a failure
+    DISK = "disk"  # the run waited for disk space
     ASLEEP = "asleep"  # the machine was suspended
     STOPPED = "stopped"  # rooda did not run: the run was resumed later
 
 
-WAITING = (SpanKind.LIMIT, SpanKind.OUTAGE, SpanKind.BACKOFF)
+WAITING = (SpanKind.LIMIT, SpanKind.OUTAGE, SpanKind.BACKOFF, SpanKind.DISK)
 
 
 class Span(Struct, frozen=True):

@@ -11,6 +11,7 @@ from rooda.loop.iteration_detail import SHORT_COMMIT
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.tree_events import UnsafeTree
+from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import BaselineEnded
 from rooda.record.rows import RunRow, moment_of
 from rooda.summary.labels import clock, date_and_time
@@ -79,8 +80,10 @@ def waits_now(run: RunRow) -> str:
     target = {
         "limit": f"for the end of the usage limit of {what}",
         "outage": f"for the end of an outage of {what}",
+        "disk": f"for disk space for {what}",
     }.get(last.kind, f"before the next try ({what})")
-    until = f" until {date_and_time(last.until)}" if moment_of(last.until) else ""
+    word = "at most until" if last.kind == WaitKind.DISK else "until"
+    until = f" {word} {date_and_time(last.until)}" if moment_of(last.until) else ""
     return f"The run waits {target}{until}, then iteration {last.iteration} starts."
 
 

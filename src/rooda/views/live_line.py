@@ -17,6 +17,7 @@ from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted, position
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted
+from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
     CommandStarted,
@@ -257,11 +258,12 @@ class LiveLine(Struct):
 
     def wait(self, event: WaitStarted, stamped: Stamped) -> None:
         """Show for what and until when the run waits."""
-        now, until = stamped.elapsed, event.until
-        is_today = until.date() == stamped.at.astimezone(until.tzinfo).date()
-        moment = f"{until:%H:%M}" if is_today else f"{until:%a %H:%M}"
+        now, end = stamped.elapsed, event.until
+        is_today = end.date() == stamped.at.astimezone(end.tzinfo).date()
+        moment = f"{end:%H:%M}" if is_today else f"{end:%a %H:%M}"
         since = None if event.lasted is None else now - event.lasted
-        name, words = f"waiting until {moment}", f" for {_on_one_line(event.what_for())}"
+        until = "at most until" if event.kind is WaitKind.DISK else "until"
+        name, words = f"waiting {until} {moment}", f" for {_on_one_line(event.what_for())}"
         self.where = position(event.iteration, self.maximum)
         self.phase = self.pause = Phase(name, now, words, now + event.seconds, since)
 
