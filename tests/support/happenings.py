@@ -34,6 +34,7 @@ from rooda.loop.iteration_events import (
     StartFailed,
 )
 from rooda.loop.outcome import Verdict
+from rooda.loop.protect_events import ProtectedChanged, ProtectionStarted
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import (
     ConfigResolved,
@@ -396,6 +397,12 @@ SAMPLES: tuple[Event, ...] = (
     BranchSwitched("night", created=False, before=None),
     Committed(1, COMMIT, "Write the notes\n\nIteration: 1"),
     CommitFailed(1, "Author identity unknown", "Tell git who you are"),
+    ProtectionStarted(3, "restore"),
+    ProtectionStarted(0, "fail", unmatched=("nothing.*",)),
+    ProtectionStarted(2, "warn", lost=("large.bin",)),
+    ProtectedChanged(1, ("a", "b"), 2, "restore", ("changed", "deleted"), committed=("a",)),
+    ProtectedChanged(1, ("a",), 1, "fail", ("replaced by a link",), by="verify"),
+    ProtectedChanged(1, ("a",), 1, "restore", ("changed",), failed=("a: Read-only file system",)),
     SecretsLeftOut(1, (".env",), 1),
     SecretsLeftOut(1, tuple(f"{number}.pem" for number in range(9)), 9, is_new=False),
     RepositoriesLeftOut(1, ("vendored/",), 1),
@@ -487,6 +494,8 @@ EVIL_EVENTS: tuple[Event, ...] = (
     BranchSwitched(EVIL, created=False, before=EVIL),
     Committed(1, EVIL, EVIL),
     CommitFailed(1, EVIL, EVIL),
+    ProtectionStarted(1, EVIL, (EVIL,), (EVIL,)),
+    ProtectedChanged(1, (EVIL,), 1, "warn", (EVIL,), EVIL, (EVIL,), (EVIL,)),
     SecretsLeftOut(1, (EVIL,), 1),
     RepositoriesLeftOut(1, (EVIL,), 1),
     UnsafeTree(1, Finding.CLI_SETTINGS, Action.REMOVED, (EVIL,), 1, EVIL),

@@ -112,6 +112,14 @@ class FailureKind(StrEnum):
         settings=("expected_file",),
         advice="Read its output: it may have stopped early, or written to another path",
     )
+    PROTECTED = FailureRow(
+        "protected",
+        "protected files were changed, or could not be restored",
+        settings=("protect.paths", "protect.on_change"),
+        advice="See what changed with `rooda diff N`; remove a file from protect.paths if the "
+        "agent may change it",
+        exit_code="none",
+    )
     COMMIT = FailureRow(
         "commit",
         "the work could not be committed",

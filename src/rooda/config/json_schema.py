@@ -67,10 +67,14 @@ def _short_form(section: str) -> Schema:
     short = SHORT_FORMS.get(section)
     if short is None:
         return {"type": ["object", "null"]}
-    kind = short.kind.schema()  # its other keywords do not apply to objects
-    if "enum" in kind:
-        return {"anyOf": [{"type": "object"}, kind], "description": short.help}
-    return kind | {"type": ["object", "null", kind["type"]], "description": short.help}
+    whole = short.kind.schema()
+    if "enum" in whole:
+        return {"anyOf": [{"type": "object"}, whole], "description": short.help}
+    kinds = whole.get("anyOf", [whole])
+    types = [kind["type"] for kind in kinds]
+    merged = {key: value for kind in kinds for key, value in kind.items()}
+    # Their other keywords do not apply to objects.
+    return merged | {"type": ["object", "null", *types], "description": short.help}
 
 
 def _setting(setting: Setting[Any]) -> Schema:

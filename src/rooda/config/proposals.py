@@ -1,26 +1,37 @@
 """What `rooda init` finds on the machine and in the project, to propose it in the config file."""
 
+import os
 import shutil
 
 from msgspec import Struct
 
 from rooda.agents.registry import COMMANDS
-from rooda.config.locate import read_global
+from rooda.config.locate import CONFIG_NAME, read_global
 from rooda.config.project_tests import CheckCommand, find_tests
 from rooda.config.settings import AI_CMD, AI_CMD_ALIAS
 from rooda.config.world import World
 from rooda.workspace.tools import Tools
+from rooda.workspace.work_tree import work_tree
+
+_PROMPTS = ("prompts", "PROMPT.md", "PROMPT_build.md", "PROMPT_plan.md")
+_CI = (
+    *(".github/workflows", ".gitlab-ci.yml", ".circleci", ".ci", "Jenkinsfile", ".travis.yml"),
+    *("azure-pipelines.yml", "bitbucket-pipelines.yml", ".buildkite", ".drone.yml"),
+    *(".woodpecker", ".woodpecker.yml", ".forgejo/workflows", ".gitea/workflows"),
+)
 
 
 class Proposals(Struct, frozen=True):
     """The installed agents and the test commands, the most likely first of each.
 
+    `protect` are paths that the agent should not change: the config, the prompts and the CI files.
     `chosen_in` is the user's global config file, if it chooses an agent.
     """
 
     agents: tuple[str, ...] = ()
     tests: tuple[CheckCommand, ...] = ()
     chosen_in: str = ""
+    protect: tuple[str, ...] = (CONFIG_NAME,)
 
     @property
     def agent(self) -> str | None:
@@ -29,8 +40,22 @@ class Proposals(Struct, frozen=True):
 
 
 def find_proposals(world: World) -> Proposals:
-    """Look for agents and tests. Starts no program."""
-    return Proposals(_installed_agents(world), find_tests(world.folder), _chosen_in(world))
+    """Look for agents, tests, prompts and CI files. Starts no program."""
+    return Proposals(
+        _installed_agents(world),
+        find_tests(world.folder),
+        _chosen_in(world),
+        _worth_protecting(world),
+    )
+
+
+def _worth_protecting(world: World) -> tuple[str, ...]:
+    """Return the config file, and the prompts and CI files that exist, from the top of the tree."""
+    top, here = work_tree(world.folder), world.folder.resolve()
+    prompts = [here / name for name in _PROMPTS]
+    found = [path for path in (*prompts, *(top / name for name in _CI)) if path.exists()]
+    names = [f"{os.path.relpath(path, top)}{'/' if path.is_dir() else ''}" for path in found]
+    return (CONFIG_NAME, *dict.fromkeys(names))
 
 
 def _installed_agents(world: World) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from rooda.config.text_kinds import (
     NameList,
     OneOf,
     PathList,
+    PathPatternList,
     PathText,
     ShellCommand,
     SignalWord,
@@ -193,6 +194,12 @@ GIT_PUBLISH_TIMEOUT = setting("git.publish_timeout", Timeout(1), 120.0, GIT,
     fix="Set to 1 second or more, such as 2m")
 GIT_SNAPSHOTS = setting("git.snapshots", Boolean(), ON, GIT,
     "Keep the work tree of every iteration under refs/rooda")
+PROTECT_PATHS = setting("protect.paths", PathPatternList(), (), GIT,
+    "Existing files that the agent may not change or delete: names or paths, with *, ? and **",
+    flag="--protect",
+    fix="Write a list of names or paths in the work tree, such as ['.github/', 'tests/**/*.snap']")
+PROTECT_ON_CHANGE = setting("protect.on_change", OneOf(("restore", "fail", "warn")), "restore", GIT,
+    "If a protected file changed: restore it and go on, fail the iteration, or only warn")
 
 # -- hooks -------------------------------------------------------------------------------------
 
@@ -301,7 +308,11 @@ SECTIONS: Mapping[str, tuple[Setting[Any], ...]] = {
     for section in dict.fromkeys(key.partition(".")[0] for key in BY_KEY if "." in key)
 }
 # Sections for which a value sets one row: `verify: make test`, `verify: null`, `sandbox: bwrap`.
-SHORT_FORMS: Mapping[str, Setting[Any]] = {"verify": VERIFY_COMMAND, "sandbox": SANDBOX_KIND}
+SHORT_FORMS: Mapping[str, Setting[Any]] = {
+    "verify": VERIFY_COMMAND,
+    "sandbox": SANDBOX_KIND,
+    "protect": PROTECT_PATHS,
+}
 # Sections that a null unsets as a whole, because each of their rows can be unset: `hooks: null`.
 TAKEN_AWAY_WHOLE: Mapping[str, tuple[str, ...]] = {
     section: tuple(row.key for row in rows)

@@ -1,7 +1,7 @@
 """The commented config file that `rooda init` writes."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rooda.config.fleet_settings import FLEET_SETTINGS
@@ -9,20 +9,23 @@ from rooda.config.locate import read_builtin
 from rooda.config.project_tests import CheckCommand
 from rooda.config.proposals import Proposals
 from rooda.config.setting import Setting
-from rooda.config.settings import AI_CMD_ALIAS, SETTINGS, VERIFY_COMMAND
+from rooda.config.settings import AI_CMD_ALIAS, PROTECT_PATHS, SETTINGS, VERIFY_COMMAND
 from rooda.text.formats import flow_yaml
 
 _HEAD = """\
 # rooda-config.yml: settings of `rooda` for this folder and those below it.
 #
-# Every line is optional, and a line with a `#` in front shows the default; the first two settings
-# are what `rooda init` has found. Check the file with `rooda config check`, see what holds and why
-# with `rooda config show`, and let your editor complete it with `rooda config schema`. Flags and
-# ROODA_LOOP_... variables beat this file.
+# Every line is optional, and a line with a `#` in front shows the default; the first three
+# settings are what `rooda init` has found. Check the file with `rooda config check`, see what holds
+# and why with `rooda config show`, and let your editor complete it with `rooda config schema`.
+# Flags and ROODA_LOOP_... variables beat this file.
 # A key that rooda does not know is an error; keys at the top that begin with `x-` are yours.
 
 loop:
 """
+
+_PROTECT = "protect"
+_NOTHING: Mapping[Setting[Any], object] = {}
 
 _FLEET = """
 # Many loops at once, for `rooda fleet` and `rooda worker`.
@@ -59,12 +62,16 @@ def template(proposals: Proposals) -> str:
     sections = dict.fromkeys(_section_of(one) for one in SETTINGS)
     lines = [*_agent(proposals), "", *_verify(proposals.tests)]
     command = proposals.tests[0].command if proposals.tests else None
-    lines += [*_settings_of(verify, command), ""]
+    found: dict[Setting[Any], object] = {
+        VERIFY_COMMAND: command,
+        PROTECT_PATHS: [*proposals.protect],
+    }
+    lines += [*_settings_of(verify, found), "", *_protect(), *_settings_of(_PROTECT, found), ""]
     for setting in _rows_of(""):
         if setting is not AI_CMD_ALIAS:
             lines += [*_comment(f"{setting.help}."), _default(setting)]
     for section in sections:
-        if section not in ("", verify):
+        if section not in ("", verify, _PROTECT):
             lines += [f"  #{section}:", *_settings_of(section)]
     return _HEAD + "\n".join(lines) + "\n" + _FLEET + _fleet() + _TAIL
 
@@ -104,11 +111,21 @@ def _verify(tests: Sequence[CheckCommand]) -> list[str]:
     return [*lines, f"  #{_section_of(VERIFY_COMMAND)}:"]
 
 
-def _settings_of(section: str, command: str | None = None) -> list[str]:
+def _protect() -> list[str]:
+    """Return the lines above the settings of protected files."""
+    words = (
+        "Found: files that decide what an agent does, or what runs elsewhere. To protect them, "
+        "remove the # of `protect` and of `paths` below. rooda then restores those that an agent "
+        "changes."
+    )
+    return [*_comment(words), f"  #{_PROTECT}:"]
+
+
+def _settings_of(section: str, found: Mapping[Setting[Any], object] = _NOTHING) -> list[str]:
     lines: list[str] = []
     for setting in _rows_of(section):
         name = setting.key.removeprefix(f"{section}.")
-        value = setting.default if setting is not VERIFY_COMMAND else command
+        value = found.get(setting, setting.default)
         lines += [f"    # {setting.help}.", f"    #{name}: {flow_yaml(value)}"]
     return lines
 

@@ -9,6 +9,7 @@ from typing import Any
 from rooda.config.kinds import Kind, Schema, WrongValue, brief
 from rooda.config.sensitive import masked_url
 from rooda.text.lookup import did_you_mean
+from rooda.text.path_patterns import parts_of
 from rooda.text.paths import anchored
 from rooda.text.templates import has_lone_brace, names_in, template_pattern
 
@@ -206,6 +207,20 @@ class NameList(TextList, frozen=True):
     """Several names of variables."""
 
     metavar = "NAME"
+
+
+class PathPatternList(TextList, frozen=True):
+    """Several patterns of paths in the work tree (`rooda.text.path_patterns`)."""
+
+    def check(self, raw: object) -> tuple[str, ...]:
+        patterns = super().check(raw)
+        for one in patterns:
+            parts = parts_of(one)
+            if ".." in parts or not parts:
+                raise WrongValue(f"{brief(one)} does not name a path in the work tree")
+            if one.startswith("!"):
+                raise WrongValue(f"{brief(one)} can't take files out again")
+        return patterns
 
 
 class LabelList(TextList, frozen=True):

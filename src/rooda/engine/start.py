@@ -34,6 +34,7 @@ from rooda.engine.for_programs import ForPrograms
 from rooda.engine.invocation import Invocation, readable_again
 from rooda.engine.keep_awake import keep_awake
 from rooda.engine.open_sandbox import check_tree_of, open_sandbox
+from rooda.engine.protection import protected_files
 from rooda.engine.recording import Recording
 from rooda.engine.resume import resume
 from rooda.engine.run_lock import RunLock, hold_run_lock
@@ -147,6 +148,7 @@ def start_run(
             notes=notes,
             sandbox=sandbox,
             tree_check=check_tree_of(plan, sandbox, pin),
+            protected=protected_files(plan, lock.run, emitter, is_new=resumed is None),
         )
         if invocation is not None:
             services = _as_started(services, invocation, plan)

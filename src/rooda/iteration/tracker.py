@@ -96,7 +96,7 @@ class FileChangeTracker:
         head = before.head if before is not None else None
         commits = self._snapshots.commits_between(head, now.head) if moved else 0
         trouble = now.trouble or self._trouble
-        return replace(now, commits=commits, head_moved=moved, trouble=trouble)
+        return replace(now, commits=commits, head_moved=moved, head_before=head, trouble=trouble)
 
 
 def _open(root: Path, state: Path, tools: Tools, own: Sequence[str]) -> tuple[Snapshots, str]:

@@ -21,7 +21,7 @@ from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
 from rooda.testresults.results import TestResults
 from rooda.workspace.state_folder import place_of
-from rooda.workspace.tree_changes import TreeScan
+from rooda.workspace.tree_changes import Changes, TreeScan
 from rooda.workspace.user_notes import UserNote
 
 
@@ -50,6 +50,8 @@ class IterationContext(Struct):
     report: AgentReport | None = None
     seen: TreeScan = field(default_factory=TreeScan)
     promises: Promises = field(default_factory=Promises)
+    restored: set[str] = field(default_factory=set)  # protected files that rooda brought back
+    violations: dict[str, str] = field(default_factory=dict)  # others, and why they could not be
     headline: str = ""  # what the agent says that it did, on one line
     commit: str | None = None  # rooda's commit of the work
     feedback: str = ""
@@ -82,7 +84,14 @@ class IterationContext(Struct):
     def changed_anything(self) -> bool:
         """Whether the agent changed a file or moved HEAD; true where rooda can't tell."""
         seen = self.seen
-        return seen.changes is None or bool(seen.changes) or seen.head_moved
+        return seen.changes is None or self.changed_files or seen.head_moved
+
+    @property
+    def changed_files(self) -> bool:
+        """Whether the agent changed a file that rooda has not restored."""
+        found = self.seen.changes or Changes()
+        names = {*found.created, *found.modified, *found.deleted}
+        return not names <= self.restored
 
     def add_feedback(self, words: str) -> None:
         """Add a paragraph to what the next prompt says about this iteration."""

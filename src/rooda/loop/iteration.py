@@ -22,7 +22,7 @@ from rooda.config.settings import (
 )
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import ending, hooks, publish_command, verify
+from rooda.loop import ending, hooks, protect, publish_command, verify
 from rooda.loop.agent import run_agent
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.changes import find_changes, find_tests
@@ -153,6 +153,7 @@ def start_agent(context: IterationContext) -> None:
     context.enter(IterationStatus.EXECUTING)
     if context.services.tracker is not None:
         context.services.tracker.snapshot()
+    protect.before_agent(context)
     if context.services.interrupts.received:
         interrupted(context)
         return
@@ -258,6 +259,8 @@ def _message(context: IterationContext) -> str:
 def push(context: IterationContext) -> None:
     """Push after every iteration that ran, a failed one too."""
     if context.plan.values[GIT_PUSH] and _ran(context.decided) and not context.refusal:
+        if protect.refuse_push(context, is_last=_is_last(context)):
+            return
         publisher = Publisher(context.plan, context.number, context.services)
         context.add_feedback(publisher.push(is_last=_is_last(context)))
 
@@ -328,12 +331,15 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     start_agent,
     check_tree,
     find_changes,
+    protect.guard_files,
     read_signals,
     check_tree,  # what the first look has refused makes a good outcome a failure
+    protect.require_protected,
     run_verify,
     check_tree,
     require_changes,
     require_file,
+    protect.guard_files_again,
     commit,
     check_tree,
     push,

@@ -20,6 +20,7 @@ from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.text.event import Event
 from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
+from rooda.workspace.protected_files import ProtectedFiles
 from rooda.workspace.tools import Command, Tools
 from rooda.workspace.untracked_files import UntrackedFiles
 
@@ -74,7 +75,7 @@ class Services(Struct, frozen=True):
     `next_commands` which commands the user may want then. `accounts` has the account of each
     agent's command. The run pauses after `pause_after` more iterations. The agent, and the commands
     of the user, run in the `sandbox`, if there is one; `tree_check` then looks at what they have
-    left in the work tree.
+    left in the work tree. `protected` are the files that the agent may not change.
     """
 
     emit: Callable[[Event], None]
@@ -99,6 +100,7 @@ class Services(Struct, frozen=True):
     pause_after: int | None = None
     sandbox: "Sandbox | None" = None
     tree_check: "TreeCheck | None" = None
+    protected: ProtectedFiles | None = None
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""

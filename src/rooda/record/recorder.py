@@ -22,6 +22,7 @@ from rooda.loop.iteration_events import (
     SegmentKind,
     StageEntered,
 )
+from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import (
     ConfigResolved,
@@ -306,6 +307,7 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     VerifyEnded: ("verify", _itself),
     Committed: ("commit", _itself),
     CommitFailed: ("commit_failed", _itself),
+    ProtectedChanged: ("protected", _itself),
     SecretsLeftOut: ("secrets_left_out", _itself),
     UnsafeTree: ("unsafe_tree", _itself),
     Pushed: ("push", _itself),
@@ -317,4 +319,4 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     TranscriptTrimmed: ("trimmed", _itself),
     LeftoversStopped: ("left_behind", lambda event: event.processes),
 }
-_LISTS = frozenset({"hooks", "trimmed", "pruned", "unsafe_tree"})
+_LISTS = frozenset({"hooks", "trimmed", "pruned", "unsafe_tree", "protected"})

@@ -26,6 +26,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop.agent_events import AgentChanged
 from rooda.loop.failure import FailureContext
 from rooda.loop.iteration_events import Segment
+from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
 from rooda.loop.state import SavedState
@@ -219,6 +220,7 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     hooks: tuple[HookEnded, ...] = ()
     commit: Committed | None = None
     commit_failed: CommitFailed | None = None
+    protected: tuple[ProtectedChanged, ...] = ()  # protected files that changed
     secrets_left_out: SecretsLeftOut | None = None  # new files that rooda did not commit
     unsafe_tree: tuple[UnsafeTree, ...] = ()  # what could act outside of the sandbox
     push: Pushed | None = None

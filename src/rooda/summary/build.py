@@ -191,6 +191,8 @@ class _Builder:
             self._left_out.update(new)
             if new:
                 yield sentences.left_out_note(one.number, new)
+        for change in row.protected[:_MOST_NAMED]:
+            yield sentences.protected_note(one.number, change)
         if one.stopped and not one.is_failed:
             names = [f"{process.name} (pid {process.pid})" for process in one.stopped]
             yield sentences.stopped_note(one.number, names)

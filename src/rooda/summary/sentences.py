@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from rooda.loop.iteration_detail import SHORT_COMMIT
+from rooda.loop.protect_events import ProtectedChanged
 from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.tree_events import UnsafeTree
@@ -270,6 +271,12 @@ def left_out_note(number: int, names: Sequence[str]) -> Note:
     """Return the note of files that are in no snapshot."""
     title = "file left out" if len(names) == 1 else "files left out"
     return Note(number, title, f"In no snapshot: {_some(names)}")
+
+
+def protected_note(number: int, change: ProtectedChanged) -> Note:
+    """Return the note of protected files that were changed."""
+    title = "protected file" if change.total == 1 else "protected files"
+    return Note(number, title, f"{_sentence(change.end)[:-1]}: {change.story[:_LONGEST]}")
 
 
 def stopped_note(number: int, names: Sequence[str]) -> Note:

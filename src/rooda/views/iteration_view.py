@@ -18,6 +18,7 @@ from rooda.text.paths import first_names
 from rooda.text.times import format_duration
 from rooda.views.run_view import Page, hook_table, status_color, unreadable
 from rooda.views.table import paragraph
+from rooda.workspace.state_folder import REPLACED, STATE_FOLDER, place_of
 
 _FILES = 20  # names in a list of files or tests
 _MOST_LINES = 20  # of what a check printed
@@ -35,7 +36,7 @@ def iteration_text(
         yield page.title("Notes from the user in the prompt")
         yield "".join(map(printed, one.told))
     if row.result is not None:
-        yield from _file_lists(row.result, one.changed, page)
+        yield from _file_lists(row, row.result, one.changed, page)
         if row.result.test_results is not None:
             yield _failed_tests(row.result.test_results, page)
     if one.verify is not None and one.verify.error:
@@ -108,6 +109,11 @@ def _work_tree(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, 
     if one.stopped:
         shown = ", ".join(f"{process.name} (pid {process.pid})" for process in one.stopped)
         yield "Stopped", f"{shown}: left running by the agent"
+    for change in row.protected:
+        yield "Protected", f"{change.end}: {change.story}"
+    if any(change.action == "restore" for change in row.protected):
+        place = place_of(row.run, row.number, row.attempt)
+        yield "Replaced", f"{STATE_FOLDER}/{place}/{REPLACED} has what rooda replaced"
     if (snapshot := row.snapshot) is not None and snapshot.commit:
         yield "Snapshot", snapshot.commit[:12]
         if snapshot.left_out:
@@ -162,9 +168,13 @@ def _attempt(one: EarlierAttempt) -> str:
 
 
 def _file_lists(
-    result: IterationResult, changed: Sequence[FileSummary], page: Page
+    row: IterationRow, result: IterationResult, changed: Sequence[FileSummary], page: Page
 ) -> Iterator[str]:
     counted = {one.name: lines.lines(one.added, one.deleted) for one in changed}
+    for change in row.protected:
+        counted |= {
+            name: f"{counted.get(name, '')} (protected: {change.end})" for name in change.files
+        }
     for title, names in (
         ("Created", result.files_created),
         ("Modified", result.files_modified),

@@ -98,6 +98,7 @@ def _verdict(one: IterationRow) -> str:
     if one.signal:
         lines.append(f"Signal of the agent: {one.signal}")
     lines += [f"Sandbox: {one_line(found.sentence)}: {found.names}" for found in one.unsafe_tree]
+    lines += [f"Protected files {change.end}: {change.story}" for change in one.protected]
     lines += [*_passed(one), *_advice(one), *_attempts(one)]
     before, after, most = one.failures_before, one.failures_after, one.threshold
     lines.append(f"Failures in a row: {before} before, {after} after, of {most}")
@@ -205,4 +206,5 @@ _ITERATION_KEYS = (
     "earlier_attempts",
     "failure",
     "verify",
+    "protected",
 )

@@ -22,6 +22,7 @@ DATABASE = "rooda.db"
 
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
+REPLACED = "replaced"  # what the agent had put in place of protected files
 SESSION, UNTRACKED = "session.log", "untracked"  # of a whole run
 
 

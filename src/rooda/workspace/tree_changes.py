@@ -62,9 +62,10 @@ class TreeScan(Struct, frozen=True):
 
     `changes` is None if rooda could not determine them, or if there was no scan before. `tree`
     stands for the content of all files. In a git repository, `commit` is the commit that keeps the
-    tree (if one was requested), `head` the commit of the user's HEAD, and `left_out` names the
-    files that exist and are not in the tree. After a restore, `left_out` names what it could not
-    bring back, and `untouched` what exists and is in no snapshot, so that it stayed as it was.
+    tree (if one was requested), `head` the commit of the user's HEAD, `head_before` that of the
+    scan before, and `left_out` names the files that exist and are not in the tree. After a restore,
+    `left_out` names what it could not bring back, and `untouched` what exists and is in no
+    snapshot, so that it stayed as it was.
     `lines` has the changed lines of each changed file that git knows; None if rooda can't tell.
     """
 
@@ -73,6 +74,7 @@ class TreeScan(Struct, frozen=True):
     commits: int = 0
     head_moved: bool = False
     head: str | None = None
+    head_before: str | None = None
     commit: str | None = None
     left_out: tuple[str, ...] = ()
     untouched: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from rooda.console.flags import config_option
 from rooda.console.options import JSON, PlainGroup
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.paths import first_names
 from rooda.views import config_view
 
 
@@ -124,6 +125,9 @@ def _init_report(proposals: Proposals, text: str) -> Iterator[str]:
         yield f"  Remove the # in {verify}: then an iteration fails if the tests fail"
     else:
         yield f"Tests: none found. Name the command that tests your project in {verify}"
+    protect = f"lines {line_of(text, 'protect')} and {line_of(text, 'paths')}"
+    yield f"Protect: {first_names(proposals.protect)}, not in use yet"
+    yield f"  Remove the # in {protect}: then rooda restores them if an agent changes them"
     yield "Next:"
     yield "  rooda doctor                      check the agent and the machine"
     yield "  rooda build --dry-run             show what a run would do"

@@ -1,0 +1,148 @@
+"""Write one file of a work tree back to its place, whatever an agent has put there.
+
+rooda opens each folder from the one above it and follows no link, so it can't write outside of the
+work tree. What is in the way moves to another folder if that is possible.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from rooda.workspace.kept_file import KeptFile
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_USUAL_FOLDER = 0o755
+_LONGEST_NAME = 100  # bytes of the name of a file that was in the way
+
+
+class Aside:
+    """Keeps what is in the way in a folder, which `make` creates; deletes it if that fails."""
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        self._make = make
+        self._number = 0
+
+    def take(self, parent: int, name: str) -> None:
+        """Move what has this name in an open folder. Raises OSError."""
+        _loosen(parent, name)
+        self._number += 1
+        end = os.fsdecode(os.fsencode(name)[-_LONGEST_NAME:])
+        try:
+            target = os.open(self._make(), _FOLDER)
+            try:
+                os.rename(name, f"{self._number}-{end}", src_dir_fd=parent, dst_dir_fd=target)
+            finally:
+                os.close(target)
+        except OSError:  # the folder is on another disk, or an agent has damaged it
+            _delete(parent, name)
+
+
+def put_back(top: Path, name: str, kept: KeptFile, modes: Mapping[str, int], aside: Aside) -> None:
+    """Write the file. Raises OSError. `modes` has the permissions of the folders above it.
+
+    The folder at the top has the name "", and its path has to be free of links.
+    """
+    folder, _, last = name.rpartition("/")
+    with contextlib.ExitStack() as closing:
+        if "" in modes and stat.S_IMODE(top.stat().st_mode) != modes[""]:
+            top.chmod(modes[""])
+        parent = os.open(top, _FOLDER)
+        closing.callback(os.close, parent)
+        for above, part in _steps(folder):
+            parent = _enter(parent, part, modes.get(above, _USUAL_FOLDER), aside)
+            closing.callback(os.close, parent)
+        _write(parent, last, kept, aside)
+
+
+def _steps(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield each folder of a path from the top down: its path, and its name."""
+    path = ""
+    for part in folder.split("/") if folder else ():
+        path = f"{path}/{part}" if path else part
+        yield path, part
+
+
+def _enter(parent: int, name: str, mode: int, aside: Aside) -> int:
+    """Return a descriptor of a folder; something else in its place makes room for a new one."""
+    found = _status(parent, name)
+    if found is not None and not stat.S_ISDIR(found.st_mode):
+        aside.take(parent, name)
+        found = None
+    if found is None:
+        os.mkdir(name, dir_fd=parent)
+        if os.geteuid() == 0:
+            above = os.fstat(parent)
+            _give(parent, name, (above.st_uid, above.st_gid))
+    if found is None or stat.S_IMODE(found.st_mode) != mode:
+        _set_mode(parent, name, mode)
+    return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _write(parent: int, name: str, kept: KeptFile, aside: Aside) -> None:
+    draft = f".rooda-{os.urandom(8).hex()}"
+    try:
+        if kept.is_link:
+            os.symlink(kept.content, os.fsencode(draft), dir_fd=parent)
+        else:
+            fd = os.open(draft, _NEW, 0o600, dir_fd=parent)
+            with os.fdopen(fd, "wb") as file:
+                file.write(kept.content)
+                file.flush()
+                _give(parent, draft, kept.owner)  # it clears some bits of the mode
+                os.fchmod(file.fileno(), kept.mode)
+        if kept.is_link:
+            _give(parent, draft, kept.owner)
+        if _status(parent, name) is not None:
+            aside.take(parent, name)
+        os.rename(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(draft, dir_fd=parent)
+        raise
+
+
+def _give(parent: int, name: str, owner: tuple[int, int] | None) -> None:
+    """Set the owner, if rooda may do that: root works on the files of other users too."""
+    if owner is not None:
+        with contextlib.suppress(PermissionError):
+            os.chown(name, *owner, dir_fd=parent, follow_symlinks=False)
+
+
+def _status(parent: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _set_mode(parent: int, name: str, mode: int) -> None:
+    """Set the permissions of a folder, which may be closed to rooda itself."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, mode, dir_fd=parent, follow_symlinks=False)
+        return
+    fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", mode)  # noqa: PTH101 - Linux has no other way
+    finally:
+        os.close(fd)
+
+
+def _loosen(parent: int, name: str) -> None:
+    """Let rooda move a folder: that needs the right to write to it."""
+    found = _status(parent, name)
+    if found is not None and stat.S_ISDIR(found.st_mode) and not found.st_mode & stat.S_IWUSR:
+        _set_mode(parent, name, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
+
+
+def _delete(parent: int, name: str) -> None:
+    """Delete a file, or a folder with all that is in it; follows no link."""
+    import shutil  # noqa: PLC0415 - only a record on another disk needs it
+
+    found = _status(parent, name)
+    if found is not None and stat.S_ISDIR(found.st_mode):
+        shutil.rmtree(name, dir_fd=parent)
+    else:
+        os.unlink(name, dir_fd=parent)
