@@ -148,10 +148,17 @@ def plant_for_later() -> None:
     """Leave things behind that would act outside, or in the next iteration."""
     for name in ("planted-outside", "planted-outside/bin"):
         (HOME / name).mkdir(exist_ok=True)
-    for name in (".claude", ".codex", ".cargo", ".pyenv", ".ssh", "go"):
+    for name in (".claude", ".codex", ".pyenv", ".ssh", "go"):
         place = HOME / name
         if not place.exists() and not place.is_symlink():
             place.symlink_to(OUTSIDE)
+    # bubblewrap makes the places of the next mounts while the disk is at /oldroot.
+    for name, target in (
+        (".cargo", f"/oldroot{OUTSIDE}"),
+        (".local", f"../../../oldroot{OUTSIDE}"),
+    ):
+        (HOME / name).rename(HOME / f"{name}-before")
+        (HOME / name).symlink_to(target)
     (HOME / ".bashrc").write_text(f"echo {MARK}\n")
     run("git", "config", "--global", "core.fsmonitor", "evil")
     for name, target in ((".ralph", OUTSIDE), (".qwen", OUTSIDE), ("new-link", OUTSIDE)):
