@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from rooda.iteration.session import Response
 from rooda.iteration.types import IterationResult
+from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults, may_have_results
 from rooda.text.controls import clean
 from rooda.workspace.tree_changes import TreeScan
@@ -67,6 +68,23 @@ def read_tests(
     from rooda.testresults.read import read_outputs  # noqa: PLC0415
 
     return read_outputs(*outputs)
+
+
+def count_tests(
+    output: bytes, reports: tuple[str, ...], folder: Path, since: float
+) -> TestCensus | None:
+    """The tests of a check: from reports written since its start, else from what it printed."""
+    if reports:
+        from rooda.testresults.report_files import count_reports  # noqa: PLC0415
+
+        found = count_reports(reports, folder, since)
+        if found is not None:
+            return found
+    if not may_have_results(output):
+        return None
+    from rooda.testresults.read import count_tests as counted  # noqa: PLC0415
+
+    return counted(output)
 
 
 def detect_progress(

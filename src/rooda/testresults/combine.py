@@ -15,17 +15,14 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from rooda.testresults.results import TestResults
+from rooda.testresults.census import RunnerCount, TestCensus
+from rooda.testresults.results import TestResults, TestStatus
 from rooda.testresults.suites import MOST_DETAILS, XML_REPORT, Counts, Suite
 
 
 def combine(*outputs: Iterable[Suite]) -> TestResults | None:
     """Return the sum of all suites that count (later outputs come last), or None without suites."""
-    counting: list[Suite] = []
-    for suites in outputs:
-        later = _last_runs(_without_repeats(_outermost(suites)))
-        run_again = {suite.runner for suite in later}
-        counting = [suite for suite in counting if suite.runner not in run_again] + later
+    counting = _counting(outputs)
     if not counting:
         return None
     counts = sum((suite.counts for suite in counting), Counts())
@@ -37,6 +34,29 @@ def combine(*outputs: Iterable[Suite]) -> TestResults | None:
         counts.skipped,
         tuple(islice(details, MOST_DETAILS)),
     )
+
+
+def census_of(suites: Iterable[Suite]) -> TestCensus | None:
+    """Return how many tests each runner had in one output, or None without suites."""
+    found: dict[str, RunnerCount] = {}
+    for suite in _counting([suites]):
+        before = found.get(suite.runner, RunnerCount(suite.runner, 0, 0))
+        total, skipped = before.total + suite.counts.total, before.skipped + suite.counts.skipped
+        # pytest counts a test that passed and failed in its teardown twice.
+        is_extra = suite.runner == "pytest"
+        errors = sum(detail.status is TestStatus.ERROR for detail in suite.details if is_extra)
+        found[suite.runner] = RunnerCount(suite.runner, max(0, total - errors), skipped)
+    return TestCensus(tuple(found[name] for name in sorted(found))) if found else None
+
+
+def _counting(outputs: Iterable[Iterable[Suite]]) -> list[Suite]:
+    """Return the suites that count."""
+    counting: list[Suite] = []
+    for suites in outputs:
+        later = _last_runs(_without_repeats(_outermost(suites)))
+        run_again = {suite.runner for suite in later}
+        counting = [suite for suite in counting if suite.runner not in run_again] + later
+    return counting
 
 
 def _outermost(suites: Iterable[Suite]) -> list[Suite]:

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 
+from rooda.testresults.census import MOST_NAMES
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.testresults.suites import (
     EXPECTED,
     FAILED,
+    LONGEST_NAME,
     MOST_DETAILS,
     PASSED,
     SKIPPED,
@@ -58,7 +60,8 @@ def xml_report(data: bytes) -> RunnerReport | None:
         return None
     if collector.first_suite is None:
         return None
-    return RunnerReport(collector.first_suite, collector.sums(), collector.details)
+    names = (collector.ran, collector.skipped)
+    return RunnerReport(collector.first_suite, collector.sums(), collector.details, *names)
 
 
 def looks_like_report(data: bytes) -> bool:
@@ -80,6 +83,8 @@ class _Collector:
     def __init__(self) -> None:
         self.first_suite: str | None = None
         self.details: list[TestDetail] = []
+        self.ran: list[str] = []  # names
+        self.skipped: list[str] = []
         self._suite = ""
         self._claimed = Counts()
         self._ends: Counter[str] = Counter()
@@ -164,6 +169,9 @@ class _Collector:
     def _count(self, case: dict[str, str], end: str) -> None:
         end = FAILED if end == _FAILED_SOMEHOW else end
         self._ends[end] += 1
+        names = self.skipped if end == SKIPPED else self.ran
+        if len(names) <= MOST_NAMES:  # one too many shows that there are more
+            names.append(_full_name(self._suite, case)[:LONGEST_NAME])
         if end in {FAILED, _ERROR} and len(self.details) < MOST_DETAILS:
             status = TestStatus.ERROR if end == _ERROR else TestStatus.FAILED
             self.details.append(

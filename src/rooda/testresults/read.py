@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from rooda.testresults.agent_json import unwrapped
-from rooda.testresults.combine import combine
+from rooda.testresults.census import TestCensus
+from rooda.testresults.combine import census_of, combine
 from rooda.testresults.output_lines import decode, lines, plain
 from rooda.testresults.parser import Parser
 from rooda.testresults.registry import PARSERS
@@ -31,6 +32,13 @@ def read_outputs(*outputs: bytes) -> TestResults | None:
     """
     worthwhile = [output for output in outputs if may_have_results(output)]
     return combine(*(_suites(_text(output, LIMIT)) for output in worthwhile))
+
+
+def count_tests(output: bytes) -> TestCensus | None:
+    """Return how many tests each runner had in the output of a check, or None."""
+    if not may_have_results(output):
+        return None
+    return census_of(_suites(_text(output, LIMIT)))
 
 
 def _suites(text: str, parsers: Parsers = PARSERS) -> list[Suite]:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
+from rooda.testresults.census import MOST_NAMES, REPORTS, RunnerCount, TestCensus
 from rooda.testresults.junit_xml import LARGEST, looks_like_report, xml_report
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.testresults.suites import MOST_DETAILS, Counts, detail
@@ -45,6 +46,15 @@ def read_reports(patterns: Sequence[str], folder: Path, since: float) -> TestRes
     becomes an error in the details, so that the result is no success; if it is the only report, it
     is ignored. Identical copies of a report count once.
     """
+    return _sum_of(patterns, folder, since).results()
+
+
+def count_reports(patterns: Sequence[str], folder: Path, since: float) -> TestCensus | None:
+    """Return which tests those reports have; None if there is none, or one can't be read."""
+    return _sum_of(patterns, folder, since).census()
+
+
+def _sum_of(patterns: Sequence[str], folder: Path, since: float) -> "_ReportSum":
     total = _ReportSum()
     left = _MOST_BYTES
     for number, file in enumerate(_fresh(matching(patterns, folder), since)):
@@ -54,7 +64,7 @@ def read_reports(patterns: Sequence[str], folder: Path, since: float) -> TestRes
             total.miss(name)
             break
         total.add(name, file)
-    return total.results()
+    return total
 
 
 class _File(NamedTuple):
@@ -73,6 +83,8 @@ class _ReportSum:
         self._details: list[TestDetail] = []
         self._missed: list[str] = []
         self._seen: set[bytes] = set()
+        self._ran: list[str] = []
+        self._skipped: list[str] = []
 
     def add(self, name: str, file: _File) -> None:
         """Add a report; ignore a file that is not a report."""
@@ -86,10 +98,21 @@ class _ReportSum:
             self._seen.add(digest)
             self._counts += report.counts
             self._details += report.details[: MOST_DETAILS - len(self._details)]
+            self._ran += report.ran[: MOST_NAMES + 1 - len(self._ran)]
+            self._skipped += report.skipped[: MOST_NAMES + 1 - len(self._skipped)]
 
     def miss(self, name: str) -> None:
         """Record the name of a report that cannot be read."""
         self._missed.append(name)
+
+    def census(self) -> TestCensus | None:
+        """Return which tests there are, or None if a report is missing."""
+        if not self._seen or self._missed:
+            return None
+        runners = (RunnerCount(REPORTS, self._counts.total, self._counts.skipped),)
+        if len(self._ran) + len(self._skipped) > MOST_NAMES:
+            return TestCensus(runners)
+        return TestCensus(runners, tuple(sorted(self._ran)), tuple(sorted(self._skipped)))
 
     def results(self) -> TestResults | None:
         """Return the sum, or None if no report could be read."""

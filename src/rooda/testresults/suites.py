@@ -1,6 +1,6 @@
 """The records that the parsers produce: suites with their counts and details."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -8,7 +8,7 @@ from msgspec import Struct
 from rooda.testresults.results import TestDetail, TestStatus
 
 MOST_DETAILS = 1000  # of one suite, and of one result
-_LONGEST_NAME = 400
+LONGEST_NAME = 400
 _LONGEST_MESSAGE = 1000
 _MOST_DIGITS = 9  # no run has a billion tests, and int() is slow for many digits
 
@@ -63,15 +63,17 @@ class Suite(Struct, frozen=True):
 
 def detail(name: str, status: TestStatus, message: str = "") -> TestDetail:
     """Return a detail with name and message cut to their maximum length."""
-    return TestDetail(name[:_LONGEST_NAME], status, error=message[:_LONGEST_MESSAGE] or None)
+    return TestDetail(name[:LONGEST_NAME], status, error=message[:_LONGEST_MESSAGE] or None)
 
 
 class RunnerReport(NamedTuple):
-    """The results in one report document of a runner."""
+    """The results in one report document of a runner; with the names of tests in JUnit XML."""
 
     runner: str
     counts: Counts
     details: list[TestDetail]
+    ran: Sequence[str] = ()
+    skipped: Sequence[str] = ()
 
 
 XML_REPORT = "junit xml"  # the runner name of a report that does not name its runner
