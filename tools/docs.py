@@ -26,6 +26,7 @@ from rooda.loop import (
     publish_events,
     run_events,
     tree_events,
+    verify_events,
     work_events,
 )
 from rooda.loop.failure import FailureContext
@@ -33,9 +34,11 @@ from rooda.loop.iteration_events import Segment
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
+from rooda.loop.work_events import FailedTry
 from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.selftest.run_trials import all_trials
+from rooda.testresults.census import TestLoss
 from rooda.testresults.results import TestDetail, TestResults
 from rooda.text.event import EVENTS, Event
 from rooda.workspace.tree_changes import LineCount, LineCounts
@@ -61,7 +64,8 @@ def _setting_row(setting: Setting[Any]) -> str:
 
 # The modules of events, in the order of docs/reference/events.md.
 _EVENT_MODULES = (
-    *(run_events, iteration_events, work_events, tree_events, publish_events, agent_events),
+    *(run_events, iteration_events, work_events, verify_events, tree_events, publish_events),
+    agent_events,
     process_events,
 )
 
@@ -140,6 +144,8 @@ OBJECTS: Mapping[str, type[Struct]] = {
     "lines": LineCounts,
     "lines of a file": LineCount,
     "limit": AgentHold,
+    "failed try": FailedTry,
+    "test loss": TestLoss,
 }
 
 

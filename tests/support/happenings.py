@@ -58,6 +58,7 @@ from rooda.loop.state import State, Status
 from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.tree_events import HardLinksFound, UnsafeTree
+from rooda.loop.verify_events import CleanCheckEnded, TestsLost, VerifyRetried
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
@@ -67,6 +68,7 @@ from rooda.loop.work_events import (
     CommandStarted,
     CommitFailed,
     Committed,
+    FailedTry,
     FilesLeftOut,
     HookEnded,
     Pushed,
@@ -80,6 +82,7 @@ from rooda.loop.work_events import (
 )
 from rooda.process import events as process
 from rooda.sandbox.tree_findings import Action, Finding
+from rooda.testresults.census import LossKind, TestLoss
 from rooda.testresults.results import TestDetail, TestResults, TestStatus
 from rooda.text.event import EVENTS, Event, LogLevel
 from rooda.views.log import DEFAULT_TIMES, TIME_FORMATS, Log
@@ -390,6 +393,12 @@ SAMPLES: tuple[Event, ...] = (
     structs.replace(
         VERIFIED, exit_code=None, error="timed out after 60s", output="...", cleaned_up=(NAMED,)
     ),
+    structs.replace(VERIFIED, failed_tries=(FailedTry(1, "exit code 1", 2.0),), is_flaky=True),
+    VerifyRetried(1, 1, 3, "make test", 1, "exit code 1", 2.0, "1 failed"),
+    TestsLost(2, TestLoss(LossKind.FEWER, 41, 38, 0, 2, ("test_a",), 3, ("test_b",), 2)),
+    TestsLost(2, TestLoss(LossKind.REPLACED, 41, 41, 0, 0, ("test_a",), 1)),
+    CleanCheckEnded(2, "npm ci && npm test", 0, "", 30.0, "4 passed", 12),
+    CleanCheckEnded(2, "npm ci && npm test", 1, "exit code 1", 3.0, "no lock file", 12, (NAMED,)),
     BaselineEnded("make test", 0, "", 12.5, "3 passed", (NAMED,), TestResults(3, 3, 0, 0)),
     BaselineEnded("make test", 2, "exit code 2", 12.5, "1 failed"),
     BaselineEnded("nope", 127, "exit code 127", 0.1, "sh: nope: not found", cannot_run=True),
@@ -490,6 +499,10 @@ EVIL_EVENTS: tuple[Event, ...] = (
     CommandStarted(EVIL, 1, 1.0, EVIL),
     HookEnded(EVIL, EVIL, 1, EVIL, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
     VerifyEnded(1, EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
+    VerifyRetried(1, 1, 2, EVIL, 1, EVIL, 1.0, EVIL),
+    TestsLost(1, TestLoss(LossKind.FEWER, 2, 1, 0, 1, (EVIL,), 1, (EVIL,), 1)),
+    TestsLost(1, TestLoss(LossKind.OTHER_RUNNER, 2, 1, runners=EVIL, runners_now=EVIL)),
+    CleanCheckEnded(1, EVIL, 1, EVIL, 1.0, EVIL, 1, (process.NamedProcess(2, EVIL),)),
     BaselineEnded(EVIL, 1, EVIL, 1.0, EVIL, (process.NamedProcess(2, EVIL),)),
     BranchSwitched(EVIL, created=False, before=EVIL),
     Committed(1, EVIL, EVIL),

@@ -100,6 +100,24 @@ class FailureKind(StrEnum):
         has_output=False,
         exit_code="verify",
     )
+    FEWER_TESTS = FailureRow(
+        "fewer-tests",
+        "verify passed with fewer tests than before, or skipped more of them",
+        settings=("verify.shrink",),
+        advice="See what happened to the tests with rooda diff; if it is right, accept it with "
+        "`rooda resume --verify-shrink warn`",
+        has_output=False,
+        exit_code="verify",
+    )
+    CLEAN_CHECK = FailureRow(
+        "clean-check",
+        "the check in a clean copy of the work failed",
+        settings=("verify.clean", "verify.timeout"),
+        advice="Look for a file that the work needs and that is not committed: ignored, secret, or "
+        "outside of the repository",
+        has_output=False,
+        exit_code="verify",
+    )
     NO_CHANGES = FailureRow(
         "no-changes",
         "no files changed",

@@ -21,6 +21,7 @@ from rooda.config.settings import (
     GIT_DIRTY,
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
+    VERIFY_CLEAN,
 )
 from rooda.text.paths import first_names, is_folder
 from rooda.workspace.git import Git, GitError, unfinished_in
@@ -28,7 +29,7 @@ from rooda.workspace.git_files import check_git_folder
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import explain_refusal
 
-_NEEDING = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES)
+_NEEDING: tuple[Setting[Any], ...] = (GIT_COMMIT, GIT_PUSH, GIT_REQUIRE_CHANGES, VERIFY_CLEAN)
 TITLE = "git can't be used"
 MOST_LISTED = 20
 FINISH_IT = "Finish or abort it first (git status shows it)"
@@ -124,11 +125,16 @@ def _unable(row: Setting[Any], values: Values, obstacle: Obstacle) -> Problem:
     # A push that only the preset asks for can be left out. Without commits or changes, every
     # iteration would fail.
     was_asked_for = origin.tier > Tier.PRESET or row is not GIT_PUSH
+    message = f"{row.key} is on, but {obstacle.reason}"
+    off = f"turn it off with --no-{row.flag_name.removeprefix('--')}"
+    if row is VERIFY_CLEAN:
+        message = f"{row.key} needs git, but {obstacle.reason}"
+        off = f"unset it with {row.flag_name} none"
     return Problem.at(
         origin,
         values.field(row),
-        f"{row.key} is on, but {obstacle.reason}",
-        f"{obstacle.fix}, or turn it off with --no-{row.flag_name.removeprefix('--')}",
+        message,
+        f"{obstacle.fix}, or {off}",
         Severity.ERROR if was_asked_for else Severity.WARNING,
         title=TITLE,
     )

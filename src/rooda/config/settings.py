@@ -158,6 +158,13 @@ VERIFY_BASELINE = setting("verify.baseline", Boolean(), ON, GIT,
     "Run verify once before the first iteration, for at most 5 minutes")
 VERIFY_FEEDBACK = setting("verify.feedback", Boolean(), ON, GIT,
     "Put the end of what a failed verify printed into the next prompt")
+VERIFY_RETRIES = setting("verify.retries", Integer(0, 100), 0, GIT,
+    "Repeat a failing verify this many times before the iteration counts as failed")
+VERIFY_SHRINK = setting("verify.shrink", OneOf(("warn", "fail")), "warn", GIT,
+    "If verify has fewer tests than at the last verify, or skips more of them: warn, or count the "
+    "iteration as failed")
+VERIFY_CLEAN = optional("verify.clean", ShellCommand(), None, GIT,
+    "Command that must succeed after SUCCESS in a clean copy of what a commit would contain")
 GIT_BRANCH = optional("git.branch", Text(), None, GIT,
     "Create this branch or switch to it before the first iteration", flag="--branch",
     placeholder="NAME", common=True)
@@ -268,6 +275,8 @@ SIGNALS_STREAMS = setting("signals.streams", OneOf(("both", "stdout", "stderr"))
     "Streams on which signals count")
 SIGNALS_MATCH = setting("signals.match", OneOf(("anywhere", "last-line")), "anywhere", POLICY,
     "Where a signal counts: anywhere, or only alone on the last non-empty line")
+SIGNALS_CONFIRM = setting("signals.confirm", Integer(1, 100), 1, POLICY,
+    "How many iterations in a row must signal SUCCESS before the run is complete")
 IGNORE_EXIT_STATUS = setting("ignore_exit_status", Boolean(), OFF, POLICY,
     "Ignore the agent's exit status")
 ZERO_MEANS_UNLIMITED = setting("zero_means_unlimited", Boolean(), OFF, POLICY,

@@ -19,6 +19,7 @@ from rooda.loop.promises import Promises
 from rooda.loop.services import Services
 from rooda.loop.state import Limits, State
 from rooda.process.request import ProcessResult
+from rooda.testresults.census import TestCensus, TestLoss
 from rooda.testresults.results import TestResults
 from rooda.workspace.state_folder import place_of
 from rooda.workspace.tree_changes import Changes, TreeScan
@@ -38,6 +39,7 @@ class IterationContext(Struct):
     iteration: Iteration
     task: CurrentTask
     tests: TestResults | None
+    census: TestCensus | None  # the tests that the next verify is compared with
     began: float
     outcome: Outcome | None = None
     prompt: bytes = b""
@@ -56,6 +58,7 @@ class IterationContext(Struct):
     commit: str | None = None  # rooda's commit of the work
     feedback: str = ""
     refusal: str = ""  # why nothing of this iteration may leave the work tree
+    lost: TestLoss | None = None  # tests that are gone or skipped since the last verify
     segments: list[Segment] = field(default_factory=list)
 
     @property

@@ -6,7 +6,12 @@ from msgspec.structs import replace
 
 from rooda.agents.failure_kinds import FailureKind
 from rooda.config.plan import Plan
-from rooda.config.settings import SHOW_AI_OUTPUT, SIGNALS_FAILURE, SIGNALS_SUCCESS
+from rooda.config.settings import (
+    SHOW_AI_OUTPUT,
+    SIGNALS_CONFIRM,
+    SIGNALS_FAILURE,
+    SIGNALS_SUCCESS,
+)
 from rooda.loop import failure
 from rooda.loop.agent_events import NoteTrouble
 from rooda.loop.context import IterationContext, status_of
@@ -32,7 +37,7 @@ def close(context: IterationContext, seconds: float) -> State:
     if context.report is not None:
         before = before.spent(context.report.usage)
     after = before.after(outcome, seconds, progress, context.feedback, retry=context.limits.retry)
-    after = replace(after, tests=context.tests)
+    after = replace(after, tests=context.tests, census=context.census)
     after = note_limit(after, context.agent, outcome, context.limits.patience, context.services)
     for event in _against_the_exit(context, outcome):
         context.services.emit(event)
@@ -121,6 +126,9 @@ def _ended(
         lines=LineCounts.of(context.seen.changes, context.seen.lines),
         commit=context.commit or (context.seen.head if context.seen.commits else None),
         tests_gained=_tests_gained(context),
+        tests_lost=context.lost.brief if context.lost is not None else "",
+        successes=outcome.successes,
+        confirm=plan.values[SIGNALS_CONFIRM],
     )
 
 

@@ -18,15 +18,16 @@ from rooda.config.settings import (
     GIT_PUBLISH,
     GIT_PUSH,
     GIT_REQUIRE_CHANGES,
-    VERIFY_COMMAND,
 )
 from rooda.iteration.progress import without_signals
 from rooda.iteration.types import Iteration, IterationStatus
-from rooda.loop import ending, hooks, protect, publish_command, verify
+from rooda.loop import ending, hooks, protect, publish_command
 from rooda.loop.agent import run_agent
 from rooda.loop.agent_events import NoteTrouble
-from rooda.loop.changes import find_changes, find_tests
+from rooda.loop.changes import find_changes
+from rooda.loop.clean_check import run_clean_check
 from rooda.loop.commit_message import commit_message
+from rooda.loop.confirmation import confirm_success
 from rooda.loop.context import IterationContext
 from rooda.loop.hooks import Moment
 from rooda.loop.iteration_events import (
@@ -44,6 +45,7 @@ from rooda.loop.services import Services
 from rooda.loop.signals import read_signals
 from rooda.loop.state import State, limits_of
 from rooda.loop.tree_check import check_tree
+from rooda.loop.verify_stage import run_verify
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
 from rooda.process.request import ProcessResult
@@ -51,7 +53,6 @@ from rooda.prompts.parts import PromptError
 from rooda.text.controls import one_line
 from rooda.text.paths import shown_from
 from rooda.text.plain_files import read_plain_file
-from rooda.workspace.state_folder import VERIFY, keep_file
 
 _ENOUGH = 64 * 1024  # bytes of the expected file that show whether it has text
 
@@ -77,6 +78,7 @@ def run_iteration(plan: Plan, state: State, services: Services) -> IterationRepo
         iteration=Iteration(state.iteration + 1),
         task=state.task,
         tests=state.tests,
+        census=state.census,
         began=services.monotonic(),
     )
     services.emit(_started(context))
@@ -180,20 +182,6 @@ def prompt_failed(context: IterationContext, error: PromptError) -> None:
     context.services.emit(PromptFailed(context.number, str(error), advice))
     reason = f"prompt assembly: {error}"
     context.outcome = Outcome(Verdict.ABORT, FailureKind.PROMPT, reason)
-
-
-def run_verify(context: IterationContext) -> None:
-    """Run the user's check, and read the tests that it prints."""
-    outcome = context.decided
-    if not verify.is_due(context.plan, outcome):
-        return
-    context.others_may_change_files()
-    finished = verify.run(context.plan, context.number, context.services)
-    keep_file(context.plan.workspace, f"{context.place}/{VERIFY}", finished.output)
-    find_tests(context, finished.output)
-    context.add_feedback(verify.feedback(context.plan, finished))
-    command = context.plan.values[VERIFY_COMMAND] or ""
-    context.outcome = verify.judge(outcome, finished, command)
 
 
 def require_changes(context: IterationContext) -> None:
@@ -339,7 +327,10 @@ STAGES: tuple[Callable[[IterationContext], None], ...] = (
     check_tree,
     require_changes,
     require_file,
+    run_clean_check,
+    check_tree,
     protect.guard_files_again,
+    confirm_success,
     commit,
     check_tree,
     push,
@@ -353,6 +344,7 @@ _SEGMENTS: Mapping[Callable[[IterationContext], None], SegmentKind] = {
     pre_hooks: SegmentKind.HOOKS,
     start_agent: SegmentKind.AGENT,
     run_verify: SegmentKind.VERIFY,
+    run_clean_check: SegmentKind.VERIFY,
     commit: SegmentKind.COMMIT,
     push: SegmentKind.PUSH,
     publish: SegmentKind.PUSH,

@@ -32,6 +32,7 @@ class IterationDetail(Struct, frozen=True):
     cost: float | None = None
     context_percent: int | None = None
     headline: str = ""
+    tests_lost: str = ""
 
     def line(self) -> str:
         """Return the line with its indent; "" if there is nothing to tell."""
@@ -39,6 +40,7 @@ class IterationDetail(Struct, frozen=True):
         facts = [
             self._files(),
             _tests(tests, self.tests_gained),
+            self.tests_lost,
             (self.commit or "")[:SHORT_COMMIT],
             money(self.cost) if self.cost else "",
             self._context(),

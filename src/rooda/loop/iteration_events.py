@@ -226,6 +226,9 @@ class IterationEnded(Event, frozen=True):
     lines: LineCounts | None = None  # how many files and lines changed
     commit: str | None = None  # rooda's commit of the work, else the last one that the agent made
     tests_gained: int | None = None  # how many more tests passed than at the last count
+    tests_lost: str = ""  # what happened to the tests since the last verify, in a few words
+    successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
+    confirm: int = 1  # how many have to (`signals.confirm`)
 
     def is_raised(self) -> bool:
         return self.verdict is Verdict.FAILURE or self.failure is not None
@@ -254,6 +257,7 @@ class IterationEnded(Event, frozen=True):
                 fields = (
                     elapsed,
                     ("status", "success"),
+                    ("confirmed", self._confirmation() or None),
                     truncated,
                     *self._usage_fields(),
                     *self._work_fields(),
@@ -265,6 +269,7 @@ class IterationEnded(Event, frozen=True):
                     signal,
                     number,
                     elapsed,
+                    ("confirmed", self._confirmation() or None),
                     truncated,
                     *self._usage_fields(),
                     *self._work_fields(),
@@ -321,6 +326,7 @@ class IterationEnded(Event, frozen=True):
             ("added", lines.added if lines else None),
             ("deleted", lines.deleted if lines else None),
             ("tests", f"{tests.passed}/{tests.total}" if tests else None),
+            ("tests_lost", self.tests_lost or None),
             ("commit", self.commit and self.commit[:LOGGED_COMMIT]),
             ("headline", self.headline or None),
         )
@@ -337,7 +343,8 @@ class IterationEnded(Event, frozen=True):
         duration = format_duration(self.duration)
         match self.verdict:
             case Verdict.CONTINUE | Verdict.COMPLETE:
-                return _joined(f"{where} completed in {duration} (success)", self.detail())
+                success = ", ".join(filter(None, ("success", self._confirmation())))
+                return _joined(f"{where} completed in {duration} ({success})", self.detail())
             case Verdict.FAILURE:
                 count = f"{self.consecutive_failures}/{self.threshold}"
                 line = f"{where} completed in {duration} (failure, consecutive: {count})"
@@ -370,7 +377,12 @@ class IterationEnded(Event, frozen=True):
             usage.cost,
             usage.context_percent,
             "" if is_cut_off or is_below else self.headline,
+            self.tests_lost,
         ).line()
+
+    def _confirmation(self) -> str:
+        """Return `1 of 2` for a SUCCESS of a run that asks for two; "" if it asks for one."""
+        return f"{self.successes} of {self.confirm}" if self.successes else ""
 
     def _same_failures(self) -> int | None:
         return self.same_failures if self.same_failures >= _SEVERAL else None

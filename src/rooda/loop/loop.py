@@ -13,7 +13,9 @@ from rooda.config.settings import (
     EXIT_CODE_VERIFY,
     KEEP_PROCESSES,
     MAX_ITERS_EXIT_CODE,
+    SIGNALS_CONFIRM,
     SIGNALS_SUCCESS,
+    VERIFY_CLEAN,
 )
 from rooda.loop import hooks, verify
 from rooda.loop.agent_events import AgentChanged, NotesWaiting
@@ -30,7 +32,9 @@ from rooda.loop.waiting import next_wait, note_disk, note_outage, wait
 from rooda.loop.waits import AgentHold, UsageLimit, backoff, choose, first_free, hold_of
 from rooda.process.events import InterruptSeen
 from rooda.process.exits import signal_name
+from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
+from rooda.workspace.clean_copy import remove_copies
 from rooda.workspace.state_folder import place_of
 from rooda.workspace.tools import Deadline
 
@@ -63,7 +67,8 @@ def run_loop(plan: Plan, services: Services, state: State | None = None) -> RunE
     state = _prepare(plan, services, replace(state, tests=_tests_before(services)))
     is_new = (state.iteration, state.attempt) == (0, 1)  # no agent has started in this run
     if is_new and state.last is None and not plan.missing_file():
-        state = replace(state, last=_baseline(plan, services))
+        outcome, census = _baseline(plan, services)
+        state = replace(state, last=outcome, census=census)
     has_task = False
     while True:
         now = services.now()
@@ -165,6 +170,8 @@ def _tests_before(services: Services) -> TestResults | None:
 
 def _prepare(plan: Plan, services: Services, state: State) -> State:
     """A look at the tree as it is now, and the hooks before the first iteration."""
+    if plan.values[VERIFY_CLEAN] is not None and services.pin is not None:
+        remove_copies(services.pin.top)
     if services.tracker is not None:
         is_new = not state.trees
         seen = services.tracker.snapshot("0" if is_new else None)
@@ -181,10 +188,10 @@ def _prepare(plan: Plan, services: Services, state: State) -> State:
     return state
 
 
-def _baseline(plan: Plan, services: Services) -> Outcome | None:
+def _baseline(plan: Plan, services: Services) -> tuple[Outcome | None, TestCensus | None]:
     """The check before the first iteration; its changes to files are not those of an agent."""
     if services.interrupts.received:
-        return None
+        return None, None
     if services.tracker is not None:
         services.tracker.forget()
     return verify.run_baseline(plan, services)
@@ -250,4 +257,6 @@ def _ended(
         next_commands=services.next_commands(found.rule),
         limit=_hold(state, services),
         retry_in=_retry_in(state, limits, found, services),
+        successes=state.successes,
+        confirm=plan.values[SIGNALS_CONFIRM],
     )

@@ -44,7 +44,8 @@ class Outcome(Struct, frozen=True):
     `despite_exit`: the agent signaled success, but its exit status says failure. `skipped`: the
     agent was not started. `fault` is the failure that the agent's CLI reported. `evidence` is what
     decided, if something other than the agent decided: the verify command, git, a hook. `detail`
-    are the agent's own words about the failure.
+    are the agent's own words about the failure. `successes`: the iterations in a row that signaled
+    SUCCESS, if the run asks for several.
     """
 
     verdict: Verdict
@@ -55,6 +56,7 @@ class Outcome(Struct, frozen=True):
     fault: Fault | None = None
     evidence: str = ""
     detail: str = ""
+    successes: int = 0
 
     @property
     def explained(self) -> str:

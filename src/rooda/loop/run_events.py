@@ -299,6 +299,8 @@ class RunEnded(Event, frozen=True):
     next_commands: tuple[str, ...] = ()  # commands that show the run and continue it
     limit: AgentHold | None = None  # the usage limit or outage, if no agent could work at the end
     retry_in: float | None = None  # seconds that a paused run would have waited for its next try
+    successes: int = 0  # how many iterations in a row signaled SUCCESS, with `signals.confirm`
+    confirm: int = 1  # how many have to (`signals.confirm`)
 
     def is_raised(self) -> bool:
         return self.status is Status.ABORTED
@@ -319,6 +321,7 @@ class RunEnded(Event, frozen=True):
         total: tuple[Field, ...] = (
             ("iterations", self.iterations),
             ("total_elapsed", format_duration(self.total)),
+            ("confirmed", f"{self.successes} of {self.confirm}" if self.successes else None),
             *self._timing(),
             ("tokens", self.tokens or None),
             ("cost", self.cost or None),
@@ -343,6 +346,8 @@ class RunEnded(Event, frozen=True):
 
     def as_text(self) -> str:
         lines = [self._first_line()]
+        if self.unconfirmed:
+            lines.append(f"  Not complete: {self.unconfirmed}")
         if numbers := ", ".join(f"{name}={value}" for name, value in self._timing()):
             lines.append(f"  Iteration timing: {numbers}")
         if used := usage_words(self.tokens, self.cost):
@@ -350,6 +355,14 @@ class RunEnded(Event, frozen=True):
         if self.next_commands:
             lines.append(f"  Next: {' · '.join(map(one_line, self.next_commands))}")
         return "\n".join(lines)
+
+    @property
+    def unconfirmed(self) -> str:
+        """What is missing if the run ended between SUCCESS and its confirmation."""
+        is_good = self.status is Status.SUCCESS or self.rule is StopRule.PAUSED
+        if is_good or not self.successes:
+            return ""
+        return f"SUCCESS {self.successes} of {self.confirm} in a row (signals.confirm)"
 
     def _first_line(self) -> str:
         done, total = count(self.iterations, "iteration"), f"total: {format_duration(self.total)}"

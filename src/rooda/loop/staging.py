@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -37,10 +38,19 @@ class Staging:
     is a submodule (.gitmodules names it). If it has no commit yet, git refuses to stage anything.
     """
 
-    def __init__(self, git: UserGit, plan: Plan, services: Services, pin: Pin) -> None:
+    def __init__(
+        self,
+        git: UserGit,
+        plan: Plan,
+        services: Services,
+        pin: Pin,
+        index: Path | None = None,
+    ) -> None:
+        """`index` replaces the user's index, in `git` as well."""
         self._git = git
         self._top = pin.top
-        self._reader = Git(pin.top, services.tools)
+        other = {} if index is None else {"GIT_INDEX_FILE": str(index)}
+        self._reader = Git(pin.top, services.tools, other)
         self._secrets = NewSecrets(self._reader, plan.values[GIT_ALLOW_SECRETS])
         self._own = pathspecs(plan.values, str(pin.top))
         self._of_user = services.untracked

@@ -27,6 +27,7 @@ from rooda.config.settings import (
 from rooda.loop.outcome import Outcome, Verdict
 from rooda.loop.stats import Stats
 from rooda.loop.waits import Patience, UsageLimit
+from rooda.testresults.census import TestCensus
 from rooda.testresults.results import TestResults
 from rooda.workspace.free_space import DiskShortage
 
@@ -111,6 +112,8 @@ class SavedState(Struct, frozen=True):
     limit_waited: float = 0.0
     skipped: _Count = 0
     backoffs: _Count = 0
+    census: TestCensus | None = None
+    successes: _Count = 0
 
 
 class State(Struct, frozen=True):
@@ -145,6 +148,8 @@ class State(Struct, frozen=True):
     task: CurrentTask = CurrentTask()
     tests: TestResults | None = None  # the last test results that rooda read
     skipped: int = 0  # how many iterations ended before an agent ran
+    census: TestCensus | None = None  # the tests that the next verify is compared with
+    successes: int = 0  # iterations in a row that signaled SUCCESS, if the run asks for several
 
     @property
     def disk_lasted(self) -> float:
@@ -191,8 +196,11 @@ class State(Struct, frozen=True):
         failed = outcome.verdict is Verdict.FAILURE
         progress = progress or Progress(made=False)
         again = failed and retry
+        moved = self._moved_on(progress)
+        if outcome.successes:  # an iteration that only confirms the work is not stuck
+            moved = replace(moved, idle=self.idle)
         return replace(
-            self._moved_on(progress),
+            moved,
             iteration=self.iteration if again else self.iteration + 1,
             skipped=self.skipped + (outcome.skipped and not again),
             attempt=self.attempt + 1 if again else 1,
@@ -200,6 +208,7 @@ class State(Struct, frozen=True):
             consecutive_failures=self.consecutive_failures + 1 if failed else 0,
             stats=self.stats if outcome.skipped else self.stats.add(seconds),
             last=outcome,
+            successes=outcome.successes if outcome.is_good else 0,
             elapsed=self.elapsed + seconds,
             feedback=feedback,
             same=self._same_again(outcome) if failed else 0,
@@ -250,7 +259,8 @@ class State(Struct, frozen=True):
         # A resumed run tries at once: the user may have removed the cause, or the outage is over.
         limited = (one for one in self.limited if math.isfinite(one.until) and not one.outage)
         kept = {name: getattr(self, name) for name in SavedState.__struct_fields__}
-        return SavedState(**kept | {"limited": tuple(limited)})
+        census = None if self.census is None else self.census.saved()
+        return SavedState(**kept | {"limited": tuple(limited), "census": census})
 
     @classmethod
     def restored(cls, saved: SavedState) -> "State":

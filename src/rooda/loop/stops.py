@@ -163,7 +163,7 @@ class StopRule(StrEnum):
         Status.SUCCESS,
         _signal,
         "The agent signaled that the work is done, and nothing spoke against it.",
-        settings=("signals.success", "signals.streams", "signals.match"),
+        settings=("signals.success", "signals.streams", "signals.match", "signals.confirm"),
         recorded="the agent signaled that the work is done",
         logged="completion signal detected",
     )

@@ -37,11 +37,15 @@ _SIGNERS = {"gpg.program": "gpg", "gpg.ssh.program": "ssh-keygen", "gpg.x509.pro
 class UserGit:
     """Runs git as the user would, each time in a process tree and within a time of its own."""
 
-    def __init__(self, plan: Plan, tools: Tools, pin: Pin | None) -> None:
+    def __init__(
+        self, plan: Plan, tools: Tools, pin: Pin | None, index: Path | None = None
+    ) -> None:
+        """`index` replaces the user's index."""
         self._plan = plan
         self._tools = tools
         self._pin = pin
-        self._query = Git(plan.working_dir, tools)
+        self._index = {} if index is None else {"GIT_INDEX_FILE": str(index)}
+        self._query = Git(plan.working_dir, tools, self._index)
 
     def ask(self, *arguments: str) -> str:
         """What git answers; nothing where it has no answer."""
@@ -89,7 +93,7 @@ class UserGit:
             what=f"git {arguments[0]}",
             argv=(tools.program("git"), *_IN_FRONT, *guard, *self._signing, *arguments),
             cwd=folder or self._plan.working_dir,
-            environ={**unattended(tools), **self._ceiling},
+            environ={**unattended(tools), **self._ceiling, **self._index},
             timeout=limit or values[GIT_COMMIT_TIMEOUT],
             stdin=stdin,
             kill_grace=values[KILL_GRACE],

@@ -1,5 +1,7 @@
 """What rooda itself does with the work tree: snapshots, hooks, verify, commits, pushes."""
 
+from msgspec import Struct
+
 from rooda.config.sensitive import IGNORE_OR_ALLOW
 from rooda.loop.failure import PREVIEW
 from rooda.loop.iteration_detail import LOGGED_COMMIT
@@ -144,17 +146,25 @@ class HookEnded(Event, frozen=True):
     def as_text(self) -> str | None:
         if not self.error:
             return super().as_text()
-        took, error = _took(self.error, self.duration), one_line(self.error)
+        took, error = took_words(self.error, self.duration), one_line(self.error)
         hook, command = one_line(self.hook), one_line(self.command)
         line = f"WARN: The {hook} hook failed: {error}{took} ({command})"
-        return "\n".join([line, *_last_output(self.output, is_shown=False)])
+        return "\n".join([line, *last_output(self.output, is_shown=False)])
+
+
+class FailedTry(Struct, frozen=True):
+    """A try of the check that failed and was repeated."""
+
+    exit_code: int | None  # its exit code, unknown after a timeout
+    error: str  # why it failed
+    duration: float  # how many seconds it took
 
 
 class VerifyEnded(Event, frozen=True):
-    """The user's check (`verify`) has ended."""
+    """The user's check (`verify`) has ended, after its last try."""
 
     text_level = LogLevel.DEBUG
-    raised = (LogLevel.WARN, "the check failed")
+    raised = (LogLevel.WARN, "the check failed, or is flaky")
     iteration: int  # the number of the iteration
     command: str  # the command of the check
     exit_code: int | None  # its exit code, unknown after a timeout
@@ -163,14 +173,25 @@ class VerifyEnded(Event, frozen=True):
     output: str  # the end of its output
     cleaned_up: tuple[NamedProcess, ...] = ()  # the processes that it left behind
     is_shown: bool = False  # the user saw the output while the check ran (`--verbose`)
+    failed_tries: tuple[FailedTry, ...] = ()  # the tries before this one (`verify.retries`)
+    is_flaky: bool = False  # the check passed, but not on its first try
 
     def is_raised(self) -> bool:
-        return bool(self.error)
+        return bool(self.error) or self.is_flaky
+
+    @property
+    def tries(self) -> int:
+        """How often the check ran."""
+        return len(self.failed_tries) + 1
 
     def describe(self) -> Message:
+        verified = (
+            f"Verify is flaky: it passed on try {self.tries}" if self.is_flaky else "Verified"
+        )
         return say(
-            "Verify failed" if self.error else "Verified",
+            "Verify failed" if self.error else verified,
             error=self.error or None,
+            tries=self.tries if self.error and self.failed_tries else None,
             command=self.command,
             elapsed=format_duration(self.duration),
             iteration=self.iteration,
@@ -181,10 +202,11 @@ class VerifyEnded(Event, frozen=True):
     def as_text(self) -> str | None:
         if not self.error:
             return super().as_text()
-        took = _took(self.error, self.duration)
+        took = took_words(self.error, self.duration)
         error, command = one_line(self.error), one_line(self.command)
-        line = f"WARN: Verify failed: {error}{took} ({command})"
-        return "\n".join([line, *_last_output(self.output, is_shown=self.is_shown)])
+        tries = f" in {self.tries} tries, the last one" if self.failed_tries else ""
+        line = f"WARN: Verify failed{tries}: {error}{took} ({command})"
+        return "\n".join([line, *last_output(self.output, is_shown=self.is_shown)])
 
 
 class BaselineEnded(Event, frozen=True):
@@ -231,14 +253,14 @@ class BaselineEnded(Event, frozen=True):
     def as_text(self) -> str | None:
         counts = f", {self.counts}" if self.counts else ""
         words = f"Verify {self.verdict} before the first iteration"
-        took = _took(self.error, self.duration)
+        took = took_words(self.error, self.duration)
         about = f"{took} ({one_line(self.command)}){counts}"
         if not self.error:
             return f"{words}{about}"
         line = f"WARN: {words}: {one_line(self.error)}{about}"
         if not self.cannot_run:
             line += "; the run goes on"
-        return "\n".join([line, *_last_output(self.output, is_shown=self.is_shown)])
+        return "\n".join([line, *last_output(self.output, is_shown=self.is_shown)])
 
 
 class BranchSwitched(Event, frozen=True):
@@ -379,14 +401,14 @@ def _quoted_with_advice(error: str, suggestion: str) -> list[str]:
     return [*quoted("Reason", _end(error)), advised(suggestion)]
 
 
-def _last_output(output: str, *, is_shown: bool) -> list[str]:
+def last_output(output: str, *, is_shown: bool) -> list[str]:
     """Return the end of what a check printed, unless the user has just seen it."""
     if not output.strip():
         return ["  Output: none"]
     return [] if is_shown else quoted("Last output", _end(output))
 
 
-def _took(error: str, seconds: float) -> str:
+def took_words(error: str, seconds: float) -> str:
     """Return ` after 2.0s`, unless the error itself says how long the command ran."""
     return "" if " after " in error else f" after {format_duration(seconds)}"
 

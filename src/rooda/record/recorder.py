@@ -35,6 +35,7 @@ from rooda.loop.run_events import (
 from rooda.loop.state import State
 from rooda.loop.stops import recorded_reason
 from rooda.loop.tree_events import UnsafeTree
+from rooda.loop.verify_events import CleanCheckEnded, TestsLost
 from rooda.loop.work_events import (
     BaselineEnded,
     ChangesUnknown,
@@ -212,7 +213,7 @@ class Recorder:
             self._run,
             status=str(event.status),
             ended_at=at,
-            reason=recorded_reason(event.rule, event.reason, self._last_reason),
+            reason=_reason(event, self._last_reason),
             rule=str(event.rule),
             exit_code=event.exit_code,
             signal=event.signal,
@@ -281,6 +282,8 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
         failure=event.failure,
         incomplete=event.incomplete,
         same_failures=event.same_failures,
+        successes=event.successes or None,
+        confirm=event.confirm if event.successes else None,
         model=usage.model,
         session_id=usage.session_id,
         turns=usage.turns,
@@ -288,6 +291,12 @@ def _ended(row: IterationRow, event: IterationEnded, at: str) -> IterationRow:
         tokens=usage.tokens,
         cost=usage.cost,
     )
+
+
+def _reason(event: RunEnded, last_failure: str) -> str:
+    """Return why the run ended, and what is missing if SUCCESS was not confirmed."""
+    words = recorded_reason(event.rule, event.reason, last_failure)
+    return f"{words}; not complete: {event.unconfirmed}" if event.unconfirmed else words
 
 
 def _wait(event: WaitStarted, at: str) -> RecordedWait:
@@ -305,6 +314,8 @@ _NOTED: Mapping[type, tuple[str, Callable[[Any], Any]]] = {
     ChangesUnknown: ("changes_unknown", lambda event: event.error),
     HookEnded: ("hooks", _itself),
     VerifyEnded: ("verify", _itself),
+    TestsLost: ("tests_lost", _itself),
+    CleanCheckEnded: ("clean_check", _itself),
     Committed: ("commit", _itself),
     CommitFailed: ("commit_failed", _itself),
     ProtectedChanged: ("protected", _itself),

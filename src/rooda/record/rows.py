@@ -31,6 +31,7 @@ from rooda.loop.publish_events import PublishEnded
 from rooda.loop.run_events import HistoryPruned, TasksLeft
 from rooda.loop.state import SavedState
 from rooda.loop.tree_events import UnsafeTree
+from rooda.loop.verify_events import CleanCheckEnded, TestsLost
 from rooda.loop.work_events import (
     BaselineEnded,
     CommitFailed,
@@ -217,6 +218,10 @@ class IterationRow(Struct, frozen=True, omit_defaults=True):
     snapshot: SnapshotTaken | None = None
     changes_unknown: str | None = None  # why rooda could not compare the work trees
     verify: VerifyEnded | None = None
+    tests_lost: TestsLost | None = None  # since the last verify
+    clean_check: CleanCheckEnded | None = None  # the check in a clean copy of the work
+    successes: int | None = None  # iterations in a row with SUCCESS, if the run asks for several
+    confirm: int | None = None  # how many it asks for
     hooks: tuple[HookEnded, ...] = ()
     commit: Committed | None = None
     commit_failed: CommitFailed | None = None

@@ -153,6 +153,11 @@ def _failures(run: RunSummary) -> Iterator[str]:
             yield f"The end of what {_code(one.verify.command)} printed:"
             yield ""
             yield from _block(one.verify.output)
+        if one.clean_check is not None and one.clean_check.error:
+            yield ""
+            yield f"The end of what {_code(one.clean_check.command)} printed in a clean copy:"
+            yield ""
+            yield from _block(one.clean_check.output)
         yield ""
 
 

@@ -85,24 +85,35 @@ class Sandbox:
         cwd: Path,
         environ: Mapping[str, str],
         needs: SandboxNeeds = SandboxNeeds(),  # noqa: B008 - it is frozen
+        *,
+        copy: Path | None = None,
     ) -> Wrapped:
-        """Return what starts a program inside. Raises SandboxError if a path can't be protected."""
+        """Return what starts a program inside. Raises SandboxError if a path can't be protected.
+
+        With a `copy` of the work tree, the program sees the copy and not the work tree.
+        """
         plan = self.plan
         variables = inside(environ, plan.outside, (*plan.env, *plan.given), needs)
         git = with_git_settings({**variables, **self._settings.identity}, self._settings.settings)
         if plan.kind is SandboxKind.COMMAND:
-            return Wrapped((), (*self._prefix(cwd), *argv), git)
+            return Wrapped((), (*self._prefix(cwd, copy), *argv), git)
         git |= {"HOME": str(plan.home), "XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}"}
-        words = self._bwrap(argv, Path(os.path.realpath(cwd)), git, needs)
+        words = self._bwrap(argv, Path(os.path.realpath(cwd)), git, needs, copy)
         return Wrapped((find_bwrap(plan.tools), *words, "--"), tuple(argv), git)
 
-    def _prefix(self, cwd: Path) -> Iterator[str]:
-        values = {"workspace": str(self.plan.tree), "cwd": str(cwd), "home": str(self.home)}
+    def _prefix(self, cwd: Path, copy: Path | None) -> Iterator[str]:
+        tree = copy or self.plan.tree
+        values = {"workspace": str(tree), "cwd": str(cwd), "home": str(self.home)}
         for word in self.plan.command:
             yield fill(word, values)
 
     def _bwrap(
-        self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], needs: SandboxNeeds
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        needs: SandboxNeeds,
+        copy: Path | None,
     ) -> list[str]:
         plan, mounts = self.plan, Mounts()
         mounts.add(*OPTIONS)
@@ -120,7 +131,10 @@ class Sandbox:
                 mounts.read_only(path)
         for path in plan.writable:
             mounts.writable(path)
-        self._show_tree(mounts)
+        if copy is None:
+            self._show_tree(mounts)
+        else:
+            mounts.writable(Path(os.path.realpath(copy)))
         clear_places(self.home, plan.home, mounts.shown)
         mounts.add("--remount-ro", "/", "--chdir", str(cwd))
         return mounts.words

@@ -173,6 +173,10 @@ class _Builder:
             exit_code=result.exit_code if result else None,
             signal=row.signal[:_LONGEST_WORD] if row.signal else None,
             verify=_check(row),
+            clean_check=_clean_check(row),
+            tests_lost=row.tests_lost.loss.words[:_LONGEST_TEXT] if row.tests_lost else "",
+            successes=max(0, row.successes or 0),
+            confirm=max(1, row.confirm or 1),
             is_unchecked=row.verify is None and self._has_verify,
             hooks_failed=tuple(one.hook for one in row.hooks if one.error),
             spans=spans,
@@ -183,9 +187,7 @@ class _Builder:
         )
 
     def _notes(self, row: IterationRow, one: IterationSummary) -> Iterator[Note]:
-        before = self._tests
-        if one.tests and before and one.tests.total < before.total:
-            yield sentences.fewer_tests_note(one.number, before.total, one.tests.total)
+        yield from self._test_notes(row, one)
         if row.snapshot is not None:
             new = [name for name in row.snapshot.left_out if name not in self._left_out]
             self._left_out.update(new)
@@ -206,6 +208,15 @@ class _Builder:
         ):
             if error:
                 yield Note(one.number, title, one_line(error[:_LONGEST_NAME]))
+
+    def _test_notes(self, row: IterationRow, one: IterationSummary) -> Iterator[Note]:
+        before = self._tests
+        if row.verify is not None and row.verify.is_flaky:
+            yield sentences.flaky_note(one.number, row.verify)
+        if row.tests_lost is not None and row.tests_lost.is_raised():
+            yield sentences.lost_tests_note(one.number, row.tests_lost.loss)
+        elif one.tests and before and one.tests.total < before.total:
+            yield sentences.fewer_tests_note(one.number, before.total, one.tests.total)
 
     def finish(self, now: datetime) -> RunSummary:
         """Return the summary."""
@@ -320,7 +331,26 @@ def _check(row: IterationRow) -> VerifySummary | None:
     command, error = verify.command[:_LONGEST_TEXT], verify.error[:_LONGEST_NAME]
     # A check that fails is the reason of a failure, and not of an interruption.
     was_interrupted = bool(error) and row.status == "interrupted" and row.reason == verify.error
-    return VerifySummary(command, error, verify.exit_code, verify.duration, output, was_interrupted)
+    return VerifySummary(
+        command,
+        error,
+        verify.exit_code,
+        verify.duration,
+        output,
+        was_interrupted,
+        verify.tries,
+        verify.is_flaky,
+    )
+
+
+def _clean_check(row: IterationRow) -> VerifySummary | None:
+    found = row.clean_check
+    if found is None:
+        return None
+    output = found.output[-_LONGEST_OUTPUT:]
+    command, error = found.command[:_LONGEST_TEXT], found.error[:_LONGEST_NAME]
+    was_interrupted = bool(error) and row.status == "interrupted"
+    return VerifySummary(command, error, found.exit_code, found.duration, output, was_interrupted)
 
 
 def _tests(row: IterationRow) -> TestCounts | None:

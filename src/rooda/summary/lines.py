@@ -22,6 +22,7 @@ from rooda.summary.model import (
     RunSummary,
     SpanKind,
     TestCounts,
+    VerifySummary,
 )
 from rooda.summary.sentences import short, what_failed
 from rooda.text.numbers import count, money
@@ -144,7 +145,8 @@ def cost_of(one: IterationSummary) -> str:
 def headline_of_row(one: IterationSummary) -> str:
     """Return what the iteration did; of one that is not good, why."""
     if one.is_good:
-        return one.headline
+        success = f"SUCCESS {one.confirmation}" if one.successes else ""
+        return ": ".join(filter(None, (success, one.headline)))
     if one.is_failed:
         is_counted = one.kind == "timeout" or (one.kind == "verify" and one.tests is not None)
         words = what_failed(one).rstrip(".") if is_counted or not one.reason else one.reason
@@ -153,6 +155,22 @@ def headline_of_row(one: IterationSummary) -> str:
         is_named = not one.kind or words.startswith(one.kind)
         return words if is_named else f"{one.kind}: {words}"
     return one.reason or one.headline
+
+
+def signal_of(one: IterationSummary) -> str:
+    """Return the signal of the agent; with `signals.confirm` also which one in a row it is."""
+    again = f" ({one.confirmation} in a row)" if one.successes else ""
+    return f"{one.signal or ''}{again}"
+
+
+def check_of(check: VerifySummary) -> str:
+    """Return how a check ended: `passed after 3.1s (make test)`."""
+    ended = check.error or "passed"
+    if check.is_flaky:
+        ended = f"passed on try {check.tries} (flaky)"
+    elif check.tries > 1:
+        ended = f"{ended} on each of {check.tries} tries, the last one"
+    return f"{ended} after {format_duration(check.seconds)} ({check.command})"
 
 
 def times_line(one: IterationSummary) -> str:

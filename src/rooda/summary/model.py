@@ -88,6 +88,8 @@ class VerifySummary(Struct, frozen=True):
     seconds: float
     output: str  # the end of what it printed
     was_interrupted: bool = False  # a signal to rooda ended it: it did not fail
+    tries: int = 1  # how often it ran (`verify.retries`)
+    is_flaky: bool = False  # it passed, but not on its first try
 
 
 class IterationSummary(Struct, frozen=True, kw_only=True):
@@ -126,6 +128,10 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     verify: VerifySummary | None = None
+    clean_check: VerifySummary | None = None  # the check in a clean copy (`verify.clean`)
+    tests_lost: str = ""  # what happened to the tests since the last verify, with names
+    successes: int = 0  # iterations in a row with SUCCESS, if the run asks for several
+    confirm: int = 1  # how many it asks for (`signals.confirm`)
     is_unchecked: bool = False  # the run has a verify command, which did not run after it
     hooks_failed: tuple[str, ...] = ()
     stopped: tuple[NamedProcess, ...] = ()  # processes that rooda had to stop
@@ -136,6 +142,11 @@ class IterationSummary(Struct, frozen=True, kw_only=True):
     tree: str | None = None  # the snapshot of the work tree after it
     tree_before: str | None = None
     is_kept: bool = False  # rooda kept a snapshot of that tree
+
+    @property
+    def confirmation(self) -> str:
+        """`1 of 2` for a SUCCESS of a run that asks for two; "" if it asks for one."""
+        return f"{self.successes} of {self.confirm}" if self.successes else ""
 
     @property
     def commits_of_agent(self) -> int:

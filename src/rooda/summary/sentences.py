@@ -13,10 +13,11 @@ from rooda.loop.state import Status
 from rooda.loop.stops import StopRule, known_rule
 from rooda.loop.tree_events import UnsafeTree
 from rooda.loop.waits import WaitKind
-from rooda.loop.work_events import BaselineEnded
+from rooda.loop.work_events import BaselineEnded, VerifyEnded
 from rooda.record.rows import RunRow, moment_of
 from rooda.summary.labels import clock, date_and_time
 from rooda.summary.model import IterationSummary, Note, Proof, ProofState
+from rooda.testresults.census import TestLoss
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
 
@@ -47,10 +48,7 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
         return "rooda itself was killed, or the machine went down: no rule ended the run."
     match rule:
         case StopRule.SIGNAL if last is not None:
-            maximum = run.max_iterations
-            of = f" of at most {maximum}" if maximum is not None else ""
-            checked = ", and verify passed after it" if last.verify else ""
-            return f"The agent signaled {last.signal} in iteration {last.number}{of}{checked}."
+            return _completed(run, last)
         case StopRule.FAILURE_THRESHOLD:
             limit = run.threshold or run.consecutive_failures or 0
             failures = count(run.consecutive_failures or limit, "failure")
@@ -60,9 +58,7 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
                 f"Nothing ran after {clock(run.ended_at)}."
             )
         case StopRule.MAX_ITERATIONS:
-            number = run.max_iterations or len(iterations)
-            ran = "The only iteration" if number == 1 else f"All {number} iterations"
-            return f"{ran} ran; the agent did not signal that the work is done."
+            return _at_maximum(run.max_iterations or len(iterations), last)
         case StopRule.INTERRUPTED:
             name = f" ({run.signal})" if run.signal else ""
             return f"A signal stopped rooda at {clock(run.ended_at)}{name}: Ctrl+C or `kill`."
@@ -70,6 +66,24 @@ def rule_of(run: RunRow, iterations: Sequence[IterationSummary]) -> str:
             return f"The user ended it with `rooda stop` at {clock(run.ended_at)}."
     reason = one_line((run.reason or "")[:_LONGEST])
     return f"{rule.row.sentence} {_sentence(reason)}".strip()
+
+
+def _completed(run: RunRow, last: IterationSummary) -> str:
+    maximum = run.max_iterations
+    of = f" of at most {maximum}" if maximum is not None else ""
+    again = f" ({last.confirmation} in a row)" if last.successes else ""
+    checked = ", and verify passed after it" if last.verify else ""
+    if last.clean_check:
+        checked += " and in a clean copy" if checked else ", and a check passed in a clean copy"
+    return f"The agent signaled {last.signal} in iteration {last.number}{of}{again}{checked}."
+
+
+def _at_maximum(number: int, last: IterationSummary | None) -> str:
+    ran = "The only iteration" if number == 1 else f"All {number} iterations"
+    if last is None or not last.successes:
+        return f"{ran} ran; the agent did not signal that the work is done."
+    said = f"{last.signal} {last.confirmation} in a row"
+    return f"{ran} ran; the agent signaled {said}, so that the work is done is not confirmed."
 
 
 def waits_now(run: RunRow) -> str:
@@ -228,7 +242,9 @@ def failure_note(
 
 
 def title_of(one: IterationSummary) -> str:
-    """Return `failed: verify`, `timed_out` or another status."""
+    """Return `failed: verify`, `timed_out`, `completed, SUCCESS 1 of 2` or another status."""
+    if one.is_good and one.successes:
+        return f"{one.status}, SUCCESS {one.confirmation}"
     return f"failed: {one.kind}" if one.status == "failed" and one.kind else one.status
 
 
@@ -265,6 +281,18 @@ def fewer_tests_note(number: int, before: int, now: int) -> Note:
     """Return the note of an iteration after which there were fewer tests."""
     title = f"{count(before - now, 'test')} fewer"
     return Note(number, title, f"{before} to {now} tests.", is_in_diff=True)
+
+
+def lost_tests_note(number: int, loss: TestLoss) -> Note:
+    """Return the note of an iteration after which verify had fewer tests."""
+    return Note(number, loss.brief, f"{one_line(loss.words[:_LONGEST])}.", is_in_diff=True)
+
+
+def flaky_note(number: int, verify: VerifyEnded) -> Note:
+    """Return the note of a check that did not pass on its first try."""
+    first = verify.failed_tries[0].error if verify.failed_tries else ""
+    text = f"Passed on try {verify.tries}; the first try: {one_line(first[:_LONGEST])}."
+    return Note(number, "verify is flaky", text)
 
 
 def left_out_note(number: int, names: Sequence[str]) -> Note:

@@ -15,7 +15,6 @@ from rooda.testresults.results import TestResults
 from rooda.text.controls import clean, one_line
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
-from rooda.text.times import format_duration
 from rooda.views.run_view import Page, hook_table, status_color, unreadable
 from rooda.views.table import paragraph
 from rooda.workspace.state_folder import REPLACED, STATE_FOLDER, place_of
@@ -30,7 +29,7 @@ def iteration_text(
 ) -> Iterator[str]:
     """Yield the view of an iteration in pieces."""
     yield _head(one, page)
-    parts = (_numbers, _check_and_commit, _work_tree, _agent)
+    parts = (_numbers, _checks, _commit, _work_tree, _agent)
     yield page.named([pair for part in parts for pair in part(row, one)])
     if one.told:
         yield page.title("Notes from the user in the prompt")
@@ -42,6 +41,9 @@ def iteration_text(
     if one.verify is not None and one.verify.error:
         yield page.title("What verify printed")
         yield printed(one.verify.output)
+    if one.clean_check is not None and one.clean_check.error:
+        yield page.title("What the check in a clean copy printed")
+        yield printed(one.clean_check.output)
     yield from _closing(row, words, page)
     yield hook_table(row.hooks, page)
     yield page.next(list(_next(one, run)))
@@ -69,7 +71,7 @@ def _numbers(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, st
     if row.reason and not one.is_good:
         yield "Reason", one.reason
     if one.signal:
-        yield "Signal", one.signal
+        yield "Signal", lines.signal_of(one)
     if row.result is not None:
         code = row.result.exit_code
         yield "Exit code", "-" if code is None else str(code)
@@ -80,13 +82,20 @@ def _numbers(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, st
         yield "Tests", tests
 
 
-def _check_and_commit(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]]:
-    """Yield what the loop did with the work."""
+def _checks(_: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]]:
+    """Yield what the user's checks found."""
     if (verify := one.verify) is not None:
-        ended = f"{verify.error or 'passed'} after {format_duration(verify.seconds)}"
-        yield "Verify", f"{ended} ({verify.command})"
+        yield "Verify", lines.check_of(verify)
     elif one.is_unchecked:
         yield "Verify", "did not run"
+    if one.tests_lost:
+        yield "Tests lost", one.tests_lost
+    if one.clean_check is not None:
+        yield "Clean copy", lines.check_of(one.clean_check)
+
+
+def _commit(row: IterationRow, one: IterationSummary) -> Iterator[tuple[str, str]]:
+    """Yield what the loop did with the work."""
     if (commit := row.commit) is not None:
         first, _, _ = commit.message.partition("\n")
         yield "Commit", f"{short(commit.commit)} {first}"

@@ -17,6 +17,7 @@ from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted, position
 from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import RunEnded, RunStarted
+from rooda.loop.verify_events import CleanCheckEnded, VerifyRetried
 from rooda.loop.waits import WaitKind
 from rooda.loop.work_events import (
     BaselineEnded,
@@ -290,6 +291,8 @@ _HANDLERS: Mapping[type[Event], Callable[..., None]] = {
     SnapshotStarted: LiveLine.look_at_tree,
     CommandStarted: LiveLine.run_command,
     VerifyEnded: LiveLine.end_command,
+    VerifyRetried: LiveLine.end_command,
+    CleanCheckEnded: LiveLine.end_command,
     HookEnded: LiveLine.end_command,
     BaselineEnded: LiveLine.end_command,
     WaitStarted: LiveLine.wait,

@@ -5,6 +5,7 @@ from msgspec import Struct, field
 from rooda.loop.agent_events import AgentSaid
 from rooda.loop.emitter import Stamped
 from rooda.loop.iteration_events import IterationEnded, IterationStarted
+from rooda.loop.verify_events import CleanCheckEnded, VerifyRetried
 from rooda.loop.work_events import BaselineEnded, CommandOutput, CommandStarted, VerifyEnded
 from rooda.process.events import Output
 from rooda.text.controls import StreamCleaner, one_line
@@ -40,7 +41,7 @@ class AgentOutput(Struct):
                 self._stream(event.stream, event.data)
             case IterationEnded():
                 self._finish()
-            case VerifyEnded() | BaselineEnded():
+            case VerifyEnded() | VerifyRetried() | BaselineEnded() | CleanCheckEnded():
                 self._finish()
                 self.terminal.end_output()
             case _:

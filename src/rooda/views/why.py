@@ -69,7 +69,7 @@ def of_iteration(run: RunRow, one: IterationRow, room: int | None) -> str:
 
 def _keys(one: IterationRow) -> Sequence[str]:
     """The settings that its verdict hangs on."""
-    if one.verdict == "done":
+    if one.verdict == "done" or one.successes:
         return StopRule.SIGNAL.row.settings
     kind = known_kind(one.kind)
     return (*(kind.row.settings if kind else ()), "failure_threshold", "max_attempts")
@@ -96,7 +96,8 @@ def _verdict(one: IterationRow) -> str:
         against = ", overridden by the signal" if one.despite_exit else ""
         lines.append(f"Exit code of the agent: {exit_code}{name}{against}")
     if one.signal:
-        lines.append(f"Signal of the agent: {one.signal}")
+        again = f" ({one.successes} of {one.confirm} in a row)" if one.successes else ""
+        lines.append(f"Signal of the agent: {one.signal}{again}")
     lines += [f"Sandbox: {one_line(found.sentence)}: {found.names}" for found in one.unsafe_tree]
     lines += [f"Protected files {change.end}: {change.story}" for change in one.protected]
     lines += [*_passed(one), *_advice(one), *_attempts(one)]
@@ -111,20 +112,28 @@ def _verdict(one: IterationRow) -> str:
 
 def _passed(one: IterationRow) -> list[str]:
     """The check that passed, or that there was none when the agent said that it is done."""
+    lines = []
     if one.verify is not None and not one.verify.error:
         took = format_duration(one.verify.duration)
-        return [f"Verify: passed after {took} ({one_line(one.verify.command)})"]
-    if one.verify is None and one.verdict == "done":
-        return ["Verify: did not run; only the agent says that the work is done"]
-    return []
+        flaky = f" on try {one.verify.tries} (flaky)" if one.verify.is_flaky else ""
+        lines.append(f"Verify: passed{flaky} after {took} ({one_line(one.verify.command)})")
+    elif one.verify is None and one.clean_check is None and one.verdict == "done":
+        lines.append("Verify: did not run; only the agent says that the work is done")
+    if one.tests_lost is not None:
+        lines.append(f"Tests lost: {one_line(one.tests_lost.loss.words)}")
+    if one.clean_check is not None and not one.clean_check.error:
+        took = format_duration(one.clean_check.duration)
+        lines.append(f"Clean copy: passed after {took} ({one_line(one.clean_check.command)})")
+    return lines
 
 
 def _check(one: IterationRow) -> str:
     """The end of what a failed check printed."""
-    verify = one.verify
-    if verify is None or not verify.error:
-        return ""
-    return f"\nVerify printed ({one_line(verify.command)}):\n{printed(verify.output)}"
+    text = ""
+    for check, title in ((one.verify, "Verify"), (one.clean_check, "The check in a clean copy")):
+        if check is not None and check.error:
+            text += f"\n{title} printed ({one_line(check.command)}):\n{printed(check.output)}"
+    return text
 
 
 def _waits(run: RunRow) -> list[str]:
@@ -207,4 +216,8 @@ _ITERATION_KEYS = (
     "failure",
     "verify",
     "protected",
+    "tests_lost",
+    "clean_check",
+    "successes",
+    "confirm",
 )

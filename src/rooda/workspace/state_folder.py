@@ -23,6 +23,7 @@ DATABASE = "rooda.db"
 PROMPT, STDOUT, STDERR = "prompt.md", "stdout.log", "stderr.log"
 ORDER, VERIFY = "order.bin", "verify.log"  # the order of the streams; what `verify` printed
 REPLACED = "replaced"  # what the agent had put in place of protected files
+CLEAN_CHECK = "verify-clean.log"  # what `verify.clean` printed
 SESSION, UNTRACKED = "session.log", "untracked"  # of a whole run
 
 
@@ -39,6 +40,11 @@ def place_of(run: str, iteration: int, attempt: int = 1) -> str:
     """Return the folder within `.rooda` for one attempt at an iteration."""
     number = str(iteration) if attempt == 1 else f"{iteration}.{attempt}"
     return f"runs/{run or 'unnamed'}/{number}"
+
+
+def earlier_try(number: int) -> str:
+    """Return the name of the file with what a failed try of `verify` printed."""
+    return f"verify-try-{number}.log"
 
 
 def keep_file(workspace: Path, name: str, content: bytes) -> None:

@@ -59,7 +59,7 @@ class Command(Struct, frozen=True):
     `closing` command may run for a moment beyond the end of the run (`max_duration`, or a signal
     that came before it started); an `ending` one, which is the last of the run, for a few seconds.
     With `streams`, listeners hear its output while it runs. A `contained` command runs in the
-    sandbox of the run, if it has one; `jail` are the words that start a sandbox of its own.
+    sandbox of the run, if it has one, with the work tree or with a `copy` of it; `jail` are the words that start a sandbox of its own.
     """
 
     what: str
@@ -75,14 +75,23 @@ class Command(Struct, frozen=True):
     shown: str = ""
     streams: bool = False
     contained: bool = False
+    copy: Path | None = None
     jail: tuple[str, ...] = ()
 
 
 class Container(Protocol):
     """A sandbox, as far as the tools know it."""
 
-    def wrap(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], /) -> Wrapped:
-        """Return what starts a program inside. Raises OSError."""
+    def wrap(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        /,
+        *,
+        copy: Path | None = None,
+    ) -> Wrapped:
+        """Return what starts a program inside; a `copy` replaces the work tree. Raises OSError."""
 
 
 class Finished(Struct, frozen=True):
@@ -250,7 +259,8 @@ class Tools:
     def _as_started(self, command: Command) -> Wrapped:
         """Return the words and variables with which a command is started."""
         if command.contained and self.sandbox is not None:
-            return self.sandbox.wrap(command.argv, command.cwd, command.environ)
+            words = command.argv, command.cwd, command.environ
+            return self.sandbox.wrap(*words, copy=command.copy)
         return Wrapped(command.jail, command.argv, command.environ)
 
     def _left_after_a_signal(self, command: Command) -> float:

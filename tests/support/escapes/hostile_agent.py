@@ -153,12 +153,12 @@ def plant_for_later() -> None:
         if not place.exists() and not place.is_symlink():
             place.symlink_to(OUTSIDE)
     # bubblewrap makes the places of the next mounts while the disk is at /oldroot.
-    for name, target in (
+    for name, disk in (
         (".cargo", f"/oldroot{OUTSIDE}"),
         (".local", f"../../../oldroot{OUTSIDE}"),
     ):
         (HOME / name).rename(HOME / f"{name}-before")
-        (HOME / name).symlink_to(target)
+        (HOME / name).symlink_to(disk)
     (HOME / ".bashrc").write_text(f"echo {MARK}\n")
     run("git", "config", "--global", "core.fsmonitor", "evil")
     for name, target in ((".ralph", OUTSIDE), (".qwen", OUTSIDE), ("new-link", OUTSIDE)):

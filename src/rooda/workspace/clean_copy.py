@@ -1,0 +1,178 @@
+"""A copy of exactly the files that a commit would contain, in a private folder that is temporary.
+
+The folder is outside of the work tree: package managers and test runners look for modules and
+settings in the folders above them, and would find those of the work tree. Files have the content of
+the work tree, so that no filter of the repository runs; there is no `.git`.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from rooda.workspace.git import Git, GitError, GitStoppedError
+from rooda.workspace.tools import Tools
+
+_PREFIX = "rooda-clean"
+_LIST = ("ls-files", "--stage", "-v", "-z", "--full-name")
+_LINK, _REPOSITORY, _PROGRAM = "120000", "160000", "100755"
+_AT_ONCE = 200  # contents that git prints in one go
+
+
+class _Entry(Struct, frozen=True):
+    """A file of the index; `is_pinned`: git takes its content from the index, not from disk."""
+
+    name: str
+    mode: str
+    content: str
+    is_pinned: bool
+
+
+@contextlib.contextmanager
+def clean_folder(top: Path) -> Iterator[Path]:
+    """Yield an empty private folder for a copy of this work tree, and delete it afterwards.
+
+    It has the name of the work tree. The caller holds the lock of the work tree. Raises OSError.
+    """
+    remove_copies(top)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_name(top)}-"))
+    try:
+        copy = folder / (top.name or "copy")
+        copy.mkdir()
+        yield copy
+    finally:
+        _remove(folder)
+
+
+def remove_copies(top: Path) -> None:
+    """Delete the copies of this work tree that a killed run has left behind."""
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                is_copy = entry.name.startswith(f"{_name(top)}-")
+                if is_copy and entry.is_dir(follow_symlinks=False) and _is_own(entry):
+                    _remove(Path(entry.path))
+
+
+def copy_files(git: Git, tools: Tools, top: Path, to: Path) -> int:
+    """Copy the files in the index of `git` from the work tree; return how many there are.
+
+    A submodule is copied as it is now. Raises GitError and OSError.
+    """
+    entries = _entries(git)
+    by_name = {one.name: one for one in entries}
+    from_index: list[_Entry] = []
+    files = 0
+    for name in git.while_wanted(by_name):
+        one = by_name[name]
+        source, target = top / name, to / name
+        if one.mode == _REPOSITORY:
+            target.mkdir(parents=True, exist_ok=True)
+            files += _copy_submodule(tools, source, target)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if one.is_pinned or not _copy(source, target, one.mode):
+            from_index.append(one)
+        files += 1
+    _write_contents(git, from_index, to)
+    return files
+
+
+def _entries(git: Git) -> list[_Entry]:
+    found: list[_Entry] = []
+
+    def take(field: bytes) -> None:
+        about, _, name = field.partition(b"\t")
+        tag, mode, content, _stage = about.decode().split(" ")
+        # A lower case tag is `assume-unchanged`, S is `skip-worktree`.
+        found.append(_Entry(os.fsdecode(name), mode, content, tag.islower() or tag == "S"))
+
+    git.each(take, *_LIST)
+    return found
+
+
+def _copy_submodule(tools: Tools, source: Path, target: Path) -> int:
+    """Copy the tracked files of a submodule; one that is not checked out stays an empty folder."""
+    if source.is_symlink() or not (source / ".git").exists():
+        return 0
+    try:
+        return copy_files(Git(source, tools), tools, source, target)
+    except GitStoppedError:
+        raise
+    except GitError:
+        return 0
+
+
+def _copy(source: Path, target: Path, mode: str) -> bool:
+    """Copy one file; return whether it is on disk."""
+    try:
+        if mode == _LINK:
+            # Without links (`core.symlinks=false`) the file contains the path.
+            is_link = source.is_symlink()
+            path = os.readlink(source) if is_link else os.fsdecode(source.read_bytes())  # noqa: PTH115
+            target.symlink_to(path)
+            return True
+        if source.is_symlink():
+            return False
+        shutil.copyfile(source, target, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+    target.chmod(_permissions(mode))
+    return True
+
+
+def _permissions(mode: str) -> int:
+    return 0o755 if mode == _PROGRAM else 0o644
+
+
+def _write_contents(git: Git, entries: list[_Entry], to: Path) -> None:
+    """Write files as the index has them, such as those outside of a sparse checkout."""
+    for start in range(0, len(entries), _AT_ONCE):
+        some = entries[start : start + _AT_ONCE]
+        asked = "".join(f"{one.content}\n" for one in some).encode()
+        printed = git("cat-file", "--batch", given=asked)
+        for one in some:
+            head, _, rest = printed.partition(b"\n")
+            if not head.split(b" ")[-1].isdigit():
+                raise GitError(f"git cat-file: {one.name} is missing in the repository")
+            size = int(head.split(b" ")[-1])
+            content, printed = rest[:size], rest[size + 1 :]
+            path = to / one.name
+            if one.mode == _LINK:
+                path.symlink_to(os.fsdecode(content))
+            else:
+                path.write_bytes(content)
+                path.chmod(_permissions(one.mode))
+
+
+def _name(top: Path) -> str:
+    """Return the beginning of the names of all copies of a work tree."""
+    return f"{_PREFIX}-{sha256(os.fsencode(top)).hexdigest()[:12]}"
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    return entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder; package managers make folders that even their owner can't write to."""
+
+    def unlock(remove: Callable[[str], object], path: str, _: object) -> None:
+        with contextlib.suppress(OSError):
+            Path(path).parent.chmod(stat.S_IRWXU)
+            if not os.path.islink(path) and os.path.isdir(path):  # noqa: PTH112, PTH114 - text
+                Path(path).chmod(stat.S_IRWXU)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                remove(path)
+
+    for _ in range(2):  # a process that is just ending may have written something
+        shutil.rmtree(folder, onerror=unlock)
+        if not folder.exists():
+            return
