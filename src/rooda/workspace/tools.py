@@ -59,7 +59,8 @@ class Command(Struct, frozen=True):
     `closing` command may run for a moment beyond the end of the run (`max_duration`, or a signal
     that came before it started); an `ending` one, which is the last of the run, for a few seconds.
     With `streams`, listeners hear its output while it runs. A `contained` command runs in the
-    sandbox of the run, if it has one, with the work tree or with a `copy` of it; `jail` are the words that start a sandbox of its own.
+    sandbox of the run, if it has one, with the work tree or with a `copy` of it; `jail` are the
+    words that start a sandbox of its own.
     """
 
     what: str
