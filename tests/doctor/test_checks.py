@@ -242,7 +242,7 @@ def test_without_secrets_replaces_the_values_of_secret_variables() -> None:
         "GIT_AUTHOR_NAME": "/usr/bin",
     }
     text = "key sk-abcdef-longer and sk-abcdef, 10 on /usr/bin\n\x1b[1mnext"
-    shown = "key [MY_TOKEN] and [MY_API_KEY], 10 on /usr/bin next"
+    shown = "key (masked) and (masked), 10 on /usr/bin next"
     assert without_secrets(text, environ) == shown
 
 

@@ -14,6 +14,7 @@ from rooda.record.run_folders import iteration_folder
 from rooda.record.transcript_files import named_streams
 from rooda.summary.build import adapter_of
 from rooda.summary.transcript import readable
+from rooda.text.masking import ByteStream
 
 _TITLE = "=== iteration {} ===\n"
 
@@ -59,15 +60,25 @@ class _Output(Struct, frozen=True):
             if self.is_whole_run and not self.is_raw:
                 yield (b"" if end == b"\n" else b"\n") + _TITLE.format(row.number).encode()
             if self._adapter(row) == TEXT:
-                found = (data for _, data in self._pieces(row))
+                found = self._bytes(row)
             else:
                 found = (text.encode("utf-8", "replace") for text in self._words(row))
             for data in found:
                 end = data[-1:] or end
                 yield data
 
+    def _bytes(self, row: IterationRow) -> Iterator[bytes]:
+        """Yield the bytes of both streams; only secrets are masked."""
+        streams: dict[str, ByteStream] = {}
+        for name, data in self._pieces(row):
+            if name not in streams:
+                streams[name] = ByteStream(self.record.masker)
+            yield streams[name].feed(data)
+        yield from (stream.finish() for stream in streams.values())
+
     def _words(self, row: IterationRow) -> Iterator[str]:
-        return readable(self._pieces(row), self._adapter(row), str(self.record.workspace))
+        folder = str(self.record.workspace)
+        return readable(self._pieces(row), self._adapter(row), folder, self.record.masker)
 
     def _adapter(self, row: IterationRow) -> str:
         return TEXT if self.is_raw else adapter_of(self.run, row)

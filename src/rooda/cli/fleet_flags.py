@@ -13,7 +13,7 @@ from rooda.config.fleet_settings import FINISH, JOBS, MAX_COST, PROCEDURE
 from rooda.config.layers import FILE_RUN, Layers
 from rooda.config.locate import read_layers
 from rooda.config.problems import InvalidInput, Problem, errors, in_order
-from rooda.config.sensitive import names_a_secret, without_secret_values
+from rooda.config.sensitive import without_secret_values
 from rooda.config.setting import Setting
 from rooda.config.settings import ENV
 from rooda.config.validate import unknown_procedure
@@ -26,6 +26,7 @@ from rooda.console.program_options import NAMES as FOR_PROGRAMS
 from rooda.fleet.run_model import FleetTask
 from rooda.fleet.tasks.read_tasks import By
 from rooda.prompts.parts import PHASES
+from rooda.text.secret_values import names_a_secret
 
 GROUP = "Fleet"
 # The fleet decides these itself, or they make no sense for many runs.

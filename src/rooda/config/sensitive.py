@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from rooda.text.secret_values import names_a_secret
+from rooda.text.token_formats import without_named_values, without_tokens
+
 # Names of files that are meant to be public. The patterns of names are compiled when a run
 # commits: that takes longer than most imports.
 _PUBLIC = "examples?|samples?|template|tmpl|tpl|dist|defaults?|pub|public"
@@ -73,24 +76,11 @@ def holds_a_token(content: bytes) -> bool:
 # -- secrets in command lines --------------------------------------------------------------
 
 HIDDEN = "..."
-_SECRET_NAME = re.compile(r"key|token(?!s\b)|secret|passw|credential|auth(?!or)", re.IGNORECASE)
 _NAME = re.compile(r"(?<![\w-])([\w-]++)(=|:[ \t]*+|[ \t]++)")
 _HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key"})
 _QUOTED = re.compile(r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'])+""")
 _LINE = re.compile(r"[^\n\"']+")  # the value of a header, up to the quote that ends it
 _IN_URL = re.compile(r"(://[^/\s:@]*+:)[^/\s@]++(?=@)")
-
-# Keys and tokens that are known by their beginning, whatever their name is.
-_KNOWN = re.compile(
-    r"(?<![\w-])(?:sk-[\w-]{16,}+|[rsp]k_(?:live|test)_\w{10,}+|gh[opsur]_\w{20,}+|github_pat_\w{20,}+"
-    r"|glpat-[\w-]{16,}+|xox[a-z]-[\w-]{10,}+|(?:AKIA|ASIA)[A-Z0-9]{12,}+|AIza[\w-]{30,}+"
-    r"|(?:hf|npm|gsk)_\w{20,}+|xai-\w{20,}+|eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?)"
-)
-
-
-def names_a_secret(name: str) -> bool:
-    """Return whether a variable or a flag of this name most likely has a secret value."""
-    return _SECRET_NAME.search(name) is not None
 
 
 def without_secret_values(text: str) -> str:
@@ -105,7 +95,8 @@ def without_secret_values(text: str) -> str:
         if value is not None and (hidden := value.match(text, at)):
             pieces.append(HIDDEN)
             at = hidden.end()
-    return without_tokens(_IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]])))
+    shown = _IN_URL.sub(rf"\1{HIDDEN}", "".join([*pieces, text[at:]]))
+    return without_named_values(without_tokens(shown))
 
 
 def masked_url(url: str) -> str:
@@ -117,11 +108,6 @@ def masked_url(url: str) -> str:
     user, colon, _ = head.partition(":")
     hidden = f"{user}:{HIDDEN}" if colon else user
     return f"{scheme}://{without_tokens(hidden)}{at}{without_secret_values(tail)}"
-
-
-def without_tokens(text: str) -> str:
-    """Return the text without keys and tokens that are known by their beginning (`sk-...`)."""
-    return _KNOWN.sub(HIDDEN, text)
 
 
 def _value_of(name: str, follows: str) -> re.Pattern[str] | None:

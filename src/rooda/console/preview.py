@@ -10,7 +10,9 @@ from msgspec.structs import replace
 
 from rooda.config.prepare import Prepared
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
 from rooda.engine.invocation import TakenUp
+from rooda.text.masking import Masker
 from rooda.views.dry_run import render
 
 
@@ -31,5 +33,6 @@ def show_dry_run(prepared: Prepared, command: Sequence[str], taken_up: TakenUp |
         except InvalidInput as invalid:
             problems += invalid.problems
     prepared = replace(prepared, problems=tuple(problems))
-    click.echo(render(prepared, command, words), nl=False)
+    masker = Masker(plan.environ if plan is not None else this_world().environ)
+    click.echo(masker.text(render(prepared, command, words)), nl=False)
     return 0 if prepared.valid else 1

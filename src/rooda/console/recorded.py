@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
+from rooda.console.masking import masker_here, variables_of
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
 from rooda.record.run_names import LAST, from_end
+from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.workspace.record_place import find_workspace
 from rooda.workspace.work_tree import folders_to_top, had_repository, has_repository
 
@@ -67,22 +69,35 @@ class Recorded(Struct, frozen=True):
 
     workspace: Path
     reader: "RecordReader"
+    masker: Masker = MASK_NOTHING
 
     @classmethod
-    def here(cls) -> "Recorded":
-        """Return the record of the current folder."""
+    def here(cls, *, unmasked: bool = False) -> "Recorded":
+        """Return the record of the current folder, without secrets unless the user wants them."""
+        return cls.at(workspace_here(), masker_here(unmasked=unmasked))
+
+    @classmethod
+    def at(cls, workspace: Path, masker: Masker) -> "Recorded":
+        """Return the record of a folder as a view shows it."""
         # Pressing Tab loads this module too, and needs no database.
         from rooda.record.record_reader import RecordReader
 
-        workspace = workspace_here()
-        return cls(workspace, RecordReader(workspace))
+        return cls(workspace, RecordReader(workspace, mask=masker.tree), masker)
 
     def run(self, name: str | None) -> RunRow:
         """Return a run by its name, or the last one. Raises InvalidInput."""
         try:
-            return self.reader.run(name)
+            row = self.reader.run(name)
         except StoreError as error:
             raise _problem(error) from None
+        return self._masked([row])[0]
+
+    def _masked(self, rows: list[RunRow]) -> list[RunRow]:
+        """Return the rows without the secrets that the runs were given."""
+        if self.masker.is_on:
+            for variables in variables_of(*rows):
+                self.masker.learn(variables)
+        return self.masker.tree(rows)
 
     def runs(
         self,
@@ -97,15 +112,14 @@ class Recorded(Struct, frozen=True):
         for text in (since, until):
             _check_date(text)
         try:
-            return list(
-                self.reader.runs(
-                    status=status, procedure=procedure, since=since, until=until, limit=limit
-                )
+            rows = self.reader.runs(
+                status=status, procedure=procedure, since=since, until=until, limit=limit
             )
         except NoRecord:
             return []
         except StoreError as error:
             raise _problem(error) from None
+        return self._masked(rows)
 
     def iterations(self, run: str) -> list[IterationRow]:
         """Return the iterations of a run; of several attempts, the last one."""

@@ -8,8 +8,11 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rooda.config.sensitive import HIDDEN, names_a_secret, without_tokens
+from rooda.config.sensitive import HIDDEN
 from rooda.text.controls import one_line
+from rooda.text.masking import Masker
+from rooda.text.secret_values import names_a_secret
+from rooda.text.token_formats import without_tokens
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.+", re.DOTALL)
 _SHORTEST_SECRET = 8  # characters; a shorter value may be an ordinary word
@@ -90,10 +93,4 @@ def _shown_word(word: str) -> str:
 
 def without_secrets(text: str, environ: Mapping[str, str]) -> str:
     """Return the text of a program on one line, without the values of secret variables."""
-    shown = one_line(text)
-    secrets = {name: value for name, value in environ.items() if names_a_secret(name)}
-    # Replace the longest values first, because a shorter value may be part of a longer one.
-    for name, value in sorted(secrets.items(), key=lambda pair: -len(pair[1])):
-        if len(value) >= _SHORTEST_SECRET:
-            shown = shown.replace(value, f"[{name}]")
-    return shown
+    return Masker(environ).text(one_line(text))

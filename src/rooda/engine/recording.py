@@ -36,6 +36,7 @@ from rooda.record.recorder import Recorder
 from rooda.record.retention import RetentionLimits, prune
 from rooda.record.rows import RecordedRepository, RunRow, StoreError
 from rooda.record.store import Store
+from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.text.plain_files import read_plain_file
 from rooda.views.log import LogFile
 from rooda.views.session_log import SessionLog
@@ -116,6 +117,7 @@ class Recording(Struct, frozen=True):
         resumed: Resumed | None,
         given: GivenFlags | None = None,
         pin: Pin | None = None,
+        masker: Masker = MASK_NOTHING,
     ) -> Callable[[], None]:
         """Add the record and the session log as listeners; return how to close them.
 
@@ -130,10 +132,10 @@ class Recording(Struct, frozen=True):
             row = replace(row, given=given)
         emitter.add(Recorder(self.store, row, resumed.earlier if resumed else ()))
         if (path := self.plan.values[REPORT]) is not None:
-            self._report(emitter, run, Path(path))
-        return self._log_session(emitter, run, resumed)
+            self._report(emitter, run, Path(path), masker)
+        return self._log_session(emitter, run, resumed, masker)
 
-    def _report(self, emitter: Emitter, run: str, path: Path) -> None:
+    def _report(self, emitter: Emitter, run: str, path: Path, masker: Masker) -> None:
         """Write the report while the run is at work. Imported here: most runs write none."""
         from rooda.report.live import ReportWriter  # noqa: PLC0415
 
@@ -141,10 +143,11 @@ class Recording(Struct, frozen=True):
             emitter(ReportFailed(str(path), error))
 
         plan = self.plan
-        emitter.add(ReportWriter(path, plan.workspace, run, plan.tools, tell, plan.root))
+        where = (path, plan.workspace, run)
+        emitter.add(ReportWriter(*where, plan.tools, tell, plan.root, masker))
 
     def _log_session(
-        self, emitter: Emitter, run: str, resumed: Resumed | None
+        self, emitter: Emitter, run: str, resumed: Resumed | None, masker: Masker
     ) -> Callable[[], None]:
         """Write the session log beside the record, and to the file in the settings."""
         workspace, closing = self.plan.workspace, ExitStack()
@@ -164,7 +167,8 @@ class Recording(Struct, frozen=True):
                 continue
             closing.callback(file.close)
             write = _guarded(file.write, self.troubles)
-            emitter.add(SessionLog(write, _ended(resumed), self.plan.notes))
+            notes = masker.tree(self.plan.notes)
+            emitter.add_view(SessionLog(write, _ended(resumed), notes, masker))
         return closing.close
 
     def prune(self, emitter: Emitter, run: str) -> None:

@@ -50,10 +50,12 @@ from rooda.process.libc import return_large_blocks_to_system
 from rooda.record.given_flags import GivenFlags
 from rooda.text.colors import Painter, wants_color
 from rooda.text.event import LogLevel
+from rooda.text.masking import Masker
 from rooda.text.times import local_now
 from rooda.views import live_line, log
 from rooda.views.live_line import LiveLine
 from rooda.views.log import Log, LogFile
+from rooda.views.masked_events import EventMasker
 from rooda.views.program_output import AgentOutput, Separators
 from rooda.views.terminal import Sink, Terminal
 from rooda.workspace.pin import Pin
@@ -113,13 +115,14 @@ def start_run(
         pin = Pin.of(plan.working_dir, plan.tools)
         if pin is not None:
             closing.callback(pin.close)
-        wiring = _wire(plan, interrupts)
+        masker = Masker(plan.environ)
+        wiring = _wire(plan, interrupts, masker)
         for close in wiring.closing:
             closing.callback(close)
         closing.callback(wiring.terminal.close)
         emitter = wiring.emitter
         given = None if invocation is None else _kept(invocation.given, plan)
-        closing.callback(recording.listen(emitter, lock.run, resumed, given, pin))
+        closing.callback(recording.listen(emitter, lock.run, resumed, given, pin, masker))
         _introduce(prepared, emitter)
         if taken_up is not None and resumed is not None:
             emitter(taken_up.told(resumed.state))
@@ -149,6 +152,7 @@ def start_run(
             sandbox=sandbox,
             tree_check=check_tree_of(plan, sandbox, pin),
             protected=protected_files(plan, lock.run, emitter, is_new=resumed is None),
+            masker=masker,
         )
         if invocation is not None:
             services = _as_started(services, invocation, plan)
@@ -157,7 +161,7 @@ def start_run(
         gc.set_threshold(_COLLECT_AFTER)
         ended = run_loop(plan, services, resumed.state if resumed else None)
         failures = tuple(wiring.emitter.failures)
-        return RunResult(ended.exit_code, keeper.outcome(ended), failures)
+        return RunResult(ended.exit_code, masker.tree(keeper.outcome(ended)), failures)
 
 
 def _startable(prepared: Prepared) -> Plan:
@@ -202,7 +206,7 @@ def _kept(given: GivenFlags, plan: Plan) -> GivenFlags:
     return replace(readable_again(given, plan), folder=folder)
 
 
-def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
+def _wire(plan: Plan, interrupts: Interrupts, masker: Masker) -> _Wiring:
     values = plan.values
 
     def hurried() -> bool:
@@ -210,16 +214,17 @@ def _wire(plan: Plan, interrupts: Interrupts) -> _Wiring:
 
     out, err = Sink(_descriptor(sys.stdout, 1), hurried), Sink(_descriptor(sys.stderr, 2), hurried)
     terminal = Terminal(out, err)
-    wiring = _Wiring(Emitter(monotonic=interrupts.stopwatch.now), terminal)
+    emitter = Emitter(monotonic=interrupts.stopwatch.now, mask=EventMasker(masker))
+    wiring = _Wiring(emitter, terminal)
     if values[SHOW_AI_OUTPUT]:  # before the log: the line about a program follows its output
-        wiring.emitter.add(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr"))
-    wiring.emitter.add(_terminal_log(plan, terminal, is_terminal=err.is_terminal))
+        emitter.add_view(AgentOutput(terminal, values[AI_OUTPUT_STREAM] == "stderr", masker))
+    emitter.add_view(_terminal_log(plan, terminal, is_terminal=err.is_terminal))
     if values[LOG_FILE] is not None:
         _add_log_file(values, wiring)
     if values[SEPARATORS]:
-        wiring.emitter.add(Separators(terminal))
+        emitter.add_view(Separators(terminal))
     if _wants_live_line(err, values, plan):
-        wiring.emitter.add(LiveLine(terminal))
+        emitter.add_view(LiveLine(terminal))
         wiring.tick = live_line.TICK
     return wiring
 
@@ -270,7 +275,7 @@ def _add_log_file(values: Values, wiring: _Wiring) -> None:
         )
         raise InvalidInput([problem]) from None
     wiring.closing.append(file.close)
-    wiring.emitter.add(_log(values, file.write, log.LOG_FILE_TIME))
+    wiring.emitter.add_view(_log(values, file.write, log.LOG_FILE_TIME))
 
 
 def _introduce(prepared: Prepared, emitter: Emitter) -> None:
@@ -297,11 +302,12 @@ def _unwritable(error: OSError) -> Problem:
 def report(problems: Sequence[Problem], values: Values) -> None:
     """Print the problems in the format of the log, and write them to the log file too."""
     err = Sink(_descriptor(sys.stderr, 2))
-    wiring = _Wiring(Emitter(), Terminal(err, err))
+    masker = Masker(this_world().environ)
+    wiring = _Wiring(Emitter(mask=masker.tree), Terminal(err, err))
     if values[LOG_FORMAT] == "text":
-        err.write(problems_text(problems))
+        err.write(masker.text(problems_text(problems)))
     else:
-        wiring.emitter.add(_log(values, err.write, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
+        wiring.emitter.add_view(_log(values, err.write, log.DEFAULT_TIMES[values[LOG_FORMAT]]))
     if values[LOG_FILE] is not None:
         with contextlib.suppress(InvalidInput):  # `problems` has that error already
             _add_log_file(values, wiring)

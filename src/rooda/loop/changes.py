@@ -39,14 +39,16 @@ def _headline(context: IterationContext) -> str:
     response, report, result = context.response, context.report, context.iteration.result
     if response is None or result is None:
         return ""
+    mask = context.services.masker.text  # a headline is published, in the message of the commit
+    summary = mask(result.summary or "")
     spoken = response.printed.stdout if response.spoken is None else response.spoken
-    end = spoken[-_LAST_WORDS:].decode("utf-8", "replace")
+    end = mask(spoken[-_LAST_WORDS:].decode("utf-8", "replace"))
     if report is not None and report.speaks_events:
-        return headline_of(result.summary, report.closing, end.rstrip().rpartition("\n\n")[2])
+        return headline_of(summary, mask(report.closing), end.rstrip().rpartition("\n\n")[2])
     # Output that is text is one message. Of a long output only the end is of interest.
     if len(spoken) > _LAST_WORDS:
         end = end.partition("\n\n")[2] or end.partition("\n")[2]
-    return headline_of(result.summary, end)
+    return headline_of(summary, end)
 
 
 def find_tests(context: IterationContext, verify: bytes = b"") -> None:

@@ -241,6 +241,7 @@ def _message(context: IterationContext) -> str:
         "summary": one_line(without_signals((result.summary if result else None) or "")),
         "task": one_line(context.task.task),
     }
+    names = {name: context.services.masker.text(words) for name, words in names.items()}
     return commit_message(context.plan.values[GIT_MESSAGE], names)
 
 

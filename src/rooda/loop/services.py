@@ -18,6 +18,7 @@ from rooda.process import events as process
 from rooda.process.interrupts import Interrupts
 from rooda.process.request import Listener, ProcessRequest, ProcessResult
 from rooda.text.event import Event
+from rooda.text.masking import Masker
 from rooda.text.times import local_now
 from rooda.workspace.pin import Pin
 from rooda.workspace.protected_files import ProtectedFiles
@@ -76,6 +77,7 @@ class Services(Struct, frozen=True):
     agent's command. The run pauses after `pause_after` more iterations. The agent, and the commands
     of the user, run in the `sandbox`, if there is one; `tree_check` then looks at what they have
     left in the work tree. `protected` are the files that the agent may not change.
+    `masker` removes secrets from texts that are published.
     """
 
     emit: Callable[[Event], None]
@@ -101,6 +103,7 @@ class Services(Struct, frozen=True):
     sandbox: "Sandbox | None" = None
     tree_check: "TreeCheck | None" = None
     protected: ProtectedFiles | None = None
+    masker: Masker = field(default_factory=Masker)
 
     def __post_init__(self) -> None:
         """Connect the tools to the run: its signals, its live line, its listeners."""

@@ -36,6 +36,12 @@ class GivenFlags(Struct, frozen=True):
         every = (*flat, *self.arguments, self.folder, *self.left_out)
         return "a word has a NUL character" if any("\0" in word for word in every) else ""
 
+    def variables(self) -> dict[str, str]:
+        """The variables that the flags set. Their values can be secrets."""
+        given = (words[1] for words in self.flags if words[:1] == (ENV.flag_name,) and words[1:])
+        pairs = (text.partition("=") for text in given)
+        return {name: value for name, equals, value in pairs if equals}
+
     def masked(self) -> tuple[str, ...]:
         """The words for a view, without the values of variables and secrets."""
         flags = [word for words in self.flags for word in _masked(words)]

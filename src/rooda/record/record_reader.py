@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -66,10 +66,13 @@ class RecordReader:
         workspace: Path,
         is_alive: Callable[[RunRow], bool] | None = None,
         steps: Steps = STEPS,
+        mask: Callable[[Any], Any] = lambda row: row,
     ) -> None:
+        """`mask` removes the secrets from a row, for a view."""
         self._path = workspace / STATE_FOLDER / NAME
         self._is_alive = is_alive or (lambda row: is_run_alive(row, workspace))
         self._steps = steps
+        self._mask = mask
 
     def runs(
         self,
@@ -160,7 +163,8 @@ class RecordReader:
             found = self._fetch_all(select, asked)
             for row in map(iteration_row, found):
                 if row is not None:
-                    yield row if is_running else _ended(row)
+                    shown: IterationRow = self._mask(row)
+                    yield shown if is_running else _ended(shown)
             offset += len(found)
             if len(found) != page:
                 return
@@ -176,7 +180,7 @@ class RecordReader:
         def found(connection: sqlite3.Connection) -> list[tuple[str, str]]:
             asked = (connection.execute(select, [stored(name)]).fetchone() for name in names)
             rows = (iteration_row(values) for values in asked if values is not None)
-            return [(row.run, row.known_headline) for row in rows if row is not None]
+            return [(one.run, self._mask(one).known_headline) for one in rows if one is not None]
 
         return dict(self._ask(found))
 
@@ -197,7 +201,7 @@ class RecordReader:
         order = "ORDER BY julianday(started_at) DESC, rowid DESC"
         select = f"{SELECT_RUNS} WHERE {condition} {order}"
         found = self._ask(lambda connection: connection.execute(select, values).fetchall())
-        return (row for row in map(run_row, found) if row is not None)
+        return (self._mask(row) for row in map(run_row, found) if row is not None)
 
     def _interrupted(self, row: RunRow) -> RunRow:
         last = self._ask(lambda connection: [last_known(connection, row.run)])

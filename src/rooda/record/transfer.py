@@ -8,6 +8,7 @@ import base64
 import binascii
 import contextlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,9 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields, replace
 
+from rooda.config.configured_env import configured_env
 from rooda.config.sensitive import without_secret_values
+from rooda.config.world import this_world
 from rooda.record.given_flags import GivenFlags
 from rooda.record.record_reader import RecordReader
 from rooda.record.rows import (
@@ -35,6 +38,7 @@ from rooda.record.run_folders import run_folder
 from rooda.record.run_names import wrong_name
 from rooda.record.store import Store
 from rooda.text.formats import parse_json
+from rooda.text.masking import Masker
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.state_folder import UNTRACKED, keep_file
 from rooda.workspace.user_notes import (
@@ -91,16 +95,16 @@ def export_run(workspace: Path, run: str) -> bytes:
         raise TransferError(f"there is no run {run!r} in the record")
     if row.status == RUNNING:
         raise TransferError(f"run {row.run} is at work: wait until it has ended")
+    mask = _Mask(_masker(row))
     row = replace(row, **_PRIVATE, given=_exported(row), unreadable={})
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "run": _exported_row(run_values(row)),
-        "iterations": [_exported_row(iteration_values(one)) for one in iterations],
+        "run": _exported_row(run_values(row), mask),
+        "iterations": [_exported_row(iteration_values(one), mask) for one in iterations],
         "untracked": _untracked(workspace, row.run),
         "notes": [
-            {"name": note.name, "text": without_secret_values(note.text)}
-            for note in waiting_notes(workspace)
+            {"name": note.name, "text": mask(note.text)} for note in waiting_notes(workspace)
         ],
     }
     data = json.dumps(document, separators=(",", ":")).encode() + b"\n"
@@ -113,11 +117,29 @@ def _exported(row: RunRow) -> Any:
     return row.given.without_secrets() if isinstance(row.given, GivenFlags) else row.given
 
 
-def _exported_row(values: tuple[Any, ...]) -> list[Any]:
+def _masker(row: RunRow) -> Masker:
+    """Return what masks the secrets of this environment and those that the run was given."""
+    masker = Masker(os.environ)
+    masker.learn(configured_env(this_world(), row.procedure))
+    if isinstance(row.given, GivenFlags):
+        masker.learn(row.given.variables())
+    return masker
+
+
+class _Mask(Struct, frozen=True):
+    """Removes secrets from a text of a run that goes to another place."""
+
+    masker: Masker
+
+    def __call__(self, text: str) -> str:
+        return self.masker.text(without_secret_values(text))
+
+
+def _exported_row(values: tuple[Any, ...], mask: _Mask) -> list[Any]:
     """Return the values of a row with its JSON as an object, and without secrets."""
     *columns, data = values
     texts = [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in columns]
-    kept: list[Any] = _each_text([*texts, json.loads(data)], without_secret_values)
+    kept: list[Any] = _each_text([*texts, json.loads(data)], mask)
     return kept
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 from rooda.report.untrusted import plain_text
 from rooda.summary.model import IterationSummary, RunSummary
 from rooda.summary.words import AgentWords, words_of
+from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.snapshots.patches import Patch, patches
 from rooda.workspace.snapshots.repository import Repository
@@ -31,8 +32,11 @@ class IterationDetails(Struct, frozen=True):
 class DetailReader:
     """Reads details, and keeps them: a run that is at work makes its page again and again."""
 
-    def __init__(self, workspace: Path, tools: Tools | None = None) -> None:
+    def __init__(
+        self, workspace: Path, tools: Tools | None = None, masker: Masker = MASK_NOTHING
+    ) -> None:
         self._workspace = workspace
+        self._masker = masker
         self._tools = tools or Tools(folders=[workspace])
         self._words: dict[tuple[int, int], AgentWords] = {}
         self._patches: dict[tuple[str, str], Patch] = {}
@@ -58,7 +62,7 @@ class DetailReader:
         most = budget // 4 if is_failed else min(800, budget // 8)
         output = _end(one.verify.output if one.verify else "", most)
         patch = diffs.get(one.number)
-        lines, is_cut = _fitting(patch, budget // 2) if patch else ((), False)
+        lines, is_cut = _fitting(patch, budget // 2, self._masker) if patch else ((), False)
         return IterationDetails(words, output, lines, is_cut)
 
     def _words_of(self, run: RunSummary, one: IterationSummary, budget: int) -> AgentWords:
@@ -66,7 +70,8 @@ class DetailReader:
         found = self._words.get(key)
         if found is None:
             longest = min(4000, budget // 4)
-            found = words_of(self._workspace, run.run, one, longest=longest, steps=_STEPS)
+            limits = {"longest": longest, "steps": _STEPS}
+            found = words_of(self._workspace, run.run, one, **limits, masker=self._masker)
             if one.ended_at is not None:
                 self._words[key] = found
         return found
@@ -102,10 +107,10 @@ def _end(text: str, most: int) -> str:
     return text if len(text) <= most else f"[...] {text[-most:]}"
 
 
-def _fitting(patch: Patch, budget: int) -> tuple[tuple[tuple[str, str], ...], bool]:
+def _fitting(patch: Patch, budget: int, masker: Masker) -> tuple[tuple[tuple[str, str], ...], bool]:
     """Return the lines of a difference that fit, and whether some do not."""
     found: list[tuple[str, str]] = []
-    for line in patch.lines:
+    for line in masker.text("\n".join(patch.lines)).split("\n") if patch.lines else ():
         text = plain_text(line)
         budget -= 30 + 3 * len(text)
         if budget < 0:

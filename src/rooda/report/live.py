@@ -12,6 +12,7 @@ from rooda.record.rows import StoreError
 from rooda.report import make
 from rooda.report.details import DetailReader
 from rooda.report.report_file import write_whole
+from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.workspace.tools import Tools
 from rooda.workspace.work_tree import leads_out
 
@@ -34,6 +35,7 @@ class ReportWriter:
         tools: Tools,
         tell: Callable[[str], None],
         root: Path | None = None,
+        masker: Masker = MASK_NOTHING,
     ) -> None:
         """`root` is the folder of the work, if the workspace with the record is apart from it."""
         self._path = path
@@ -42,7 +44,8 @@ class ReportWriter:
         self._run = run
         self._tell = tell
         self._told: set[str] = set()
-        self._details = DetailReader(workspace, tools)
+        self._masker = masker
+        self._details = DetailReader(workspace, tools, masker)
         self._due = False
         self._written: float | None = None
 
@@ -60,7 +63,7 @@ class ReportWriter:
     def _write(self, now: float) -> None:
         self._due, self._written = False, now
         try:
-            reader = RecordReader(self._workspace)
+            reader = RecordReader(self._workspace, mask=self._masker.tree)
             summary = make.summary_of(reader, reader.run(self._run))
             if not leads_out(self._path.parent, self._root):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from rooda.record.run_folders import iteration_folder
 from rooda.record.transcript_files import pieces_of_end, size_of
 from rooda.summary.model import IterationSummary
 from rooda.text.controls import StreamCleaner
+from rooda.text.masking import MASK_NOTHING, Masker
 from rooda.workspace.state_folder import STDOUT
 
 _MOST_READ = 16 * 1024 * 1024  # bytes of a transcript with events, from its end
@@ -44,7 +45,13 @@ class AgentWords(Struct, frozen=True):
 
 
 def words_of(
-    workspace: Path, run: str, one: IterationSummary, *, longest: int, steps: int
+    workspace: Path,
+    run: str,
+    one: IterationSummary,
+    *,
+    longest: int,
+    steps: int,
+    masker: Masker = MASK_NOTHING,
 ) -> AgentWords:
     """Return the words of an iteration: the end of its text, and its last tool calls."""
     path = iteration_folder(workspace, run, one.number, one.attempt) / STDOUT
@@ -53,7 +60,7 @@ def words_of(
     try:
         is_cut = size_of(path) > most
         pieces = pieces_of_end(path, most)
-        kept = _Kept(longest, steps)
+        kept = _Kept(longest, steps, masker)
         reader = None if adapter == TEXT else _reader(adapter, workspace, is_cut=is_cut)
         for line in _lines(pieces) if reader is None else _said(pieces, reader, is_cut=is_cut):
             kept.add(line)
@@ -96,8 +103,9 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[Said]:
 class _Kept:
     """Keeps the end of what was said."""
 
-    def __init__(self, longest: int, steps: int) -> None:
+    def __init__(self, longest: int, steps: int, masker: Masker) -> None:
         self._longest = longest
+        self._mask = masker.lines()
         self._lines: deque[str] = deque(maxlen=_MOST_LINES)
         self._before: list[str] = []
         self._steps: deque[ToolCall] = deque(maxlen=steps)
@@ -107,7 +115,7 @@ class _Kept:
         """Add a line."""
         match said.kind:
             case SaidKind.TOOL:
-                name, _, about = said.text.partition(" ")
+                name, _, about = self._mask(said.text).partition(" ")
                 if name in self._tools or len(self._tools) < _MOST_TOOLS:
                     self._tools[name] = self._tools.get(name, 0) + 1
                 self._steps.append(ToolCall(name, about))
@@ -116,7 +124,7 @@ class _Kept:
                     self._before = list(self._lines)
                 self._lines.clear()
             case SaidKind.TEXT | SaidKind.ERROR:
-                self._lines.append(_short(said.text))
+                self._lines.append(_short(self._mask(said.text)))
 
     def words(self, *, is_cut: bool) -> AgentWords:
         """Return what is kept."""

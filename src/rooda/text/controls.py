@@ -14,7 +14,7 @@ _ESCAPE = r"\x1b[ -/]*[0-~]"
 # They change the order in which a terminal shows characters: text would look like other text.
 BIDIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _CONTROL = rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}]"
-_ANY = re.compile(_CONTROL)  # every sequence starts with one of these, and this search is fast
+CONTROLS = re.compile(_CONTROL)  # every sequence starts with one of these, and this search is fast
 _SEQUENCES = re.compile(f"{_CSI}|{_STRING}|{_ESCAPE}|{_CONTROL}")
 _NEWLINES = re.compile(r"\r\n?")
 # The start of a sequence that may continue in the next piece.
@@ -28,7 +28,7 @@ _WORD_START, _WORD_END = 300, 100  # characters that are shown of a long word of
 
 def clean(text: str) -> str:
     """Return the text without control codes; a lone carriage return becomes a newline."""
-    if _ANY.search(text) is None:
+    if CONTROLS.search(text) is None:
         return text
     return _SEQUENCES.sub("", _NEWLINES.sub("\n", text))
 

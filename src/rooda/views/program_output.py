@@ -8,7 +8,8 @@ from rooda.loop.iteration_events import IterationEnded, IterationStarted
 from rooda.loop.verify_events import CleanCheckEnded, VerifyRetried
 from rooda.loop.work_events import BaselineEnded, CommandOutput, CommandStarted, VerifyEnded
 from rooda.process.events import Output
-from rooda.text.controls import StreamCleaner, one_line
+from rooda.text.controls import one_line
+from rooda.text.masking import Masker, SafeStream
 from rooda.views.terminal import Terminal
 
 _SEPARATOR = "=" * 24
@@ -19,11 +20,12 @@ class AgentOutput(Struct):
 
     terminal: Terminal
     to_stderr: bool
-    cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
+    masker: Masker = field(default_factory=Masker)
+    streams: dict[str, SafeStream] = field(default_factory=dict)
     is_read: bool = False  # standard output has events; `AgentSaid` has the readable lines
 
     def __call__(self, stamped: Stamped) -> None:
-        """Show output at once, and at the end what the cleaner held back."""
+        """Show output at once, and at the end what was held back."""
         event = stamped.event
         match event:
             case IterationStarted():
@@ -32,7 +34,7 @@ class AgentOutput(Struct):
                 if not (self.is_read and event.stream == "stdout"):
                     self._stream(event.stream, event.data)
             case AgentSaid() if self.is_read:
-                self._show(f"{event.readable()}\n")
+                self._stream("events", f"{event.readable()}\n".encode("utf-8", "replace"))
             case CommandStarted() if event.what == "verify":
                 self._finish()
                 line = f"[verify] {one_line(event.command)}"
@@ -48,14 +50,15 @@ class AgentOutput(Struct):
                 pass
 
     def _stream(self, stream: str, data: bytes) -> None:
-        cleaner = self.cleaners.setdefault(stream, StreamCleaner())
-        self._show(cleaner.feed(data))
+        if stream not in self.streams:
+            self.streams[stream] = self.masker.cleaner()
+        self._show(self.streams[stream].feed(data))
 
     def _finish(self) -> None:
-        """Show what the cleaners held back: the program has ended."""
-        for cleaner in self.cleaners.values():
-            self._show(cleaner.finish())
-        self.cleaners.clear()
+        """Show what was held back: the program has ended."""
+        for stream in self.streams.values():
+            self._show(stream.finish())
+        self.streams.clear()
 
     def _show(self, words: str) -> None:
         self.terminal.agent(words, to_stderr=self.to_stderr)

@@ -16,8 +16,9 @@ from rooda.loop.outcome import Verdict
 from rooda.loop.run_events import ConfigResolved, RunEnded, TasksLeft
 from rooda.loop.stops import StopRule
 from rooda.process.events import Output
-from rooda.text.controls import StreamCleaner, clean
+from rooda.text.controls import clean
 from rooda.text.event import LogLevel
+from rooda.text.masking import Masker, SafeStream
 from rooda.text.numbers import count, money
 from rooda.views import blocks
 
@@ -37,7 +38,8 @@ class SessionLog(Struct):
     write: Callable[[str], None]
     ended: dict[int, bool] = field(default_factory=dict)
     notes: blocks.Lines = ()
-    _cleaners: dict[str, StreamCleaner] = field(default_factory=dict)
+    masker: Masker = field(default_factory=Masker)
+    _streams: dict[str, SafeStream] = field(default_factory=dict)
     _heard: int = 0
     _last_reason: str = ""
     _end: bytes = b""
@@ -70,9 +72,9 @@ class SessionLog(Struct):
                     self._line(f"[{stamped.at:%H:%M:%S}] {words}")
 
     def _end_iteration(self, event: IterationEnded, stamped: Stamped) -> None:
-        for cleaner in self._cleaners.values():
-            self._print(cleaner.finish())
-        self._cleaners.clear()
+        for stream in self._streams.values():
+            self._print(stream.finish())
+        self._streams.clear()
         end, self._end = self._end, b""
         left = self._heard - _MOST - len(end)
         if left > 0:
@@ -80,7 +82,7 @@ class SessionLog(Struct):
                 f"{count(left, 'byte')} left out; rooda show {event.iteration} --output has more"
             )
             self._line(f"[... {words} ...]")
-        self._print(clean(end.decode("utf-8", "replace")))
+        self._print(self.masker.text(clean(end.decode("utf-8", "replace"))))
         self._last_reason = event.reason
         if event.verdict not in (Verdict.INTERRUPTED, Verdict.LIMITED):
             self.ended[event.iteration] = event.verdict.is_good
@@ -121,7 +123,9 @@ class SessionLog(Struct):
         room = max(0, _MOST - self._heard)
         self._heard += len(data)
         if room:
-            cleaner = self._cleaners.setdefault(stream, StreamCleaner())
+            if stream not in self._streams:
+                self._streams[stream] = self.masker.cleaner()
+            cleaner = self._streams[stream]
             # In pieces: cleaning a megabyte of control codes takes 50 MB of memory.
             for start in range(0, min(room, len(data)), _END):
                 self._print(cleaner.feed(data[start : min(start + _END, room)]))

@@ -20,6 +20,7 @@ from rooda.cli.fleet_here import (
 )
 from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import HELP_FLAGS
+from rooda.console.masking import masker_here
 from rooda.console.options import JSON, PlainGroup
 from rooda.console.pager import print_paged
 from rooda.fleet.display.fleet_table import as_object, has_worker, table_text
@@ -65,7 +66,7 @@ def group(ctx: click.Context, *, color: str, as_json: bool) -> None:
         click.echo(json.dumps({"runs": []}) if as_json else NO_RUN, err=not as_json)
         return
     with fleet_here() as here:
-        sight = here.sight()
+        sight = masker_here().tree(here.sight())
     if as_json:
         found: dict[str, Any] = {"project": place.project, "database": place.shown_url}
         click.echo(json.dumps(found | as_object(sight), indent=2))

@@ -13,6 +13,7 @@ import click
 from rooda.cli.fleet_here import FleetHere, fleet_here, wrong
 from rooda.console.color import COLOR, painter, room
 from rooda.console.command_table import CliContext
+from rooda.console.masking import UNMASKED, masker_here
 from rooda.console.options import JSON
 from rooda.console.pager import print_paged
 from rooda.fleet.display.fleet_table import has_worker, run_object, worker_words
@@ -29,6 +30,7 @@ from rooda.fleet.run_model import Run, RunState
 from rooda.loop.stops import StopRule
 from rooda.record.rows import RunRow
 from rooda.text.controls import clean
+from rooda.text.masking import Masker
 from rooda.views.run_view import Page, run_facts
 from rooda.views.table import Cell, named_lines
 
@@ -52,7 +54,10 @@ def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
             click.echo("\n".join(worker_words(sight)), err=True)
         err = Sink(sys.stderr.fileno())
         display = Display(
-            Terminal(Sink(sys.stdout.fileno()), err), is_live=err.is_terminal, names=names
+            Terminal(Sink(sys.stdout.fileno()), err),
+            is_live=err.is_terminal,
+            names=names,
+            masker=masker_here(),
         )
 
         def look() -> tuple[list[Run], float]:
@@ -72,10 +77,12 @@ def follow(session: CliContext, /, *, runs: tuple[str, ...]) -> int:
 @click.argument("run")
 @COLOR
 @JSON
-def show(*, run: str, color: str, as_json: bool) -> None:
+@UNMASKED
+def show(*, run: str, color: str, as_json: bool, unmasked: bool) -> None:
     """Show a run: its task, its state, and its iterations so far."""
+    masker = masker_here(unmasked=unmasked)
     with fleet_here() as here:
-        found = here.run(run)
+        found = masker.tree(here.run(run))
         now, states = here.store.now(), here.sight().states
         if as_json:
             click.echo(json.dumps(run_object(found, states, now), indent=2))
@@ -83,7 +90,7 @@ def show(*, run: str, color: str, as_json: bool) -> None:
         page = Page(room(), painter(color))
         head = named_lines(_facts(found, states, now), room=page.room, paint=page.paint)
         with _record_of(here, found) as workspace:
-            pieces = [head, *_recorded(workspace, found, page)]
+            pieces = [head, *_recorded(workspace, found, page, masker)]
         print_paged(pieces, here.place.top, is_colored=page.paint.is_on)
 
 
@@ -104,16 +111,15 @@ def _facts(run: Run, states: dict[str, RunState], now: float) -> Iterator[tuple[
         yield "Last", run.headline
 
 
-def _recorded(workspace: Path | None, run: Run, page: Page) -> Iterator[str]:
+def _recorded(workspace: Path | None, run: Run, page: Page, masker: Masker) -> Iterator[str]:
     """Yield what `rooda show` shows of a run."""
     from rooda.console.recorded import Recorded, readable_record
-    from rooda.record.record_reader import RecordReader
     from rooda.summary.build import summarize
 
     if workspace is None:
         yield "\nNo iteration is published yet.\n"
         return
-    record = Recorded(workspace, RecordReader(workspace))
+    record = Recorded.at(workspace, masker)
     row = record.run(run.run)
     every = record.reader.each_iteration(row.run)
     summary = readable_record(lambda: summarize(row, every, datetime.now().astimezone()))
@@ -133,19 +139,20 @@ def _has_own_end(run: Run, row: RunRow) -> bool:
 @click.command("why")
 @click.argument("run")
 @JSON
-def why(*, run: str, as_json: bool) -> None:
+@UNMASKED
+def why(*, run: str, as_json: bool, unmasked: bool) -> None:
     """Explain why a run waits, or which rule ended it, on which evidence."""
     from rooda.console.recorded import Recorded
-    from rooda.record.record_reader import RecordReader
     from rooda.views import why as why_view
 
+    masker = masker_here(unmasked=unmasked)
     with fleet_here() as here:
-        found = here.run(run)
+        found = masker.tree(here.run(run))
         words = state_words(found, here.sight().states, here.store.now())
         with _record_of(here, found) as workspace:
             row = one = None
             if workspace is not None:
-                record = Recorded(workspace, RecordReader(workspace))
+                record = Recorded.at(workspace, masker)
                 row = record.run(found.run)
                 rows = record.iterations(row.run)
                 one = rows[-1] if rows else None
@@ -167,7 +174,8 @@ def why(*, run: str, as_json: bool) -> None:
 @click.command("diff")
 @click.argument("run")
 @click.option("--stat", is_flag=True, help="Show only which files changed, and how much.")
-def diff(*, run: str, stat: bool) -> None:
+@UNMASKED
+def diff(*, run: str, stat: bool, unmasked: bool) -> None:
     """Show what a run changed, from the commit where it started to its branch."""
     from rooda.fleet.actions.look_at_run import run_diff
 
@@ -176,7 +184,8 @@ def diff(*, run: str, stat: bool) -> None:
         text = run_diff(found, here.place, here.tools, stat=stat)
         if not text:
             click.echo(f"{found.run} has changed nothing yet.", err=True)
-        print_paged([clean(text)], here.place.top)
+        shown = masker_here(unmasked=unmasked).text(clean(text))
+        print_paged([shown], here.place.top)
 
 
 @contextlib.contextmanager

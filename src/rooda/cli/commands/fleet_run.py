@@ -27,6 +27,7 @@ from rooda.config.prompting import choose_contexts
 from rooda.console.color import painter, room
 from rooda.console.command_table import HELP_FLAGS, CliContext
 from rooda.console.flags import config_option
+from rooda.console.masking import masker_here
 from rooda.console.options import RunCommand
 from rooda.fleet.display.fleet_table import table_text
 from rooda.fleet.display.run_words import state_words
@@ -96,7 +97,7 @@ def _run(ctx: click.Context, /, **parameters: Any) -> int:
         names = frozenset(run.run for run in waiting)
         code = work(here, session, until=lambda runs: not _own(going_on(runs), names))
         ended = _own(here.runs(), names)
-        text = table_text(here.sight(ended), room=room(), paint=painter("auto"))
+        text = table_text(masker_here().tree(here.sight(ended)), room=room(), paint=painter("auto"))
         click.echo(f"\n{text}", nl=False)
     if code == 0 and any(run.state is not RunState.SUCCESS for run in ended):
         return 1
@@ -236,7 +237,8 @@ def work(
     from rooda.views.terminal import Sink, Terminal
 
     err = Sink(sys.stderr.fileno())
-    display = Display(Terminal(Sink(sys.stdout.fileno()), err), is_live=err.is_terminal)
+    terminal = Terminal(Sink(sys.stdout.fileno()), err)
+    display = Display(terminal, is_live=err.is_terminal, masker=masker_here())
     last: tuple[Sequence[Run], float] = (here.runs(), here.store.now())
 
     def look() -> tuple[Sequence[Run], float]:

@@ -10,7 +10,7 @@ from rooda.cli.at_work import AtWork
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.completion import complete_runs
 from rooda.console.options import RunNamesCommand
-from rooda.console.recorded import Recorded
+from rooda.console.recorded import Recorded, readable_record
 from rooda.process.interrupts import END
 from rooda.record.rows import RunRow
 from rooda.record.run_folders import run_folder
@@ -69,7 +69,7 @@ def _copy(fd: int, cleaner: StreamCleaner) -> bool:
 
 
 def _is_at_work(record: Recorded, row: RunRow) -> bool:
-    return record.run(row.run).status == "running"
+    return readable_record(lambda: record.reader.run(row.run)).status == "running"
 
 
 @click.command("stop")

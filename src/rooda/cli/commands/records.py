@@ -10,6 +10,7 @@ import click
 from rooda.cli.agent_output import print_output
 from rooda.console.color import COLOR, painter, room
 from rooda.console.completion import complete_runs
+from rooda.console.masking import UNMASKED
 from rooda.console.options import JSON, RunNamesCommand
 from rooda.console.pager import print_paged
 from rooda.console.recorded import Recorded, readable_record, split_words
@@ -58,6 +59,7 @@ def _print(pieces: Iterable[str], record: Recorded, page: Page) -> None:
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.")
 @COLOR
 @JSON
+@UNMASKED
 def history(
     *,
     status: str | None,
@@ -67,9 +69,10 @@ def history(
     limit: int | None,
     color: str,
     as_json: bool,
+    unmasked: bool,
 ) -> None:
     """List the runs of this work tree, newest first."""
-    record = Recorded.here()
+    record = Recorded.here(unmasked=unmasked)
     rows = record.runs(status=status, procedure=procedure, since=since, until=until, limit=limit)
     rows = [_counted(record, row) for row in rows]
     now = datetime.now().astimezone()
@@ -106,11 +109,20 @@ def _counted(record: Recorded, row: RunRow) -> RunRow:
 )
 @COLOR
 @JSON
-def show(*, words: tuple[str, ...], output: bool, raw: bool, color: str, as_json: bool) -> None:
+@UNMASKED
+def show(
+    *,
+    words: tuple[str, ...],
+    output: bool,
+    raw: bool,
+    color: str,
+    as_json: bool,
+    unmasked: bool,
+) -> None:
     """Show a run, or one of its iterations. Without RUN: the last run."""
     if output and raw:
         raise click.UsageError("--output and --raw exclude each other: choose one of them")
-    record = Recorded.here()
+    record = Recorded.here(unmasked=unmasked)
     name, number = _named(words)
     row = record.run(name)
     if output or raw:
@@ -136,7 +148,8 @@ def _one(record: Recorded, row: RunRow, number: int, page: Page) -> Iterator[str
     found = record.iteration(row, number)
     run = _summary(record, row)
     one = next(one for one in run.iterations if one.number == found.number)
-    words = words_of(record.workspace, row.run, one, longest=_CLOSING, steps=1)
+    limits = {"longest": _CLOSING, "steps": 1}
+    words = words_of(record.workspace, row.run, one, **limits, masker=record.masker)
     return iteration_text(found, one, run, words, page)
 
 
@@ -166,19 +179,21 @@ def _print_json(record: Recorded, row: RunRow, number: int | None) -> None:
 
 def _iteration_object(record: Recorded, row: IterationRow, run: RunSummary) -> dict[str, Any]:
     one = next((one for one in run.iterations if one.number == row.number), None)
-    found = iteration_object(row, record.workspace)
+    # The object has the prompt too, from its file.
+    found = record.masker.tree(iteration_object(row, record.workspace))
     return found if one is None else found | measured_iteration(one)
 
 
 @click.command("why", cls=RunNamesCommand)
 @_WORDS
 @JSON
-def why(*, words: tuple[str, ...], as_json: bool) -> None:
+@UNMASKED
+def why(*, words: tuple[str, ...], as_json: bool, unmasked: bool) -> None:
     """Explain which rule ended a run or an iteration, on which evidence.
 
     It also shows the limits, and where each was set. Without RUN: the last run.
     """
-    record = Recorded.here()
+    record = Recorded.here(unmasked=unmasked)
     name, number = _named(words)
     row = record.run(name)
     rows = record.iterations(row.run) if number is None else [record.iteration(row, number)]

@@ -11,10 +11,12 @@ import click
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.completion import complete_runs
+from rooda.console.masking import UNMASKED
 from rooda.console.options import RunNamesCommand
 from rooda.console.recorded import Recorded, readable_record
 from rooda.record.rows import RunRow
 from rooda.report import make
+from rooda.report.details import DetailReader
 from rooda.report.report_file import write_default, write_whole
 from rooda.text.numbers import approximate_size
 
@@ -36,7 +38,8 @@ _STDOUT = "-"
     metavar="PATH",
     help="Write to this file, or `-` for standard output.",
 )
-def report(*, name: str | None, form: str | None, output: str | None) -> None:
+@UNMASKED
+def report(*, name: str | None, form: str | None, output: str | None, unmasked: bool) -> None:
     """Make one page of a run: outcome, proof, timeline, iterations, next commands.
 
     The page is one HTML file that needs no network and no script. Without RUN: the last run.
@@ -45,11 +48,12 @@ def report(*, name: str | None, form: str | None, output: str | None) -> None:
     """
     if output == "":
         raise InvalidInput([Problem("-o has no PATH", "Name a file, or `-` for standard output")])
-    record = Recorded.here()
+    record = Recorded.here(unmasked=unmasked)
     row = record.run(name)
     summary = readable_record(lambda: make.summary_of(record.reader, row))
     form = form or make.format_of(Path(output or ""))
-    pieces = make.text_of(summary, form, record.workspace)
+    details = DetailReader(record.workspace, masker=record.masker)
+    pieces = make.text_of(summary, form, record.workspace, details)
     if output == _STDOUT or (output is None and form != "html"):
         for piece in pieces:
             click.echo(piece.encode("utf-8", "replace"), nl=False)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from rooda.cli.at_work import AtWork, NoRunError, UnseenRunError
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
+from rooda.console.masking import masker_here
 from rooda.console.pager import print_paged
 from rooda.text.controls import clean
 from rooda.text.numbers import format_size
@@ -51,7 +52,7 @@ def tell(*, text: tuple[str, ...], keep: bool, is_list: bool, clear: str | None)
     target = _Target.find()
     workspace = target.workspace
     if is_list:
-        print_paged(_listed(waiting_notes(workspace)), workspace)
+        print_paged(_listed(masker_here().tree(waiting_notes(workspace))), workspace)
     elif clear is not None:
         _clear(workspace, clear)
     else:

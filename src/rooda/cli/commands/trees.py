@@ -24,8 +24,9 @@ from rooda.cli.snapshot_words import (
 from rooda.config.problems import InvalidInput, Problem
 from rooda.console.command_table import CliContext
 from rooda.console.completion import complete_runs
+from rooda.console.masking import UNMASKED, variables_of
 from rooda.console.options import RunNamesCommand
-from rooda.console.pager import is_command
+from rooda.console.pager import is_command, is_terminal
 from rooda.console.recorded import Recorded, refuse_run_around
 from rooda.loop.state import Status
 from rooda.process.interrupts import INTERRUPTED, Interrupts
@@ -34,6 +35,7 @@ from rooda.process.runner import MARK
 from rooda.record.rows import RunRow
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
+from rooda.text.secret_values import names_a_secret
 from rooda.workspace.git import TRUE_OBJECTS, Git, GitError, GitInterruptedError
 from rooda.workspace.lock import Lock, LockHeldError
 from rooda.workspace.snapshots.snapshot_refs import UNDO
@@ -46,7 +48,8 @@ _UNDO = re.compile(r"u([0-9]{1,6})")
 _UNDO_AGE = timedelta(days=30)
 _DIFF_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 # What the agent wrote controls no terminal, with any pager. Python takes no module from the tree.
-_FILTER = shlex.join([sys.executable, "-P", "-m", "rooda.text.visible_controls"])
+_FILTER = (sys.executable, "-P", "-m", "rooda.text.visible_controls")
+_GIVEN = "ROODA_SECRET_"  # before the name of a variable
 _PLAIN_NAME = re.compile(r"[\w./+-]+")  # of a program, which no shell has to expand
 _LONGEST_REST = 0.1  # seconds between two looks at git, in case no signal tells of its end
 
@@ -81,15 +84,24 @@ def _recorded(record: Recorded, run: str) -> dict[str, str]:
 )
 @click.option("--stat", is_flag=True, help="Only the names of files and the count of lines.")
 @click.option("--name-only", is_flag=True, help="Only the names of files.")
+@UNMASKED
 @click.pass_obj
-def diff(session: CliContext, /, *, words: tuple[str, ...], stat: bool, name_only: bool) -> int:
+def diff(
+    session: CliContext,
+    /,
+    *,
+    words: tuple[str, ...],
+    stat: bool,
+    name_only: bool,
+    unmasked: bool,
+) -> int:
     """Show what a run changed in the work tree, or one of its iterations.
 
     Without ITERATION: the whole run, up to its last iteration. `rooda diff 3` shows what iteration
     3 changed, and `rooda diff 3..7` what the iterations 3 to 7 changed together, both included;
     `3..` goes up to the last one, and `..7` begins with the first one. Without RUN: the last run.
     """
-    record = Recorded.here()
+    record = Recorded.here(unmasked=unmasked)
     name, span = words_of_diff(_at_most_two(words))
     row = record.run(name)
     run = row.run
@@ -107,10 +119,17 @@ def diff(session: CliContext, /, *, words: tuple[str, ...], stat: bool, name_onl
     )
     if sys.stdout is not None:
         sys.stdout.flush()
-    pager = f"{_FILTER} | {_pager(tools)}"
+    masked = () if unmasked else ("--masked",)
+    pager = f"{shlex.join([*_FILTER, '--visible', *masked])} | {_pager(tools)}"
     environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
+    if not unmasked:  # the filter masks the secrets of its environment
+        for number, variables in enumerate(variables_of(row)):
+            given = {name: value for name, value in variables.items() if names_a_secret(name)}
+            environ |= {f"{_GIVEN}{number}_{name}": value for name, value in given.items()}
+    # Git starts the pager on a terminal only.
+    through = () if unmasked or is_terminal() else (*_FILTER, *masked)
     with session.interrupts.deferred():
-        return _shown(command, record.workspace, environ, session.interrupts)
+        return _shown(command, record.workspace, environ, session.interrupts, through)
 
 
 def _pager(tools: Tools) -> str:
@@ -126,11 +145,20 @@ def _pager(tools: Tools) -> str:
 
 
 def _shown(
-    command: Sequence[str], folder: Path, environ: Mapping[str, str], interrupts: Interrupts
+    command: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    interrupts: Interrupts,
+    through: Sequence[str] = (),
 ) -> int:
-    """Run git and its pager on the user's terminal; return the exit code."""
+    """Run git and its pager on the user's terminal, or through a filter; return the exit code."""
     name = f"diff-{os.getpid()}"
-    child = subprocess.Popen(command, cwd=folder, env={**environ, MARK: name})
+    marked = {**environ, MARK: name}
+    output = subprocess.PIPE if through else None
+    child = git = subprocess.Popen(command, cwd=folder, env=marked, stdout=output)
+    if git.stdout is not None:
+        child = subprocess.Popen(through, cwd=folder, env=marked, stdin=git.stdout)
+        git.stdout.close()
     # A pager has its own use for Ctrl+C, which the terminal sends to all of them.
     unheard = {signal.SIGINT} if sys.stdout is not None and sys.stdout.isatty() else set()
     while child.poll() is None and unheard.issuperset(interrupts.received):
@@ -139,9 +167,10 @@ def _shown(
         click.echo("Interrupted", err=True)
         stop_leftovers(RunTrace(f"{MARK}={name}", str(folder)), _DIFF_GRACE)
         return INTERRUPTED
+    code = git.wait() or child.returncode
     if child.returncode == -signal.SIGPIPE:  # the user has read enough
         return 0
-    return INTERRUPTED if interrupts.received and child.returncode else child.returncode
+    return INTERRUPTED if interrupts.received and code else code
 
 
 def _at_most_two(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rooda.fleet.display.run_words import FAILED, cost_words, iteration_words, state_words
 from rooda.fleet.run_model import Run, RunState
 from rooda.text.controls import one_line
+from rooda.text.masking import Masker
 from rooda.text.numbers import count, money
 from rooda.text.widths import cut, width
 from rooda.views.terminal import Terminal
@@ -160,8 +161,10 @@ class Display:
         is_live: bool,
         clock: Callable[[], float] = time.time,
         names: frozenset[str] | None = None,
+        masker: Masker | None = None,
     ) -> None:
         """`names` are the runs to show; None: all of the project."""
+        self._masker = masker or Masker()
         self._terminal = terminal
         self._is_live = is_live
         self._clock = clock
@@ -171,6 +174,7 @@ class Display:
 
     def update(self, runs: Sequence[Run], now: float, hint: str = "") -> None:
         """Show the runs; `now` is the time of the database."""
+        runs = self._masker.tree(runs)
         chosen = [run for run in runs if self._names is None or run.run in self._names]
         if self._before is not None:
             for line in happenings(self._before, chosen, now):
@@ -184,7 +188,7 @@ class Display:
     def say(self, words: str) -> None:
         """Write a line with the time of day."""
         moment = time.strftime("%H:%M:%S", time.localtime(self._clock()))
-        self._terminal.log(f"[{moment}] {words}\n")
+        self._terminal.log(f"[{moment}] {self._masker.text(words)}\n")
 
     def close(self) -> None:
         """Remove the panel."""

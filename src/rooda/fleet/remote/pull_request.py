@@ -16,6 +16,7 @@ from rooda.fleet.remote.transport import NAME, transport
 from rooda.fleet.run_model import BRANCHES, FleetTask
 from rooda.process.exits import Exited, describe
 from rooda.text.controls import clean, one_line
+from rooda.text.masking import Masker
 from rooda.text.numbers import count, money
 from rooda.workspace.git import INHERITED, Git, GitError
 from rooda.workspace.tools import Command, Tools
@@ -63,21 +64,28 @@ class Description(Struct, frozen=True):
 
 
 def describe_run(
-    task: FleetTask, run: str, *, iterations: int, cost: float | None = None, words: str = ""
+    task: FleetTask,
+    run: str,
+    *,
+    iterations: int,
+    cost: float | None = None,
+    words: str = "",
+    masker: Masker | None = None,
 ) -> Description:
     """Return title and text: what the user wanted, what it took, and the agent's last words.
 
     The words of an agent are in a block in which they are nothing but text: they mention no person,
     close no issue, and show no secret.
     """
-    title = one_line(without_secret_values(task.title or task.name))[:_LONGEST_TITLE]
+    mask = (masker or Masker()).text
+    title = one_line(mask(without_secret_values(task.title or task.name)))[:_LONGEST_TITLE]
     took = count(iterations, "iteration")
     if cost is not None:
         took += f", {money(cost)}"
     parts = [f"Made by rooda in run `{run}`: {took}."]
-    if text := _cut(task.text, _LONGEST_TEXT):
+    if text := _cut(mask(task.text), _LONGEST_TEXT):
         parts += ["## Task", text]
-    if said := _cut(words, _LONGEST_WORDS):
+    if said := _cut(mask(words), _LONGEST_WORDS):
         fence = "`" * max(3, 1 + max((len(ticks) for ticks in re.findall("`+", said)), default=0))
         parts += ["## What the agent said", f"{fence}text\n{said}\n{fence}"]
     return Description(title or run, "\n\n".join(parts) + "\n")

@@ -5,6 +5,7 @@ import re
 import unicodedata
 
 from rooda.record.run_names import wrong_name
+from rooda.text.token_formats import without_tokens
 
 _LONGEST = 48  # characters; a longer title is cut between words
 _OTHERS = re.compile(r"[^a-z0-9._]+")
@@ -17,7 +18,8 @@ def run_name(title: str) -> str:
     Words in letters that have no counterpart from a to z become `task-` and a number of their own.
     So does a word that means something else to rooda or git: `last` becomes `task-last`.
     """
-    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode()
+    shown = without_tokens(title)  # the name is published, as that of a branch
+    plain = unicodedata.normalize("NFKD", shown.casefold()).encode("ascii", "ignore").decode()
     name = _shortened(_DOTS.sub(".", _OTHERS.sub("-", plain.lower())).strip("-._"))
     if not name:
         return f"task-{hashlib.sha256(title.encode('utf-8', 'replace')).hexdigest()[:8]}"

@@ -1,6 +1,7 @@
 """The work on a run in one slot: claim it, bring it here, run an iteration, publish that."""
 
 import contextlib
+import os
 import platform
 import shutil
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.record.given_flags import split_flags
 from rooda.record.transfer import TransferError, export_run, import_run
 from rooda.text.controls import one_line, storable
+from rooda.text.masking import Masker
 from rooda.text.numbers import count
 from rooda.text.paths import first_names
 from rooda.workspace.git import GitError
@@ -357,6 +359,7 @@ class SlotWork:
             iterations=told.iteration,
             cost=None if told.unknown_costs else told.cost,
             words=told.headline,
+            masker=Masker(os.environ),
         )
         try:
             made = open_pull_request(
