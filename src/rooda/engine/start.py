@@ -109,12 +109,10 @@ def start_run(
         runner = closing.enter_context(plan.tools.runner)
         runner.name, runner.token = lock.run, lock.token
         switched = switch_branch(plan)
-        sandbox = open_sandbox(plan)
-        if sandbox is not None:
-            closing.callback(sandbox.close)
-        pin = Pin.of(plan.working_dir, plan.tools)
-        if pin is not None:
-            closing.callback(pin.close)
+        sandbox, pin = open_sandbox(plan), Pin.of(plan.working_dir, plan.tools)
+        for opened in (sandbox, pin):
+            if opened is not None:
+                closing.callback(opened.close)
         masker = Masker(plan.environ)
         wiring = _wire(plan, interrupts, masker)
         for close in wiring.closing:
