@@ -65,3 +65,19 @@ def test_without_a_sandbox_nothing_is_checked(work: GitWork) -> None:
     work.work(agent, "-n", "1", "--commit")
     assert work.record()[0]["unsafe_tree"] == []
     assert (work.path / ".claude/settings.json").exists()
+
+
+def test_link_in_place_of_the_agent_shows_no_folder_of_the_user(work: GitWork) -> None:
+    private = work.home / "private"
+    private.mkdir()
+    (private / "secret").write_text("a secret\n")
+    (private / "run.sh").write_text("#!/bin/sh\ncat $(dirname $(readlink -f $0))/secret\n")
+    (private / "run.sh").chmod(0o755)
+    work.write("agent.sh", f"#!/bin/sh\necho started\nln -sf {private}/run.sh agent.sh\n").chmod(
+        0o755
+    )
+    work.work("./agent.sh", "-n", "2", "--sandbox", "bwrap")
+    assert len(work.record()) == 2
+    first, second = (work.kept(number) / "stdout.log" for number in (1, 2))
+    assert first.read_text() == "started\n"
+    assert not second.exists() or "secret" not in second.read_text()

@@ -83,8 +83,8 @@ def show_toolchains(mounts: Mounts, home: Path, environ: Mapping[str, str]) -> N
             mounts.read_only(real, place)
 
 
-def show_program(mounts: Mounts, found: Path, home: Path, tree: Path) -> None:
-    """Show the folders of a program: where it was found, and where its links lead to."""
+def places_of_program(found: Path, home: Path, tree: Path) -> Iterator[Path]:
+    """Yield the folders of a program: where it was found, and where its links lead to."""
     for path in dict.fromkeys(_links_to(found)):
         if path.is_relative_to(tree):
             continue
@@ -92,7 +92,7 @@ def show_program(mounts: Mounts, found: Path, home: Path, tree: Path) -> None:
             is_too_much = _is_too_much(place, home) or tree.is_relative_to(place)
             shown = path if is_too_much else place  # the file alone
             if shown.exists():
-                mounts.read_only(shown)
+                yield shown
 
 
 def show_certificates(mounts: Mounts, path: Path, home: Path) -> None:

@@ -14,9 +14,9 @@ from rooda.sandbox.environment import inside, with_git_settings
 from rooda.sandbox.git_mounts import GitMounts
 from rooda.sandbox.home import (
     make_private_home,
+    places_of_program,
     private_home,
     show_certificates,
-    show_program,
     show_toolchains,
 )
 from rooda.sandbox.home_places import clear_places, forget_place
@@ -48,6 +48,7 @@ class Sandbox:
         self.plan = plan
         self.home = private_home(plan.tree, plan.outside, plan.home)
         self._git = None if repository is None else GitMounts(repository)
+        self._known: dict[str, tuple[Path, ...]] = {}  # the folders of agents' programs
         self._settings = UserGitSettings.read(plan.tree, plan.home, plan.tools)
 
     @classmethod
@@ -162,17 +163,39 @@ class Sandbox:
         self, mounts: Mounts, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]
     ) -> None:
         """Show the program that the user has chosen, and the files on its command line."""
-        plan = self.plan
-        for word in dict.fromkeys((argv[0], *own_words(argv)[:1])):
-            name = str(cwd / word) if "/" in word else word
-            found = shutil.which(name, path=environ.get("PATH", os.defpath))
-            for program in _with_interpreters(found, environ):
-                if not is_shown(Path(os.path.realpath(program))):
-                    show_program(mounts, program, plan.home, plan.tree)
+        for word in _programs(argv):
+            places = self._known.get(word)
+            if places is None:
+                places = self._places(word, cwd, environ, in_tree=False)
+            for place in places:
+                mounts.read_only(place)
         for word in argv[1:]:
             path = Path(word)
             if path.is_absolute() and self._is_file_to_show(path):
                 mounts.read_only(path)
+
+    def know(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
+        """Find the programs of an agent, before an agent can change the work tree.
+
+        Later a link in the work tree, in place of such a program, could lead to any folder.
+        """
+        for word in _programs(argv):
+            self._known[word] = self._places(word, cwd, environ, in_tree=True)
+
+    def _places(
+        self, word: str, cwd: Path, environ: Mapping[str, str], *, in_tree: bool
+    ) -> tuple[Path, ...]:
+        """Return the folders of a program that the system's part of the sandbox does not show."""
+        name, tree = str(cwd / word) if "/" in word else word, self.plan.tree
+        found = shutil.which(name, path=environ.get("PATH", os.defpath))
+        places: list[Path] = []
+        for program in _with_interpreters(found, environ):
+            place = Path(os.path.abspath(program))  # noqa: PTH100 - with its links
+            real = Path(os.path.realpath(place.parent)) / place.name
+            is_in_tree = place.is_relative_to(tree) or real.is_relative_to(tree)
+            if (in_tree or not is_in_tree) and not is_shown(Path(os.path.realpath(program))):
+                places += places_of_program(program, self.plan.home, tree)
+        return tuple(places)
 
     def _is_file_to_show(self, path: Path) -> bool:
         try:
@@ -218,3 +241,8 @@ def _with_interpreters(found: str | None, environ: Mapping[str, str]) -> Iterato
     )
     if interpreter is not None:
         yield Path(interpreter)
+
+
+def _programs(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the program of a command line, and the one that it starts (`env X=1 PROGRAM`)."""
+    return tuple(dict.fromkeys((argv[0], *own_words(argv)[:1])))

@@ -161,8 +161,8 @@ def plant_for_later() -> None:
         (HOME / name).symlink_to(disk)
     (HOME / ".bashrc").write_text(f"echo {MARK}\n")
     run("git", "config", "--global", "core.fsmonitor", "evil")
-    for name, target in ((".ralph", OUTSIDE), (".qwen", OUTSIDE), ("new-link", OUTSIDE)):
-        (TREE / name).symlink_to(target)
+    for name in (".ralph", ".qwen", "new-link"):
+        (TREE / name).symlink_to(OUTSIDE)
     shutil.copy("/bin/sh", TREE / "set-uid")
     (TREE / "set-uid").chmod(0o4755)
     (TREE / ".gemini").mkdir()
