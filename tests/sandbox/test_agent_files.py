@@ -84,7 +84,9 @@ def test_interpreter_and_certificates_of_the_user_are_there(workspace: Workspace
     program.chmod(0o755)
     certificate = workspace.write(str(workspace.home / "company/ca.pem"), "a certificate\n")
     path = os.pathsep.join([os.environ["PATH"], str(tools)])
-    variables = {"PATH": path, "NODE_EXTRA_CA_CERTS": str(certificate)}
+    # No file can have such a name: like a folder of another user, it is an error to ask for it.
+    strange = {"PYENV_ROOT": f"/{'x' * 300}", "SSL_CERT_FILE": f"/{'y' * 300}"}
+    variables = {"PATH": path, "NODE_EXTRA_CA_CERTS": str(certificate), **strange}
     done = _run(versioned(workspace), str(program), **variables)
     assert done.code == 0, done.err
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rooda.sandbox.home import private_home
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
+from rooda.text.paths import file_mode
 
 
 def check_plan(plan: SandboxPlan) -> Iterator[SandboxError]:
@@ -47,7 +48,7 @@ def _check_tree(plan: SandboxPlan) -> Iterator[SandboxError]:
 
 
 def _check_path(name: str, path: Path, plan: SandboxPlan) -> Iterator[SandboxError]:
-    if not path.exists():
+    if not file_mode(path):
         yield SandboxError(f"sandbox.{name} does not exist: {path}", "Correct the path")
     elif _real(plan.home).is_relative_to(_real(path)):
         yield SandboxError(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rooda.sandbox.mounts import Mounts, ProtectedMounts
 from rooda.sandbox.sandbox_plan import SandboxError
+from rooda.text.paths import is_folder
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.snapshots.repository import Repository
 
@@ -91,7 +92,7 @@ class GitMounts:
             if pointer.is_relative_to(tree.top) and not pointer.is_dir():
                 tree.protect(pointer)
         for place in self._alternates():
-            if not place.is_relative_to(tree.top) and place.is_dir():
+            if not place.is_relative_to(tree.top) and is_folder(place):
                 mounts.read_only(place)
 
     def _show_linked(self, mounts: Mounts) -> None:

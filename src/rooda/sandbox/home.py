@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rooda.sandbox.mounts import Mounts
 from rooda.sandbox.sandbox_plan import SandboxError
+from rooda.text.paths import file_mode
 
 _LONGEST_NAME = 40
 
@@ -79,7 +80,7 @@ def show_toolchains(mounts: Mounts, home: Path, environ: Mapping[str, str]) -> N
     named = [Path(environ[name]) for name in _FOLDERS_OF_TOOLCHAINS if environ.get(name)]
     for place in (*(home / name for name in _TOOLCHAINS), *filter(Path.is_absolute, named)):
         real = Path(os.path.realpath(place))
-        if real.exists() and not _is_too_much(real, home):
+        if file_mode(real) and not _is_too_much(real, home):
             mounts.read_only(real, place)
 
 
@@ -91,7 +92,7 @@ def places_of_program(found: Path, home: Path, tree: Path) -> Iterator[Path]:
         for place in _whole_program(path, home):
             is_too_much = _is_too_much(place, home) or tree.is_relative_to(place)
             shown = path if is_too_much else place  # the file alone
-            if shown.exists():
+            if file_mode(shown):
                 yield shown
 
 

@@ -25,6 +25,7 @@ from rooda.sandbox.probe import OPTIONS, find_bwrap, try_out
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
 from rooda.sandbox.system_mounts import is_shown, show_system
 from rooda.sandbox.user_git_settings import UserGitSettings
+from rooda.text.paths import file_mode
 from rooda.text.templates import fill
 from rooda.workspace.git import GitError
 from rooda.workspace.interpreter import interpreter_of
@@ -144,19 +145,19 @@ class Sandbox:
         """Show the files of an agent CLI. A link of the user leads to the real file."""
         home = self.plan.home
         for name in needs.settings:
-            if (home / name).exists():
+            if file_mode(home / name):
                 mounts.read_only(os.path.realpath(home / name), home / name)
         for name in needs.credentials:
-            if (home / name).exists():
+            if file_mode(home / name):
                 mounts.writable(os.path.realpath(home / name), home / name)
         for name in (*needs.settings, *needs.credentials):
-            if not (home / name).exists():
+            if not file_mode(home / name):
                 forget_place(self.home / name)
 
     def _show_certificates(self, mounts: Mounts, environ: Mapping[str, str]) -> None:
         for name in CERTIFICATE_VARIABLES:
             path = Path(environ.get(name, ""))
-            if path.is_absolute() and path.exists() and not is_shown(path):
+            if path.is_absolute() and file_mode(path) and not is_shown(path):
                 show_certificates(mounts, path, self.plan.home)
 
     def _show_programs(

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from rooda.sandbox.mounts import Mounts
+from rooda.text.paths import file_mode
 
 _PROGRAMS = ("/usr", "/opt", "/nix", "/gnu/store", "/home/linuxbrew/.linuxbrew")
 _IN_USR = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -70,5 +71,5 @@ def _show_etc(mounts: Mounts) -> None:
     for path in found:
         # /etc/resolv.conf may be a link into /run, which is empty in the sandbox.
         real = Path(os.path.realpath(path))
-        if real.exists():
+        if file_mode(real):
             mounts.read_only(real, path)

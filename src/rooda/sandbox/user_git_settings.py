@@ -6,11 +6,13 @@ rules, a commit would contain other bytes, and other files.
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from rooda.sandbox.mounts import Mounts
+from rooda.text.paths import file_mode
 from rooda.workspace.git import Git, GitError, unattended
 from rooda.workspace.tools import Command, Tools
 
@@ -45,7 +47,7 @@ class UserGitSettings(Struct, frozen=True):
         return cls(
             _identity(folder, tools),
             (*found, *_ALWAYS),
-            tuple(one for one in files if one.is_absolute() and one.is_file()),
+            tuple(one for one in files if one.is_absolute() and stat.S_ISREG(file_mode(one))),
         )
 
     def show(self, mounts: Mounts) -> None:
