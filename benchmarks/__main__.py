@@ -7,6 +7,7 @@ from pathlib import Path
 from benchmarks import (
     fleet,
     iteration,
+    masking,
     readers,
     reading,
     recording,
@@ -23,6 +24,7 @@ BENCHMARKS = (
     readers.measure,
     throughput.measure,
     reading.measure,
+    masking.measure,
     snapshots.measure,
     silence.measure,
     fleet.measure,

@@ -14,6 +14,7 @@ import click
 from rooda import __version__
 from rooda.console.flags import masked
 from rooda.text.controls import one_line
+from rooda.text.masking import Masker
 from rooda.text.paths import with_home
 
 _LONGEST_MESSAGE = 300
@@ -32,7 +33,9 @@ def tell(error: Exception, arguments: Sequence[str]) -> None:
             "".join(traceback.format_exception(error)),
         ]
     )
-    words = one_line(str(error))[:_LONGEST_MESSAGE]
+    masker = Masker(os.environ)
+    report = masker.text(report)
+    words = masker.text(one_line(str(error)))[:_LONGEST_MESSAGE]
     message = (
         f"Internal error: {type(error).__name__}: {words}\n"
         f"  This is a bug in rooda, not in your setup. Details for a report: {_keep(report)}\n"

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import os
 import sys
 from io import TextIOWrapper
 
@@ -58,9 +59,10 @@ def _tell(error: Exception, arguments: list[str], internal_error: int) -> int:
     # Imported here: `rooda --help` needs neither.
     from rooda.config.problems import InvalidInput, problems_text
     from rooda.console import crash
+    from rooda.text.masking import Masker
 
     if isinstance(error, InvalidInput):
-        _complain(problems_text(error.problems))
+        _complain(Masker(os.environ).text(problems_text(error.problems)))
         return USAGE_ERROR
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         _complain(f"Error: {error.strerror}\n  Free some disk space\n")

@@ -1,10 +1,9 @@
 """The secret values in an environment, in the forms in which a program may print them. Pure."""
 
-import base64
+import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import quote, quote_plus, unquote
 
 _SECRET_NAME = re.compile(r"key|token(?!s\b)|secret|passw|credential|auth(?!or)", re.IGNORECASE)
 _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME)$", re.IGNORECASE)
@@ -38,7 +37,7 @@ def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
             yield from _worth_masking(value)
         for found in _PASSWORD.finditer(value):
             yield from _worth_masking(found[1])
-            yield from _worth_masking(unquote(found[1]))
+            yield from _worth_masking(_unquoted(found[1]))
 
 
 def _worth_masking(value: str) -> Iterator[str]:
@@ -63,12 +62,27 @@ def forms_of(value: str) -> set[str]:
         value,
         json.dumps(value)[1:-1],
         json.dumps(value, ensure_ascii=False)[1:-1],
-        quote(value, safe="", errors="replace"),
-        quote(value, errors="replace"),
-        quote_plus(value, errors="replace"),
         value.replace("'", "'\"'\"'"),
     }
-    return forms | set(_within_base64(value.encode("utf-8", "surrogateescape")))
+    data = value.encode("utf-8", "surrogateescape")
+    return forms | set(_in_urls(data)) | set(_within_base64(data))
+
+
+# rooda does not use urllib here: to import it takes longer than a short command.
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
+_QUOTED = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+def _in_urls(data: bytes) -> Iterator[str]:
+    """Yield the value as a part of a URL, as a path, and as a field of a form."""
+    for kept, space in ((b"", "%20"), (b"/", "%20"), (b"", "+")):
+        letters = (chr(one) if one in _PLAIN or one in kept else f"%{one:02X}" for one in data)
+        yield "".join(letters).replace("%20", space)
+
+
+def _unquoted(text: str) -> str:
+    data = text.encode("utf-8", "surrogateescape")
+    return _QUOTED.sub(lambda found: bytes([int(found[1], 16)]), data).decode("utf-8", "replace")
 
 
 def _within_base64(data: bytes) -> Iterator[str]:
@@ -76,7 +90,7 @@ def _within_base64(data: bytes) -> Iterator[str]:
     for before, skipped in ((0, 0), (1, 2), (2, 3)):
         padded = b"\0" * before + data
         whole = len(padded) * 8 // 6  # letters that depend on nothing that follows
-        for letters in (base64.b64encode(padded), base64.urlsafe_b64encode(padded)):
-            core = letters[skipped:whole].decode("ascii")
-            if len(core) >= _SHORTEST_ENCODED:
-                yield core
+        core = binascii.b2a_base64(padded)[skipped:whole].decode("ascii")
+        if len(core) >= _SHORTEST_ENCODED:
+            yield core
+            yield core.replace("+", "-").replace("/", "_")  # as in URLs

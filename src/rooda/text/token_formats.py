@@ -6,15 +6,28 @@ a pattern that can fail late starts only where a word starts.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 MASK = "(masked)"
 KEPT = "..."  # after the beginning of a token, which a view shows
+
+# Where a word begins: letters before it may be those of an escape (`\n`), a color (`[32m`) or a
+# URL (`%3D`).
+_BEFORE = (r"\\[nrtbf]", r"[\[;]m", r"[\[;]\dm", r"[\[;]\d\dm", r"%[0-9A-Fa-f]{2}")
+_START = rf"(?:(?<![\w-])|{'|'.join(f'(?<={one})' for one in _BEFORE)})"
+_AT_START = re.compile(_START)
+
+
+def _begun(prefix: str) -> str:
+    """Return the same for a look back over the beginning of a token, if its rest may fail late."""
+    return rf"(?:(?<![\w-]{prefix})|{'|'.join(f'(?<={one}{prefix})' for one in _BEFORE)})"
+
 
 # Each form of a token: the beginnings that it is known by, and what follows them. The order
 # matters: the first one that fits wins.
 _FORMS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("sk-ant-", "sk-proj-", "sk-svcacct-", "sk-or-"), r"[\w-]{16,}+"),  # Anthropic, OpenAI
-    (("sk-",), r"(?=[\w-]{0,60}?\d)[\w-]{16,}+"),
+    (("sk-",), _begun("sk-") + r"(?=[\w-]{0,60}?\d)[\w-]{16,}+"),
     (("ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_"), r"\w{20,}+"),  # GitHub
     (("glpat-", "gldt-", "glrt-", "glcbt-"), r"[\w-]{16,}+"),  # GitLab
     (("AKIA", "ASIA"), r"[A-Z0-9]{12,}+"),  # the name of an AWS key
@@ -24,22 +37,13 @@ _FORMS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("npm_", "gsk_", "hf_", "dop_v1_", "xai-"), r"\w{20,}+"),
     (("sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_"), r"\w{10,}+"),
     (("whsec_",), r"[\w+/=]{16,}+"),  # Stripe, as above
-    (("eyJ",), r"[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?"),  # a JSON web token
+    (("eyJ",), rf"{_begun('eyJ')}[\w-]{{10,}}+\.[\w-]{{10,}}+(?:\.[\w-]*+)?"),  # a JSON web token
 )
 _PREFIXES = tuple(prefix for prefixes, _ in _FORMS for prefix in prefixes)
 _SCHEMES = ("Bearer", "bearer", "BEARER", "Basic", "BASIC")
-# Letters before a token that belong to an escape (`\n`), a color (`[32m`) or a URL (`%3D`).
-_BEFORE = (r"\\[nrtbf]", r"\[m", r"[\[;]\dm", r"[\[;]\d\dm", "%[0-9A-Fa-f]{2}")
 
 
-def _edge(prefix: str) -> str:
-    """Return a look back at the start of a word that begins so."""
-    text = re.escape(prefix)
-    others = "|".join(f"(?<={one}{text})" for one in _BEFORE)
-    return rf"(?:(?<![\w-]{text})|{others})"
-
-
-def _patterns() -> Iterator[str]:
+def _known() -> Iterator[str]:
     """Yield a pattern for each first letter.
 
     No pattern begins with a group or a look back: so the search jumps from one possible letter to
@@ -48,14 +52,17 @@ def _patterns() -> Iterator[str]:
     by_letter: dict[str, list[str]] = {}
     for prefixes, rest in _FORMS:
         for prefix in prefixes:
-            pattern = re.escape(prefix[1:]) + _edge(prefix) + rest
-            by_letter.setdefault(prefix[0], []).append(pattern)
+            by_letter.setdefault(prefix[0], []).append(re.escape(prefix[1:]) + rest)
     for letter, patterns in by_letter.items():
         yield f"{letter}(?:{'|'.join(patterns)})"
 
 
-_KNOWN = re.compile("|".join(_patterns()))
-_SCHEME = re.compile(rf"({'|'.join(_SCHEMES)})[ \t]{{1,4}}+[\w.~+/=-]{{12,}}+", re.ASCII)
+_KNOWN = re.compile("|".join(_known()))
+_SCHEME = re.compile(
+    rf"({'|'.join(_SCHEMES)})[ \t]{{1,4}}+"
+    r"(?=[\w.~+/=-]{0,60}?(?:[0-9=]|[a-z][A-Z]))[\w.~+/=-]{12,}+",  # no word such as `Basic auth`
+    re.ASCII,
+)
 _IN_URL = re.compile(r"(://[^/\s:@\"'<>]{0,256}+:)(?!\.\.\.@)[^/\s@\"'<>]{1,512}+(?=@)")
 
 # -- private keys ------------------------------------------------------------------------------
@@ -64,12 +71,13 @@ _KEY_MARK = "-----BEGIN "
 _HEAD = r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _TAIL = r"-{5,6}END [A-Z0-9 ]{0,60}-----"
 _LONGEST_KEY = 16 * 1024  # characters
-_LINES = rf"[A-Za-z0-9+/=\s\\|>\x1b\[;:,]{{0,{_LONGEST_KEY}}}+"
+_LETTERS = r"A-Za-z0-9+/=\s\\|>\x1b\[;:,"
+_LINES = rf"[{_LETTERS}]{{0,{_LONGEST_KEY}}}+"
 _KEY = re.compile(rf"({_HEAD})(?:([^-]*+(?:-(?!----)[^-]*+)*+)({_TAIL})|({_LINES}))", re.ASCII)
 # A key that may go on: its lines have nothing that no key contains, and there is no end of it.
 _KEY_OPEN = re.compile(
-    rf"-----BEGIN (?:[A-Z0-9 ]{{0,60}}-{{0,4}}|[A-Z0-9 ]{{0,60}}-----"
-    rf"(?:{_LINES}-{{0,2}})*-{{0,6}}(?:E|EN|END[A-Z0-9 ]*-{{0,4}})?)\Z"
+    rf"(?:-----BEGIN [A-Z0-9 ]{{0,60}}-{{0,4}}|{_HEAD}(?:[{_LETTERS}]++|-(?!----))*+"
+    r"(?:-{5,6}(?:E(?:N(?:D[A-Z0-9 ]*+-{0,4})?)?)?)?)\Z"
 )
 _KEY_PART = re.compile(rf"{re.escape(MASK)}|\\[nr]|\x1b\[[0-9;]*m|[A-Za-z0-9+/=]{{4,}}")
 
@@ -146,7 +154,12 @@ def without_tokens(text: str) -> str:
         text = _SCHEME.sub(rf"\1 {MASK}", text)
     if "://" in text and "@" in text:
         text = _IN_URL.sub(rf"\1{MASK}", text)
-    return _KNOWN.sub(lambda found: _beginning(found[0]) + MASK, text)
+    return _KNOWN.sub(_masked_token, text)
+
+
+def _masked_token(found: re.Match[str]) -> str:
+    is_word = _AT_START.match(found.string, found.start())
+    return _beginning(found[0]) + MASK if is_word else found[0]
 
 
 def _beginning(token: str) -> str:
@@ -179,22 +192,26 @@ def _places(text: str, words: Iterable[str]) -> Iterator[int]:
 # -- a text that goes on ------------------------------------------------------------------------
 
 
-def _begun(words: Iterable[str]) -> str:
+def _beginnings(words: Iterable[str]) -> str:
     """Return a pattern for every proper beginning of the words, the longest first."""
     every = {one[:size] for one in words for size in range(1, len(one))}
     return "|".join(sorted(map(re.escape, every), key=lambda one: (-len(one), one)))
 
 
-_EDGE = rf"(?:(?<![\w-])|{'|'.join(f'(?<={one})' for one in _BEFORE)})"
-_OPEN = re.compile(
-    rf"{_EDGE}(?:{'|'.join(map(re.escape, _PREFIXES))})[\w.+/=-]*+\Z"
-    rf"|{_EDGE}(?:{_begun((*_PREFIXES, *_SCHEMES))})\Z"
-    rf"|(?:{'|'.join(_SCHEMES)})[ \t]{{0,4}}+[\w.~+/=-]*+\Z"
-    r"|:(?://?[^/\s@\"'<>]*+)?\Z"
-    rf"|(?i:{_NAME})(?:{_QUOTE}[ \t]{{0,3}}|{_BETWEEN}[^\s\"'\\]*+)\Z"
-    rf"|(?i:{_begun(_WORDS)})\Z",
-    re.ASCII,
-)
+@cache
+def _open() -> re.Pattern[str]:
+    """Return what ends in the beginning of a token. Compiled when a program prints."""
+    return re.compile(
+        rf"{_START}(?:{'|'.join(map(re.escape, _PREFIXES))})[\w.+/=-]*+\Z"
+        rf"|{_START}(?:{_beginnings((*_PREFIXES, *_SCHEMES))})\Z"
+        rf"|(?:{'|'.join(_SCHEMES)})[ \t]{{0,4}}+[\w.~+/=-]*+\Z"
+        r"|:(?://?[^/\s@\"'<>]*+)?\Z"
+        rf"|(?i:{_NAME})(?:{_QUOTE}[ \t]{{0,3}}|{_BETWEEN}[^\s\"'\\]*+)\Z"
+        rf"|(?i:{_beginnings(_WORDS)})\Z",
+        re.ASCII,
+    )
+
+
 _LONGEST_LINE = 16 * 1024  # characters of a line that goes on
 
 
@@ -202,7 +219,7 @@ def open_end(text: str) -> int:
     """Return where a token begins that the next piece of a text may continue; else its length."""
     size = len(text)
     start = max(text.rfind("\n") + 1, size - _LONGEST_LINE)
-    found = _OPEN.search(text, start)
+    found = _open().search(text, start)
     end = found.start() if found else size
     mark = text.rfind(_KEY_MARK, max(0, size - _LONGEST_KEY))
     if mark >= 0 and _KEY_OPEN.match(text, mark):

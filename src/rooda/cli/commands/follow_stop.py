@@ -14,7 +14,7 @@ from rooda.console.recorded import Recorded, readable_record
 from rooda.process.interrupts import END
 from rooda.record.rows import RunRow
 from rooda.record.run_folders import run_folder
-from rooda.text.controls import StreamCleaner
+from rooda.text.masking import SafeStream
 from rooda.text.plain_files import open_plain_file
 from rooda.workspace.state_folder import SESSION
 
@@ -39,17 +39,18 @@ def follow(*, run: str | None, from_start: bool) -> None:
     except OSError as error:
         message = f"run {row.run} has no session log: {error.strerror}"
         raise InvalidInput([Problem(message, "See `rooda show`")]) from None
-    cleaner = StreamCleaner()
+    cleaner = record.masker.cleaner()  # an agent can write to that file, too
     try:
         _go_to_start(fd, row, cleaner, whole=from_start or row.status != "running")
         while _copy(fd, cleaner) or _is_at_work(record, row):
             time.sleep(_PACE)
         _copy(fd, cleaner)
+        click.echo(cleaner.finish(), nl=False)
     finally:
         os.close(fd)
 
 
-def _go_to_start(fd: int, row: RunRow, cleaner: StreamCleaner, *, whole: bool) -> None:
+def _go_to_start(fd: int, row: RunRow, cleaner: SafeStream, *, whole: bool) -> None:
     """Go to the start of a run that has ended, or to the last lines of one at work."""
     start = 0 if whole else max(0, os.fstat(fd).st_size - _BEFORE)
     click.echo(f"Run {row.run} ({row.procedure}), {row.status}", err=True)
@@ -59,8 +60,8 @@ def _go_to_start(fd: int, row: RunRow, cleaner: StreamCleaner, *, whole: bool) -
         click.echo(cleaner.feed(piece.partition(b"\n")[2]), nl=False)
 
 
-def _copy(fd: int, cleaner: StreamCleaner) -> bool:
-    """Print what is new; whether there was anything. An agent can write to that file, too."""
+def _copy(fd: int, cleaner: SafeStream) -> bool:
+    """Print what is new; whether there was anything."""
     found = False
     while piece := os.read(fd, _CHUNK):
         click.echo(cleaner.feed(piece), nl=False)

@@ -5,6 +5,7 @@ resolved by magic, and nothing is deleted.
 """
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -18,6 +19,7 @@ from rooda.fleet.remote.replay import check_version, commit_merge, is_ancestor, 
 from rooda.fleet.run_model import BRANCHES
 from rooda.fleet.slots.slot_clone import remove_tree
 from rooda.text.controls import one_line
+from rooda.text.masking import Masker
 from rooda.text.paths import first_names
 from rooda.workspace.branches import Branches, is_branch_name
 from rooda.workspace.git import INHERITED, Git, GitError, GitInterruptedError
@@ -229,7 +231,7 @@ class _Scratch:
             raise GitInterruptedError("interrupted")
         if done.passed:
             return ""
-        said = without_secret_values(done.last_words(_LAST_WORDS))
+        said = Masker(os.environ).text(without_secret_values(done.last_words(_LAST_WORDS)))
         return f"{done.error}\n{said}".rstrip()
 
     def _checked_out(self, commit: str) -> Path:

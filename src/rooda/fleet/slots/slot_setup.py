@@ -14,6 +14,7 @@ from msgspec import Struct
 from rooda.config.sensitive import without_secret_values
 from rooda.fleet.slots.slot_clone import remove_tree
 from rooda.text.controls import one_line
+from rooda.text.masking import Masker
 from rooda.text.plain_files import read_plain_file
 from rooda.workspace.git import Git, GitError
 from rooda.workspace.tools import Command, Tools
@@ -72,7 +73,7 @@ def run_setup(
     )
     _write_private(files.log, done.output)
     if not done.passed:
-        said = without_secret_values(done.last_words(_LAST_WORDS))
+        said = Masker(os.environ).text(without_secret_values(done.last_words(_LAST_WORDS)))
         raise SetupFailed(f"the setup command failed: {shown}: {done.error}\n{said}".rstrip())
     _write_private(files.mark, wanted.encode())
     return True
