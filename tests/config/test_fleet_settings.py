@@ -103,7 +103,7 @@ def test_config_show_and_check_know_the_section_and_hide_the_password(tmp_path: 
         ("https://hush:x-oauth@host/a.git", "https://hush:...@host/a.git"),
         ("sqlite:////home/me/fleet.sqlite", "sqlite:////home/me/fleet.sqlite"),
         ("git@github.com:me/repo.git", "git@github.com:me/repo.git"),
-        ("https://ghp_0123456789abcdefghij0123@h/a", "https://...@h/a"),
+        ("https://ghp_0123456789abcdefghij0123@h/a", "https://ghp_...(masked)@h/a"),
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
