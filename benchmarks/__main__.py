@@ -11,6 +11,7 @@ from benchmarks import (
     readers,
     reading,
     recording,
+    sandbox,
     silence,
     snapshots,
     startup,
@@ -27,6 +28,7 @@ BENCHMARKS = (
     masking.measure,
     snapshots.measure,
     silence.measure,
+    sandbox.measure,
     fleet.measure,
 )
 

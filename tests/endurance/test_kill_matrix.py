@@ -27,6 +27,7 @@ from rooda.selftest.misbehaviour import (
 from rooda.selftest.survivors import end_all, is_alive, record, survivors
 from rooda.workspace.lock_note import LockNote, here
 from support.children import Nursery, until
+from support.sandboxes import require_bwrap
 from support.workspace import PROCEDURE, Finished, Running, Workspace, wait_for
 
 GRACE = "0.3"
@@ -99,9 +100,34 @@ def timed_out(
     return folder, done
 
 
+# Each misbehaviour with each end, and both captures in turn.
+IN_SANDBOX = [
+    pytest.param(one, end, CAPTURES[(first + second) % 2], id=f"{one.name}-{end.name}")
+    for first, one in enumerate(MISBEHAVIOURS)
+    for second, end in enumerate(ENDS)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+@pytest.mark.parametrize("one,end,capture", IN_SANDBOX)
+def test_the_same_holds_in_the_sandbox(
+    workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
+) -> None:
+    require_bwrap()
+    workspace.env["ROODA_LOOP_SANDBOX"] = "bwrap"
+    check(workspace, nursery, one, end, capture)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("one,end,capture", MATRIX)
 def test_no_process_is_left_no_output_is_lost_and_nothing_hangs(
+    workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
+) -> None:
+    check(workspace, nursery, one, end, capture)
+
+
+def check(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
 ) -> None:
     if end.is_timeout:

@@ -118,7 +118,7 @@ class OrdinaryUser:
     python: str
 
     def rooda(self, *args: str) -> subprocess.CompletedProcess[str]:
-        code = "import sys; from rooda.console.entry import rooda; sys.exit(rooda())"
+        code = "import sys; from rooda.cli.main import main; sys.exit(main())"
         return subprocess.run(
             [*self.before, self.python, "-c", code, *args],
             cwd=self.folder / "work",

@@ -21,14 +21,16 @@ STATUS_FD = 3  # what the keeper writes to; a shell can name only one digit
 
 # `kill -s 0 -- -1` finds every process inside, except for process 1 and the shell itself. A signal
 # to the whole group of the program (`kill 0`) must not end the keeper. The program does not inherit
-# the descriptor for the warden.
+# the descriptor for the warden. A shell says on standard error that a signal has ended its program:
+# that is no output of the program.
 _KEEPER = """\
 trap : TERM INT HUP QUIT USR1 USR2 ALRM TSTP PIPE
 command -v -- "$1" >/dev/null || { echo missing >&3; exit 127; }
 echo run >&3
-(exec "$@" 3>&-)
+exec 4>&2 2>/dev/null
+(exec "$@" 2>&4 3>&- 4>&-)
 code=$?
-exec >/dev/null 2>&1 </dev/null
+exec >/dev/null </dev/null 4>&-
 echo "exit $code" >&3
 while kill -s 0 -- -1; do sleep 0.03; done
 exit $code
@@ -138,6 +140,11 @@ class Jail:
         """Return the key of the program itself, which messages about leftovers do not name."""
         self._find(processes, leader)
         return self._program
+
+    @property
+    def keeper(self) -> int:
+        """The pid of the keeper; 0 if it is not known."""
+        return self._keeper
 
     def _find(self, processes: Sequence[Process], leader: int) -> None:
         is_over = self.code is not None

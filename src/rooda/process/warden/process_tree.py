@@ -109,6 +109,16 @@ class ProcessTree:
         """The keys of the processes that only make up the sandbox."""
         return set() if self.jail is None else self.jail.own(members, self.leader)
 
+    def keep_keeper_going(self) -> None:
+        """Continue a keeper that the program has halted: it would not tell the program's end."""
+        if self.jail is None or self.is_paused:
+            return
+        if not self.jail.keeper:
+            self.own_processes(self.members())
+        keeper = self._table.find(self.jail.keeper) if self.jail.keeper else None
+        if keeper is not None and keeper.halted:
+            send_signal(self._table, keeper, signal.SIGCONT)
+
     def unnamed(self, members: Sequence[Process]) -> set[tuple[int, float]]:
         """The keys of the processes that are no leftovers: the program itself, and its sandbox."""
         if self.jail is None:

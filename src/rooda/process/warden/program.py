@@ -159,6 +159,8 @@ class Warden:
         if now < self._next_look:
             return
         self._next_look = now + _CHECK_ROODA
+        if self._tree is not None:
+            self._tree.keep_keeper_going()
         is_halted = self._is_rooda_halted()
         if is_halted and self._rooda_was_halted:
             self._continue_rooda()
