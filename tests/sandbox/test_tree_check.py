@@ -94,6 +94,11 @@ REMOVED = {
         "ln -sf /dev/null .git/modules/sub/ORIG_HEAD",
         ".git/modules/sub/ORIG_HEAD",
     ),
+    "link as the folder of a work tree": (
+        Finding.GIT_LINK,
+        "mkdir -p .git/worktrees; ln -s ../../../victim .git/worktrees/x",
+        ".git/worktrees/x",
+    ),
     "new module": (Finding.MODULE, "git init -q --bare .git/modules/new", ".git/modules/new"),
     "module in a module": (
         Finding.MODULE,

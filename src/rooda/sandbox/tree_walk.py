@@ -179,7 +179,7 @@ def _kind(path: str, name: str, places: Places) -> Finding | None:
 def _walk_git(folder: str, found: _Facts, clock: _Clock) -> None:
     """Note links, unusual rights, unfinished rebases, and the repositories of submodules.
 
-    The folders of other work trees (`worktrees/`) are not the agent's, and the user may work there.
+    The folders in `worktrees` belong to other work trees, and the user may work there.
     """
     waiting = [folder]
     modules, others = f"{folder}/modules/", f"{folder}/worktrees"
@@ -190,7 +190,7 @@ def _walk_git(folder: str, found: _Facts, clock: _Clock) -> None:
             if stat.S_ISLNK(status.st_mode):
                 found.git_links[path] = _target(path)
             elif stat.S_ISDIR(status.st_mode):
-                waiting += [] if path == others else [path]
+                waiting += [] if place == others else [path]
                 if name in _REBASES and _has_exec(f"{path}/{_REBASES[name]}"):
                     found.rebases.add(path)
             elif stat.S_ISREG(status.st_mode):
