@@ -10,6 +10,7 @@ from real_agents.bench import SANDBOXED, Bench
 from real_agents.programs import PROGRAMS
 from real_agents.scripted_api import ScriptedApi
 from support.recorded import versioned
+from support.sandboxes import require_bwrap
 from support.workspace import Workspace
 
 _HERE = Path(__file__).parent
@@ -41,8 +42,8 @@ def bench(request: pytest.FixtureRequest, workspace: Workspace) -> Iterator[Benc
         pytest.skip("npm is missing; it installs the agents")
     if not program.path.exists():
         pytest.skip(f"{program.name} is not installed: `make test-agents` installs it")
-    if name.endswith(SANDBOXED) and shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is missing")
+    if name.endswith(SANDBOXED):
+        require_bwrap()
     with ScriptedApi() as api:
         found = Bench(program, versioned(workspace), api, sandboxed=name.endswith(SANDBOXED))
         yield found

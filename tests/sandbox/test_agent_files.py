@@ -2,17 +2,23 @@
 
 import json
 import os
-import shutil
+import sys
 
 import pytest
 
 from support.recorded import SUCCESS, versioned
+from support.sandboxes import require_bwrap
 from support.workspace import Finished, Workspace
 
 pytestmark = [
     pytest.mark.thorough,
-    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _bwrap() -> None:
+    require_bwrap()
 
 
 def _run(workspace: Workspace, program: str, **variables: str) -> Finished:
