@@ -23,6 +23,7 @@ from rooda.iteration.types import IterationResult
 from rooda.loop import (
     agent_events,
     iteration_events,
+    protect_events,
     publish_events,
     run_events,
     tree_events,
@@ -35,7 +36,6 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.loop.work_events import FailedTry
-from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.selftest.run_trials import all_trials
 from rooda.testresults.census import TestLoss
@@ -64,9 +64,8 @@ def _setting_row(setting: Setting[Any]) -> str:
 
 # The modules of events, in the order of docs/reference/events.md.
 _EVENT_MODULES = (
-    *(run_events, iteration_events, work_events, verify_events, tree_events, publish_events),
-    agent_events,
-    process_events,
+    *(run_events, iteration_events, work_events, verify_events, protect_events, tree_events),
+    *(publish_events, agent_events, process_events),
 )
 
 
