@@ -36,6 +36,7 @@ from rooda.loop.stats import Stats
 from rooda.loop.stops import StopRule
 from rooda.loop.waits import AgentHold
 from rooda.loop.work_events import FailedTry
+from rooda.process import events as process_events
 from rooda.process.events import NamedProcess
 from rooda.selftest.run_trials import all_trials
 from rooda.testresults.census import TestLoss
