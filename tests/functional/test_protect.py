@@ -166,6 +166,20 @@ def test_push_waits_until_the_restored_file_is_committed(work: GitWork) -> None:
 
 
 @thorough
+def test_a_change_that_is_only_in_a_commit_is_not_pushed(work: GitWork) -> None:
+    """The agent commits a change, and brings the file in the work tree back."""
+    agent = work.agents(f"echo evil > {CI}; git commit -qam mine; git checkout -q HEAD~ -- {CI}")
+    work.settings(git={"push": True}, protect=[".github/"])
+    done = work.work(agent, "-n", "1")
+    assert f"{CI} (changed in a commit)" in done.err
+    (first,) = work.record()
+    assert first["protected"][0]["how"] == ["changed in a commit"]
+    assert first["push"] is None
+    assert work.git("show", f"main:{CI}", cwd=work.remote) == "on: push"
+    assert (work.path / CI).read_text() == "on: push\n"
+
+
+@thorough
 def test_files_come_back_without_a_repository_and_without_git_of_the_user(
     workspace: Workspace,
 ) -> None:

@@ -1,6 +1,7 @@
 """The stages that keep the files of `protect.paths` as they were before the agent started."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
@@ -21,6 +22,10 @@ from rooda.workspace.tree_changes import Difference, DifferenceParser
 
 _NAMED = 20  # files in a prompt
 _COMMIT_THEM = "Commit the files as they were before (git.commit lets rooda do that), then push"
+_UNLIKE_HEAD = (
+    *("diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"),
+    *("--relative", "HEAD"),
+)
 _DIFF = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--relative")
 
 
@@ -65,15 +70,19 @@ def require_protected(context: IterationContext) -> None:
 
 def _guard(context: IterationContext, guarded: ProtectedFiles, by: str) -> None:
     """Compare the files, and do what the settings say about those that changed."""
-    changed = guarded.changed().items()
-    found = {name: how for name, how in changed if name not in context.violations}
+    on_disk, in_commits = guarded.changed(), _changed_in_commits(context, guarded)
+    changed = dict(on_disk)
+    if by == "agent":
+        changed |= _only_committed(context, guarded, in_commits.keys() - on_disk.keys())
+    found = {name: how for name, how in changed.items() if name not in context.violations}
     if not found:
         return
     action = context.plan.values[PROTECT_ON_CHANGE]
     failed: Mapping[str, str] = {}
     if action == "restore":
         place = f"{context.place}/{REPLACED}"
-        failed = guarded.put_back(found, Aside(lambda: make_folders(context.plan.workspace, place)))
+        aside = Aside(lambda: make_folders(context.plan.workspace, place))
+        failed = guarded.put_back([name for name in found if name in on_disk], aside)
         context.restored |= found.keys() - failed.keys()
     elif action == "warn":
         guarded.refresh()
@@ -81,7 +90,8 @@ def _guard(context: IterationContext, guarded: ProtectedFiles, by: str) -> None:
         failed = dict.fromkeys(found, "")
     context.violations |= failed
     guarded.leave(failed)
-    committed = () if action == "warn" else _committed(context, guarded, found)
+    committed = [] if action == "warn" else [name for name in found if name in in_commits]
+    guarded.committed |= {name: in_commits[name] for name in committed}
     names = tuple(found)[:MOST_NAMED]
     context.services.emit(
         ProtectedChanged(
@@ -122,26 +132,41 @@ def _look_again(context: IterationContext) -> None:
         context.iteration.result = replace(result, progress_detected=progress)
 
 
-def _committed(
-    context: IterationContext, guarded: ProtectedFiles, names: Iterable[str]
-) -> Sequence[str]:
-    """Return those of the files that the agent's commits changed, and note their contents."""
+def _changed_in_commits(context: IterationContext, guarded: ProtectedFiles) -> dict[str, str]:
+    """Return the protected files that the agent's commits changed, with git's names of contents."""
     before, after = context.seen.head_before, context.seen.head
+    found: dict[str, str] = {}
     if not context.seen.head_moved or before is None or after is None:
-        return ()
-    wanted, found = set(names), []
+        return found
 
     def take(one: Difference) -> None:
-        if one.name in wanted:
-            found.append(one.name)
-            guarded.committed[one.name] = one.object_after
+        if one.name in guarded:
+            found[one.name] = one.object_after
 
     try:
         git = Git(guarded.top, context.services.tools)
         git.each(DifferenceParser(take).feed, *_DIFF, before, after)
     except GitError:
-        return ()
+        return {}
     return found
+
+
+def _only_committed(
+    context: IterationContext, guarded: ProtectedFiles, names: Collection[str]
+) -> dict[str, str]:
+    """Return those files that HEAD has with another content than the work tree.
+
+    An agent can commit a change, and then bring the file in the work tree back.
+    """
+    if not names:
+        return {}
+    unlike: list[str] = []
+    try:
+        git = Git(guarded.top, context.services.tools)
+        git.each(lambda name: unlike.append(os.fsdecode(name)), *_UNLIKE_HEAD)
+    except GitError:
+        unlike = [*names]
+    return dict.fromkeys(sorted(set(names).intersection(unlike)), "changed in a commit")
 
 
 def refuse_push(context: IterationContext, *, is_last: bool) -> bool:

@@ -50,6 +50,9 @@ class ProtectedFiles:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._kept
+
     @property
     def top(self) -> Path:
         """The folder that the names are relative to."""
