@@ -1,0 +1,13 @@
+"""A run without a sandbox pays nothing for it."""
+
+import subprocess
+import sys
+
+_LOOK = (
+    "import sys, rooda.cli.commands.run, rooda.engine.start, rooda.config.prepare; "
+    "sys.exit(any(name.startswith('rooda.sandbox') for name in sys.modules))"
+)
+
+
+def test_plain_run_does_not_load_the_sandbox() -> None:
+    subprocess.run([sys.executable, "-c", _LOOK], check=True, timeout=60)
