@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from rooda.config.sandbox_checks import NO_SANDBOX
 from rooda.config.settings import SETTINGS
 from rooda.console.flags import without_dry_run
 from support.surface import TRUE, Inside, dry, listing, plan, planned, procedure
@@ -32,6 +33,7 @@ Validation:
   ✓ Prompt file exists: builtin:prompts/orient_build.md
   ✓ Prompt file exists: builtin:prompts/decide_build.md
   ✓ Prompt file exists: builtin:prompts/act_build.md
+  ✓ Sandbox: none: the agent runs as you: it can read and change all your files, and use your logins
 
 Assembled Prompt (SIZE bytes):
 {RULE}
@@ -57,6 +59,7 @@ Validation:
   ✓ Prompt file exists: builtin:prompts/orient_build.md
   ✓ Prompt file exists: builtin:prompts/decide_build.md
   ✓ Prompt file exists: builtin:prompts/act_build.md
+  ✓ Sandbox: none: the agent runs as you: it can read and change all your files, and use your logins
 
 Error: Dry-run validation failed
 """
@@ -372,6 +375,7 @@ def test_only_failed_checks_are_marked(workspace: Workspace) -> None:
         "  ✗ Prompt file: gone.md does not exist",
         "  ✓ Prompt file exists: good.md",
         "  ✗ Context file: TASK.md is not UTF-8 text (byte 0)",
+        f"  ✓ Sandbox: none: {NO_SANDBOX}",
     ]
 
 
