@@ -16,6 +16,8 @@ from rooda.fleet.remote.pull_request import (
     open_pull_request,
 )
 from rooda.fleet.run_model import FleetTask
+from rooda.fleet.tasks.task_names import run_name
+from rooda.text.masking import Masker
 from rooda.workspace.tools import Tools
 from support.fleetwork import changes_since, fingerprint, user_repository
 from support.gitrepo import Repo
@@ -146,3 +148,17 @@ def test_the_words_of_an_agent_are_nothing_but_text() -> None:
     assert block == "````text\ndone ```\n@everyone closes #1 API_KEY=...\n````\n"
     plain = describe_run(FleetTask("api"), "api", iterations=2)
     assert (plain.title, plain.body) == ("api", "Made by rooda in run `api`: 2 iterations.\n")
+
+
+def test_a_pull_request_shows_no_secret_of_the_worker() -> None:
+    value, token = "p4ssword of the worker", f"ghp_{'a1' * 18}"
+    task = FleetTask("auth", f"With {value}", f"Use {token}")
+    masker = Masker({"DB_PASSWORD": value})
+    found = describe_run(task, "auth", iterations=1, words=f"I used {value}", masker=masker)
+    assert value not in found.title + found.body
+    assert token not in found.body
+    assert found.title == "With (masked)"
+
+
+def test_the_name_of_a_branch_shows_no_token() -> None:
+    assert run_name(f"use ghp_{'A1' * 18} for it") == "use-ghp_.-masked-for-it"
