@@ -301,7 +301,8 @@ def test_help_of_run_is_grouped_and_has_examples(inside: Inside, args: str) -> N
     assert (done.code, done.err) == (0, "")
     sections = re.findall(r"^([A-Z][a-z ]+):$", done.out, re.MULTILINE)
     assert sections == [
-        *("Iterations", "Agent", "Verify and git", "Output", "Policy", "Prompt", "Other"),
+        *("Iterations", "Agent", "Sandbox", "Verify and git", "Output", "Policy"),
+        *("Prompt", "Other"),
         "Examples",
     ]
     assert "rooda build -a claude\n" in done.out

@@ -328,7 +328,7 @@ def on_disk(
     before = mounted(kind, workspace.path, workspace.home / "kept", options)
     path = workspace.home / "agent.py"
     command = workspace.python_agent(agent, str(path))
-    bounds = ("-n", "1", "--iteration-timeout", "30")
+    bounds = ("-n", "1", "--iteration-timeout", "30", "--min-free-disk", "0")
     return nursery.start(
         workspace, "work", "--ai-cmd", command, *bounds, *args, before=before
     ).finish(50)

@@ -24,6 +24,7 @@ from rooda.sandbox.mounts import Mounts, ProtectedMounts
 from rooda.sandbox.probe import OPTIONS, find_bwrap, try_out
 from rooda.sandbox.sandbox_plan import SandboxError, SandboxKind, SandboxPlan
 from rooda.sandbox.system_mounts import is_shown, show_system
+from rooda.sandbox.tree_findings import CLI_SETTINGS, CONFIG_PATHS
 from rooda.sandbox.user_git_settings import UserGitSettings
 from rooda.text.paths import file_mode
 from rooda.text.templates import fill
@@ -35,11 +36,7 @@ from rooda.workspace.state_folder import STATE_FOLDER
 __all__ = ["Sandbox", "SandboxError", "Wrapped"]
 
 # Files of rooda, ralph and the agent CLIs that name programs. In every folder up to the top.
-PROTECTED = (
-    *("rooda-config.yml", ".ralph/config"),
-    *(".claude", ".mcp.json", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc"),
-    *(".qwen", ".cursor", ".kiro"),
-)
+PROTECTED = (*(path.removeprefix("/") for path in CONFIG_PATHS), *sorted(CLI_SETTINGS))
 
 
 class Sandbox:
