@@ -1,13 +1,13 @@
 """A hostile agent in the sandbox, as root and as an ordinary user, tries to get out.
 
-One run of rooda has all tries; `support/escapes/` has them. A test looks at what the agent
-says about a try, and the last tests look from outside.
+One run of rooda has all tries; `support/escapes/` has them. A check looks at what the agent
+says about its tries, and the last checks look from outside.
 """
 
 import json
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -49,31 +49,24 @@ HELD = (
 )
 
 
-@pytest.fixture(scope="module", params=["root", "user"])
-def after(request: pytest.FixtureRequest) -> Iterator[World]:
-    """The world after two iterations of the hostile agent."""
-    with world(request.param) as found:
-        yield found
-
-
-def test_every_try_was_made_and_both_iterations_ended(after: World) -> None:
+def check_every_try_was_made_and_both_iterations_ended(after: World) -> None:
     assert {*HELD, *LOOKS} - after.results.keys() == set(), after.output
     assert {name for name, one in after.results.items() if "got" in one} <= set(LOOKS)
     assert after.output.count("tried everything") >= 2, after.output
 
 
-@pytest.mark.parametrize("name", HELD)
-def test_try_is_held_back(after: World, name: str) -> None:
-    assert "held" in after.results[name], after.results[name]
+def check_tries_are_held_back(after: World) -> None:
+    results = {name: after.results.get(name, {}) for name in HELD}
+    assert {name: one for name, one in results.items() if "held" not in one} == {}
 
 
-@pytest.mark.parametrize("name", LOOKS)
-def test_look_shows_no_secret(after: World, name: str) -> None:
-    assert after.results[name]["got"]
-    assert after.token not in after.results[name]["got"]
+def check_looks_show_no_secret(after: World) -> None:
+    for name in LOOKS:
+        assert after.results[name]["got"]
+        assert after.token not in after.results[name]["got"]
 
 
-def test_nothing_that_the_agent_wrote_contains_a_secret(after: World) -> None:
+def check_nothing_that_the_agent_wrote_contains_a_secret(after: World) -> None:
     for path in after.tree.rglob("*"):
         if path.is_file() and not path.is_symlink() and "outside" not in str(path.resolve()):
             content = path.read_bytes()
@@ -83,7 +76,7 @@ def test_nothing_that_the_agent_wrote_contains_a_secret(after: World) -> None:
                 assert after.token.encode() not in held, path
 
 
-def test_files_outside_are_as_they_were(after: World) -> None:
+def check_files_outside_are_as_they_were(after: World) -> None:
     now = after.files()
     changed = {
         path for path in {*now, *after.contents} if now.get(path) != after.contents.get(path)
@@ -91,18 +84,18 @@ def test_files_outside_are_as_they_were(after: World) -> None:
     assert changed == set()
 
 
-def test_no_socket_outside_had_a_visitor(after: World) -> None:
+def check_no_socket_outside_had_a_visitor(after: World) -> None:
     assert {name: one.connections for name, one in after.listeners.items()} == dict.fromkeys(
         after.listeners, 0
     )
 
 
-def test_process_outside_still_runs(after: World) -> None:
+def check_process_outside_still_runs(after: World) -> None:
     assert after.victim is not None
     assert after.victim.poll() is None
 
 
-def test_hooks_and_verify_ran_inside_and_push_ran_without_hooks(after: World) -> None:
+def check_hooks_and_verify_ran_inside_and_push_ran_without_hooks(after: World) -> None:
     assert (after.tree / "ran-verify").exists()
     assert (after.tree / "ran-pre-commit").exists()
     assert not (after.tree / "ran-pre-push").exists()
@@ -111,7 +104,7 @@ def test_hooks_and_verify_ran_inside_and_push_ran_without_hooks(after: World) ->
     assert after.sh("git ls-remote origin refs/heads/main").startswith(tip), after.output
 
 
-def test_planted_files_are_gone_and_in_the_record(after: World) -> None:
+def check_planted_files_are_gone_and_in_the_record(after: World) -> None:
     folder = next((after.tree / ".rooda/runs").iterdir()) / "1"
     kept = {
         str(path.relative_to(folder / "removed"))
@@ -128,7 +121,7 @@ def test_planted_files_are_gone_and_in_the_record(after: World) -> None:
     assert "the first words" in (folder / "stdout.log").read_text()
 
 
-def test_record_and_views_name_what_was_found(after: World) -> None:
+def check_record_and_views_name_what_was_found(after: World) -> None:
     rooda = f"{after.python[0]} -m rooda"
     row = json.loads(after.sh(f"{rooda} show 1 --json"))
     found = {one["finding"]: (one["action"], one["files"]) for one in row["unsafe_tree"]}
@@ -146,14 +139,43 @@ def test_record_and_views_name_what_was_found(after: World) -> None:
     assert "rooda removed these after the last iteration" in prompt.read_text()
 
 
-def test_private_home_is_for_the_user_alone(after: World) -> None:
+def check_private_home_is_for_the_user_alone(after: World) -> None:
     homes = after.home / ".local/state/rooda/homes"
     assert stat.S_IMODE(next(homes.iterdir()).stat().st_mode) == 0o700
     planted = next(homes.iterdir()) / ".gitconfig"
     assert "fsmonitor" in planted.read_text(), "it acts inside only"
 
 
-def test_tries_are_real_ones_that_work_without_a_sandbox(after: World) -> None:
+def check_tries_are_real_ones_that_work_without_a_sandbox(after: World) -> None:
     assert {name for name, one in after.control.items() if "got" in one} == set(HARMLESS)
     for name in ("read a secret: .ssh/id_rsa", "environment of all processes", "shared memory"):
         assert after.token in after.control[name]["got"]
+
+
+CHECKS: tuple[Callable[[World], None], ...] = (
+    check_every_try_was_made_and_both_iterations_ended,
+    check_tries_are_held_back,
+    check_looks_show_no_secret,
+    check_nothing_that_the_agent_wrote_contains_a_secret,
+    check_files_outside_are_as_they_were,
+    check_no_socket_outside_had_a_visitor,
+    check_process_outside_still_runs,
+    check_hooks_and_verify_ran_inside_and_push_ran_without_hooks,
+    check_planted_files_are_gone_and_in_the_record,
+    check_record_and_views_name_what_was_found,
+    check_private_home_is_for_the_user_alone,
+    check_tries_are_real_ones_that_work_without_a_sandbox,
+)
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+def test_hostile_agent_gets_nothing_out_of_the_sandbox(user: str) -> None:
+    """One world for all checks: it takes seconds to make one."""
+    failed = {}
+    with world(user) as after:
+        for check in CHECKS:
+            try:
+                check(after)
+            except AssertionError as error:
+                failed[check.__name__] = str(error)
+    assert failed == {}

@@ -8,8 +8,6 @@ import secrets
 import shutil
 import socket
 import subprocess
-import sys
-import sysconfig
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -20,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from support.children import until
+from support.sandboxes import packages, python_of, require_bwrap
 
 AGENT = Path(__file__).with_name("escapes")
-_SOURCE = Path(__file__).parents[2] / "src"
 _NUMBER = 54321  # the user and group of an ordinary user
 _KEYCTL = {"x86_64": (250, 248), "aarch64": (219, 217)}  # keyctl, add_key
 _LAUNCHER = """\
@@ -122,7 +120,7 @@ class World:
         return {
             "PATH": f"{self.home}/.local/bin:{self.home}/.cargo/bin:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home),
-            "PYTHONPATH": f"{_SOURCE}:{sysconfig.get_path('purelib')}",
+            "PYTHONPATH": packages(),
             "SECRET_TOKEN": self.token,
             "AWS_SECRET_ACCESS_KEY": self.token,
             "SSH_AUTH_SOCK": str(self.outside / "agent.sock"),
@@ -164,24 +162,10 @@ class World:
         return found
 
 
-def _python(before: tuple[str, ...]) -> tuple[str, ...]:
-    """Return an interpreter that this user can start: root's may be in root's home."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    environ = {"PYTHONPATH": f"{_SOURCE}:{sysconfig.get_path('purelib')}"}
-    for path in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        command = [*before, path, "-c", "import rooda.engine.start"]
-        with suppress(OSError):
-            done = subprocess.run(command, env=environ, cwd="/", capture_output=True, check=False)
-            if done.returncode == 0:
-                return (path,)
-    pytest.skip("no Python that an ordinary user can start")
-
-
 @contextmanager
 def world(user: str) -> Iterator[World]:
     """Make a world for `root` or `user`, run the hostile agent in it twice, and stop the rest."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
+    require_bwrap()
     is_root = os.geteuid() == 0
     if user == "root" and not is_root:
         pytest.skip("the tests do not run as root")
@@ -193,7 +177,7 @@ def world(user: str) -> Iterator[World]:
     with ExitStack() as closing:
         base = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rooda-escape-")))
         number = _NUMBER if before else os.geteuid()
-        found = World(base, secrets.token_hex(12), before, _python(before), number)
+        found = World(base, secrets.token_hex(12), before, (python_of(before),), number)
         _fill(found, closing)
         found.contents = found.files()
         _try_without_sandbox(found)

@@ -1,9 +1,12 @@
 """Sandboxes for tests: a shell command in the sandbox of a work tree, with a warden and without."""
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +28,7 @@ from rooda.text.event import Event
 from rooda.workspace.tools import Tools
 
 _SOURCE = Path(__file__).parents[2] / "src"
+_LIBRARIES = ("click", "msgspec", "yaml", "jinja2", "markupsafe", "tomlkit")
 _NUMBER = 54321  # an ordinary user, and a group
 # Without this folder, a user can't enter the folders of pytest.
 _ORDINARY = f"--reuid={_NUMBER} --regid={_NUMBER} --clear-groups --inh-caps=-all"
@@ -140,8 +144,48 @@ class OrdinaryUser:
 
 
 def _environ(home: Path) -> Mapping[str, str]:
-    paths = f"{_SOURCE}:{sysconfig.get_path('purelib')}"
-    return {"PYTHONPATH": paths, "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home)}
+    path = "/usr/local/bin:/usr/bin:/bin"
+    return {"PYTHONPATH": packages(), "PATH": path, "HOME": str(home)}
+
+
+def packages() -> str:
+    """Return a PYTHONPATH with rooda and what it needs."""
+    return _COPIED[0] if _COPIED else f"{_SOURCE}:{sysconfig.get_path('purelib')}"
+
+
+_COPIED: list[str] = []
+
+
+def _copy_packages() -> None:
+    """Copy rooda and what it needs to where every user can read it: a clone may be private."""
+    folder = Path(tempfile.mkdtemp(prefix="rooda-packages-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    libraries = Path(sysconfig.get_path("purelib"))
+    for source in (_SOURCE / "rooda", *(libraries / name for name in _LIBRARIES)):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, folder / source.name, ignore=ignored)
+    for path in folder.rglob("*"):
+        path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
+    _COPIED.append(str(folder))
+
+
+def python_of(before: Sequence[str]) -> str:
+    """Return an interpreter that another user can start: root's may be in the home of root."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for _ in range(2):
+        for path in (sys.executable, f"/usr/bin/python{version}"):
+            command = [*before, path, "-c", "import rooda.engine.start"]
+            with suppress(OSError):
+                environ = _environ(Path("/"))
+                done = subprocess.run(
+                    command, env=environ, cwd="/", capture_output=True, check=False
+                )
+                if done.returncode == 0:
+                    return path
+        if not _COPIED:
+            _copy_packages()
+    pytest.skip("an ordinary user can start no Python that has the packages of rooda")
 
 
 def ordinary_user(folder: Path) -> OrdinaryUser:
@@ -152,17 +196,7 @@ def ordinary_user(folder: Path) -> OrdinaryUser:
     for path in (folder, folder / "work", folder / "home"):
         path.mkdir(exist_ok=True)
         os.chown(path, _NUMBER, _NUMBER)
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    # The interpreter of root may be in the home of root.
-    for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
-        command = [*before, python, "-c", "import rooda.engine.start"]
-        with suppress(OSError):
-            done = subprocess.run(
-                command, env=_environ(folder), cwd="/", capture_output=True, check=False
-            )
-            if done.returncode == 0:
-                return OrdinaryUser(before, folder, python)
-    pytest.skip("an ordinary user can start no Python that has the packages of rooda")
+    return OrdinaryUser(before, folder, python_of(before))
 
 
 def until_gone(words: str, timeout: float = 10) -> None:
