@@ -169,3 +169,25 @@ def test_command_runs_before_every_program(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo '<promise>SUCCESS</promise>'"), "-n", "1")
     assert done.code == 0, done.err
     assert (workspace.path / "seen").read_text() == "in\n" * 3  # baseline, agent, verify
+
+
+@pytest.mark.thorough
+def test_clean_check_runs_inside_with_the_copy_and_without_the_work_tree(
+    workspace: Workspace,
+) -> None:
+    require_bwrap()
+    repository(workspace)
+    tree = workspace.path
+    clean = f"cat made.txt; test ! -e {tree} && test -f made.txt && ! cat ~/.ssh/id"
+    workspace.config(
+        f"loop:\n  sandbox: bwrap\n  verify: {{clean: {clean!r}}}\n"
+        f"  git: {{commit: true}}\n{PROCEDURE}\n"
+    )
+    command = workspace.agent(AGENT)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "start")
+    done = workspace.rooda("work", "--ai-cmd", command, "-n", "1", timeout=120)
+    assert done.code == 0, done.err
+    assert "Verified in a clean copy after " in done.err
+    assert "made.txt" in git(tree, "ls-tree", "--name-only", "HEAD")
+    assert not (tree / ".git/rooda-clean-index").exists()
