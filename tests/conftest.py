@@ -12,9 +12,7 @@ from support.jobs import Job
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
-if "COVERAGE_PROCESS_CONFIG" in os.environ:
-    # Coverage starts in a process through the start-up files of the virtual environment.
-    client.PYTHON, client.PYTHON_FLAGS = sys.executable, ("-I",)
+_WARDENS = ("process", "sandbox")  # folders of tests
 
 # `nohup make test &` leaves these ignored, and rooda and the agents would inherit that.
 for number, handler in (
@@ -59,6 +57,18 @@ def job(nursery: Nursery) -> Iterator[Job]:
     found = Job()
     yield found
     found.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def measured_wardens(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Measure the coverage of wardens where they are tested; it makes their start slow."""
+    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if folder in _WARDENS and "COVERAGE_PROCESS_CONFIG" in os.environ:
+            # Coverage starts in a process through the start-up files of the virtual environment.
+            monkeypatch.setattr(client, "PYTHON", sys.executable)
+            monkeypatch.setattr(client, "PYTHON_FLAGS", ("-I",))
+        yield
 
 
 @pytest.fixture
