@@ -10,6 +10,14 @@ import pytest
 from support.postgres import Postgres
 
 
+@pytest.fixture(autouse=True, scope="module")
+def without_coverage() -> Iterator[None]:
+    """Start processes without coverage, which counts nothing of the fleet."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: it is the path of a socket

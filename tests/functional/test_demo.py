@@ -85,7 +85,7 @@ def test_demo_shows_a_run_with_one_failure_looks_back_at_it_and_leaves_only_the_
     assert list(workspace.path.iterdir()) == [], "the current folder stays empty"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_demo_ignores_the_users_configuration_and_keep_keeps_its_folder(
     workspace: Workspace, temporary: Path
 ) -> None:

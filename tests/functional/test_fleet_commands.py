@@ -12,6 +12,8 @@ from support.gitrepo import git
 from support.screen import Screen
 from support.workspace import Workspace
 
+pytestmark = pytest.mark.usefixtures("unmeasured")  # coverage counts nothing of the fleet
+
 TASKS = "Keep the style.\n\n## Auth\n\nWrite it.\n\n## The API\n\nWrite that.\n"
 # What it writes differs from run to run, so that two runs conflict.
 AGENT = """\

@@ -120,7 +120,7 @@ print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "re
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.skipif(browser() is None, reason="no Chromium on this machine")
 def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> None:
     work.settings(verify=f"echo '{SCRIPT}</pre>'; printf '\\377\\033[31m'; exit 1")
@@ -149,7 +149,7 @@ def test_hostile_agent_executes_nothing_and_keeps_the_layout(work: GitWork) -> N
     assert "<script>document.documentElement.dataset.owned=1" in text
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) -> None:
     keep_big_night(work.path, iterations=300, size=1024**3)
     _, memory = noted(work, "report", "-o", "big.html")

@@ -343,7 +343,7 @@ def test_resume_keeps_feedback_and_snapshots(
     assert refs.splitlines() == [f"refs/rooda/{run['run']}/{number}" for number in (0, 1, 2)]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_ten_interruptions_and_resumes_lose_no_iteration(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:

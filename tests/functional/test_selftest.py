@@ -23,7 +23,7 @@ def temporary(workspace: Workspace, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_all_promises_hold_and_nothing_of_the_user_is_touched(
     workspace: Workspace, temporary: Path

@@ -23,7 +23,6 @@ from rooda.fleet.run_model import Batch, FleetTask, Run, RunState
 from rooda.fleet.worker.slot_plan import SlotPlan
 from rooda.workspace.tools import Tools
 
-_SLOT_PROCESS = Path(__file__).parent / "slot_process.py"
 _TICK = 0.05
 _PATIENCE = 10.0  # seconds for a process to end
 # Each iteration adds a line to `work.txt`, and a line to a file of the test. With the last line the
@@ -90,8 +89,7 @@ class Fleet:
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         paths = {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.folder / "cache")}
         quiet = {"GIT_CONFIG_NOSYSTEM": "1", "PYTHONUNBUFFERED": "1"}
-        coverage = {name: os.environ[name] for name in os.environ if name.startswith("COV")}
-        return {**kept, **paths, **quiet, **coverage, **more}
+        return {**kept, **paths, **quiet, **more}
 
     def agent(self, lines: int = 3, before: str = "") -> str:
         """Write an agent that is done after so many iterations; return its path."""
@@ -137,7 +135,7 @@ class Fleet:
         )
         with (self.folder / f"slot-{number}.log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, str(_SLOT_PROCESS)],
+                [sys.executable, "-m", "rooda.fleet.worker.slot_process"],
                 stdin=subprocess.PIPE,
                 stderr=log,
                 env=self.environ(**(more or {})),

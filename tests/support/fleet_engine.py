@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import Struct, json
 
 from rooda.fleet.worker.durable import Durable, Steps, Turn
-from support.slot_process import save_coverage_at_exit
 
 _TICK = 0.02
 
@@ -67,6 +66,5 @@ class _Engine:
 
 
 if __name__ == "__main__":
-    save_coverage_at_exit()
     _Engine(json.decode(sys.stdin.buffer.readline(), type=EnginePlan)).run()
     os._exit(0)  # a step that waits for its test would keep the process
