@@ -398,7 +398,7 @@ def test_only_known_names_in_a_prompt_are_replaced(work: Ralphs) -> None:
     assert kept == "${HOME} $MODE $(pwd) ${mode} 10 |"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_config_flag_names_another_file(work: Ralphs) -> None:
     work.agent_does(COMPLETE)
     work.write("mine", (work.path / ".ralph/config").read_text() + "DEFAULT_MAX_ITERATIONS=2\n")
@@ -440,7 +440,7 @@ def test_agent_arguments_are_split_like_shell_words(work: Ralphs) -> None:
     assert work.marker("words").read_text() == "<-p><two words><$HOME>"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_config_may_name_another_project_root(work: Ralphs) -> None:
     other = work.path.parent / "other"
     work.git("clone", "-q", str(work.path), str(other))
@@ -751,7 +751,7 @@ def test_output_of_the_agent_goes_to_standard_error_and_the_log(work: Ralphs) ->
         assert f"\n{word}" in work.log()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_interrupted_run_leaves_no_orphan_and_can_be_resumed(planned: Ralphs) -> None:
     pid = planned.marker("pid")
     planned.agent_does(WORKS, f"echo $$ > {pid}; exec sleep 60", f"{WORKS}; {COMPLETE}")
@@ -783,7 +783,7 @@ def test_rooda_stop_now_ends_a_run_of_ralph(planned: Ralphs) -> None:
     assert not alive(agent)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None:
     pid = planned.marker("pid")
     agent = planned.agents(WORKS, f"echo $$ > {pid}; exec sleep 60", WORKS)
@@ -816,7 +816,7 @@ def test_resumed_build_keeps_its_maximum_and_its_config(planned: Ralphs) -> None
     assert (more.code, planned.starts) == (0, 5), more.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resumed_prompt_keeps_its_file(work: Ralphs) -> None:
     work.write("ideas/tidy.md", "# Tidy the cellar\n")
     work.agent_does("exit 3", "exit 3", COMPLETE)

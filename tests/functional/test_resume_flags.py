@@ -113,7 +113,7 @@ def test_resume_on_a_procedure_means_the_same(workspace: Workspace, nursery: Nur
     assert f"with its flags: --max-iterations 2 --ai-cmd {shlex.split(command)[0]}" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_resume_takes_the_last_run_of_any_procedure_or_the_one_named(
     workspace: Workspace, look: Inside
 ) -> None:
@@ -197,7 +197,7 @@ def test_what_a_flag_given_now_replaces(earlier: str, now: str, kept: str, repla
     assert (words(merged.kept), words(merged.replaced)) == (kept, replaced)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
     workspace: Workspace, look: Inside
 ) -> None:
@@ -210,7 +210,7 @@ def test_iterations_that_are_used_up_are_named_with_the_command_for_more(
     assert (done.code, line_of(done, "starting...")) == (2, "Iteration 3/3 starting...")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Workspace) -> None:
     """The signal came just before the threshold would have ended the run."""
     command = workspace.agents("exit 1", SUCCESS)
@@ -222,7 +222,7 @@ def test_an_interrupted_run_with_all_its_failures_can_be_resumed(workspace: Work
 # -- where it was started --------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_run_continues_in_its_own_folder_from_a_folder_below(
     workspace: Workspace, look: Inside
 ) -> None:
@@ -431,7 +431,7 @@ def test_no_view_shows_the_secrets_among_the_flags(workspace: Workspace, look: I
 # -- records of other versions, and of other hands --------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_run_whose_flags_were_not_recorded_continues_with_those_given_now(
     workspace: Workspace, look: Inside
 ) -> None:
