@@ -27,18 +27,9 @@ def postgres() -> Iterator[Postgres]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/fleet.sqlite"
     server: Postgres = request.getfixturevalue("postgres")
     return server.database()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests of workers with PostgreSQL as slow: the same code runs with SQLite, measured."""
-    for item in items:
-        if isinstance(item, pytest.Function) and "fleet" in item.fixturenames:
-            chosen = getattr(item, "callspec", None)
-            if chosen is not None and chosen.params.get("url") == "postgres":
-                item.add_marker(pytest.mark.slow)

@@ -77,7 +77,7 @@ def test_last_of_a_repeated_flag_counts(inside: Inside) -> None:
     assert "Max Iterations: 4 (cli: --max-iterations)" in done.out
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
 def test_every_loop_setting_has_a_flag_with_help(inside: Inside, setting: object) -> None:
     name = getattr(setting, "flag_name", "")
@@ -749,7 +749,7 @@ def test_tab_after_a_flag_for_a_path_is_left_to_the_shell(
     assert [row.partition(",")[0] for row in completions(workspace, line)] == [kind]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_tab_offers_the_last_run_and_the_newest_ones(workspace: Workspace) -> None:
     for _ in range(2):
         assert workspace.work("true", "-n", "1").code == 2

@@ -7,7 +7,7 @@ from support.recorded import asked, refused, versioned
 from support.surface import Inside
 from support.workspace import PROCEDURE, Workspace
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 OTHER = PROCEDURE.replace("work:", "other:").replace("procedures:", "")
 

@@ -43,7 +43,7 @@ def adopted(fleet: Fleet, *flags: str) -> list[Adopted]:
     return adopt(place, fleet.store, Tools(fleet.environ()), fleet.remote, flags)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Fleet) -> None:
     """One has ended, one is between iterations, one is in its first iteration, one is new."""
     gate = f"while [ -e {fleet.folder}/gate ]; do sleep 0.05; done"

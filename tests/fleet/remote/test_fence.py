@@ -149,7 +149,7 @@ def test_names_that_the_remote_has_are_refused_and_nothing_is_added(
         other.add([("api", TASK)])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_of_several_that_claim_a_run_at_once_exactly_one_wins(tmp_path: Path, server: Repo) -> None:
     remotes = [remote_of(str(server.path), tmp_path / str(n), server) for n in range(3)]
     remotes[0].add([("api", TASK)])

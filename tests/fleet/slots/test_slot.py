@@ -181,7 +181,7 @@ SLOW_ONES = tuple(HOSTILE)[3:]
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(one, marks=pytest.mark.thorough) if one in SLOW_ONES else one for one in HOSTILE],
+    [pytest.param(one, marks=pytest.mark.slow) if one in SLOW_ONES else one for one in HOSTILE],
 )
 def test_the_next_run_finds_a_clean_slot_whatever_an_agent_did(
     slot: Slot, user: Repo, base: str, kind: str
@@ -305,7 +305,7 @@ def test_a_slot_is_locked_until_its_process_and_its_child_are_gone(slot: Slot, u
     slot.lock_fd = opened[0].lock_fd
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_after_a_person_pushed_each_commit_is_on_the_branch_once(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -418,7 +418,7 @@ def test_a_clone_that_was_never_finished_is_made_anew(
     slot.lock_fd = again.lock_fd
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_person_who_pushed_to_the_branch_keeps_their_work_and_so_does_the_agent(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -460,7 +460,7 @@ def pushed_by_a_person(user: Repo, parent: str, name: str, text: str = "person\n
     return commit
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_work_that_conflicts_with_a_person_is_kept_in_the_record(
     slot: Slot, user: Repo, base: str, *, is_committed: bool
@@ -509,7 +509,7 @@ def test_a_run_starts_from_the_merged_work_of_those_before_it(
         slot.merged_base(base, [("one", one), ("two", two), ("three", three)])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_setup_runs_in_a_new_slot_and_when_its_inputs_change(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -561,7 +561,7 @@ def test_only_ignored_files_of_the_checkout_are_copied(
         slot.copy_from(user.path, ["out.log"])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_submodules_are_there_or_the_setup_fails_with_the_reason(
     user: Repo, tmp_path: Path
 ) -> None:

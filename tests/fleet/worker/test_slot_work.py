@@ -33,7 +33,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_task_that_speaks_of_a_secret_goes_on_in_another_slot(fleet: Fleet) -> None:
     """Git keeps no flag that may have a secret in it, so the context comes from the task again.
 
@@ -98,7 +98,7 @@ def pull_requests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return tips
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slot(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +112,7 @@ def test_a_pull_request_is_for_the_run_that_ended_and_not_for_the_one_in_the_slo
     assert tips == [record.tip]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_key_that_the_users_repository_has_goes_to_no_server_with_a_pull_request(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,7 +129,7 @@ def test_a_key_that_the_users_repository_has_goes_to_no_server_with_a_pull_reque
     assert work.finish(allowed, RunState.SUCCESS) == "PR #7"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
     fleet: Fleet, work: SlotWork
 ) -> None:
@@ -139,7 +139,7 @@ def test_a_conflict_that_was_published_is_the_end_although_its_worker_died(
     assert work.open(run) == Next("end", state=RunState.CONFLICT)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_run_whose_record_is_too_large_ends_with_its_work_on_the_branch(
     fleet: Fleet, work: SlotWork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
