@@ -1,4 +1,4 @@
-"""Each misbehaviour with each end and each kind of capture, through the installed command."""
+"""Each misbehaviour with each end, without and in the sandbox, through the installed command."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import asdict
@@ -35,23 +36,18 @@ ORPHANED = 5  # seconds until all processes are gone after SIGKILL of rooda
 PATIENCE = 20  # seconds until the test reports a hang
 ENOUGH = ("1", "5", "20")  # seconds for an agent to be ready; a busy machine needs more
 
-# Each misbehaviour, each end and each capture at least once; the other combinations are slow.
-QUICK = {
-    (one.name, ENDS[number % len(ENDS)].name, CAPTURES[number % 2])
-    for number, one in enumerate(MISBEHAVIOURS)
-}
-MATRIX = [
-    pytest.param(
-        one,
-        end,
-        capture,
-        id=f"{one.name}-{end.name}-{capture}",
-        marks=[] if (one.name, end.name, capture) in QUICK else pytest.mark.slow,
-    )
-    for one in MISBEHAVIOURS
-    for end in ENDS
-    for capture in CAPTURES
-]
+WHOLE = "ROODA_WHOLE_MATRIX"  # a variable: both captures for each end, with and without a sandbox
+
+
+def matrix(*, in_sandbox: bool) -> list[Any]:
+    """Return each misbehaviour with each end. What has one capture here has the other inside."""
+    return [
+        pytest.param(one, end, capture, id=f"{one.name}-{end.name}-{capture}")
+        for first, one in enumerate(MISBEHAVIOURS)
+        for second, end in enumerate(ENDS)
+        for third, capture in enumerate(CAPTURES)
+        if (first + second + third) % 2 == in_sandbox or WHOLE in os.environ
+    ]
 
 
 @pytest.fixture
@@ -100,17 +96,9 @@ def timed_out(
     return folder, done
 
 
-# Each misbehaviour with each end, and both captures in turn.
-IN_SANDBOX = [
-    pytest.param(one, end, CAPTURES[(first + second) % 2], id=f"{one.name}-{end.name}")
-    for first, one in enumerate(MISBEHAVIOURS)
-    for second, end in enumerate(ENDS)
-]
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
-@pytest.mark.parametrize("one,end,capture", IN_SANDBOX)
+@pytest.mark.parametrize("one,end,capture", matrix(in_sandbox=True))
 def test_the_same_holds_in_the_sandbox(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
 ) -> None:
@@ -120,7 +108,7 @@ def test_the_same_holds_in_the_sandbox(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one,end,capture", MATRIX)
+@pytest.mark.parametrize("one,end,capture", matrix(in_sandbox=False))
 def test_no_process_is_left_no_output_is_lost_and_nothing_hangs(
     workspace: Workspace, nursery: Nursery, one: Misbehaviour, end: End, capture: Capture
 ) -> None:
@@ -151,13 +139,6 @@ def check(
     assert done.code == (end.code if is_said or end.code else AT_MAXIMUM)
     assert "Traceback" not in done.err
     assert "still running" not in done.err
-
-
-def test_quick_matrix_has_each_misbehaviour_end_and_capture() -> None:
-    names, ends, captures = (set(column) for column in zip(*QUICK, strict=True))
-    assert names == {one.name for one in MISBEHAVIOURS}
-    assert ends == {end.name for end in ENDS}
-    assert captures == set(CAPTURES)
 
 
 # -- killed warden -------------------------------------------------------------------------
