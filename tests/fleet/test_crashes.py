@@ -31,6 +31,7 @@ def sqlite_fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point,iteration",
     [
