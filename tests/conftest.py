@@ -23,6 +23,30 @@ for number, handler in (
         signal.signal(number, handler)
 
 
+HALF = "ROODA_TEST_HALF"  # 0 or 1: of large matrices of slow tests, run this half
+_LARGE = 4  # sets of parameters
+_WHOLE = ("test_the_same_holds_in_the_sandbox",)  # matrices that always run as a whole
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out half of each large matrix of slow tests, where `.ci/run` asks for that."""
+    half = os.environ.get(HALF)
+    if half is None:
+        return
+    matrices: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("slow") and not name.endswith(_WHOLE):
+            matrices.setdefault(name, []).append(item)
+    left_out: set[pytest.Item] = set()
+    for same in matrices.values():
+        if len(same) >= _LARGE:
+            ordered = sorted(same, key=lambda item: item.nodeid)
+            left_out.update(ordered[1 - int(half) :: 2])
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """An empty work folder and an empty home folder next to it."""
