@@ -23,15 +23,16 @@ for number, handler in (
         signal.signal(number, handler)
 
 
-HALF = "ROODA_TEST_HALF"  # 0 or 1: of large matrices of slow tests, run this half
+PART = "ROODA_TEST_PART"  # 0, 1 or 2: of large matrices of slow tests, run this part
+_PARTS = 3
 _LARGE = 4  # sets of parameters
 _WHOLE = ("test_the_same_holds_in_the_sandbox",)  # matrices that always run as a whole
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out half of each large matrix of slow tests, where `.ci/run` asks for that."""
-    half = os.environ.get(HALF)
-    if half is None:
+    """Run a part of each large matrix of slow tests, where `.ci/run` asks for that."""
+    part = os.environ.get(PART)
+    if part is None:
         return
     matrices: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for same in matrices.values():
         if len(same) >= _LARGE:
             ordered = sorted(same, key=lambda item: item.nodeid)
-            left_out.update(ordered[1 - int(half) :: 2])
+            left_out.update(set(same).difference(ordered[int(part) :: _PARTS]))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
