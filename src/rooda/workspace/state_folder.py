@@ -82,8 +82,18 @@ def make_folders(workspace: Path, place: str = "") -> str:
             continue
         if found is not None:
             Path(folder).unlink()
-        Path(folder).mkdir(mode=0o700)  # an error if a link appears now: it would be followed
+        _make_folder(folder)
     return folder
+
+
+def _make_folder(folder: str) -> None:
+    """Create a folder. Another rooda may do the same now; a link must not take its place."""
+    try:
+        Path(folder).mkdir(mode=0o700)
+    except FileExistsError:
+        found = _found(folder)
+        if found is None or not stat.S_ISDIR(found.st_mode):
+            raise
 
 
 def _make_private(folder: str) -> None:
@@ -107,12 +117,17 @@ def _found(path: str) -> os.stat_result | None:
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Create a file with this content, or none. Raises OSError that names the file."""
+    """Create a file with this content, or none. Raises OSError that names the file.
+
+    It gets its name when it is complete: several commands may create it at the same moment.
+    """
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
     try:
-        with _open_new(path) as file:
+        with _open_new(draft) as file:
             file.write(content)
+        draft.replace(path)
     except OSError as error:
-        path.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
