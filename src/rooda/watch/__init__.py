@@ -1,0 +1,1 @@
+"""`rooda watch`: a full-screen view of the runs at work on this machine."""
