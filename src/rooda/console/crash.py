@@ -15,7 +15,7 @@ from rooda import __version__
 from rooda.console.flags import masked
 from rooda.text.controls import one_line
 from rooda.text.masking import Masker
-from rooda.text.paths import with_home
+from rooda.text.paths import state_home, with_home
 
 _LONGEST_MESSAGE = 300
 
@@ -46,9 +46,9 @@ def tell(error: Exception, arguments: Sequence[str]) -> None:
 
 def _keep(report: str) -> str:
     """Write the report to a file and return the name of the file, or the report if that fails."""
-    state = os.environ.get("XDG_STATE_HOME") or with_home("~/.local/state")
+    state = state_home(os.environ) or Path(with_home("~/.local/state"))
     name = f"crash-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.log"
-    for folder in (Path(state) / "rooda", Path(tempfile.gettempdir())):
+    for folder in (state / "rooda", Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / name

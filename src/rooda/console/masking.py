@@ -5,13 +5,9 @@ secrets in its own environment, in the `--env` flags of the run, and in the `env
 files.
 """
 
-from collections.abc import Iterator
-
 import click
 
 from rooda.config.world import this_world
-from rooda.record.given_flags import GivenFlags
-from rooda.record.rows import RunRow
 from rooda.text.masking import MASK_NOTHING, Masker
 
 UNMASKED = click.option(
@@ -22,14 +18,3 @@ UNMASKED = click.option(
 def masker_here(*, unmasked: bool = False) -> Masker:
     """Return what masks the secrets of this environment, or nothing if the user wants that."""
     return MASK_NOTHING if unmasked else Masker(this_world().environ)
-
-
-def variables_of(*rows: RunRow) -> Iterator[dict[str, str]]:
-    """Yield the variables that runs were given: by the config files, and by their flags."""
-    from rooda.config.configured_env import configured_env  # pressing Tab does not need it
-
-    for procedure in {row.procedure for row in rows}:
-        yield configured_env(this_world(), procedure)
-    for row in rows:
-        if isinstance(row.given, GivenFlags):
-            yield row.given.variables()

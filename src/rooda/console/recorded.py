@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.world import this_world
-from rooda.console.masking import masker_here, variables_of
+from rooda.console.masking import masker_here
 from rooda.record.json_objects import last_attempts, with_summary
 from rooda.record.rows import IterationRow, NoRecord, NothingRecorded, RunRow, StoreError
 from rooda.record.run_names import LAST, from_end
@@ -95,7 +95,9 @@ class Recorded(Struct, frozen=True):
     def _masked(self, rows: list[RunRow]) -> list[RunRow]:
         """Return the rows without the secrets that the runs were given."""
         if self.masker.is_on:
-            for variables in variables_of(*rows):
+            from rooda.record.given_variables import given_variables  # see `at`
+
+            for variables in given_variables(this_world(), *rows):
                 self.masker.learn(variables)
         return self.masker.tree(rows)
 

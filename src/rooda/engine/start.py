@@ -58,6 +58,7 @@ from rooda.views.log import Log, LogFile
 from rooda.views.masked_events import EventMasker
 from rooda.views.program_output import AgentOutput, Separators
 from rooda.views.terminal import Sink, Terminal
+from rooda.workspace.known_trees import remember_tree
 from rooda.workspace.pin import Pin
 from rooda.workspace.state_folder import STATE_FOLDER, make_state_folder
 
@@ -180,6 +181,8 @@ def _open_recording(
     """Open the record for a run that holds the lock. Raises InvalidInput."""
     recording = Recording.open(plan, is_alone=lock.is_held)
     closing.callback(recording.close)
+    if plan.project is None:  # a record that is apart belongs to the program that asked for it
+        remember_tree(plan.workspace, this_world().environ)
     if programs.run_id:
         recording.refuse_known(programs.run_id)
     return recording

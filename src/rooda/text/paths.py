@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rooda.text.controls import one_line
@@ -23,6 +23,14 @@ def anchored(folder: Path, text: str, home: Path | None = None) -> Path:
 def with_home(text: str) -> str:
     """Return the path with `~` replaced; `~name` of an unknown user is an ordinary file name."""
     return os.path.expanduser(text)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+
+
+def state_home(environ: Mapping[str, str]) -> Path | None:
+    """Return the user's folder for the state of programs; None if it is not known."""
+    text, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
+    if Path(text).is_absolute():
+        return Path(text)
+    return Path(home) / ".local" / "state" if Path(home).is_absolute() else None
 
 
 def shown_from(folder: Path, path: Path, home: Path | None = None) -> str:

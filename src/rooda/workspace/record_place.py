@@ -28,10 +28,10 @@ def find_workspace(folder: Path) -> Path | None:
 
 
 def _first_with_record(folders: Iterable[Path]) -> Path | None:
-    return next((one for one in folders if _has_record(one)), None)
+    return next((one for one in folders if has_record(one)), None)
 
 
-def _has_record(folder: Path) -> bool:
+def has_record(folder: Path) -> bool:
     """Return whether the folder has a record, also one that the user may not read."""
     state = folder / STATE_FOLDER
     try:

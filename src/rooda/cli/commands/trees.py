@@ -22,9 +22,10 @@ from rooda.cli.snapshot_words import (
     words_of_restore,
 )
 from rooda.config.problems import InvalidInput, Problem
+from rooda.config.world import this_world
 from rooda.console.command_table import CliContext
 from rooda.console.completion import complete_runs
-from rooda.console.masking import UNMASKED, variables_of
+from rooda.console.masking import UNMASKED
 from rooda.console.options import RunNamesCommand
 from rooda.console.pager import is_command, is_terminal
 from rooda.console.recorded import Recorded, refuse_run_around
@@ -32,6 +33,7 @@ from rooda.loop.state import Status
 from rooda.process.interrupts import INTERRUPTED, Interrupts
 from rooda.process.leftovers import RunTrace, stop_leftovers
 from rooda.process.runner import MARK
+from rooda.record.given_variables import given_variables
 from rooda.record.rows import RunRow
 from rooda.text.controls import one_line
 from rooda.text.numbers import count
@@ -123,7 +125,7 @@ def diff(
     pager = f"{shlex.join([*_FILTER, '--visible', *masked])} | {_pager(tools)}"
     environ = {**os.environ, **TRUE_OBJECTS, "PATH": tools.path, "GIT_PAGER": pager}
     if not unmasked:  # the filter masks the secrets of its environment
-        for number, variables in enumerate(variables_of(row)):
+        for number, variables in enumerate(given_variables(this_world(), row)):
             given = {name: value for name, value in variables.items() if names_a_secret(name)}
             environ |= {f"{_GIVEN}{number}_{name}": value for name, value in given.items()}
     # Git starts the pager on a terminal only.
