@@ -456,6 +456,7 @@ def test_line_with_a_million_parts_is_read_in_bounded_memory() -> None:
         assert memory.peak < 40 * MB
 
 
+@pytest.mark.thorough
 def test_flood_of_small_events_is_read_in_bounded_memory() -> None:
     event = line({"type": "assistant", "message": {"content": [{"type": "text", "text": "hi\n"}]}})
     reader = OutputReader(ADAPTERS["claude"], Form.EVENTS, limit=64 * 1024)
@@ -575,6 +576,7 @@ def test_reading_time_grows_linearly_with_the_number_of_lines() -> None:
 # -- lines of any length ---------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shift", range(8))
 def test_huge_line_is_shortened_in_the_middle_and_stays_an_event(shift: int) -> None:
     # Escapes everywhere, so that each cut falls inside an escape.

@@ -164,6 +164,7 @@ def test_any_text_can_be_read(data: bytes) -> None:
     check_read(data)
 
 
+@pytest.mark.thorough
 @FUZZ
 @given(mutated())
 def test_damaged_file_can_be_read(data: bytes) -> None:
@@ -222,6 +223,7 @@ def test_any_variables_give_a_plan_or_problems(folder: Path, env: dict[str, str]
     assert dry_run.render(prepared, ["build"])
 
 
+@pytest.mark.thorough
 @WHOLE
 @given(st.dictionaries(st.sampled_from(["--context", *(f"--{p}" for p in PHASES)]), WORDS))
 def test_any_prompts_give_a_plan_or_problems(folder: Path, flags: dict[str, str]) -> None:
@@ -283,6 +285,7 @@ def test_hostile_file_causes_no_traceback_in_the_command(workspace: Workspace, n
     assert not (check.code == 1 and run.code == 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", ["1e300", "9999999999", "200000d"])
 def test_huge_timeout_means_no_timeout_or_is_a_problem(workspace: Workspace, seconds: str) -> None:
     workspace.config(f"loop: {{iteration_timeout: {seconds}, kill_grace: {seconds}}}")
@@ -291,6 +294,7 @@ def test_huge_timeout_means_no_timeout_or_is_a_problem(workspace: Workspace, sec
     assert not re.search("Traceback|Internal error", done.err)
 
 
+@pytest.mark.thorough
 def test_hostile_variables_cause_no_traceback_in_the_command(workspace: Workspace) -> None:
     value = os.fsdecode(b"\xff\xfe\x1b[2J")
     for row in SETTINGS[:6]:

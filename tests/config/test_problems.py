@@ -329,6 +329,7 @@ def test_procedure_with_the_name_of_a_command_is_warned_about(name: str, tmp_pat
     assert prepared.valid
 
 
+@pytest.mark.thorough
 def test_procedure_with_the_name_of_a_command_runs_with_rooda_run(workspace: Workspace) -> None:
     workspace.config(f"procedures: {{list: {{{FOUR}}}}}")
     agent = workspace.agent("echo '<promise>SUCCESS</promise>'")

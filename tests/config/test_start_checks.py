@@ -85,6 +85,7 @@ def test_no_commit_while_another_operation_is_in_progress(
     assert errors(found(tmp_path)) == []
 
 
+@pytest.mark.thorough
 def test_commit_needs_a_name_and_an_email_for_git(work: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/.gitconfig").write_text("[user]\n    useConfigOnly = true\n")

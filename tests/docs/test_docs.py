@@ -59,6 +59,7 @@ YAML_EXAMPLES = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", docs.GENERATED)
 def test_generated_tables_are_fresh(name: str) -> None:
     assert (docs.DOCS / name).read_text() == docs.updated(name), "run `make docs`"
@@ -153,6 +154,7 @@ def _expanded(word: str, folder: Path) -> list[str]:
     return found or [word]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", commands_of("rooda"))
 def test_documented_commands_run(workspace: Workspace, recorded: Path, words: list[str]) -> None:
     for name in ("claude", "my-agent"):
@@ -224,6 +226,7 @@ def test_documented_python_runs(page: Path, tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True, capture_output=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_documented_make_targets_and_scripts_exist(page: Path) -> None:
     for words in shell_commands(page):

@@ -346,6 +346,7 @@ def test_ask_version_reports_a_program_that_the_os_cannot_start(tools: Path) -> 
     assert (version.text, version.can_start) == (None, False)
 
 
+@pytest.mark.thorough
 def test_hanging_programs_are_asked_in_parallel_and_leave_no_processes(tools: Path) -> None:
     body = "echo $$ > $0.pid; setsid sleep 600 & echo $! > $0.child; sleep 600"
     paths = [script(tools, name, body) for name in ("one", "two", "three")]

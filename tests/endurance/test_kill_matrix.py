@@ -295,6 +295,7 @@ def started(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="reads start times from /proc")
 @pytest.mark.parametrize(
     "later,boot",

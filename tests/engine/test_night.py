@@ -244,6 +244,7 @@ def test_run_waits_at_most_max_limit_wait_and_then_tries_once_more(night: Night)
     assert "max_limit_wait" in night.output_of("why")
 
 
+@pytest.mark.thorough
 def test_run_without_wait_for_limits_aborts_at_once(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     ended = night.run(night.plan(wait_for_limits="false"))
@@ -252,6 +253,7 @@ def test_run_without_wait_for_limits_aborts_at_once(night: Night) -> None:
     assert night.now == EVENING
 
 
+@pytest.mark.thorough
 def test_resumed_run_remembers_the_limit(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     plan = night.plan()
@@ -295,6 +297,7 @@ def test_fallback_that_cannot_be_started_does_not_end_the_run(night: Night) -> N
     assert night.waits() == [("limit", "claude", 4.5 * 3600 + 5)]
 
 
+@pytest.mark.thorough
 def test_interrupted_wait_is_shown_with_the_time_that_was_waited(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGINT)
@@ -304,6 +307,7 @@ def test_interrupted_wait_is_shown_with_the_time_that_was_waited(night: Night) -
     assert "0.0s of 4h30m05s" in night.output_of("why")
 
 
+@pytest.mark.thorough
 def test_fallback_takes_over_and_the_first_agent_comes_back(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
@@ -349,6 +353,7 @@ def test_if_all_agents_have_a_limit_the_run_waits_for_the_first_that_is_free(nig
     assert [one["agent"] for one in night.show()["iterations"]] == ["codex", "codex"]
 
 
+@pytest.mark.thorough
 def test_fallback_that_is_not_logged_in_does_not_end_the_run(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     night.script(
@@ -361,6 +366,7 @@ def test_fallback_that_is_not_logged_in_does_not_end_the_run(night: Night) -> No
     assert "auth: 401 Unauthorized" in night.output_of("why", "1")
 
 
+@pytest.mark.thorough
 def test_backoff_grows_up_to_its_cap_and_ends_at_the_threshold(night: Night) -> None:
     night.script("claude", "echo 'no such thing' >&2; exit 1")  # fails before its first event
     ended = night.run(
@@ -373,6 +379,7 @@ def test_backoff_grows_up_to_its_cap_and_ends_at_the_threshold(night: Night) -> 
     assert "The same failure 5 times in a row" in night.output_of("why", "5")
 
 
+@pytest.mark.thorough
 def test_no_wait_after_the_last_iteration(night: Night) -> None:
     night.script("claude", "echo 'no such thing' >&2; exit 1")
     ended = night.run(night.plan(default_max_iterations="1"))
@@ -415,6 +422,7 @@ def test_sleep_of_the_machine_shortens_the_wait(night: Night) -> None:
     assert len(rests) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "flags,status,rule,iterations",
     [
@@ -462,6 +470,7 @@ def make_tries_last(night: Night, minutes: float, agent: str = "claude") -> None
     night.listeners.append(tries)
 
 
+@pytest.mark.thorough
 def test_outage_counts_neither_as_failure_nor_as_iteration(night: Night) -> None:
     night.script("claude", OVERLOADED, OFFLINE, OVERLOADED, OVERLOADED, OFFLINE, prints(INIT, DONE))
     make_tries_last(night, 3)
@@ -507,6 +516,7 @@ def test_outage_longer_than_max_outage_wait_ends_the_run(night: Night) -> None:
     assert "outage of claude" in night.output_of("show")
 
 
+@pytest.mark.thorough
 def test_outage_may_last_forever_without_max_outage_wait(night: Night) -> None:
     night.script("claude", *[OVERLOADED] * 6, prints(INIT, DONE))
     ended = night.run(night.plan(max_outage_wait="none", backoff="3h", max_backoff="4h"))
@@ -534,6 +544,7 @@ def test_any_other_outcome_ends_an_outage(night: Night, between: str) -> None:
     assert [one.lasted for one in outages] == [0, 10, 30, 70, 150] * 2
 
 
+@pytest.mark.thorough
 def test_consecutive_failures_are_counted_across_an_outage(night: Night) -> None:
     night.script("claude", CRASH, OVERLOADED, OVERLOADED, CRASH, OFFLINE, prints(INIT, DONE))
     ended = night.run(night.plan(failure_threshold="3"))
@@ -544,6 +555,7 @@ def test_consecutive_failures_are_counted_across_an_outage(night: Night) -> None
     assert (ended.rule, ended.consecutive_failures) == ("failure-threshold", 3)
 
 
+@pytest.mark.thorough
 def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> None:
     night.script("claude", *[OVERLOADED] * 4, *[OVERLOADED] * 3, prints(INIT, DONE))
     plan = night.plan(max_outage_wait="1m")
@@ -557,6 +569,7 @@ def test_resume_after_max_outage_wait_starts_a_new_allowance(night: Night) -> No
     assert "4 waits" not in night.output_of("why")
 
 
+@pytest.mark.thorough
 def test_resume_of_a_run_that_was_interrupted_in_an_outage_tries_at_once(night: Night) -> None:
     night.script("claude", OVERLOADED, prints(INIT, DONE))
     night.rest = lambda _: night.interrupts.received.append(signal.SIGTERM)
@@ -599,6 +612,7 @@ def test_sleep_of_the_machine_does_not_count_as_outage(night: Night) -> None:
     assert all(one.lasted is not None and one.lasted < 60 for one in waits)
 
 
+@pytest.mark.thorough
 def test_max_duration_ends_a_wait_for_an_outage(night: Night) -> None:
     night.script("claude", OVERLOADED)
     ended = night.run(night.plan(max_duration="15m"))
@@ -606,6 +620,7 @@ def test_max_duration_ends_a_wait_for_an_outage(night: Night) -> None:
     assert night.now - EVENING <= timedelta(minutes=15, seconds=2)
 
 
+@pytest.mark.thorough
 def test_cost_of_tries_in_an_outage_counts_toward_the_budget(night: Night) -> None:
     costly = result("529 Overloaded", is_error=True, api_error_status=529, total_cost_usd=0.5)
     night.script("claude", prints(INIT, costly, code=1))
@@ -614,6 +629,7 @@ def test_cost_of_tries_in_an_outage_counts_toward_the_budget(night: Night) -> No
     assert len(night.waits()) == 2
 
 
+@pytest.mark.thorough
 def test_fallback_takes_over_in_an_outage_and_the_first_agent_comes_back(night: Night) -> None:
     night.script("claude", OVERLOADED, OVERLOADED, prints(INIT, DONE))
     night.script("helper", "sleep 0.01")
@@ -635,6 +651,7 @@ def test_if_all_agents_have_an_outage_the_run_waits_for_the_first_agent(night: N
     assert night.waits() == [("outage", "claude", 10.0), ("outage", "claude", 20.0)]
 
 
+@pytest.mark.thorough
 def test_outage_of_the_fallback_does_not_end_a_run_that_waits_for_a_limit(night: Night) -> None:
     night.script("claude", prints(INIT, failed(LIMIT, 429), code=1), prints(INIT, DONE))
     offline = prints(event(type="turn.failed", error={"message": "error sending request"}), code=1)

@@ -17,6 +17,7 @@ def parameters(function: object) -> list[str]:
     return list(inspect.signature(function).parameters)
 
 
+@pytest.mark.thorough
 def test_the_private_parts_are_there() -> None:
     assert parameters(SystemDatabase.reenqueue_for_recovery) == [
         *("self", "workflow_id", "executor_ids", "recovery_queue_name")

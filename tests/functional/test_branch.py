@@ -21,6 +21,7 @@ def current(work: GitWork) -> str:
     return work.git("symbolic-ref", "--short", "HEAD")
 
 
+@pytest.mark.thorough
 def test_branch_is_created_before_the_first_iteration_and_not_by_a_dry_run(work: GitWork) -> None:
     work.write("notes", "mine\n")
     agent = work.agent(f"git symbolic-ref HEAD > {work.marker('seen')}; {SUCCESS}")
@@ -34,6 +35,7 @@ def test_branch_is_created_before_the_first_iteration_and_not_by_a_dry_run(work:
     assert work.git("rev-parse", "night/1") == work.git("rev-parse", "main")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["two words", "mine/sub"])
 def test_name_that_git_refuses_is_an_error_before_the_first_iteration(
     work: GitWork, name: str

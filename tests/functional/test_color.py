@@ -21,6 +21,7 @@ def work(workspace: Workspace) -> Iterator[GitWork]:
         yield found
 
 
+@pytest.mark.thorough
 def test_terminal_shows_colors_and_files_have_none(work: GitWork, screen: Screen) -> None:
     work.commit()
     agent = work.agents("exit 3", f"echo a > new; git add new; git commit -qm own; {SUCCESS}")

@@ -110,12 +110,14 @@ def test_none_unsets_an_optional_setting(
     assert f"  {line} (" in done.out
 
 
+@pytest.mark.thorough
 def test_max_iterations_overrides_unlimited_with_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "-n", "2", "-u")
     assert (done.code, workspace.starts) == (2, 2)
     assert "WARN: --max-iterations and --unlimited were both given; the number wins" in done.err
 
 
+@pytest.mark.thorough
 def test_quiet_prints_only_warnings_and_errors(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "-q")
     assert (done.code, done.out, done.err) == (2, "", "")
@@ -266,6 +268,7 @@ def test_misspelled_variable_starts_no_agent(workspace: Workspace) -> None:
     assert not (workspace.path / "started").exists()
 
 
+@pytest.mark.thorough
 def test_variables_that_rooda_passes_to_hooks_and_agents_are_no_settings(
     workspace: Workspace,
 ) -> None:
@@ -476,6 +479,7 @@ def test_invalid_config_is_an_error_of_every_reading_command(inside: Inside, arg
     assert "Error: rooda-config.yml:1: loop.failure_threshold: must be 1 or more" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("args", ["list", "list --aliases", "info build", "version", "config show"])
 def test_reading_commands_write_nothing(workspace: Workspace, args: str) -> None:
     assert workspace.rooda(*args.split()).code == 0
@@ -486,6 +490,7 @@ def test_reading_commands_write_nothing(workspace: Workspace, args: str) -> None
 # -- procedures with the name of a command -------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_procedure_with_the_name_of_a_command_needs_run(workspace: Workspace) -> None:
     workspace.config(procedure("list"))
     args = ("--ai-cmd", workspace.agents("exit 0"), "-n", "1")
@@ -520,11 +525,13 @@ def test_config_flag_selects_another_file(workspace: Workspace) -> None:
     assert (done.code, workspace.starts) == (2, 1)
 
 
+@pytest.mark.thorough
 def test_agent_runs_in_the_folder_where_rooda_was_started(workspace: Workspace) -> None:
     workspace.work(workspace.agent("pwd -P > where"), "-n", "1")
     assert Path((workspace.path / "where").read_text().strip()) == workspace.path.resolve()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["flag", "variable", "config"])
 def test_working_dir_sets_the_folder_of_the_agent(workspace: Workspace, form: str) -> None:
     (workspace.path / "sub").mkdir()
@@ -625,6 +632,7 @@ def test_phase_value_that_is_no_path_is_text(workspace: Workspace, value: str) -
     assert f"## OBSERVE\n{value}\n" in plan(workspace, phases={"observe": (value,)}).prompt()
 
 
+@pytest.mark.thorough
 def test_invalid_phase_values_are_reported_once_and_start_no_agent(workspace: Workspace) -> None:
     done = workspace.work(workspace.agents("exit 0"), "--act", "gone.md", "--observe", "")
     assert (done.code, workspace.starts) == (1, 0)
@@ -732,6 +740,7 @@ def test_tab_completes_commands_procedures_flags_and_values(
     assert completed_names(workspace, line) == names
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line,kind",
     [
@@ -798,6 +807,7 @@ def test_completion_scripts(inside: Inside, shell: str, first: str, words: str) 
     assert done.out.startswith(first)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_completion_script_works_in_bash(workspace: Workspace) -> None:
     workspace.config(procedure("mine"))

@@ -557,6 +557,7 @@ def test_init_in_a_read_only_folder_is_an_error(workspace: Workspace) -> None:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.thorough
 def test_advice_of_config_check_and_doctor_names_keys_instead_of_flags(
     workspace: Workspace,
 ) -> None:

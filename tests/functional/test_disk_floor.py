@@ -13,6 +13,7 @@ FILL = "head -c 12000000 /dev/zero > ballast"
 FLOOR = ("--min-free-disk", "6MB")
 
 
+@pytest.mark.thorough
 def test_run_does_not_start_below_the_floor_and_says_what_to_change(workspace: Workspace) -> None:
     workspace.config(f"loop:\n  min_free_disk: 999999GB\n{PROCEDURE}")
     for args in ((), ("--dry-run",)):

@@ -253,6 +253,7 @@ def test_doctor_with_a_missing_chosen_agent_counts_a_problem(
     assert "npm install -g @anthropic-ai/claude-code" in done.out
 
 
+@pytest.mark.thorough
 def test_doctor_json_reports_a_missing_chosen_agent_with_advice(
     workspace: Workspace, tools: Path, inside: Inside
 ) -> None:

@@ -54,6 +54,7 @@ def test_follow_shows_a_live_run_and_ends_with_it(
     assert screen.lines[0].endswith("(work), running")
 
 
+@pytest.mark.thorough
 def test_follow_prints_the_whole_log_of_an_ended_run(workspace: Workspace, rooda: Inside) -> None:
     bodies = [f"echo word {number}; seq 3000" for number in range(2)]
     assert workspace.work(workspace.agents(*bodies), "-n", "2").code == 2
@@ -108,6 +109,7 @@ def test_follow_strips_control_codes_that_an_agent_wrote_into_the_session_log(
     assert b"\x07" not in screen.sent
 
 
+@pytest.mark.thorough
 def test_follow_reports_a_missing_session_log(workspace: Workspace, rooda: Inside) -> None:
     assert workspace.work(workspace.agent(f"{SUCCESS}; rm -rf .rooda/runs; sleep 0.1")).code == 0
     for path in (workspace.path / ".rooda/runs").glob("*/session.log"):
@@ -159,6 +161,7 @@ def test_stop_does_not_change_the_outcome_of_a_run_in_its_last_iteration(
     assert asked(rooda, "show")["status"] == "success"
 
 
+@pytest.mark.thorough
 def test_stop_now_ends_the_run_with_sigterm_and_reports_its_outcome(
     workspace: Workspace, nursery: Nursery, rooda: Inside
 ) -> None:
@@ -224,6 +227,7 @@ def test_second_stop_now_kills_the_agent_at_once_and_both_report_the_end(
         assert re.fullmatch(r"Run \S+ has ended: interrupted\.\n", done.out)
 
 
+@pytest.mark.thorough
 def test_stop_now_reports_a_run_that_is_still_running_and_what_to_do(
     workspace: Workspace, nursery: Nursery, rooda: Inside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +330,7 @@ signal.pause()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/locks")
 @pytest.mark.parametrize("how", ["handles", "does not handle"])
 @pytest.mark.parametrize("flags", [(), ("--now",)], ids=["", "now"])

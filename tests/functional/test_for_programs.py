@@ -47,6 +47,7 @@ def test_a_dry_run_makes_no_folder_for_the_record(tree: Workspace, apart: Path) 
     assert not apart.exists()
 
 
+@pytest.mark.thorough
 def test_the_record_of_a_run_can_be_apart_from_its_work_tree(
     tree: Workspace, apart: Path, tmp_path: Path
 ) -> None:
@@ -213,6 +214,7 @@ def test_the_agent_and_its_tree_end_when_the_lifeline_closes(
     assert (row.status, row.rule) == ("interrupted", "interrupted")
 
 
+@pytest.mark.thorough
 def test_a_wrong_lifeline_is_one_clear_error_before_anything_starts(
     tree: Workspace, tmp_path: Path
 ) -> None:

@@ -155,6 +155,7 @@ def test_fallbacks_take_aliases(workspace: Workspace) -> None:
     assert "AI command binary not found: no-such-program" in workspace.rooda("work", *flags).out
 
 
+@pytest.mark.thorough
 def test_the_help_of_env_says_where_a_variable_can_be_removed(workspace: Workspace) -> None:
     """`--env` only adds variables; in a config file, null removes one."""
     text = line_of(printed(workspace, str(ROODA), "build", "--help-all"), "--env")
@@ -167,6 +168,7 @@ def test_the_help_of_env_says_where_a_variable_can_be_removed(workspace: Workspa
     assert not [line for line in seen if line.startswith("GONE=")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

@@ -294,6 +294,7 @@ def test_show_prints_everything_known_of_an_iteration(past: Past, rooda: Inside)
     assert "What the agent said last\n" in tests
 
 
+@pytest.mark.thorough
 def test_show_json_of_a_run_has_the_documented_keys(past: Past) -> None:
     run = asked(past.workspace.rooda, "show", past.good)
     assert run.keys() >= OF_A_RUN | {"iterations"}

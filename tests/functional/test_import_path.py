@@ -14,6 +14,7 @@ NO_COVERAGE = {"COVERAGE_PROCESS_START": "", "COVERAGE_PROCESS_CONFIG": ""}
 PLANTED = ("typing", "signal", "socket", "json", "sqlite3", "click", "msgspec", "yaml", "psutil")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", [":", "src", "{here}", "{here}/src:/nowhere"])
 def test_python_path_does_not_lead_rooda_into_the_work_tree(
     workspace: Workspace, tmp_path: Path, path: str

@@ -145,6 +145,7 @@ def test_second_ctrl_c_kills_at_once(workspace: Workspace, nursery: Nursery) -> 
     assert not alive(agent)
 
 
+@pytest.mark.thorough
 def test_two_sighups_leave_the_agent_its_grace(workspace: Workspace, nursery: Nursery) -> None:
     """The shell and the kernel both send SIGHUP when a terminal closes: that is one request."""
     command = workspace.python_agent("""

@@ -65,6 +65,7 @@ def test_report_that_cannot_be_written_is_one_warning_and_no_failure(work: GitWo
     assert list(target.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_report_may_be_beside_the_work_tree(work: GitWork) -> None:
     done = work.work(work.agents(DONE), "--report", "../beside.md")
     assert (done.code, done.err.count("WARN")) == (0, 0), done.err

@@ -113,6 +113,7 @@ def test_a_run_without_an_agent_names_every_built_in_alias(workspace: Workspace)
     assert sorted(named[1].split(", ")) == sorted(COMMANDS)
 
 
+@pytest.mark.thorough
 def test_doctor_without_an_agent_says_so_at_its_end(workspace: Workspace) -> None:
     tools = workspace.home / "bin"
     tools.mkdir()
@@ -191,6 +192,7 @@ def test_a_silent_failed_verify_has_no_empty_heading(workspace: Workspace) -> No
     assert done.err.splitlines()[at[0] + 1] == "  Output: none"
 
 
+@pytest.mark.thorough
 def test_a_talking_failed_verify_is_quoted(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("exit 0"), "-n", "1", "--verify", "echo no; exit 7")
     assert "  Last output:\n    | no\n" in done.err
@@ -211,6 +213,7 @@ def test_a_failed_hook_is_explained_by_the_hook(workspace: Workspace) -> None:
     assert "Evidence: exit code 9 from exit 9\n" in workspace.rooda("why").out
 
 
+@pytest.mark.thorough
 def test_a_failed_push_after_the_last_iteration_promises_no_retry(work: GitWork) -> None:
     work.git("remote", "set-url", "origin", str(work.path / "nowhere"))
     agent = work.agent("git commit -q --allow-empty -m x")
@@ -255,6 +258,7 @@ def test_show_leaves_the_signal_out_of_the_summary(workspace: Workspace) -> None
     assert "<promise>SUCCESS</promise>" in workspace.rooda("show", "1", "--json").out
 
 
+@pytest.mark.thorough
 def test_a_commit_message_leaves_the_signal_out_of_the_summary(work: GitWork) -> None:
     work.config(f"loop: {{git: {{message: 'done: {{summary}}'}}}}\n{PROCEDURE}")
     work.commit("config")

@@ -109,6 +109,7 @@ def test_a_usage_limit_without_a_wait_is_in_the_result_with_its_end_and_account(
     assert result_of(file)["limit"]["account"] == "team"
 
 
+@pytest.mark.thorough
 def test_an_outage_that_the_run_may_not_wait_for_ends_it_at_once_with_the_same_object(
     tree: Workspace, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_an_outage_that_the_run_may_not_wait_for_ends_it_at_once_with_the_same_o
     assert found["limit"]["until"] is not None
 
 
+@pytest.mark.thorough
 def test_the_events_of_a_wait_have_the_account_and_the_end_of_the_limit(
     tree: Workspace, tmp_path: Path
 ) -> None:

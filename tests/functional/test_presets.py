@@ -93,6 +93,7 @@ def test_ralph_exits_with_0_at_its_maximum(workspace: Workspace) -> None:
     assert (done.code, workspace.starts) == (0, 10)
 
 
+@pytest.mark.thorough
 def test_ralph_needs_a_repository(workspace: Workspace) -> None:
     done = workspace.work("true", "--preset", "ralph")
     assert done.code == 1

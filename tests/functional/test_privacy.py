@@ -24,6 +24,7 @@ def readable_by_others(folder: Path) -> set[Path]:
     return found
 
 
+@pytest.mark.thorough
 def test_run_writes_no_file_that_other_users_can_read(workspace: Workspace) -> None:
     repo = versioned(workspace)
     agent = repo.agent(AGENT)

@@ -124,6 +124,7 @@ def test_changes_are_found_without_a_repository(workspace: Workspace) -> None:
     assert (workspace.path / "run.log").exists()
 
 
+@pytest.mark.thorough
 def test_without_git_rooda_runs_and_warns_that_changes_are_unknown(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -203,6 +204,7 @@ def test_log_file_does_not_count_as_a_change_of_the_agent(work: GitWork) -> None
     assert (work.path / "run.log").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the path of a descriptor")
 def test_file_that_receives_rooda_s_output_does_not_count_as_a_change_of_the_agent(
     work: GitWork,

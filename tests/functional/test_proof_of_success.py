@@ -126,6 +126,7 @@ def test_copy_of_a_killed_run_is_removed_by_the_next_run(work: GitWork, tmp: Pat
     assert copies(tmp) == []
 
 
+@pytest.mark.thorough
 def test_clean_check_without_git_is_an_error_before_the_first_iteration(
     workspace: Workspace,
 ) -> None:

@@ -56,6 +56,7 @@ def test_each_iteration_is_pushed_and_the_first_sets_the_upstream(work: GitWork)
     assert tags == "refs/heads/main", "snapshots are not pushed"
 
 
+@pytest.mark.thorough
 def test_remote_that_is_ahead_is_reported_and_not_overwritten(work: GitWork) -> None:
     work.git("push", "-q", "-u", "origin", "main")
     colleague = work.path.parent / "colleague"

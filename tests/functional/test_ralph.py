@@ -180,6 +180,7 @@ def test_build_without_a_plan_is_refused(unplanned: Ralphs) -> None:
     assert f"Exit Reason: {NO_PLAN}\nExit Code: 2\n" in unplanned.log()
 
 
+@pytest.mark.thorough
 def test_plan_that_ends_without_a_plan_file_has_failed(unplanned: Ralphs) -> None:
     empty = "echo > .ralph/implementation_plan.md"
     unplanned.agent_does(f"{WORKS}; {COMPLETE}", f"{empty}; {COMPLETE}", WORKS)
@@ -356,6 +357,7 @@ def test_blocked_task_is_passed_over_and_named_at_the_end(planned: Ralphs) -> No
     assert "\nTasks of the plan that are blocked: Read the file\n" in why
 
 
+@pytest.mark.thorough
 def test_plan_mode_names_no_task_of_the_plan(planned: Ralphs) -> None:
     planned.agent_does(f"{completes_task(1)}; {COMPLETE}")
     done = planned.ralph("plan")
@@ -694,6 +696,7 @@ def test_init_overwrites_nothing(work: Ralphs) -> None:
     assert work.git("diff", "--name-only").split() == [".ralph/config", "AGENTS.md"]
 
 
+@pytest.mark.thorough
 def test_init_says_what_else_a_folder_needs(work: Ralphs) -> None:
     done = work.ralph("init", within="specs")
     assert f"ralph uses this .ralph here, and not {work.path / '.ralph'}\n" in done.out

@@ -159,6 +159,7 @@ def test_three_hundred_iterations_with_a_gigabyte_of_transcripts(work: GitWork) 
     assert "300 good" in Page(page.read_text()).text
 
 
+@pytest.mark.thorough
 def test_markdown_and_json_go_to_standard_output_or_a_file(work: GitWork) -> None:
     assert work.work(work.agents(f"echo Added it all.; {DONE}")).code == 0
     shown = work.rooda("report", "--format", "markdown")

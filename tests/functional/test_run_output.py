@@ -51,6 +51,7 @@ def test_log_of_limited_iterations(workspace: Workspace) -> None:
     assert (done.code, done.out) == (2, ""), "the agent's output is not shown"
 
 
+@pytest.mark.thorough
 def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> None:
     agent = workspace.agents("exit 0", "exit 0", "exit 0", "exit 1")
     done = workspace.work(agent, "--max-iterations", "10")
@@ -75,6 +76,7 @@ def test_log_of_an_abort_after_consecutive_failures(workspace: Workspace) -> Non
     assert (done.code, workspace.starts) == (1, 6)
 
 
+@pytest.mark.thorough
 def test_verbose_output_between_log_lines(workspace: Workspace) -> None:
     workspace.config(PROCEDURE)
     agent = workspace.agent("echo '... running tests'; echo 'ok' >&2")
@@ -203,6 +205,7 @@ def test_crash_is_logged_with_its_signal(workspace: Workspace) -> None:
     assert "    | half a thought" in done.err
 
 
+@pytest.mark.thorough
 def test_success_with_a_bad_exit_code_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(f"{SUCCESS}; exit 1"))
     assert done.code == 0
@@ -218,6 +221,7 @@ def test_success_with_a_crash_logs_a_warning(workspace: Workspace) -> None:
     assert "signal=SIGKILL" in warning
 
 
+@pytest.mark.thorough
 def test_truncated_output_logs_a_warning(workspace: Workspace) -> None:
     agent = workspace.agent("echo the beginning; head -c 5000 /dev/zero | tr '\\0' x; exit 1")
     done = workspace.work(agent, "-n", "1", "--max-output-buffer", "1024")
@@ -292,6 +296,7 @@ def test_agent_program_that_can_not_be_executed_aborts_at_once(workspace: Worksp
     assert "Iteration timing" not in done.err, "no agent ran"
 
 
+@pytest.mark.thorough
 def test_prompt_file_that_disappears_aborts_at_once(workspace: Workspace) -> None:
     workspace.config(PROCEDURE.replace("[{content: look}]", "look.md"))
     workspace.write("look.md", "look\n")
@@ -316,6 +321,7 @@ def test_configured_failure_word_is_named(workspace: Workspace) -> None:
 # -- warnings before the first iteration -------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_unlimited_run_without_a_timeout_logs_a_warning(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent(SUCCESS), "--unlimited")
     assert done.code == 0
@@ -332,6 +338,7 @@ def test_run_with_a_limit_or_a_timeout_logs_no_warning(
     assert "WARN" not in workspace.work(workspace.agent(SUCCESS), *args).err
 
 
+@pytest.mark.thorough
 def test_prompt_without_the_success_signal_logs_a_warning(workspace: Workspace) -> None:
     workspace.config(re.sub(r"act: .*", "act: [{content: do it}]", PROCEDURE))
     done = workspace.work(workspace.agent("exit 0"), "-n", "1")
@@ -376,11 +383,13 @@ def test_debug_logs_settings_prompts_and_signals(workspace: Workspace) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_verbose_keeps_the_log_level(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("echo hello"), "-n", "1", "-v", "--log-level", "error")
     assert (done.out, done.err) == ("hello\n", "")
 
 
+@pytest.mark.thorough
 def test_every_json_line_is_an_event(workspace: Workspace) -> None:
     agent = workspace.agents('echo \'{"not": "a log line"}\'; exit 1', SUCCESS)
     done = workspace.work(agent, "--unlimited", "--log-format", "json", "--log-level", "debug")
@@ -498,6 +507,7 @@ def test_state_folder_is_private_and_ignored_by_git(workspace: Workspace) -> Non
     assert git(workspace, "status", "--porcelain", "--untracked-files=all") == ""
 
 
+@pytest.mark.thorough
 def test_agent_that_deletes_the_state_folder_does_not_stop_the_run(workspace: Workspace) -> None:
     agent = workspace.agents("rm -rf .rooda", "rm -rf .rooda", "cat >/dev/null; " + SUCCESS)
     done = workspace.work(agent, "-n", "5")
@@ -540,6 +550,7 @@ def test_half_line_of_the_agent_ends_before_the_next_log_line(
     assert "no newline" in file.read_text().splitlines()
 
 
+@pytest.mark.thorough
 def test_output_of_the_agent_in_a_file_of_its_own_gets_no_newline(workspace: Workspace) -> None:
     done = workspace.work(workspace.agent("printf 'no newline'"), "-n", "1", "-v")
     assert done.out == "no newline"

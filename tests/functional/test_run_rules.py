@@ -93,6 +93,7 @@ def test_status_and_exit_code_of_a_run(
 # -- settings ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "loop,own,words,starts",
     [
@@ -191,6 +192,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("config,line,words", WRONG.values(), ids=WRONG.keys())
 def test_invalid_config_is_reported_before_any_iteration(
     workspace: Workspace, config: str, line: int, words: str

@@ -164,6 +164,7 @@ def test_closed_terminal_ends_the_run(
         assert signals_of(workspace, name) == ["SIGTERM"]
 
 
+@pytest.mark.thorough
 def test_closed_terminal_does_not_end_a_run_under_nohup(
     workspace: Workspace, nursery: Nursery, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

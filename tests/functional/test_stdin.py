@@ -99,6 +99,7 @@ def test_echoed_prompt_gives_no_signal(workspace: Workspace, nursery: Nursery) -
     assert (kept / "stdout.log").read_bytes() == (kept / "prompt.md").read_bytes()
 
 
+@pytest.mark.thorough
 @BOTH
 def test_every_iteration_gets_the_prompt_from_its_start(
     workspace: Workspace, nursery: Nursery, capture: str

@@ -385,6 +385,7 @@ def test_short_transcript_needs_no_holes(
     assert kept_on_disk(workspace) == b"hello\n" + TAG + b"\n"
 
 
+@pytest.mark.thorough
 def test_disk_of_unknown_size_is_not_reported_as_full(
     workspace: Workspace, nursery: Nursery
 ) -> None:
@@ -423,6 +424,7 @@ def test_file_capture_fails_the_iteration_cleanly_on_a_full_disk(
     assert kept == counted(len(kept))
 
 
+@pytest.mark.thorough
 @BOTH_CAPTURES
 def test_agent_that_fills_its_disk(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -520,6 +522,7 @@ def test_deleted_transcript_is_still_followed(studio: Studio, capture: Capture) 
     assert not (studio.folder / ".rooda").exists()
 
 
+@pytest.mark.thorough
 @BOTH_CAPTURES
 def test_promise_counts_although_the_transcript_was_deleted(
     workspace: Workspace, nursery: Nursery, capture: Capture

@@ -1,5 +1,7 @@
 """`--verbose` shows the output of `verify` as that of the agent."""
 
+import pytest
+
 from support.screen import Screen
 from support.workspace import PROCEDURE, Workspace
 
@@ -16,6 +18,7 @@ def test_output_of_verify_is_shown_while_it_runs(workspace: Workspace, screen: S
     assert b"] WARN: Verify failed: exit code 3 after " in screen.sent
 
 
+@pytest.mark.thorough
 def test_output_of_verify_goes_where_that_of_the_agent_goes(workspace: Workspace) -> None:
     agent = workspace.agent("printf 'no newline'")
     flags = ("-n", "1", "--verify", "echo checked", "--no-verify-baseline")

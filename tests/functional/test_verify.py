@@ -80,6 +80,7 @@ def test_check_can_run_only_after_success_and_without_feedback(
     assert not any("FEEDBACK" in one["prompt"] for one in work.record())
 
 
+@pytest.mark.thorough
 def test_iteration_that_already_failed_is_not_checked(work: GitWork) -> None:
     work.settings(verify=work.counted("true"))
     agent = work.agents("exit 7", FAILURE, f"{SUCCESS}; exit 7")
@@ -105,6 +106,7 @@ def test_variable_sets_the_check_and_the_flag_unsets_it(work: GitWork) -> None:
     assert work.work(work.agent(SUCCESS), "-n", "1", "--verify", "none", env=variable).code == 0
 
 
+@pytest.mark.thorough
 def test_results_in_the_output_of_the_check_are_read(work: GitWork) -> None:
     work.marker("report").write_text(PYTEST)
     work.settings(verify=f"cat {work.marker('report')}; false")

@@ -380,6 +380,7 @@ def test_failing_command_has_a_result(
     assert found.files_created == ("new",)
 
 
+@pytest.mark.thorough
 def test_timeout_kills_the_whole_process_tree(tmp_path: Path, shell: CommandSession) -> None:
     child = f"{sys.executable} -S -c 'import os, time; os.setsid(); time.sleep(60)'"
     script = f"{child} & echo $! > child.pid; echo half; exec sleep 60"

@@ -90,6 +90,7 @@ def test_megabytes_cost_little_more_memory_than_the_limit() -> None:
     assert buffer.captured().total == 25_600_000
 
 
+@pytest.mark.thorough
 @given(
     size=st.integers(0, len(STREAM)),
     cuts=st.lists(st.integers(0, len(STREAM)), max_size=10),

@@ -118,6 +118,7 @@ def idle(limit: float = 0.5) -> tuple[Clock, ...]:
     return (Clock("idle_timeout", limit, Since.ACTIVITY),)
 
 
+@pytest.mark.thorough
 @BOTH_CAPTURES
 def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     result = bench.studio.python(SLEEPS, capture, clocks=idle())
@@ -128,6 +129,7 @@ def test_sleeping_program_is_idle(bench: Bench, capture: Capture) -> None:
     assert not alive(bench.studio.pid)
 
 
+@pytest.mark.thorough
 def test_program_that_printed_and_then_sleeps_is_idle(bench: Bench) -> None:
     body = f"import os; os.write(1, b'hello')\n{SLEEPS}"
     result = bench.studio.python(body, "pipe", clocks=idle(1.5))
@@ -256,6 +258,7 @@ def test_created_and_deleted_files_in_the_work_tree_count_as_activity(bench: Ben
     assert changing(bench, come_and_go).exit == Exited(3)
 
 
+@pytest.mark.thorough
 def test_files_written_by_rooda_do_not_count_as_activity(bench: Bench) -> None:
     def write(n: int) -> None:
         kept = bench.folder / "work" / STATE_FOLDER / place_of("run", 1)
@@ -282,6 +285,7 @@ def judged(result: ProcessResult) -> Outcome:
     return judge(result.exit, promises)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "capture,after",
     [
@@ -349,6 +353,7 @@ def test_result_grace_does_not_start_without_a_result(bench: Bench) -> None:
     assert result.exit == Exited(3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "other",
     [

@@ -308,6 +308,7 @@ IS_SLEEP = "until grep -q ^sleep /proc/$!/cmdline || [ ! -e /proc/self ]; do sle
 OTHER = f"setsid sleep 600 > /dev/null 2>&1 & echo $! > other.pid; {IS_SLEEP}"
 
 
+@pytest.mark.thorough
 @BOTH_CAPTURES
 def test_kept_daemon_and_its_child_survive_while_others_are_stopped(
     workspace: Workspace, nursery: Nursery, capture: Capture
@@ -463,6 +464,7 @@ def test_sweep_stops_background_processes_after_a_clean_exit(studio: Studio, kin
     assert result.survivors == ()
 
 
+@pytest.mark.thorough
 @FIRST_KINDS
 def test_sweep_stops_all_processes_on_timeout(studio: Studio, kind: str) -> None:
     hours = 0.0
@@ -493,6 +495,7 @@ with Runner("killed", contain="sweep") as runner, open(os.devnull, "rb") as stdi
 """
 
 
+@pytest.mark.thorough
 @FIRST_KINDS
 def test_sweep_stops_all_processes_when_the_runner_is_killed(tmp_path: Path, kind: str) -> None:
     nursery = Nursery(tmp_path)
@@ -507,6 +510,7 @@ def test_sweep_stops_all_processes_when_the_runner_is_killed(tmp_path: Path, kin
         nursery.clear()
 
 
+@pytest.mark.thorough
 def test_sweep_keeps_matching_processes(studio: Studio) -> None:
     (studio.folder / "keeper").write_text(f"#!/bin/sh\necho $$ > keeper.pid; {LOOP}\n")
     (studio.folder / "keeper").chmod(0o755)
@@ -517,6 +521,7 @@ def test_sweep_keeps_matching_processes(studio: Studio) -> None:
     assert alive(int((studio.folder / "keeper.pid").read_text()))
 
 
+@pytest.mark.thorough
 def test_sweep_ignores_unmarked_processes_and_those_of_other_runs(studio: Studio) -> None:
     environ = {**os.environ, "ROODA_RUN": "another"}
     strangers = [subprocess.Popen(["sleep", "60"], env=env) for env in (None, environ)]

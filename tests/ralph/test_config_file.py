@@ -221,6 +221,7 @@ def test_file_that_is_too_large_is_not_read() -> None:
     assert finding.is_error
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
     [b"A=1\n", b"\n", b"'a'", b"A=", b'"\\', b"\xff\n", b"MAX_RETRIES=1\n", b"A='x' "],

@@ -180,6 +180,7 @@ def test_fields_of_a_later_version_are_ignored(bench: Bench) -> None:
     assert (iteration.reason, iteration.unreadable) == ("known", {})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "value",
     ["7", '"text"', "[7]", "[[7]]", '{"deep": {}}', "1e999", "-1e999", "9" * 5000, "NaN", "true"],

@@ -34,6 +34,7 @@ def inside(tmp_path: Path) -> Inside:
     return Inside(tree, home, environ)
 
 
+@pytest.mark.thorough
 def test_home_is_private_empty_and_kept_and_the_rest_of_the_machine_is_absent(
     inside: Inside,
 ) -> None:

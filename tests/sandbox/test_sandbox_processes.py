@@ -71,6 +71,7 @@ def test_sandbox_that_cannot_be_set_up_is_told_apart_from_a_program_that_fails(
     assert not end.is_about_files
 
 
+@pytest.mark.thorough
 def test_timeout_sends_sigterm_to_the_program_itself_and_gives_it_the_grace(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -82,6 +83,7 @@ def test_timeout_sends_sigterm_to_the_program_itself_and_gives_it_the_grace(
     assert [one.name for one in result.cleaned_up] == ["sleep 60"]
 
 
+@pytest.mark.thorough
 def test_program_that_ignores_sigterm_is_killed_with_all_that_it_started(
     inside: Inside, sandbox: Sandbox
 ) -> None:
@@ -93,6 +95,7 @@ def test_program_that_ignores_sigterm_is_killed_with_all_that_it_started(
     until_gone(f"sleep {mark}")
 
 
+@pytest.mark.thorough
 def test_leftovers_are_stopped_and_named_and_the_sandbox_itself_is_not(
     inside: Inside, sandbox: Sandbox
 ) -> None:

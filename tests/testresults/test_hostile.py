@@ -24,6 +24,7 @@ def lines_of(parser: Callable[[], Parser]) -> str:
     return "".join(f"{case.text}\n" for case in CASES if case.parser == parser)
 
 
+@pytest.mark.thorough
 def test_number_and_length_of_details_are_limited() -> None:
     many = "".join(f"FAILED t.py::test_{number} - {'x' * 3000}\n" for number in range(3000))
     results = read(many + "3000 failed in 1.00s\n")

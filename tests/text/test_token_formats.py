@@ -71,6 +71,7 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert masked(text) == text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "piece",
     [

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from rooda.workspace.git import Git
 from rooda.workspace.snapshots.patches import patches
 from rooda.workspace.tools import Tools
@@ -39,6 +41,7 @@ def test_each_pair_gets_the_beginning_of_its_difference(tmp_path: Path) -> None:
     assert any(line.endswith("xxx [...]") for line in whole.lines)
 
 
+@pytest.mark.thorough
 def test_pairs_after_a_missing_tree_have_none(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     empty = tree(tmp_path)

@@ -225,6 +225,7 @@ def test_file_that_the_snapshot_skipped_is_not_taken_for_new(repo: Repo) -> None
     assert restored.left_out == ("../large", "../nested/x")
 
 
+@pytest.mark.thorough
 def test_newly_ignored_file_is_saved_before_it_is_overwritten(repo: Repo) -> None:
     repo.write("notes", "then")
     snapshots = repo.open()

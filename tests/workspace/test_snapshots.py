@@ -613,6 +613,7 @@ def test_large_tracked_file_is_kept(repo: Repo) -> None:
     assert repo.files_of(second)["large"] == ("file", b"y" * 100)
 
 
+@pytest.mark.thorough
 def test_nested_repository_is_skipped_and_named(repo: Repo) -> None:
     snapshots = repo.open()
     snapshots.take("r1", "0")
@@ -640,6 +641,7 @@ def test_pipes_and_sockets_are_no_files(repo: Repo) -> None:
 # -- submodules and work trees -------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_only_the_commit_of_a_submodule_counts(repo: Repo, tmp_path: Path) -> None:
     library = Repo(repository(tmp_path / "library").path, repo.environ)
     library.write("lib.c", "1")
@@ -849,6 +851,7 @@ def test_no_snapshots_without_git(repo: Repo, tmp_path: Path) -> None:
 # -- refs ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_snapshots_are_listed_in_order_and_deleted_by_run(repo: Repo) -> None:
     snapshots = repo.open()
     for run, name in (("a", "0"), ("a", "10"), ("a", "9"), ("a", "u1"), ("b", "0"), ("ab", "0")):

@@ -362,6 +362,7 @@ def test_forged_commit_message_does_no_harm(repo: Repo) -> None:
 # -- the machine ---------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", [".git/objects", ".git/refs"])
 def test_read_only_repository_is_an_error_and_nothing_changes(repo: Repo, place: str) -> None:
     before = powerless()

@@ -77,6 +77,7 @@ def test_runs_of_every_stage_go_on_and_every_iteration_is_there_once(fleet: Flee
         fleet.check_exactly_once(name, LINES)
 
 
+@pytest.mark.thorough
 def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet) -> None:
     fleet.add([FleetTask("good", text="work")], "agent")
     git = fleet.git
@@ -98,6 +99,7 @@ def test_records_that_rooda_did_not_write_are_named_and_left_alone(fleet: Fleet)
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "task",
     [
@@ -121,6 +123,7 @@ def test_one_record_with_odd_values_does_not_keep_the_others_from_coming_back(
     assert [run.run for run in fleet.store.runs(fleet.project)] == ["good"]
 
 
+@pytest.mark.thorough
 def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
     fleet.add(
         [FleetTask("b", text="work"), FleetTask("a", text="work")], "agent", "--env", "MODE=hush"
@@ -134,6 +137,7 @@ def test_flags_with_secrets_have_to_be_given_again(fleet: Fleet) -> None:
     assert fleet.run("a").batch.flags == ("--ai-cmd", "agent", "--env", "MODE=again")
 
 
+@pytest.mark.thorough
 def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fleet) -> None:
     fleet.add(
         [FleetTask("aside"), FleetTask("again"), FleetTask("later", after=("again",))], "agent"
@@ -163,6 +167,7 @@ def test_an_end_comes_back_with_its_words_and_a_retried_run_is_queued(fleet: Fle
     assert later.state is RunState.BLOCKED
 
 
+@pytest.mark.thorough
 def test_records_among_the_branches_are_found_too(fleet: Fleet) -> None:
     base = fleet.batch.base
     with scratch_remote(fleet.remote, Tools(fleet.environ()), records=FALLBACK) as remote:

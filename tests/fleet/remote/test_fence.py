@@ -109,6 +109,7 @@ def test_a_run_is_added_claimed_published_and_read_elsewhere(tmp_path: Path, ser
     ]
 
 
+@pytest.mark.thorough
 def test_a_limit_does_not_count_as_an_iteration_and_an_end_tells_its_state(
     tmp_path: Path, server: Repo
 ) -> None:
@@ -192,6 +193,7 @@ def test_an_owner_that_wakes_up_after_a_takeover_publishes_nothing(
     assert refs(server) == before
 
 
+@pytest.mark.thorough
 def test_a_branch_that_a_person_moved_is_not_overwritten(tmp_path: Path, server: Repo) -> None:
     remote = remote_of(str(server.path), tmp_path / "one", server)
     remote.add([("api", TASK)])
@@ -324,6 +326,7 @@ def test_credentials_of_the_address_are_in_no_message(tmp_path: Path, server: Re
             assert "some-token" not in text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("address", ["{user}", "{user}/.git", "file://{user}/.git", "{user}.kept"])
 def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
     tmp_path: Path, address: str
@@ -346,6 +349,7 @@ def test_the_users_repository_gets_refs_and_objects_and_nothing_else(
     assert refs(user).keys() == {"refs/heads/main", "refs/stash"}
 
 
+@pytest.mark.thorough
 def test_a_branch_that_the_user_has_checked_out_waits_with_a_clear_reason(tmp_path: Path) -> None:
     user = repository(tmp_path / "user")
     user.commit("first")
@@ -447,6 +451,7 @@ def test_refs_that_moved_while_git_read_them_are_read_again(
     assert (record.start, record.iteration) == (new, 2)
 
 
+@pytest.mark.thorough
 def test_a_lock_that_a_killed_git_left_is_removed_when_it_is_old(
     tmp_path: Path, server: Repo
 ) -> None:

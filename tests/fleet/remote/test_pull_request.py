@@ -117,6 +117,7 @@ def test_a_fleet_whose_remote_is_on_a_server_needs_no_second_push(
     assert not list((tmp_path / "hosting.git/refs/heads").iterdir())
 
 
+@pytest.mark.thorough
 def test_a_failure_is_a_reason_in_words_without_credentials(user: Repo, tmp_path: Path) -> None:
     refusing = note(user, "refuses")
     with pytest.raises(NotFinished, match="HTTP 403") as caught:

@@ -73,6 +73,7 @@ def files(slot: Slot) -> dict[str, bytes]:
     return {name: content for name, (_, content) in walk(slot.work).items()}
 
 
+@pytest.mark.thorough
 def test_work_moves_from_slot_to_slot_with_what_is_not_committed(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_work_moves_from_slot_to_slot_with_what_is_not_committed(
     other.close()
 
 
+@pytest.mark.thorough
 def test_secrets_repositories_and_copied_files_are_in_no_snapshot(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -134,6 +136,7 @@ def test_secrets_repositories_and_copied_files_are_in_no_snapshot(
     assert "id_rsa" in here.git("diff", "--name-only", base, str(allowed.wip)).split()
 
 
+@pytest.mark.thorough
 def test_a_clean_slot_has_no_uncommitted_work(slot: Slot, user: Repo, base: str) -> None:
     slot.prepare(begin(slot), base, "api")
     assert slot.snapshot().wip is None
@@ -331,6 +334,7 @@ def half_pushed(slot: Slot, user: Repo, base: str, record: Record) -> str:
     return user.git("rev-parse", "rooda/api")
 
 
+@pytest.mark.thorough
 def test_the_second_half_of_a_push_follows_the_first(slot: Slot, user: Repo, base: str) -> None:
     record = begin(slot)
     tip = half_pushed(slot, user, base, record)
@@ -339,6 +343,7 @@ def test_the_second_half_of_a_push_follows_the_first(slot: Slot, user: Repo, bas
     assert user.git("rev-parse", "rooda/api") == tip
 
 
+@pytest.mark.thorough
 def test_an_iteration_that_was_half_pushed_is_done_again_and_is_there_once(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -358,6 +363,7 @@ def test_an_iteration_that_was_half_pushed_is_done_again_and_is_there_once(
     other.close()
 
 
+@pytest.mark.thorough
 def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
     slot: Slot, user: Repo, base: str
 ) -> None:
@@ -373,6 +379,7 @@ def test_work_whose_objects_are_gone_is_an_error_and_no_endless_push(
         slot.snapshot()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "careless",
     [
