@@ -31,7 +31,7 @@ def remember_tree(tree: Path, environ: Mapping[str, str]) -> None:
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(folder / tree_key(tree), os.fsencode(tree))
-        known_trees(environ)  # the list stays short where nobody looks at it
+        known_trees(environ)  # so that the list stays short without a reader
 
 
 def known_trees(environ: Mapping[str, str]) -> list[Path]:

@@ -195,7 +195,7 @@ def test_the_next_run_finds_a_clean_slot_whatever_an_agent_did(
     agent(slot, user).sh(HOSTILE[kind])
     slot.prepare(begin(slot, "web"), base, "web")
     found = files(slot)
-    found.pop("kept.log", None)  # it is gone if the clone had to be made anew
+    found.pop("kept.log", None)  # it is gone if the clone had to be made again
     assert found == {"a.txt": b"one\n", ".gitignore": b"*.log\n.env\n"}
     here = agent(slot, user)
     assert here.git("status", "--porcelain") == ""
@@ -412,7 +412,7 @@ def test_work_without_a_repository_is_uncommitted_work_on_the_last_commit(
     assert not slot.snapshot().is_rebuilt
 
 
-def test_a_clone_that_was_never_finished_is_made_anew(
+def test_a_clone_that_was_never_finished_is_made_again(
     slot: Slot, user: Repo, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slot.close()
