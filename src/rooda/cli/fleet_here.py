@@ -12,6 +12,7 @@ from rooda.config.layers import Layers
 from rooda.config.problems import InvalidInput, Problem
 from rooda.config.resolve import Values
 from rooda.config.world import World, this_world
+from rooda.console.extras import need_extra
 from rooda.fleet.display.fleet_table import Sight
 from rooda.fleet.place import TITLE, Place, find_place, make_database_folder
 from rooda.fleet.run_model import Run
@@ -22,7 +23,6 @@ from rooda.workspace.tools import Tools
 if TYPE_CHECKING:
     from rooda.fleet.database.fleet_store import FleetStore
 
-INSTALL = "pip install 'rooda[fleet]'"
 NO_RUN = (
     "This project has no run of a fleet yet. Start some with `rooda fleet run TASKS.md -j 3`: each "
     "`## heading` of the file is a run."
@@ -113,12 +113,7 @@ def look_around(
 
 def refuse_without_extra() -> None:
     """Raise InvalidInput if the packages of the fleet are not installed."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("sqlalchemy", "dbos") if find_spec(name) is None]
-    if missing:
-        message = f"the fleet needs packages that are not installed: {', '.join(missing)}"
-        raise wrong(message, f"Install them: {INSTALL}")
+    need_extra("fleet", "the fleet", "sqlalchemy", "dbos")
 
 
 def wrong(message: str, advice: str) -> InvalidInput:
